@@ -1,0 +1,11 @@
+"""A cloud of particles: together with `particles`, the only room that changes trees."""
+from libc.stdint cimport int32_t, int64_t
+
+from dyntree._core.particles cimport Particles
+from dyntree._core.types cimport Leaf, handle_t, slot_t
+
+cdef class Cloud(Particles):
+    cdef bint retire_slot(self, slot_t s, double forget) noexcept nogil
+    cdef int collapse(self, slot_t s) noexcept nogil
+    cdef handle_t merged_sibling(self, const Leaf *leaf, handle_t sibling) noexcept nogil
+    cdef object nested(self, handle_t h)

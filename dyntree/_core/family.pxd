@@ -1,0 +1,23 @@
+"""Conjugate statistics as rows of doubles.
+
+A row holds the sums of the observations it stands for. Rows of the active
+observations and of the retired ones have the same layout; entry 0 is the weight.
+"""
+cdef class Family:
+    cdef readonly int stride
+    cdef void add(self, double *row, const double *x, double y, double weight) noexcept nogil
+    cdef void remove(self, double *row, const double *x, double y) noexcept nogil
+    cdef void merge(self, double *into, const double *other) noexcept nogil
+    cdef void scale(self, double *row, double factor) noexcept nogil
+    cdef void clear(self, double *row) noexcept nogil
+
+cdef class Moments(Family):         # weight, sum of y (unless `centred`), sum of y^2
+    cdef readonly bint has_level
+
+cdef class Regression(Moments):     # the same, then X'X packed, then X'y
+    cdef readonly int n_basis
+    cdef double *gram(self, double *row) noexcept nogil
+    cdef double *cross(self, double *row) noexcept nogil
+
+cdef class Counts(Family):          # weight, then one weight per class
+    cdef readonly int n_classes

@@ -1,0 +1,49 @@
+"""Stay, grow or prune: proposals, their log posterior scores, and the choice.
+
+With leaf log evidence e and depth d, and a tree prior a (1 + d)^-b of splitting
+(Chipman, George and McCulloch 1998), a subtree scores
+    leaf:  log(1 - a (1 + d)^-b) + e
+    split: log a - b log(1 + d) + score(left) + score(right)
+and the moves of a leaf compete on the scores of its parent's subtree (Taddy, Gramacy
+and Polson 2011, section 3.2).
+"""
+from libc.stdint cimport int32_t
+
+from dyntree._core.arena cimport Arena
+from dyntree._core.leaf cimport LeafModel
+from dyntree._core.numerics cimport Numerics
+from dyntree._core.pool cimport ActivePool
+from dyntree._core.rng cimport RandomStream
+from dyntree._core.types cimport Entry, Leaf, Move, handle_t, slot_t
+
+cdef class Moves:
+    cdef Arena arena
+    cdef LeafModel model
+    cdef ActivePool pool
+    cdef Numerics numerics
+    cdef readonly double alpha, beta
+    cdef readonly int32_t min_leaf, first_split
+    cdef readonly int proposal
+    # scratch: a proposal's children, a pooled leaf, column values, leaves of a subtree
+    cdef Leaf[3] scratch
+    cdef Leaf *left
+    cdef Leaf *right
+    cdef Leaf *pooled
+    cdef double *sums
+    cdef double *values
+    cdef Leaf **leaves
+    cdef int32_t n_values, n_leaves
+
+    cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1
+    cdef double leaf_prior(self, int32_t depth) noexcept nogil
+    cdef double split_prior(self, int32_t depth) noexcept nogil
+    cdef double score(self, handle_t h) noexcept nogil
+    cdef void score_entry(self, Entry *e) noexcept nogil
+    cdef void limits(self, Leaf *leaf, int32_t variable) noexcept nogil
+    cdef bint propose(self, Leaf *leaf, RandomStream *s, Move *move) noexcept nogil
+    cdef bint split(self, const Leaf *leaf, const Move *move) noexcept nogil
+    cdef Move decide(self, Entry *e, RandomStream *s) noexcept nogil
+    cdef handle_t fresh_leaf(self, const Leaf *source, int32_t depth) noexcept nogil
+    cdef handle_t grown(self, const Leaf *leaf, const Move *move) noexcept nogil
+    cdef handle_t pruned(self, handle_t parent) noexcept nogil
+    cdef void pool_below(self, handle_t parent) noexcept nogil

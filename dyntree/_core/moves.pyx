@@ -1,0 +1,312 @@
+"""Moves: what a particle may do after a row has been added to one of its leaves."""
+from libc.math cimport INFINITY, NAN, isnan, log, pow
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy
+
+from dyntree._core.rng cimport uniform_between
+from dyntree._core.tree cimport gather
+from dyntree._core.types cimport GROW, LUALL, NONE, PRUNE, REJECT, STAY, Node
+
+
+cdef double select(double *v, int32_t n, int32_t rank) noexcept nogil:
+    """The rank-th smallest (from 0) of v, which is partly sorted (Hoare's find)."""
+    cdef int32_t low = 0, high = n - 1, i, j
+    cdef double pivot
+    while low < high:
+        pivot = v[rank]
+        i = low
+        j = high
+        while i <= j:
+            while v[i] < pivot:
+                i += 1
+            while pivot < v[j]:
+                j -= 1
+            if i <= j:
+                v[i], v[j] = v[j], v[i]
+                i += 1
+                j -= 1
+        if j < rank:
+            low = i
+        if rank < i:
+            high = j
+    return v[rank]
+
+
+cdef class Moves:
+    """The rules of moving for one cloud, and the scratch they need.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        Tree prior: a leaf at depth d splits with probability alpha (1 + d)^-beta.
+    min_leaf : int
+        Smallest number of rows in a leaf.
+    first_split : int
+        First column that may be split on.
+    proposal : int
+        A `Proposal`.
+    """
+
+    def __init__(
+        self, Arena arena, LeafModel model, ActivePool pool, Numerics numerics,
+        double alpha, double beta, int32_t min_leaf, int32_t first_split, int proposal,
+    ):
+        cdef int32_t size = 2 * arena.stride + arena.n_derived
+        cdef Leaf *leaf
+        cdef int32_t k
+        self.arena = arena
+        self.model = model
+        self.pool = pool
+        self.numerics = numerics
+        self.alpha = alpha
+        self.beta = beta
+        self.min_leaf = min_leaf
+        self.first_split = first_split
+        self.proposal = proposal
+        self.sums = <double *> malloc(3 * size * sizeof(double))
+        if self.sums == NULL:
+            raise MemoryError()
+        for k in range(3):
+            leaf = &self.scratch[k]
+            leaf.active = self.sums + k * size
+            leaf.retired = leaf.active + arena.stride
+            leaf.derived = leaf.retired + arena.stride
+        self.left = &self.scratch[0]
+        self.right = &self.scratch[1]
+        self.pooled = &self.scratch[2]
+
+    def __dealloc__(self):
+        cdef int k
+        free(self.sums)
+        free(self.values)
+        free(self.leaves)
+        for k in range(3):
+            free(self.scratch[k].rows)
+
+    cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1:
+        """Scratch for leaves of up to n_rows rows and subtrees of n_leaves leaves."""
+        cdef void *p
+        cdef int32_t n, k
+        if n_rows > self.n_values:
+            n = max(n_rows, 2 * self.n_values)
+            p = realloc(self.values, n * sizeof(double))
+            if p == NULL:
+                raise MemoryError()
+            self.values = <double *> p
+            for k in range(3):
+                p = realloc(self.scratch[k].rows, n * sizeof(slot_t))
+                if p == NULL:
+                    raise MemoryError()
+                self.scratch[k].rows = <slot_t *> p
+            self.n_values = n
+        if n_leaves > self.n_leaves:
+            n = max(n_leaves, 2 * self.n_leaves)
+            p = realloc(self.leaves, n * sizeof(Leaf *))
+            if p == NULL:
+                raise MemoryError()
+            self.leaves = <Leaf **> p
+            self.n_leaves = n
+        return 0
+
+    # ------------------------------------------------------------ scores
+    cdef double leaf_prior(self, int32_t depth) noexcept nogil:
+        return log(1.0 - self.alpha * pow(1.0 + depth, -self.beta))
+
+    cdef double split_prior(self, int32_t depth) noexcept nogil:
+        return log(self.alpha) - self.beta * log(1.0 + depth)
+
+    cdef double score(self, handle_t h) noexcept nogil:
+        """Log posterior score of the subtree at h, up to a constant."""
+        cdef Node *node
+        cdef Leaf *leaf
+        if h < 0:
+            leaf = self.arena.leaf(h)
+            return self.leaf_prior(leaf.depth) + leaf.derived[0]
+        node = self.arena.node(h)
+        return (self.split_prior(node.depth) + self.score(node.left)
+                ) + self.score(node.right)
+
+    cdef void pool_below(self, handle_t parent) noexcept nogil:
+        """Fill `pooled` with the union of the leaves below parent, left to right."""
+        cdef int32_t n = gather(self.arena, parent, self.leaves), k
+        cdef Leaf *leaf
+        self.pooled.n_rows = 0
+        for k in range(n):
+            leaf = self.leaves[k]
+            if leaf.n_rows:
+                memcpy(self.pooled.rows + self.pooled.n_rows, leaf.rows,
+                       leaf.n_rows * sizeof(slot_t))
+                self.pooled.n_rows += leaf.n_rows
+        self.model.pool(self.pooled, self.leaves, n, self.pool)
+
+    cdef void score_entry(self, Entry *e) noexcept nogil:
+        """Scores of staying and pruning, once per distinct parent."""
+        cdef Node *parent
+        cdef int32_t n, k, n_rows = 0
+        e.scored = True
+        e.prune = -INFINITY
+        if e.parent == NONE:
+            e.stay = self.score(e.leaf)
+            return
+        parent = self.arena.node(e.parent)
+        e.left = self.score(parent.left)
+        e.right = self.score(parent.right)
+        e.stay = (self.split_prior(parent.depth) + e.left) + e.right
+        n = gather(self.arena, e.parent, self.leaves)
+        for k in range(n):
+            n_rows += self.leaves[k].n_rows
+        if n_rows < 2 * self.min_leaf:
+            return
+        self.pool_below(e.parent)
+        e.prune = self.leaf_prior(parent.depth) + self.pooled.derived[0]
+
+    # ------------------------------------------------------------ proposals
+    cdef void limits(self, Leaf *leaf, int32_t variable) noexcept nogil:
+        """Bring the cached limits of one column up to date.
+
+        A split leaves min_leaf rows on either side iff it falls between the two order
+        statistics; "reject" takes the range instead.
+        """
+        cdef int32_t n = leaf.n_rows, k, rank = self.min_leaf - 1
+        cdef double *v = self.values
+        cdef double low, high
+        if not isnan(leaf.low[variable]):
+            return
+        if rank == 0 or self.proposal == REJECT:
+            low = INFINITY
+            high = -INFINITY
+            for k in range(n):
+                v[0] = self.pool.x(leaf.rows[k])[variable]
+                if v[0] < low:
+                    low = v[0]
+                if v[0] > high:
+                    high = v[0]
+        else:
+            for k in range(n):
+                v[k] = self.pool.x(leaf.rows[k])[variable]
+            low = select(v, n, rank)
+            high = select(v, n, n - 1 - rank)
+        leaf.low[variable] = low
+        leaf.high[variable] = high
+
+    cdef bint propose(self, Leaf *leaf, RandomStream *s, Move *move) noexcept nogil:
+        """Draw a column and a value; False where no split can be proposed."""
+        cdef int32_t m = self.pool.n_features, j, n_open = 0, chosen
+        if self.alpha <= 0.0 or leaf.n_rows < 2 * self.min_leaf:
+            return False
+        if self.proposal == LUALL:
+            for j in range(self.first_split, m):
+                self.limits(leaf, j)
+                n_open += leaf.low[j] < leaf.high[j]
+            if n_open == 0:
+                return False
+            chosen = <int32_t> (n_open * s.uniform(s))
+            j = self.first_split - 1
+            while chosen >= 0:
+                j += 1
+                chosen -= leaf.low[j] < leaf.high[j]
+        else:
+            j = self.first_split + <int32_t> ((m - self.first_split) * s.uniform(s))
+            self.limits(leaf, j)
+            if self.proposal != REJECT and leaf.low[j] >= leaf.high[j]:
+                return False
+        move.variable = j
+        move.value = uniform_between(s, leaf.low[j], leaf.high[j])
+        return True
+
+    cdef bint split(self, const Leaf *leaf, const Move *move) noexcept nogil:
+        """Build the children in scratch; False if one has fewer than min_leaf rows."""
+        cdef int32_t k, n_left = 0, n_right = 0
+        cdef slot_t s
+        for k in range(leaf.n_rows):
+            s = leaf.rows[k]
+            if self.pool.x(s)[move.variable] <= move.value:
+                self.left.rows[n_left] = s
+                n_left += 1
+            else:
+                self.right.rows[n_right] = s
+                n_right += 1
+        if n_left < self.min_leaf or n_right < self.min_leaf:
+            return False
+        self.left.n_rows = n_left
+        self.right.n_rows = n_right
+        self.model.inherit(self.left, leaf)
+        self.model.build(self.left, self.pool)
+        self.model.inherit(self.right, leaf)
+        self.model.build(self.right, self.pool)
+        return True
+
+    cdef Move decide(self, Entry *e, RandomStream *s) noexcept nogil:
+        """Choose the move of one particle; nothing but scratch and memos changes."""
+        cdef Leaf *leaf = self.arena.leaf(e.leaf)
+        cdef Node *parent
+        cdef Move move
+        cdef double grow = -INFINITY, below
+        cdef bint can_split = False
+        move.variable = 0
+        move.value = NAN
+        if not e.scored:
+            self.score_entry(e)
+        if self.propose(leaf, s, &move):
+            can_split = self.split(leaf, &move)
+            if can_split:
+                below = self.leaf_prior(leaf.depth + 1)
+                grow = (
+                    self.split_prior(leaf.depth) + (below + self.left.derived[0])
+                ) + (below + self.right.derived[0])
+                if e.parent != NONE:
+                    parent = self.arena.node(e.parent)
+                    if parent.left == e.leaf:
+                        grow = (self.split_prior(parent.depth) + grow) + e.right
+                    else:
+                        grow = (self.split_prior(parent.depth) + e.left) + grow
+            else:
+                grow = self.numerics.failed_split(self.proposal, e.stay)
+        move.kind = self.numerics.choose(e.stay, grow, e.prune, s)
+        if move.kind == GROW and not can_split:
+            move.kind = STAY
+        return move
+
+    # ------------------------------------------------------------ new parts of trees
+    cdef handle_t fresh_leaf(self, const Leaf *source, int32_t depth) noexcept nogil:
+        """A leaf with the rows and statistics of a scratch leaf; NONE: no memory."""
+        cdef handle_t h = self.arena.take_leaf()
+        cdef Leaf *leaf = self.arena.leaf(h)
+        if source.n_rows and self.arena.reserve_rows(leaf, source.n_rows) < 0:
+            self.arena.drop(h)
+            return NONE
+        leaf.depth = depth
+        leaf.n_rows = source.n_rows
+        if source.n_rows:
+            memcpy(leaf.rows, source.rows, source.n_rows * sizeof(slot_t))
+        memcpy(
+            leaf.active, source.active,
+            (2 * self.arena.stride + self.arena.n_derived) * sizeof(double),
+        )
+        return h
+
+    cdef handle_t grown(self, const Leaf *leaf, const Move *move) noexcept nogil:
+        """The split that `move` makes of `leaf`, with its two leaves; NONE: no memory."""
+        cdef handle_t left, right, h
+        cdef Node *node
+        self.split(leaf, move)
+        left = self.fresh_leaf(self.left, leaf.depth + 1)
+        if left == NONE:
+            return NONE
+        right = self.fresh_leaf(self.right, leaf.depth + 1)
+        if right == NONE:
+            self.arena.drop(left)
+            return NONE
+        h = self.arena.take_node()
+        node = self.arena.node(h)
+        node.variable = move.variable
+        node.value = move.value
+        node.depth = leaf.depth
+        node.left = left
+        node.right = right
+        return h
+
+    cdef handle_t pruned(self, handle_t parent) noexcept nogil:
+        """The leaf that pools everything below `parent`; NONE: no memory."""
+        self.pool_below(parent)
+        return self.fresh_leaf(self.pooled, self.arena.node(parent).depth)

@@ -1,0 +1,16 @@
+"""The rules of a step that differ between policies; chosen once, at construction."""
+from libc.stdint cimport int32_t
+
+from dyntree._core.rng cimport RandomStream
+
+cdef class Numerics:
+    cdef readonly bint weighs_one       # a lone particle is weighed too
+    # densities -> ancestors; how many particles follow, or 0 to keep those there are
+    cdef int32_t resample(
+        self, double *weights, int32_t n, int32_t n_target, RandomStream *s,
+        int32_t *ancestors, double *work, double *log_mean, double *variance,
+    ) noexcept nogil
+    # log scores -> MoveKind
+    cdef int choose(self, double stay, double grow, double prune, RandomStream *s) noexcept nogil
+    # log score of a proposal that leaves a child too small
+    cdef double failed_split(self, int proposal, double stay) noexcept nogil

@@ -1,0 +1,405 @@
+"""Particles: roots, the rows they still hold, and one step of particle learning."""
+import numpy as np
+
+from libc.math cimport INFINITY, NAN
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcmp, memcpy
+
+from dyntree._core.compat cimport (
+    RExplicit, RGaussian, RImplicit, RMultinomial, RNumerics,
+)
+from dyntree._core.rng cimport RandomStream
+from dyntree._core.tree cimport descend, gather, replaced
+from dyntree._core.types cimport GROW, LUALL, LUVAR, NONE, REJECT, STAY, Node
+
+PROPOSALS = {"luall": LUALL, "luvar": LUVAR, "reject": REJECT}
+
+
+def _leaf_model(model, intercept, n_basis, n_classes, variance_prior):
+    """R's leaf model of that name."""
+    nu0, s20 = variance_prior
+    if model == "class":
+        return RMultinomial(n_classes)
+    if model == "linear":
+        return (RImplicit if intercept else RExplicit)(nu0, s20, n_basis)
+    return RGaussian(nu0, s20, model != "prior")
+
+
+cdef int32_t height(Arena a, handle_t h) noexcept nogil:
+    """Levels below and at h; a leaf has one."""
+    if h < 0:
+        return 1
+    return 1 + max(height(a, a.node(h).left), height(a, a.node(h).right))
+
+
+cdef int resized(void **p, size_t n_bytes) except -1:
+    cdef void *fresh = realloc(p[0], n_bytes)
+    if fresh == NULL:
+        raise MemoryError()
+    p[0] = fresh
+    return 0
+
+
+cdef class Particles:
+    """Trees that share their parts, and the rules by which they learn a row.
+
+    Parameters
+    ----------
+    source : RandomSource
+        Where every draw comes from.
+    model : {"constant", "linear", "class", "prior"}
+        Leaf model.
+    n_features : int
+        Columns of X, a column of ones for an explicit intercept included.
+    n_particles : int
+        Particles to resample to.
+    min_leaf : int
+        Fewest rows in a leaf, >= 1.
+    tree_prior : (float, float), default (0.95, 2.0)
+        A leaf at depth d splits with prior probability a (1 + d)^-b.
+    proposal : {"luvar", "luall", "reject"}, default "luvar"
+        How a split is proposed.
+    variance_prior : (float, float), default (0.0, 0.0)
+        Degrees of freedom and scale of the leaf variance's prior.
+    intercept : bool, default True
+        Linear leaves: centre the rows (True) or regress through the origin.
+    n_basis : int, optional
+        Leading columns used by linear leaves; default all.
+    first_split : int, default 0
+        First column that may be split on.
+    n_classes : int, default 0
+        Labels of a class model; y then holds 0 .. n_classes - 1.
+    """
+
+    def __init__(
+        self, RandomSource source, *, model, n_features, n_particles, min_leaf,
+        tree_prior=(0.95, 2.0), proposal="luvar", variance_prior=(0.0, 0.0),
+        intercept=True, n_basis=None, first_split=0, n_classes=0,
+    ):
+        basis = n_features if n_basis is None else n_basis
+        self.options = {
+            "model": model, "n_features": n_features, "n_particles": n_particles,
+            "min_leaf": min_leaf, "tree_prior": tuple(tree_prior),
+            "proposal": proposal, "variance_prior": tuple(variance_prior),
+            "intercept": bool(intercept), "n_basis": basis,
+            "first_split": first_split, "n_classes": n_classes,
+        }
+        self.source = source
+        self.leaf_model = _leaf_model(
+            model, intercept, basis, n_classes, variance_prior
+        )
+        self.numerics = RNumerics()
+        self.pool = ActivePool(n_features)
+        self.arena = Arena(
+            self.leaf_model.family.stride, self.leaf_model.n_derived, n_features
+        )
+        self.moves = Moves(
+            self.arena, self.leaf_model, self.pool, self.numerics, tree_prior[0],
+            tree_prior[1], min_leaf, first_split, PROPOSALS[proposal],
+        )
+        self.n_target = n_particles
+        resized(<void **> &self.row_before, n_features * sizeof(double))
+        self.make_room(n_particles)
+
+    def __dealloc__(self):
+        free(self.roots)
+        free(self.entries)
+        free(self.entry_of)
+        free(self.ancestors)
+        free(self.next_roots)
+        free(self.weights)
+        free(self.work)
+        free(self.decisions)
+        free(self.path.nodes)
+        free(self.row_before)
+
+    # ------------------------------------------------------------ room
+    cdef int make_room(self, int32_t n_particles) except -1:
+        """Arrays for this many particles."""
+        cdef size_t n = n_particles
+        if n_particles <= self.room:
+            return 0
+        resized(<void **> &self.roots, n * sizeof(handle_t))
+        resized(<void **> &self.next_roots, n * sizeof(handle_t))
+        resized(<void **> &self.entries, n * sizeof(Entry))
+        resized(<void **> &self.entry_of, n * sizeof(int32_t))
+        resized(<void **> &self.ancestors, n * sizeof(int32_t))
+        resized(<void **> &self.weights, n * sizeof(double))
+        resized(<void **> &self.work, n * sizeof(double))
+        resized(<void **> &self.decisions, n * sizeof(Move))
+        self.room = n_particles
+        return 0
+
+    cdef int reserve(self, int32_t n_rows) except -1:
+        """Scratch for a step that leaves n_rows rows in the pool."""
+        if self.max_depth + 2 > self.path_room:
+            resized(<void **> &self.path.nodes,
+                    (2 * self.max_depth + 16) * sizeof(handle_t))
+            self.path_room = 2 * self.max_depth + 16
+        self.moves.reserve(n_rows, self.arena.live_leaves + 1)
+        return 0
+
+    # ------------------------------------------------------------ weigh
+    cdef int32_t route(self, handle_t root, const double *x) noexcept nogil:
+        """Entry of the (parent, leaf) that x reaches from root, new or remembered."""
+        cdef handle_t h = root, parent = NONE
+        cdef int32_t found = -1, k, depth = 0
+        cdef Node *node
+        cdef Leaf *leaf
+        cdef Entry *e
+        while h > 0:
+            node = self.arena.node(h)
+            if node.stamp == self.stamp:
+                found = node.entry
+                break
+            self.path.nodes[depth] = h
+            depth += 1
+            parent = h
+            h = node.left if x[node.variable] <= node.value else node.right
+        if found < 0:
+            leaf = self.arena.leaf(h)
+            if (leaf.stamp == self.stamp and parent == NONE
+                    and self.entries[leaf.entry].parent == NONE):
+                found = leaf.entry
+            else:
+                found = self.n_entries
+                self.n_entries += 1
+                if leaf.stamp != self.stamp:
+                    leaf.stamp = self.stamp
+                    leaf.entry = found
+                e = &self.entries[found]
+                e.leaf = h
+                e.parent = parent
+                e.pruned = NONE
+                e.owner = leaf.entry
+                e.count = 0
+                e.weighed = e.scored = False
+        for k in range(depth):
+            node = self.arena.node(self.path.nodes[k])
+            node.stamp = self.stamp
+            node.entry = found
+        self.entries[found].count += 1
+        return found
+
+    cdef int weigh(self, slot_t s) noexcept nogil:
+        """Densities of row s in particle order; room for it in every leaf it meets.
+
+        A model may round the row it evaluates, which changes what the next particle
+        sees: whatever was remembered is then forgotten. -1: no memory.
+        """
+        cdef double *x = self.pool.x(s)
+        cdef size_t n_bytes = self.pool.n_features * sizeof(double)
+        cdef int32_t i
+        cdef Entry *e
+        cdef Leaf *leaf
+        self.stamp += 1
+        self.n_entries = 0
+        for i in range(self.n_particles):
+            e = &self.entries[self.route(self.roots[i], x)]
+            leaf = self.arena.leaf(e.leaf)
+            e = &self.entries[e.owner]
+            if not e.weighed:
+                if self.arena.reserve_rows(leaf, leaf.n_rows + 1) < 0:
+                    return -1
+                if self.leaf_model.rounds_rows:
+                    memcpy(self.row_before, x, n_bytes)
+                e.density = self.leaf_model.density(leaf, x, self.pool.y(s))
+                e.weighed = True
+                if self.leaf_model.rounds_rows and memcmp(self.row_before, x, n_bytes):
+                    self.stamp += 1
+                    self.n_entries = 0
+            self.weights[i] = e.density
+        return 0
+
+    cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil:
+        """Resample and adopt the survivors; returns how many distinct ones."""
+        cdef RandomStream stream = self.source.open(self.time, 0, 0)
+        cdef int32_t n, i, kept = 0, last = -1
+        n = self.numerics.resample(
+            self.weights, self.n_particles, self.n_target, &stream, self.ancestors,
+            self.work, log_mean, variance,
+        )
+        if n == 0:
+            return self.n_particles
+        for i in range(n):
+            self.next_roots[i] = self.roots[self.ancestors[i]]
+            self.arena.share(self.next_roots[i])
+        for i in range(self.n_particles):
+            self.arena.drop(self.roots[i])
+            self.work[i] = 0.0
+        for i in range(n):
+            kept += self.work[self.ancestors[i]] == 0.0
+            self.work[self.ancestors[i]] = 1.0
+        self.roots, self.next_roots = self.next_roots, self.roots
+        self.n_particles = n
+        return kept
+
+    # ------------------------------------------------------------ add, decide, apply
+    cdef void stale(self, Leaf *leaf) noexcept nogil:
+        """Forget what was cached about the rows of a leaf."""
+        cdef int32_t j
+        for j in range(self.pool.n_features):
+            leaf.low[j] = NAN
+
+    cdef void append_row(self, Leaf *leaf, slot_t s) noexcept nogil:
+        """Row s joins the leaf; room for it has been reserved."""
+        self.arena.drop_credit(leaf)
+        leaf.rows[leaf.n_rows] = s
+        leaf.n_rows += 1
+        self.stale(leaf)
+        self.leaf_model.insert(leaf, self.pool, s)
+
+    cdef int add_row(self, slot_t s) noexcept nogil:
+        """Add row s to every leaf it reaches, once per distinct leaf; -1: no memory."""
+        cdef int32_t i
+        cdef Leaf *leaf
+        self.stamp += 1
+        self.n_entries = 0
+        for i in range(self.n_particles):
+            self.entry_of[i] = self.route(self.roots[i], self.pool.x(s))
+        for i in range(self.n_entries):
+            leaf = self.arena.leaf(self.entries[i].leaf)
+            if self.arena.reserve_rows(leaf, leaf.n_rows + 1) < 0:
+                return -1
+        for i in range(self.n_entries):
+            if self.entries[i].owner == i:
+                self.append_row(self.arena.leaf(self.entries[i].leaf), s)
+        return 0
+
+    cdef void decide(self) noexcept nogil:
+        """A move for each particle, in particle order."""
+        cdef RandomStream stream
+        cdef int32_t i
+        for i in range(self.n_particles):
+            stream = self.source.open(self.time, i, 0)
+            self.decisions[i] = self.moves.decide(
+                &self.entries[self.entry_of[i]], &stream
+            )
+
+    cdef handle_t moved(self, int32_t particle, slot_t s) noexcept nogil:
+        """Root of the particle's tree after its move; NONE: no memory."""
+        cdef Move *move = &self.decisions[particle]
+        cdef Entry *e = &self.entries[self.entry_of[particle]]
+        cdef handle_t root = self.roots[particle], leaf, fresh
+        cdef int32_t length
+        leaf = descend(self.arena, root, self.pool.x(s), &self.path)
+        length = self.path.length
+        if self.arena.reserve(length + 1, 2) < 0:
+            return NONE
+        if move.kind == GROW:
+            fresh = self.moves.grown(self.arena.leaf(leaf), move)
+            if fresh == NONE:
+                return NONE
+            if self.arena.node(fresh).depth + 1 > self.max_depth:
+                self.max_depth = self.arena.node(fresh).depth + 1
+            return replaced(self.arena, root, &self.path, length, leaf, fresh)
+        if e.pruned == NONE:
+            e.pruned = self.moves.pruned(e.parent)
+            if e.pruned == NONE:
+                return NONE
+        self.arena.share(e.pruned)
+        return replaced(
+            self.arena, root, &self.path, length - 1, e.parent, e.pruned
+        )
+
+    cdef int apply(self, slot_t s) noexcept nogil:
+        """Make the moves, in particle order; -1: no memory for some, which stay."""
+        cdef int32_t i
+        cdef int status = 0
+        cdef handle_t root
+        for i in range(self.n_particles):
+            if self.decisions[i].kind != STAY:
+                root = self.moved(i, s)
+                if root == NONE:
+                    status = -1
+                else:
+                    self.roots[i] = root
+        for i in range(self.n_entries):
+            if self.entries[i].pruned != NONE:
+                self.arena.drop(self.entries[i].pruned)
+        return status
+
+    # ------------------------------------------------------------ steps
+    cdef int step(
+        self, slot_t s, double *log_mean, int64_t every, object report
+    ) except -2:
+        """One step of particle learning for a row that has been put in the pool.
+
+        -1: there was no memory and no leaf has the row. MemoryError: the row was
+        learned, but moves that found no memory were left out.
+        """
+        cdef double variance = 0.0
+        cdef int32_t kept = self.n_particles
+        cdef int64_t row = self.pool.n_rows + self.n_retired
+        cdef int status = 0
+        error = None
+        log_mean[0] = 0.0
+        with nogil:
+            if self.n_particles > 1 or self.numerics.weighs_one:
+                status = self.weigh(s)
+                if status == 0:
+                    kept = self.resample(log_mean, &variance)
+        if status < 0:
+            return -1
+        if not log_mean[0] > -INFINITY:
+            self.n_degenerate += 1
+        if every > 0 and row % every == 0:
+            try:
+                report(self.pool.n_rows, self.n_retired, kept, variance,
+                       *self.shapes().mean(axis=0))
+            except BaseException as raised:     # the row must be learned first
+                error = raised
+        with nogil:
+            status = self.add_row(s)
+        if status < 0:
+            return -1
+        with nogil:
+            self.decide()
+            status = self.apply(s)
+            self.time += 1
+        if status < 0:
+            raise MemoryError()
+        if error is not None:
+            raise error
+        return 0
+
+    cdef int plant(self, int32_t n_rows) except -1:
+        """Every particle becomes one leaf with the first n_rows rows of the pool."""
+        cdef handle_t h = self.arena.take_leaf()
+        cdef Leaf *leaf = self.arena.leaf(h)
+        cdef int32_t i
+        if self.arena.reserve_rows(leaf, n_rows) < 0:
+            self.arena.drop(h)
+            raise MemoryError()
+        memcpy(leaf.rows, self.pool.order, n_rows * sizeof(slot_t))
+        leaf.n_rows = n_rows
+        self.leaf_model.build(leaf, self.pool)
+        leaf.refs = self.n_target
+        for i in range(self.n_target):
+            self.roots[i] = h
+        self.n_particles = self.n_target
+        return 0
+
+    def shapes(self):
+        """Height, leaves, rows per leaf and retired weight per leaf of each tree.
+
+        Returns
+        -------
+        ndarray of shape (n_particles, 4)
+        """
+        out = np.empty((self.n_particles, 4))
+        cdef double[:, ::1] view = out
+        cdef int32_t i, k, n
+        cdef double rows, retired
+        self.moves.reserve(0, self.arena.live_leaves + 1)
+        for i in range(self.n_particles):
+            n = gather(self.arena, self.roots[i], self.moves.leaves)
+            rows = retired = 0.0
+            for k in range(n):
+                rows += self.moves.leaves[k].n_rows
+                retired += self.moves.leaves[k].retired[0]
+            view[i, 0] = height(self.arena, self.roots[i])
+            view[i, 1] = n
+            view[i, 2] = rows / n
+            view[i, 3] = retired / n
+        return out

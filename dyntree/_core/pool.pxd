@@ -1,0 +1,22 @@
+"""The bounded store of the rows that are still held one by one."""
+from libc.stdint cimport int32_t, int64_t
+
+from dyntree._core.types cimport slot_t
+
+cdef class ActivePool:
+    cdef readonly int32_t n_features
+    cdef int32_t n_rows        # rows held now
+    cdef int64_t n_seen        # rows ever put; the next row's id
+    cdef int32_t capacity
+    cdef double *x_                     # (capacity, n_features)
+    cdef double *y_                     # (capacity,)
+    cdef int64_t *ids                   # (capacity,)
+    cdef slot_t *order                  # position -> slot, the internal order
+    cdef slot_t *vacant                 # stack of free slots
+
+    cdef int reserve(self, int32_t n_rows) except -1
+    cdef slot_t put(self, const double *x, double y) noexcept nogil
+    cdef void free(self, int32_t position) noexcept nogil
+    cdef int32_t position_of(self, slot_t s) noexcept nogil
+    cdef double *x(self, slot_t s) noexcept nogil
+    cdef double y(self, slot_t s) noexcept nogil

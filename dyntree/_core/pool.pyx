@@ -1,0 +1,129 @@
+"""ActivePool: rows by slot, and the internal order in which they stand."""
+import numpy as np
+
+from libc.stdlib cimport free as c_free, realloc
+from libc.string cimport memcpy
+
+
+cdef class ActivePool:
+    """Rows (x, y, id) in slots that stay put while a row is held.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns of a row.
+
+    Notes
+    -----
+    Leaves name rows by slot, so retiring a row moves no other row. `order` is the
+    order in which the rows stand for those who count positions: a new row goes last,
+    and the last row takes the place of one that leaves.
+    """
+
+    def __cinit__(self, int32_t n_features):
+        self.n_features = n_features
+
+    def __dealloc__(self):
+        c_free(self.x_)
+        c_free(self.y_)
+        c_free(self.ids)
+        c_free(self.order)
+        c_free(self.vacant)
+
+    cdef int reserve(self, int32_t n_rows) except -1:
+        """Make room for `n_rows` rows in all; nothing held changes."""
+        cdef int32_t capacity = self.capacity, k
+        cdef void *p
+        if n_rows <= capacity:
+            return 0
+        capacity = max(n_rows, min(2 * capacity, capacity + (1 << 20)), 8)
+        p = realloc(self.x_, <size_t> capacity * self.n_features * sizeof(double))
+        if p == NULL:
+            raise MemoryError()
+        self.x_ = <double *> p
+        p = realloc(self.y_, capacity * sizeof(double))
+        if p == NULL:
+            raise MemoryError()
+        self.y_ = <double *> p
+        p = realloc(self.ids, capacity * sizeof(int64_t))
+        if p == NULL:
+            raise MemoryError()
+        self.ids = <int64_t *> p
+        p = realloc(self.order, capacity * sizeof(slot_t))
+        if p == NULL:
+            raise MemoryError()
+        self.order = <slot_t *> p
+        p = realloc(self.vacant, capacity * sizeof(slot_t))
+        if p == NULL:
+            raise MemoryError()
+        self.vacant = <slot_t *> p
+        # vacant holds the free slots in its first capacity - n_rows entries
+        for k in range(capacity - self.capacity):
+            self.vacant[self.capacity - self.n_rows + k] = capacity - 1 - k
+        self.capacity = capacity
+        return 0
+
+    cdef slot_t put(self, const double *x, double y) noexcept nogil:
+        """Seat a row, last in the order; room has been reserved."""
+        cdef slot_t s = self.vacant[self.capacity - self.n_rows - 1]
+        memcpy(self.x(s), x, self.n_features * sizeof(double))
+        self.y_[s] = y
+        self.ids[s] = self.n_seen
+        self.order[self.n_rows] = s
+        self.n_rows += 1
+        self.n_seen += 1
+        return s
+
+    cdef void free(self, int32_t position) noexcept nogil:
+        """Give up the row at `position`; the last row takes its place in the order."""
+        cdef slot_t s = self.order[position]
+        self.n_rows -= 1
+        self.order[position] = self.order[self.n_rows]
+        self.vacant[self.capacity - self.n_rows - 1] = s
+
+    cdef int32_t position_of(self, slot_t s) noexcept nogil:
+        """Place of slot s in the order, or -1."""
+        cdef int32_t k
+        for k in range(self.n_rows):
+            if self.order[k] == s:
+                return k
+        return -1
+
+    cdef double *x(self, slot_t s) noexcept nogil:
+        return self.x_ + <size_t> s * self.n_features
+
+    cdef double y(self, slot_t s) noexcept nogil:
+        return self.y_[s]
+
+    def rows(self):
+        """Copies of the rows held, in internal order: X, y and row ids."""
+        X = np.empty((self.n_rows, self.n_features))
+        y = np.empty(self.n_rows)
+        ids = np.empty(self.n_rows, dtype=np.int64)
+        cdef double[:, ::1] X_view = X
+        cdef double[::1] y_view = y
+        cdef int64_t[::1] id_view = ids
+        cdef int32_t k
+        for k in range(self.n_rows):
+            if self.n_features:
+                memcpy(&X_view[k, 0], self.x(self.order[k]),
+                       self.n_features * sizeof(double))
+            y_view[k] = self.y_[self.order[k]]
+            id_view[k] = self.ids[self.order[k]]
+        return X, y, ids
+
+    def load(self, const double[:, ::1] X, const double[::1] y, const int64_t[::1] ids,
+             int64_t n_seen):
+        """Fill an empty pool with rows in internal order."""
+        cdef Py_ssize_t k
+        self.reserve(<int32_t> y.shape[0])
+        for k in range(y.shape[0]):
+            self.ids[self.put(&X[k, 0], y[k])] = ids[k]
+        self.n_seen = n_seen
+
+    def nbytes(self):
+        """Bytes reserved for rows."""
+        return self.capacity * (
+            (self.n_features + 1) * sizeof(double) + sizeof(int64_t)
+            + 2 * sizeof(slot_t)
+        )

@@ -1,0 +1,33 @@
+"""Random sources and the samplers that stand on them.
+
+A `RandomStream` is a value on the stack: a position and three atoms. Everything else
+is built from the atoms, so a sampler works under any policy.
+"""
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+
+cdef struct RandomStream
+
+ctypedef double (*atom_t)(RandomStream *s) noexcept nogil
+
+cdef struct RandomStream:
+    uint64_t key
+    uint64_t counter
+    void *shared            # state that all streams of the source share, or NULL
+    atom_t uniform          # U(0, 1), both ends excluded
+    atom_t normal           # N(0, 1)
+    atom_t exponential      # Exp(1)
+
+cdef struct Mersenne:       # R's generator: MT19937 and a count of its outputs
+    uint32_t words[624]
+    int32_t position        # next word to give; 624 = the block is used up
+    int64_t n_draws
+
+cdef class RandomSource:
+    cdef RandomStream open(self, int64_t time, int32_t particle, int purpose) noexcept nogil
+
+cdef class RSource(RandomSource):
+    cdef Mersenne state_
+
+cdef double uniform_between(RandomStream *s, double low, double high) noexcept nogil
+cdef double gamma(RandomStream *s, double shape, double scale) noexcept nogil
+cdef double student_t(RandomStream *s, double df) noexcept nogil

@@ -1,0 +1,314 @@
+"""Random sources: R's Mersenne Twister, and the samplers built on a stream's atoms."""
+import numpy as np
+
+from libc.math cimport NAN, exp, expm1, fabs, floor, isinf, isnan, log, sqrt
+from libc.string cimport memcpy
+from scipy.special.cython_special cimport ndtri
+
+KIND = 10403    # first entry of .Random.seed: Mersenne Twister, inversion, rejection
+
+
+cdef class RandomSource:
+    """Names random streams by coordinate (time, particle, purpose)."""
+
+    cdef RandomStream open(
+        self, int64_t time, int32_t particle, int purpose
+    ) noexcept nogil:
+        cdef RandomStream s
+        s.key = s.counter = 0
+        s.shared = NULL
+        s.uniform = s.normal = s.exponential = NULL
+        return s
+
+
+# ---------------------------------------------------------------- R's generator
+cdef void refill(Mersenne *m) noexcept nogil:
+    """One block of MT19937 (Matsumoto and Nishimura 1998)."""
+    cdef int k
+    cdef uint32_t y
+    for k in range(624):
+        y = (m.words[k] & 0x80000000u) | (m.words[(k + 1) % 624] & 0x7FFFFFFFu)
+        m.words[k] = m.words[(k + 397) % 624] ^ (y >> 1)
+        if y & 1u:
+            m.words[k] ^= 0x9908B0DFu
+    m.position = 0
+
+
+cdef double r_uniform(RandomStream *s) noexcept nogil:
+    cdef Mersenne *m = <Mersenne *> s.shared
+    cdef uint32_t y
+    cdef double u
+    if m.position >= 624:
+        refill(m)
+    y = m.words[m.position]
+    m.position += 1
+    m.n_draws += 1
+    y ^= y >> 11
+    y ^= (y << 7) & 0x9D2C5680u
+    y ^= (y << 15) & 0xEFC60000u
+    y ^= y >> 18
+    u = y * 2.3283064365386963e-10
+    if u <= 0.0:
+        return 0.5 * 2.328306437080797e-10
+    if 1.0 - u <= 0.0:
+        return 1.0 - 0.5 * 2.328306437080797e-10
+    return u
+
+
+cdef double r_normal(RandomStream *s) noexcept nogil:
+    """Inversion from 54 bits: two uniforms make one probability."""
+    cdef double u = floor(134217728.0 * r_uniform(s))
+    u = u + r_uniform(s)
+    return ndtri(u / 134217728.0)
+
+
+cdef double[16] LN2_SUMS     # sum over j = 1..k of (ln 2)^j / j!
+
+
+cdef void fill_ln2_sums() noexcept:
+    cdef double term = 1.0, total = 0.0
+    cdef int k
+    for k in range(16):
+        term *= log(2.0) / (k + 1)
+        total += term
+        LN2_SUMS[k] = total
+    LN2_SUMS[15] = 1.0
+
+
+fill_ln2_sums()
+
+
+cdef double r_exponential(RandomStream *s) noexcept nogil:
+    """Ahrens and Dieter (1972), algorithm SA."""
+    cdef double a = 0.0, u = r_uniform(s), v, w
+    cdef int i = 0
+    while True:
+        u += u
+        if u > 1.0:
+            break
+        a += LN2_SUMS[0]
+    u -= 1.0
+    if u <= LN2_SUMS[0]:
+        return a + u
+    w = r_uniform(s)
+    while True:
+        v = r_uniform(s)
+        if v < w:
+            w = v
+        i += 1
+        if u <= LN2_SUMS[i]:
+            return a + w * LN2_SUMS[0]
+
+
+cdef class RSource(RandomSource):
+    """R's default generator: one stream, shared by all who open it.
+
+    Parameters
+    ----------
+    seed : int
+        As in ``set.seed(seed)``; taken modulo 2**32.
+
+    Notes
+    -----
+    Mersenne Twister with R's scrambling of the seed, normals by inversion
+    (R Core Team, ``?RNGkind``). Coordinates are ignored: draws come in call order.
+
+    Examples
+    --------
+    >>> RSource(1).uniforms(3).round(7).tolist()
+    [0.2655087, 0.3721239, 0.5728534]
+    """
+
+    def __init__(self, seed):
+        cdef uint32_t word = <uint32_t> (int(seed) % (1 << 32))
+        cdef int k
+        for k in range(51):                 # the 51st value is R's position slot
+            word = 69069u * word + 1u
+        for k in range(624):
+            word = 69069u * word + 1u
+            self.state_.words[k] = word
+        self.state_.position = 624
+        self.state_.n_draws = 0
+
+    cdef RandomStream open(
+        self, int64_t time, int32_t particle, int purpose
+    ) noexcept nogil:
+        cdef RandomStream s
+        s.key = s.counter = 0
+        s.shared = <void *> &self.state_
+        s.uniform = r_uniform
+        s.normal = r_normal
+        s.exponential = r_exponential
+        return s
+
+    def uniform(self):
+        """One draw from U(0, 1)."""
+        cdef RandomStream s = self.open(0, 0, 0)
+        return s.uniform(&s)
+
+    def uniforms(self, Py_ssize_t n):
+        """Draw n values of U(0, 1), ndarray of shape (n,)."""
+        out = np.empty(n)
+        cdef double[::1] view = out
+        cdef RandomStream s = self.open(0, 0, 0)
+        cdef Py_ssize_t i
+        for i in range(n):
+            view[i] = s.uniform(&s)
+        return out
+
+    def peek(self):
+        """Return the value the next draw will have, without drawing it."""
+        return self.copy().uniform()
+
+    @property
+    def n_draws(self):
+        """Number of 32-bit outputs used since this source was opened."""
+        return self.state_.n_draws
+
+    @property
+    def position(self):
+        """R's ``mti``: how many words of the current block are used, 1 to 624."""
+        return self.state_.position
+
+    @property
+    def state(self):
+        """R's ``.Random.seed``, ndarray of int32 of shape (626,)."""
+        out = np.empty(626, dtype=np.int32)
+        cdef int32_t[::1] view = out
+        view[0] = KIND
+        view[1] = self.state_.position
+        memcpy(&view[2], self.state_.words, 624 * sizeof(uint32_t))
+        return out
+
+    @classmethod
+    def from_state(cls, state):
+        """Continue from an R ``.Random.seed`` vector of 626 integers."""
+        words = np.asarray(state)
+        if words.shape != (626,) or words.dtype.kind not in "iu":
+            raise ValueError(
+                "state must be 626 integers, as R's .Random.seed under Mersenne "
+                f"Twister; got shape {words.shape} of {words.dtype}."
+            )
+        if int(words[0]) % 100 != 3 or not 0 <= int(words[1]) <= 624:
+            raise ValueError(
+                "state must start with a Mersenne Twister code (10403) and a position "
+                f"in 0..624; got {int(words[0])}, {int(words[1])}."
+            )
+        cdef RSource source = cls(0)
+        cdef uint32_t[::1] view = np.ascontiguousarray(
+            words[2:].astype(np.int64) % (1 << 32), dtype=np.uint32
+        )
+        memcpy(source.state_.words, &view[0], 624 * sizeof(uint32_t))
+        source.state_.position = int(words[1])
+        return source
+
+    def save(self):
+        """Opaque value that `restore` takes back."""
+        return self.copy()
+
+    def restore(self, RSource saved):
+        """Go back to the position at which `saved` was made."""
+        self.state_ = saved.state_
+
+    def copy(self):
+        """An independent source at the same position."""
+        cdef RSource other = type(self)(0)
+        other.state_ = self.state_
+        return other
+
+    def __reduce__(self):
+        return _restore, (self.state, self.state_.n_draws)
+
+
+def _restore(state, int64_t n_draws):
+    cdef RSource source = RSource.from_state(state)
+    source.state_.n_draws = n_draws
+    return source
+
+
+# ---------------------------------------------------------------- samplers
+cdef double uniform_between(RandomStream *s, double low, double high) noexcept nogil:
+    """U(low, high); nothing is drawn where the ends are equal."""
+    if low == high:
+        return low
+    return low + (high - low) * s.uniform(s)
+
+
+cdef double gamma_small(RandomStream *s, double shape, double scale) noexcept nogil:
+    """Ahrens and Dieter (1974), algorithm GS, for shape < 1."""
+    cdef double e = 1.0 + 0.36787944117144233 * shape, p, x
+    while True:
+        p = e * s.uniform(s)
+        if p >= 1.0:
+            x = -log((e - p) / shape)
+            if s.exponential(s) >= (1.0 - shape) * log(x):
+                return scale * x
+        else:
+            x = exp(log(p) / shape)
+            if s.exponential(s) >= x:
+                return scale * x
+
+
+cdef double quotient(double t, double s, double s2, double q0) noexcept nogil:
+    """log of the density ratio of algorithm GD at t."""
+    cdef double v = t / (s + s)
+    if fabs(v) <= 0.25:
+        return q0 + 0.5 * t * t * (
+            (((((0.1233795 * v - 0.1367177) * v + 0.1423657) * v - 0.1662921) * v
+              + 0.2000062) * v - 0.250003) * v + 0.3333333) * v
+    return q0 - s * t + 0.25 * t * t + (s2 + s2) * log(1.0 + v)
+
+
+cdef double gamma(RandomStream *s, double shape, double scale) noexcept nogil:
+    """Gamma(shape, scale) by Ahrens and Dieter (1982), algorithm GD."""
+    cdef double s2, root, d, t, x, u, r, q0, b, si, c, e, q
+    if shape < 1.0:
+        return gamma_small(s, shape, scale)
+    s2 = shape - 0.5
+    root = sqrt(s2)
+    d = 5.656854 - root * 12.0
+    t = s.normal(s)
+    x = root + 0.5 * t
+    if t >= 0.0:
+        return scale * x * x
+    u = s.uniform(s)
+    if d * u <= t * t * t:
+        return scale * x * x
+    r = 1.0 / shape
+    q0 = ((((((2.424e-4 * r + 2.4511e-4) * r - 7.388e-5) * r + 1.44121e-3) * r
+            + 8.01191e-3) * r + 2.083148e-2) * r + 4.166669e-2) * r
+    if shape <= 3.686:
+        b = 0.463 + root + 0.178 * s2
+        si = 1.235
+        c = 0.195 / root - 0.079 + 0.16 * root
+    elif shape <= 13.022:
+        b = 1.654 + 0.0076 * s2
+        si = 1.68 / root + 0.275
+        c = 0.062 / root + 0.024
+    else:
+        b = 1.77
+        si = 0.75
+        c = 0.1515 / root
+    if x > 0.0 and log(1.0 - u) <= quotient(t, root, s2, q0):
+        return scale * x * x
+    while True:
+        e = s.exponential(s)
+        u = s.uniform(s)
+        u = u + u - 1.0
+        t = b - si * e if u < 0.0 else b + si * e
+        if t >= -0.71874483771719:
+            q = quotient(t, root, s2, q0)
+            if q > 0.0 and c * fabs(u) <= expm1(q) * exp(e - 0.5 * t * t):
+                x = root + 0.5 * t
+                return scale * x * x
+
+
+cdef double student_t(RandomStream *s, double df) noexcept nogil:
+    """Student's t: a normal first, then a chi-square; NaN unless df > 0."""
+    cdef double z
+    if isnan(df) or df <= 0.0:
+        return NAN
+    z = s.normal(s)
+    if isinf(df):
+        return z
+    return z / sqrt(gamma(s, 0.5 * df, 2.0) / df)

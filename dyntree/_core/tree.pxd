@@ -1,0 +1,24 @@
+"""Persistent trees: descend, and replace a subtree by copying the path to it.
+
+A split's region is fixed for life. A root is a handle whose count its owner holds;
+`replaced` edits the part of the path that nobody else owns and copies the rest.
+"""
+from libc.stdint cimport int32_t
+
+from dyntree._core.arena cimport Arena
+from dyntree._core.types cimport Leaf, handle_t, slot_t
+
+cdef struct Path:
+    handle_t *nodes         # (capacity,) splits from the root down
+    int32_t length
+
+cdef handle_t descend(Arena a, handle_t root, const double *x, Path *path) noexcept nogil
+cdef handle_t find_leaf(Arena a, handle_t root, const double *x) noexcept nogil
+cdef handle_t replaced(
+    Arena a, handle_t root, Path *path, int32_t length, handle_t old, handle_t fresh
+) noexcept nogil
+cdef int32_t gather(Arena a, handle_t h, Leaf **leaves) noexcept nogil
+cdef int32_t count_nodes(Arena a, handle_t h) noexcept nogil
+cdef int copy_leaf(Arena a, const Leaf *leaf, Leaf *into) noexcept nogil
+cdef handle_t copy_subtree(Arena a, handle_t h) noexcept nogil
+cdef int32_t seat_of(const Leaf *leaf, slot_t s) noexcept nogil

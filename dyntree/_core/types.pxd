@@ -1,0 +1,62 @@
+"""Scalar, handle and record types that every room of the core shares."""
+from libc.stdint cimport int32_t, int64_t
+
+ctypedef int32_t handle_t   # > 0: a split (Node), < 0: a Leaf, 0: nothing
+ctypedef int32_t slot_t     # a row's seat in the ActivePool
+
+cdef enum:
+    NONE = 0
+
+cdef struct Node:           # one split; its region never changes
+    double value            # a row goes left iff x[variable] <= value
+    int64_t stamp           # step in which `entry` was written
+    handle_t left
+    handle_t right
+    int32_t variable
+    int32_t depth           # of this node; a root has depth 0
+    int32_t refs            # parents and roots that lead here
+    int32_t entry           # index of this step's Entry below this node
+
+cdef struct Leaf:
+    double *active          # Family row of the rows still held
+    double *retired         # Family row of the rows given up (discounted)
+    double *derived         # written by LeafModel.refresh, read by everything else
+    double *low             # (n_features,) lower proposal limits, NaN = stale
+    double *high            # (n_features,) upper proposal limits
+    slot_t *rows            # the slots of the rows held, in order of arrival
+    double *credit          # (n_rows,) active-learning statistic per row, or NULL
+    int64_t stamp
+    int32_t n_rows
+    int32_t capacity        # of `rows` and `credit`
+    int32_t depth
+    int32_t refs
+    int32_t entry
+
+cdef struct Entry:          # what a step knows about one distinct (parent, leaf)
+    handle_t leaf
+    handle_t parent         # NONE: the leaf is a root
+    handle_t pruned         # the leaf that replaces `parent`, once made
+    int32_t owner           # first entry that leads to the same leaf
+    int32_t count           # particles that lead here
+    bint weighed
+    bint scored
+    double density          # predictive density (or its log, as Numerics says)
+    double stay             # log posterior score of the parent's subtree as it is
+    double prune            # the same with the subtree collapsed to a leaf
+    double left             # scores of the parent's two subtrees
+    double right
+
+cdef enum MoveKind:
+    STAY = 0
+    GROW = 1
+    PRUNE = 2
+
+cdef struct Move:
+    int32_t kind
+    int32_t variable
+    double value
+
+cdef enum Proposal:         # how a split is proposed
+    LUALL = 1               # among the columns that can be split
+    LUVAR = 2               # any column, limits from order statistics
+    REJECT = 3              # any column, limits from the range
