@@ -2,6 +2,7 @@
 
 DYNTREE_DEBUG=1 builds without optimisation and with Cython's bounds checks.
 """
+
 import os
 from pathlib import Path
 
@@ -28,6 +29,7 @@ extensions = [
 ]
 
 setup(
+    options={"build_ext": {"parallel": os.cpu_count() or 1}},
     ext_modules=cythonize(
         extensions,
         nthreads=os.cpu_count() or 1,
@@ -39,5 +41,5 @@ setup(
             "cdivision": True,
             "embedsignature": True,
         },
-    )
+    ),
 )

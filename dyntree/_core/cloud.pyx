@@ -91,23 +91,32 @@ cdef class Cloud(Particles):
         An interrupt is answered between rows: the cloud then is what it was after the
         last complete one.
         """
-        cdef Py_ssize_t k
-        cdef slot_t s
         self.check_rows(X, y)
         if not self.n_particles:
             raise ValueError("update needs a cloud that was started; call start first.")
         log_densities = np.zeros(y.shape[0])
         cdef double[::1] out = log_densities
+        cdef Py_ssize_t k
         for k in range(y.shape[0]):
             PyErr_CheckSignals()
-            self.pool.reserve(self.pool.n_rows + 1)
-            self.reserve(self.pool.n_rows + 1)
-            s = self.pool.put(&X[k, 0], y[k])
-            if self.step(s, &out[k], every, report) < 0:
-                self.pool.free(self.pool.n_rows - 1)
-                self.pool.n_seen -= 1
-                raise MemoryError()
+            self.learn(&X[k, 0], y[k], &out[k], every, report)
         return log_densities
+
+    cdef int learn(
+        self, const double *x, double y, double *log_density, int64_t every,
+        object report,
+    ) except -1:
+        """Put one row in the pool and take a step; the pool is as before on failure."""
+        cdef slot_t s
+        self.pool.reserve(self.pool.n_rows + 1)
+        self.reserve(self.pool.n_rows + 1)
+        s = self.pool.put(x, y)
+        if self.step(s, log_density, every, report) < 0:
+            self.pool.free(self.pool.n_rows - 1)
+            self.pool.n_seen -= 1
+            raise MemoryError()
+        self.log_evidence += log_density[0]
+        return 0
 
     # ------------------------------------------------------------ retirement
     def retire(self, positions, double forget=1.0):
@@ -147,6 +156,29 @@ cdef class Cloud(Particles):
                 raise MemoryError()
             self.pool.free(self.pool.position_of(slots[k]))
             self.n_retired += 1
+
+    def replace(
+        self, int32_t position, double forget, const double[:, ::1] X,
+        const double[::1] y,
+    ):
+        """Retire the row at `position`, then learn one row.
+
+        Parameters are those of `retire` and `update`, for one row. An interrupt is
+        answered before anything changes, never between the two.
+
+        Returns
+        -------
+        float
+            Log predictive density of the new row.
+        """
+        if y.shape[0] != 1:
+            raise ValueError(f"y must hold one response; got {y.shape[0]}.")
+        self.check_rows(X, y)
+        PyErr_CheckSignals()
+        self.retire([position], forget)
+        cdef double log_density
+        self.learn(&X[0, 0], y[0], &log_density, 0, None)
+        return log_density
 
     cdef bint retire_slot(self, slot_t s, double forget) noexcept nogil:
         """Retire row s in every leaf that holds it; whether one became too small."""
@@ -365,6 +397,11 @@ cdef class Cloud(Particles):
     def n_active(self):
         """Rows held one by one."""
         return self.pool.n_rows
+
+    @property
+    def n_seen(self):
+        """Rows ever held."""
+        return self.pool.n_seen
 
     @property
     def n_features(self):

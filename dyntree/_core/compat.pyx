@@ -249,6 +249,14 @@ cdef class RImplicit(RGaussian):
         self.rounds_rows = True
         self.retires = False
 
+    cdef void round_row(self, const Leaf *leaf, double *x) noexcept nogil:
+        """Centre x and shift it back, as R does in the caller's storage (11.2)."""
+        cdef const double *means = leaf.derived + self.means
+        cdef int k
+        for k in range(self.n_basis):
+            x[k] -= means[k]
+            x[k] += means[k]
+
     cdef void regress(self, Leaf *leaf, ActivePool d) noexcept nogil:
         """Rebuild means, Gram and slopes from the rows in their order (D.1)."""
         cdef int q = self.n_basis, size = packed_size(q), k, j

@@ -25,6 +25,6 @@ cdef class Region:          # a rectangle that shrinks on the way down a tree
     cdef double square_integral(self, const Leaf *leaf, bint regression) noexcept nogil
     cdef double volume(self, const Leaf *leaf) noexcept nogil
     cdef double quadratic(self, const double *inverse) noexcept nogil
-    cdef double reduction_below(self, handle_t h, const double *x) noexcept nogil
+    cdef double reduction_below(self, handle_t h, double *x) noexcept nogil
     cdef int credit_below(self, handle_t h) noexcept nogil
     cdef double relevance_below(self, handle_t h) noexcept nogil

@@ -12,7 +12,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from dyntree._core.linalg cimport dot, symmetric_times
-from dyntree._core.query cimport blocks, rows_for
+from dyntree._core.query cimport blocks, rows_for, rows_to_round
 from dyntree._core.query import (
     expected_improvement, predictive, split_counts, t_densities,
 )
@@ -155,14 +155,16 @@ cdef class Region:
             / ((self.c.leaf_model.df(leaf) - 2.0) * (1.0 + kappa))
         )
 
-    cdef double reduction_below(self, handle_t h, const double *x) noexcept nogil:
-        """`reduction` in the leaf of x below h."""
+    cdef double reduction_below(self, handle_t h, double *x) noexcept nogil:
+        """`reduction` in the leaf of x below h; leaves x as the evaluation does."""
         cdef Node *node
         cdef bint left
         cdef double kept, value
         cdef double *bound
         if h < 0:
-            return self.reduction(self.c.arena.leaf(h), x)
+            value = self.reduction(self.c.arena.leaf(h), x)
+            self.c.leaf_model.round_row(self.c.arena.leaf(h), x)
+            return value
         node = self.c.arena.node(h)
         left = x[node.variable] <= node.value
         bound = self.side(node.variable, left, node.value, &kept)
@@ -180,9 +182,7 @@ cdef class Region:
         cdef Leaf *leaf
         cdef double kept
         cdef double *bound
-        cdef const double *means
-        cdef double *x
-        cdef int32_t k, j
+        cdef int32_t k
         if h < 0:
             leaf = self.c.arena.leaf(h)
             if leaf.credit == NULL and leaf.n_rows:
@@ -192,12 +192,8 @@ cdef class Region:
                     leaf.credit[k] = self.reduction(leaf, self.c.pool.x(leaf.rows[k]))
                 leaf.stamp = self.c.stamp
             if self.c.leaf_model.rounds_rows and leaf.stamp == self.c.stamp:
-                means = self.c.leaf_model.centre(leaf)
                 for k in range(leaf.n_rows):
-                    x = self.c.pool.x(leaf.rows[k])
-                    for j in range(self.c.leaf_model.n_basis):
-                        x[j] -= means[j]
-                        x[j] += means[j]
+                    self.c.leaf_model.round_row(leaf, self.c.pool.x(leaf.rows[k]))
             return 0
         node = self.c.arena.node(h)
         bound = self.side(node.variable, True, node.value, &kept)
@@ -300,7 +296,7 @@ def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
     -------
     ndarray of shape (n_rows,)
     """
-    cdef const double[:, ::1] rows = rows_for(c, X)
+    cdef const double[:, ::1] rows = rows_to_round(c, X)
     cdef Region region = Region(c, lower, upper, categorical, approx)
     cdef Py_ssize_t j
     cdef int32_t i
@@ -309,7 +305,9 @@ def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
     with nogil:
         for i in range(c.n_particles):
             for j in range(rows.shape[0]):
-                sums[j] += region.reduction_below(c.roots[i], &rows[j, 0])
+                sums[j] += region.reduction_below(
+                    c.roots[i], <double *> &rows[j, 0]
+                )
     return _over(out, c.n_particles * region.whole())
 
 

@@ -30,6 +30,8 @@ cdef class LeafModel:
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil
     # location, scale, df of the predictive t, then 2 * n_basis doubles of scratch
     cdef void predict(self, const Leaf *leaf, const double *x, double *out) noexcept nogil
+    # leave x as an evaluation in this leaf would: rounded, where rounds_rows says so
+    cdef void round_row(self, const Leaf *leaf, double *x) noexcept nogil
     # probability of class k
     cdef double probability(self, const Leaf *leaf, int k) noexcept nogil
     # what the active-learning criteria ask of a regression leaf:

@@ -65,6 +65,9 @@ cdef class LeafModel:
     ) noexcept nogil:
         out[0] = out[1] = out[2] = NAN
 
+    cdef void round_row(self, const Leaf *leaf, double *x) noexcept nogil:
+        pass
+
     cdef double probability(self, const Leaf *leaf, int k) noexcept nogil:
         return NAN
 

@@ -26,6 +26,7 @@ cdef class Particles:
     cdef readonly int32_t n_target          # roots after the next resampling
     cdef readonly int64_t n_retired
     cdef readonly int64_t n_degenerate      # steps whose densities were all zero or NaN
+    cdef readonly double log_evidence       # sum of log predictive densities
     cdef handle_t *roots
     cdef int64_t time
     cdef int64_t stamp

@@ -5,7 +5,6 @@ from scipy.special import stdtr, stdtrit
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
 
 from dyntree._core.linalg cimport dot
 from dyntree._core.rmath cimport t_constant, t_density
@@ -21,6 +20,16 @@ cdef object rows_for(Particles c, object X):
             f"X must be of shape (n_rows, {c.pool.n_features}); got {rows.shape}."
         )
     return rows
+
+
+cdef object rows_to_round(Particles c, object X):
+    """`rows_for`, copied where evaluations round the rows they are given.
+
+    Every particle then sees a row as the one before it left it: where a split lies
+    within an ulp of a row, that decides on which side the row falls.
+    """
+    rows = rows_for(c, X)
+    return rows.copy() if c.leaf_model.rounds_rows else rows.view()
 
 
 cdef object blocks(Particles c, int64_t n_points):
@@ -44,9 +53,10 @@ def predictive(Particles c, X):
     -------
     location, scale, df : ndarray of shape (n_particles, n_rows)
     """
-    cdef const double[:, ::1] rows = rows_for(c, X)
+    cdef const double[:, ::1] rows = rows_to_round(c, X)
     cdef Py_ssize_t n_rows = rows.shape[0], j
     cdef int32_t i
+    cdef Leaf *leaf
     location = np.empty((c.n_particles, n_rows))
     scale = np.empty_like(location)
     df = np.empty_like(location)
@@ -59,10 +69,9 @@ def predictive(Particles c, X):
     with nogil:
         for i in range(c.n_particles):
             for j in range(n_rows):
-                c.leaf_model.predict(
-                    c.arena.leaf(find_leaf(c.arena, c.roots[i], &rows[j, 0])),
-                    &rows[j, 0], out,
-                )
+                leaf = c.arena.leaf(find_leaf(c.arena, c.roots[i], &rows[j, 0]))
+                c.leaf_model.predict(leaf, &rows[j, 0], out)
+                c.leaf_model.round_row(leaf, <double *> &rows[j, 0])
                 m[i, j] = out[0]
                 s[i, j] = out[1]
                 d[i, j] = out[2]
@@ -72,25 +81,79 @@ def predictive(Particles c, X):
 
 def densities(Particles c, X, y):
     """Predictive density of y at each row, averaged over particles, shape (n_rows,)."""
-    cdef const double[:, ::1] rows = rows_for(c, X)
+    cdef const double[:, ::1] rows = rows_to_round(c, X)
     cdef const double[::1] response = np.ascontiguousarray(y, dtype=np.float64)
     cdef Py_ssize_t n_rows = rows.shape[0], j
-    cdef size_t n_bytes = c.pool.n_features * sizeof(double)
     cdef int32_t i
     cdef handle_t h
     total = np.zeros(n_rows)
     cdef double[::1] sums = total
-    cdef double *x = <double *> malloc(n_bytes)
-    if x == NULL:
-        raise MemoryError()
     with nogil:
         for i in range(c.n_particles):
             for j in range(n_rows):
-                memcpy(x, &rows[j, 0], n_bytes)
-                h = find_leaf(c.arena, c.roots[i], x)
-                sums[j] += c.leaf_model.density(c.arena.leaf(h), x, response[j])
-    free(x)
+                h = find_leaf(c.arena, c.roots[i], &rows[j, 0])
+                sums[j] += c.leaf_model.density(
+                    c.arena.leaf(h), <double *> &rows[j, 0], response[j]
+                )
     return total / c.n_particles
+
+
+def mixture(Particles c, X):
+    """Predictive distribution of each row as a mixture of distinct Student t's.
+
+    Particles share leaves, so a row meets far fewer distinct leaves than particles.
+
+    Parameters
+    ----------
+    c : Cloud
+        A cloud with regression leaves.
+    X : ndarray of shape (n_rows, n_features)
+
+    Returns
+    -------
+    start : ndarray of int64 of shape (n_rows + 1,)
+        Row j has the components start[j] .. start[j + 1] - 1.
+    weight, location, scale, df : ndarray of shape (n_components,)
+    """
+    cdef const double[:, ::1] rows = rows_to_round(c, X)
+    cdef Py_ssize_t n_rows = rows.shape[0], j, n
+    cdef int32_t i, k
+    cdef Leaf *leaf
+    start = np.zeros(n_rows + 1, dtype=np.int64)
+    cdef int64_t[::1] offsets = start
+    cdef double[:, ::1] row_parts = np.empty((c.n_particles, 4))
+    cdef double *out = <double *> malloc(
+        (3 + 2 * c.leaf_model.n_basis) * sizeof(double)
+    )
+    if out == NULL:
+        raise MemoryError()
+    parts = []
+    try:
+        for j in range(n_rows):
+            n = 0
+            with nogil:
+                c.stamp += 1
+                for i in range(c.n_particles):
+                    leaf = c.arena.leaf(
+                        find_leaf(c.arena, c.roots[i], &rows[j, 0])
+                    )
+                    if leaf.stamp == c.stamp:
+                        row_parts[leaf.entry, 0] += 1.0
+                    else:
+                        leaf.stamp = c.stamp
+                        leaf.entry = <int32_t> n
+                        c.leaf_model.predict(leaf, &rows[j, 0], out)
+                        row_parts[n, 0] = 1.0
+                        for k in range(3):
+                            row_parts[n, 1 + k] = out[k]
+                        n += 1
+                    c.leaf_model.round_row(leaf, <double *> &rows[j, 0])
+            offsets[j + 1] = offsets[j] + n
+            parts.append(np.array(row_parts[:n]))
+    finally:
+        free(out)
+    table = np.concatenate(parts) if parts else np.empty((0, 4))
+    return start, table[:, 0] / c.n_particles, *table[:, 1:].T.copy()
 
 
 def t_quantile(double p, df):

@@ -89,6 +89,7 @@ def to_arrays(Particles cloud):
     header = dict(
         cloud.options, n_retired=cloud.n_retired, n_seen=cloud.pool.n_seen,
         n_degenerate=cloud.n_degenerate, time=cloud.time,
+        log_evidence=cloud.log_evidence,
     )
     arrays = {
         "X": X, "y": y, "row_ids": ids,
@@ -106,7 +107,7 @@ def to_arrays(Particles cloud):
 
 def from_arrays(kind, header, arrays, RandomSource source):
     """The cloud of class `kind` that `to_arrays` described, drawing from `source`."""
-    counters = ("n_retired", "n_seen", "n_degenerate", "time")
+    counters = ("n_retired", "n_seen", "n_degenerate", "time", "log_evidence")
     options = {name: header[name] for name in header if name not in counters}
     cdef Particles cloud = kind(source, **options)
     cdef Arena a = cloud.arena
@@ -167,4 +168,5 @@ def from_arrays(kind, header, arrays, RandomSource source):
     cloud.n_retired = header["n_retired"]
     cloud.n_degenerate = header["n_degenerate"]
     cloud.time = header["time"]
+    cloud.log_evidence = header["log_evidence"]
     return cloud

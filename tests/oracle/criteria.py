@@ -230,6 +230,7 @@ def alc_rectangle(
                 box.narrow(node, child is node.left) for node, child in pairwise(path)
             ]
             sums[k] += _leaf_alc(path[-1].leaf, x, box)
+            path[-1].leaf.drift(x)
             for memo in reversed(memos):
                 box.restore(memo)
     return _average(cloud, sums, box.whole_area(cloud))

@@ -73,7 +73,13 @@ def predictive_parameters(
     cloud: Cloud, rows: list[list[float]]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Location, scale and degrees of freedom, each (n_particles, n_rows)."""
-    values = [[tree.leaf_at(x).predictive(x) for x in rows] for tree in cloud.trees]
+    rows = [x[:] for x in rows]
+    values = []
+    for tree in cloud.trees:
+        for x in rows:
+            leaf = tree.leaf_at(x)
+            values.append(leaf.predictive(x))
+            leaf.drift(x)
     table = np.array(values, dtype=np.float64).reshape(len(cloud.trees), len(rows), 3)
     return table[:, :, 0], table[:, :, 1], table[:, :, 2]
 
@@ -106,9 +112,10 @@ def expected_improvement(
 
 def _densities(cloud: Cloud, rows: list[list[float]], y: list[float]) -> np.ndarray:
     total = np.zeros(len(rows))
+    rows = [x[:] for x in rows]
     for tree in cloud.trees:
         for j, x in enumerate(rows):
-            total[j] += tree.leaf_at(x).density(x[:], y[j])
+            total[j] += tree.leaf_at(x).density(x, y[j])
     return total / len(cloud.trees)
 
 

@@ -1,0 +1,279 @@
+"""Answers: everything a tree can be asked that leaves it as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dyntree import params, questions
+from dyntree._core import criteria, query
+from dyntree.errors import NotReadyError
+from dyntree.features import FeatureMap, Matrix, Vector, label_codes, with_ones
+from dyntree.params import TreeOptions
+from dyntree.summaries import (
+    ClassPrediction,
+    Prediction,
+    Relevance,
+    Sensitivity,
+    StudentMixture,
+    TreeStats,
+)
+
+
+class Answers:
+    """The read-only half of `DynamicTree`: prediction, criteria, summaries."""
+
+    options: TreeOptions
+    _features: FeatureMap | None
+    _cloud: Any
+    _waiting_y: list[Any]
+
+    @property
+    def n_seen(self) -> int:
+        """Rows ever given to `update`."""
+        return len(self._waiting_y) if self._cloud is None else self._cloud.n_seen
+
+    def _ready(self, what: str) -> Any:
+        """Return the cloud, or raise NotReadyError."""
+        if self._cloud is None:
+            n_start = self.options.n_start
+            if n_start is None and self._features is not None:
+                n_start = self.options.with_width(self._features.n_features).n_start
+            least = "n_start" if n_start is None else f"n_start={n_start}"
+            raise NotReadyError(
+                f"{what} needs a model that has learned more than {least} rows; got "
+                f"{self.n_seen}. Call update with more rows first."
+            )
+        return self._cloud
+
+    @property
+    def _ones(self) -> int:
+        """Columns of ones stored before the user's own."""
+        return int(self.options.intercept == "augmented")
+
+    def _stored(self, rows: Matrix) -> Matrix:
+        """Rows as the cloud stores them."""
+        return with_ones(rows, self._ones)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns; x0, x1, ... where none were given."""
+        if self._features is None:
+            return ()
+        if self._features.names is not None:
+            return self._features.names
+        return tuple(f"x{k}" for k in range(self._features.n_features))
+
+    def predict(self, X: Any) -> Prediction | ClassPrediction:
+        """Predictive distribution at each row of X.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+
+        Returns
+        -------
+        Prediction or ClassPrediction
+            The latter for class models.
+        """
+        cloud = self._ready("predict")
+        rows = self._rows(X)
+        if self.options.classes is not None:
+            answer = query.predict(cloud, rows)
+            return ClassPrediction(answer["p"], self.options.classes, answer["entropy"])
+        mixture = StudentMixture(*query.mixture(cloud, rows))
+        return Prediction.of(mixture)
+
+    def _rows(self, X: Any) -> Matrix:
+        assert self._features is not None
+        return self._stored(self._features.encode(X))
+
+    def score(
+        self,
+        X: Any,
+        rule: str,
+        *,
+        Xref: Any = None,
+        q: float = 0.0,
+        alpha: float = 2.0,
+        bounds: questions.Bounds | None = None,
+        categorical: Sequence[bool] | None = None,
+        approx: bool = False,
+    ) -> Vector:
+        """How much sampling a response at each candidate row promises.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            Candidates.
+        rule : {"alm", "alc", "ei", "ieci", "qei", "qentropy"}
+            Predictive variance (MacKay 1992); reduction of variance averaged over a
+            rectangle or over `Xref` (Cohn 1996); expected improvement towards the
+            minimum; its integrated conditional form (Gramacy and Lee 2011); expected
+            improvement and entropy for the contour at q.
+        Xref : rows like X, optional
+            References of "alc" (default: the whole rectangle) and "ieci" (default X).
+        q : float, default 0.0
+            Level of the contour.
+        alpha : float, default 2.0
+            Width of its band in standard deviations, > 0.
+        bounds : array_like of shape (n_features, 2), optional
+            Rectangle of "alc", default the range of candidates and active rows.
+        categorical : sequence of bool of shape (n_features,), optional
+            0/1 columns; by default those whose active values are exactly 0 and 1.
+        approx : bool, default False
+            Weigh leaves by their rows instead of their area.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            High is promising, except for "ieci" and "alc" read as they are: reductions.
+        """
+        cloud = self._ready("score")
+        params.one_of("rule", rule, params.SCORES)
+        if self.options.model == "class":
+            raise ValueError(
+                f"rule={rule!r} needs a real response; for model='class' see "
+                "predict(X).entropy."
+            )
+        references = None if Xref is None else self._rows(Xref)
+        return questions.score(
+            cloud,
+            self._ones,
+            self._rows(X),
+            rule,
+            references,
+            q,
+            alpha,
+            bounds,
+            categorical,
+            approx,
+        )
+
+    def score_active(self, rule: str) -> Vector:
+        """How much each active row still tells; low values may go first.
+
+        Parameters
+        ----------
+        rule : {"alc", "entropy", "age", "random"}
+            Average reduction of variance (regression), entropy of the row's leaf
+            (classes), the row's number, or chance.
+
+        Returns
+        -------
+        ndarray of shape (n_active,)
+            In the order of `active_ids`.
+        """
+        cloud = self._ready("score_active")
+        params.one_of("rule", rule, params.DISCARDS)
+        if rule == "age":
+            return np.asarray(cloud.row_ids(), dtype=np.float64)
+        if rule == "random":
+            return np.asarray(cloud.source.uniforms(cloud.n_active))
+        if (rule == "entropy") != (self.options.model == "class"):
+            raise ValueError(
+                f"rule={rule!r} does not fit model={self.options.model!r}; 'entropy' "
+                "is for class models and 'alc' for the others."
+            )
+        if rule == "entropy":
+            return np.asarray(criteria.entropy_active(cloud))
+        return np.asarray(
+            criteria.alc_active(cloud, *questions.region(cloud, self._ones), False)
+        )
+
+    def coef(self, X: Any) -> Matrix:
+        """Coefficients of the linear leaves at each row, averaged over particles.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_basis + 1), or (n_rows, n_basis) without intercept
+            The intercept comes first.
+        """
+        cloud = self._ready("coef")
+        if self.options.model != "linear":
+            raise ValueError(
+                f"coef needs model='linear'; got model={self.options.model!r}."
+            )
+        return np.asarray(query.coef(cloud, self._rows(X)))
+
+    def relevance(
+        self,
+        *,
+        bounds: questions.Bounds | None = None,
+        categorical: Sequence[bool] | None = None,
+        approx: bool = False,
+    ) -> Relevance:
+        """How much splits on each column reduce the predictive variance or entropy.
+
+        Parameters are those of `score`. See Gramacy, Taddy and Wild (2013), section 2.
+        """
+        cloud = self._ready("relevance")
+        values = criteria.relevance(
+            cloud,
+            *questions.region(cloud, self._ones, None, bounds, categorical),
+            bool(approx),
+        )
+        return Relevance(values[:, self._ones :].copy(), self.feature_names)
+
+    def sensitivity(
+        self,
+        *,
+        label: Hashable | None = None,
+        n_samples: int = 1000,
+        n_grid: int = 100,
+        span: float = 0.3,
+        method: str = "lhs",
+        bounds: questions.Bounds | None = None,
+        shape: Sequence[float] | None = None,
+        mode: Sequence[float] | None = None,
+        categorical: Sequence[bool] | None = None,
+    ) -> Sensitivity:
+        """Estimate main effects and Sobol' indices (Gramacy and Taddy 2010).
+
+        Parameters
+        ----------
+        label : hashable, optional
+            Class models: whose probability is analysed; needed there.
+        n_samples : int, default 1000
+            Size of each of the two samples of inputs, >= 2.
+        n_grid : int, default 100
+            Points per main effect, >= 1.
+        span : float in [0, 1], default 0.3
+            Share of the samples that a main effect averages over.
+        method : {"lhs", "boot"}, default "lhs"
+            Latin hypercube samples of scaled beta distributions, or active rows drawn
+            with replacement.
+        bounds : array_like of shape (n_features, 2), optional
+            Default the range of the active rows.
+        shape, mode : sequence of float of shape (n_features,), optional
+            Of the beta distributions; default 1 (uniform) and the column means; 0/1
+            columns have shape 0 and mean `mode`.
+        categorical : sequence of bool of shape (n_features,), optional
+            0/1 columns, as in `score`.
+        """
+        cloud = self._ready("sensitivity")
+        place = None
+        if self.options.classes is not None:
+            place = int(label_codes([label], self.options.classes, "label")[0])
+        elif label is not None:
+            raise ValueError(f"label is for class models only; got {label!r}.")
+        answer = questions.sensitivity(
+            cloud,
+            self._ones,
+            place,
+            n_samples,
+            n_grid,
+            span,
+            method,
+            bounds,
+            shape,
+            mode,
+            categorical,
+        )
+        return Sensitivity(*answer, self.feature_names)
+
+    def stats(self) -> TreeStats:
+        """Return height, leaves and leaf sizes, averaged over particles."""
+        return TreeStats(*map(float, query.tree_stats(self._ready("stats"))))

@@ -1,0 +1,1 @@
+"""Faces of dyntree: each module here speaks one community's language."""

@@ -1,0 +1,14 @@
+"""The one door from the mirror to the engine.
+
+Every other module of the mirror says ``engine.Cloud``, ``engine.query`` and so on and
+never imports the core itself, so that a test can put another engine with the same
+interface (``tests/oracle``) in its place.
+"""
+
+import dyntree._core.criteria as criteria
+import dyntree._core.query as query
+import dyntree._core.sensitivity as sensitivity
+from dyntree._core.cloud import Cloud
+from dyntree._core.rng import RSource
+
+__all__ = ["Cloud", "RSource", "criteria", "query", "sensitivity"]

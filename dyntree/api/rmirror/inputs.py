@@ -1,0 +1,164 @@
+"""Rows as users hold them -> the matrix the cloud stores, and labels -> classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arguments import as_numbers, is_real_extension, real_array
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+Names = tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """What rows and responses given after the fit have to look like.
+
+    Attributes
+    ----------
+    n_inputs : int
+        Columns as the user gives them (no ones column).
+    augmented : bool
+        True if a column of ones goes before them.
+    columns : tuple of str or None
+        Column names of the frame the model was fitted on, if it had any.
+    n_classes : int
+        Largest label; 0 for regression.
+    levels : tuple or None
+        Categories, where the first labels came as a categorical.
+    """
+
+    n_inputs: int
+    augmented: bool
+    columns: Names
+    n_classes: int
+    levels: tuple[Any, ...] | None
+
+    @property
+    def ones(self) -> int:
+        """Number of columns stored before the user's own: 0 or 1."""
+        return int(self.augmented)
+
+    def encode(self, value: Any, name: str) -> Matrix:
+        """Return the stored form of rows, shape (n_rows, m)."""
+        matrix, columns = as_matrix(value, name)
+        if matrix.shape[1] != self.n_inputs:
+            raise ValueError(
+                f"{name} must have {self.n_inputs} column(s), as X had at the fit; got "
+                f"{matrix.shape[1]}. Write one row as a matrix with one row."
+            )
+        if columns is not None and self.columns is not None and columns != self.columns:
+            raise ValueError(
+                f"{name} must have the columns of the fit, {list(self.columns)}, in "
+                f"that order; got {list(columns)}."
+            )
+        return augment(matrix) if self.augmented else matrix
+
+    def responses(self, value: Any, name: str, rows: int) -> Vector:
+        """Return responses as the cloud takes them: reals, or classes from 0."""
+        if self.n_classes == 0:
+            return as_responses(value, name, rows)
+        labels, levels = as_labels(value, name, rows)
+        if levels is not None and self.levels is not None and levels != self.levels:
+            raise ValueError(
+                f"{name} must have the categories of the fit, {list(self.levels)}; got "
+                f"{list(levels)}."
+            )
+        bad = np.flatnonzero((labels < 1) | (labels > self.n_classes))
+        if bad.size:
+            raise ValueError(
+                f"{name} must hold labels in 1..{self.n_classes}, those of the fit; "
+                f"got {labels[bad[0]]:g} at element {bad[0] + 1}."
+            )
+        return labels - 1
+
+
+def as_matrix(value: Any, name: str) -> tuple[Matrix, Names]:
+    """Return a finite float64 copy of shape (n_rows, n_columns), and column names."""
+    if hasattr(value, "columns") and hasattr(value, "to_numpy"):
+        matrix, names = _from_frame(value, name)
+    else:
+        matrix, names = real_array(value, name), None
+        if matrix.ndim < 2:
+            matrix = matrix.reshape(-1, 1)
+    if 0 in matrix.shape:
+        raise ValueError(
+            f"{name} must have at least one row and one column; got shape "
+            f"{matrix.shape}."
+        )
+    bad = np.argwhere(~np.isfinite(matrix))
+    if bad.size:
+        i, j = bad[0]
+        label = f" ({names[j]!r})" if names is not None else ""
+        raise ValueError(
+            f"{name} must be finite; got {matrix[i, j]} in row {i + 1}, column "
+            f"{j + 1}{label}. R's dynaTree cannot use missing values either: drop or "
+            f"fill those rows."
+        )
+    return matrix, names
+
+
+def as_responses(value: Any, name: str, rows: int) -> Vector:
+    """Return a finite float64 copy of shape (rows,)."""
+    vector = as_numbers(value, name)
+    if vector.size != rows:
+        raise ValueError(
+            f"{name} must have one entry for each of the {rows} row(s); got "
+            f"{vector.size}."
+        )
+    return vector
+
+
+def as_labels(
+    value: Any, name: str, rows: int
+) -> tuple[Vector, tuple[Any, ...] | None]:
+    """Return labels rounded half to even, or the codes 1.. of a categorical."""
+    levels = _categories(value)
+    if levels is None:
+        return np.round(as_responses(value, name, rows)), None
+    codes = getattr(value, "cat", value).codes
+    codes = np.asarray(codes, dtype=np.float64)
+    if codes.size != rows:
+        raise ValueError(
+            f"{name} must have one entry for each of the {rows} row(s); got "
+            f"{codes.size}."
+        )
+    bad = np.flatnonzero(codes < 0)
+    if bad.size:
+        raise ValueError(f"{name} must not be missing; element {bad[0] + 1} is.")
+    return codes + 1, levels
+
+
+def augment(matrix: Matrix) -> Matrix:
+    """Put a column of ones first."""
+    return np.hstack([np.ones((matrix.shape[0], 1)), matrix])
+
+
+def _categories(value: Any) -> tuple[Any, ...] | None:
+    categories = getattr(getattr(value, "dtype", None), "categories", None)
+    has_codes = hasattr(getattr(value, "cat", value), "codes")
+    return tuple(categories) if categories is not None and has_codes else None
+
+
+def _from_frame(frame: Any, name: str) -> tuple[Matrix, Names]:
+    names = tuple(str(column) for column in frame.columns)
+    if len(set(names)) < len(names):
+        raise ValueError(f"{name} must have columns of different names; got {names}.")
+    block = np.empty((len(frame), len(names)))
+    for j, column in enumerate(frame.columns):
+        series = frame[column]
+        values = np.asarray(series)
+        if is_real_extension(series.dtype):
+            values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        if values.dtype.kind not in "biuf":
+            raise TypeError(
+                f"{name} must have numeric columns; column {names[j]!r} holds "
+                f"{series.dtype}. Turn text and categories into 0/1 columns first."
+            )
+        block[:, j] = values
+    return block, names

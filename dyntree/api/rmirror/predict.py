@@ -1,0 +1,337 @@
+"""Predictions and other answers at given rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import engine
+from .arguments import as_count, as_flag, as_verb, match_arg
+from .inputs import InputSpec
+from .progress import print_particles
+from .record import DynaTree, cloud_of, current_cloud, need_class_model
+from .stream import RStream, check_seed_or_rng, choose_stream
+
+_OUTPUTS = ("p", "c", "both")
+
+
+@dataclass(frozen=True)
+class PredictPlan:
+    """The checked arguments of one prediction."""
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64] | None
+    quants: bool
+    ei: bool
+
+
+def predict(
+    object: DynaTree,
+    XX: ArrayLike,
+    yy: ArrayLike | None = None,
+    quants: bool = True,
+    ei: bool = False,
+    verb: int = 0,
+) -> DynaTree:
+    """Predict at new rows, averaging over particles.
+
+    Parameters
+    ----------
+    object : DynaTree
+        The model.
+    XX : array_like or data frame of shape (n_new, n_inputs)
+        Rows to predict at; a vector is one column.
+    yy : array_like of shape (n_new,), optional
+        Responses at which the predictive density is wanted.
+    quants : bool, default True
+        Whether regression models give the 5 % and 95 % quantiles.
+    ei : bool, default False
+        Whether regression models give the expected improvement.
+    verb : int, default 0
+        Print a line each `verb` particles.
+
+    Returns
+    -------
+    DynaTree
+        Regression: fields mean, vmean, var, df, q1, q2, yypred, ei, each of shape
+        (n_new,), and XX as stored. Classes: p (n_new, n_classes), entropy, yypred, XX.
+        yypred is empty without `yy`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the rows or responses do not fit the model.
+
+    Warns
+    -----
+    UserWarning
+        If `ei` is asked of a class model.
+
+    Notes
+    -----
+    R help topic ``predict.dynaTree``. Quantiles are averages of the particles'
+    quantiles, vmean is the variance of their means; EI as in Taddy, Gramacy and Polson
+    (2011), section 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.rmirror import dynaTree, predict
+    >>> x = np.linspace(0, 1, 20)
+    >>> fit = predict(dynaTree(x, x, N=5, verb=0, seed=1), [0.2, 0.8])
+    >>> fit.mean.shape, bool(fit.mean[0] < fit.mean[1])
+    ((2,), True)
+    """
+    cloud = cloud_of(object)
+    plan = plan_predict(object.spec, XX, yy, quants, ei)
+    every = as_verb(verb, 0)
+    if object.model == "class":
+        if plan.ei:
+            warnings.warn("ei is not relevant for classification.", stacklevel=2)
+        answer = engine.query.predict(cloud, plan.X, plan.y)
+        found = {name: answer[name] for name in ("p", "entropy")}
+    else:
+        answer = engine.query.predict(cloud, plan.X, plan.y, plan.quants, plan.ei)
+        wanted = ["mean", "vmean", "var", "df", *(["q1", "q2"] if plan.quants else [])]
+        found = {name: answer[name] for name in wanted}
+    print_particles(cloud.n_particles, every)
+    found["yypred"] = answer["density"] if plan.y is not None else np.empty(0)
+    if plan.ei and object.model != "class":
+        found["ei"] = answer["ei"]
+    labels = {"p": tuple(f"c{k + 1}" for k in range(object.spec.n_classes))}
+    return object.extended(found | {"XX": plan.X}, names=labels)
+
+
+def plan_predict(
+    spec: InputSpec, XX: ArrayLike, yy: ArrayLike | None, quants: bool, ei: bool
+) -> PredictPlan:
+    """Check the arguments of `predict`."""
+    X = spec.encode(XX, "XX")
+    y = None if yy is None else spec.responses(yy, "yy", X.shape[0])
+    return PredictPlan(X, y, as_flag(quants, "quants"), as_flag(ei, "ei"))
+
+
+def coef(object: DynaTree, XX: ArrayLike, verb: int = 0) -> DynaTree:
+    """Average the coefficients of the linear leaves that new rows fall into.
+
+    Parameters
+    ----------
+    object : DynaTree
+        A linear model; constant and class models warn and predict instead.
+    XX : array_like or data frame of shape (n_new, n_inputs)
+        Rows; a vector is one column.
+    verb : int, default 0
+        Print a line each `verb` particles.
+
+    Returns
+    -------
+    DynaTree
+        Fields XXc (XX as stored) and coef, of shape (n_new, m), or (n_new, m + 1) with
+        an implicit intercept, which comes first. Inputs left out of the leaves by `sb`
+        have NaN.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For prior models, or if the rows do not fit the model.
+
+    Warns
+    -----
+    UserWarning
+        For constant and class models.
+
+    Notes
+    -----
+    R help topic ``coef.dynaTree``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.rmirror import coef, dynaTree
+    >>> x = np.linspace(0, 1, 30)
+    >>> y = 1 + 2 * x + 1e-3 * np.sin(50 * x)
+    >>> fit = dynaTree(x, y, N=5, model="linear", verb=0, seed=1)
+    >>> coef(fit, [0.5]).coef.round(1).tolist()
+    [[1.0, 2.0]]
+    """
+    cloud = cloud_of(object)
+    if object.model == "prior":
+        raise ValueError("coef is for linear models; this object's model is 'prior'.")
+    if object.model != "linear":
+        warnings.warn(
+            "coef and predict are the same for classification and constant models.",
+            stacklevel=2,
+        )
+        return predict(object, XX, verb=verb)
+    X = object.spec.encode(XX, "XX")
+    every = as_verb(verb, 0)
+    answer = engine.query.coef(cloud, X)
+    print_particles(cloud.n_particles, every)
+    missing = object.m + (object.icept == "implicit") - answer.shape[1]
+    padding = np.full((X.shape[0], missing), np.nan)
+    return object.extended({"XXc": X, "coef": np.hstack([answer, padding])})
+
+
+def classprobs(
+    object: DynaTree,
+    cls: int,
+    XX: ArrayLike,
+    output: str = "p",
+    verb: int = 0,
+    *,
+    seed: int | None = None,
+    rng: RStream | None = None,
+) -> DynaTree:
+    """Give each particle's probability of one class, or samples from it.
+
+    Parameters
+    ----------
+    object : DynaTree
+        A class model.
+    cls : int
+        The class (R: ``class``), from 1.
+    XX : array_like or data frame of shape (n_new, n_inputs)
+        Rows; a vector is one column.
+    output : {"p", "c", "both"}
+        Probabilities, 0/1 samples of the class, or both.
+    verb : int, default 0
+        Print a line each `verb` particles.
+    seed, rng : int or RStream, optional
+        A stream for the samples instead of the object's own.
+
+    Returns
+    -------
+    DynaTree
+        Fields pcls and cls: dicts by class label of arrays (n_particles, n_new); XX.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For regression models, an unknown class, or rows that do not fit the model.
+
+    Notes
+    -----
+    R's unexported ``classprobs.dynaTree``. As in R the uniforms behind the samples are
+    the stream's next ones, and the stream stays where it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.rmirror import classprobs, dynaTree
+    >>> x = np.linspace(0, 1, 20)
+    >>> fit = dynaTree(x, 1 + (x > 0.5), N=5, model="class", verb=0, seed=1)
+    >>> classprobs(fit, 2, [0.1, 0.9]).pcls[2].shape
+    (5, 2)
+    """
+    cloud = cloud_of(object)
+    need_class_model(object, "classprobs")
+    check_seed_or_rng(seed, rng)
+    label = as_count(cls, "cls")
+    if label > object.spec.n_classes:
+        raise ValueError(f"cls must be in 1..{object.spec.n_classes}; got {label}.")
+    X = object.spec.encode(XX, "XX")
+    output = match_arg(output, "output", _OUTPUTS)
+    every = as_verb(verb, 0)
+    stream = choose_stream(seed, rng, object.rng)
+    p = engine.query.class_probabilities(cloud, label - 1, X)
+    print_particles(cloud.n_particles, every)
+    found: dict[str, Any] = {}
+    if output != "c":
+        found["pcls"] = object.get("pcls", {}) | {label: p}
+    if output != "p":
+        sample = stream.ahead(p.size).reshape(p.shape) < p
+        found["cls"] = object.get("cls", {}) | {label: sample.astype(np.float64)}
+    return object.extended(found | {"XX": X}, rng=stream)
+
+
+def sameleaf(object: DynaTree, X: ArrayLike) -> NDArray[np.float64]:
+    """Count, over all particles, the rows that share a leaf with each row.
+
+    Parameters
+    ----------
+    object : DynaTree
+        The model.
+    X : array_like or data frame of shape (n_new, n_inputs)
+        Rows to compare with one another; a vector is one column.
+
+    Returns
+    -------
+    ndarray of shape (n_new,)
+        Each row counts itself once per particle.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the rows do not fit the model.
+
+    Notes
+    -----
+    R's unexported ``sameleaf.dynaTree``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.rmirror import dynaTree, sameleaf
+    >>> x = np.linspace(0, 1, 20)
+    >>> fit = dynaTree(x, x, N=5, verb=0, seed=1)
+    >>> sameleaf(fit, [0.1, 0.9]).tolist()
+    [5.0, 5.0]
+    """
+    cloud = cloud_of(object)
+    return np.asarray(engine.query.sameleaf(cloud, object.spec.encode(X, "X")))
+
+
+def intervals(object: DynaTree, index: int, var: int) -> Any:
+    """Give each particle's range of an input within the leaf of a stored row.
+
+    Parameters
+    ----------
+    object : DynaTree
+        The model.
+    index : int
+        The row, from 1, in the cloud's order (`DynaTree.row_order`).
+    var : int
+        The input, from 1, as the user counts them.
+
+    Returns
+    -------
+    pandas.DataFrame of shape (n_particles, 2)
+        Columns a and b: least and largest value among the active rows of the leaf.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `index` or `var` is out of range.
+    StaleObjectError
+        If a later call changed the rows of the object's cloud.
+
+    Notes
+    -----
+    R's unexported ``intervals.dynaTree``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.rmirror import dynaTree, intervals
+    >>> x = np.linspace(0, 1, 20)
+    >>> fit = dynaTree(x, x, N=5, verb=0, seed=1)
+    >>> intervals(fit, 1, 1).a.tolist()
+    [0.0, 0.0, 0.0, 0.0, 0.0]
+    """
+    import pandas as pd
+
+    cloud = current_cloud(object)
+    row = as_count(index, "index")
+    variable = as_count(var, "var")
+    if row > cloud.n_active:
+        raise ValueError(f"index must be in 1..{cloud.n_active}; got {row}.")
+    if variable > object.spec.n_inputs:
+        raise ValueError(f"var must be in 1..{object.spec.n_inputs}; got {variable}.")
+    column = variable - 1 + object.spec.ones
+    ends = np.asarray(engine.query.intervals(cloud, row - 1, column))
+    labels = pd.RangeIndex(1, len(ends) + 1)
+    return pd.DataFrame(ends, columns=["a", "b"], index=labels)

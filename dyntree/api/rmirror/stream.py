@@ -1,0 +1,198 @@
+"""R's random stream as an object, and the rule by which a call gets its stream."""
+
+from __future__ import annotations
+
+import operator
+import secrets
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import engine
+
+_STATE_LENGTH = 626
+_KIND = 10403
+_BLOCK = 624
+
+
+class RStream:
+    """R's default random number stream, as ``set.seed(seed)`` opens it.
+
+    One stream may feed several models, just as R's single stream feeds every fit made
+    after one ``set.seed``.
+
+    Parameters
+    ----------
+    seed : int
+        What R's ``set.seed`` would be given, in (-2**31, 2**32).
+
+    Attributes
+    ----------
+    seed : int or None
+        The seed the stream was opened with; None after `from_state`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `seed` is not an int in range.
+
+    Notes
+    -----
+    Mersenne Twister with R's scrambling of the seed and R's rounding of the output
+    (Matsumoto and Nishimura 1998; ``?RNGkind`` in R).
+
+    Examples
+    --------
+    >>> from dyntree.api.rmirror import RStream
+    >>> stream = RStream(1)
+    >>> round(stream.peek(), 7), stream.n_draws
+    (0.2655087, 0)
+    >>> stream.uniforms(3).round(7).tolist(), stream.n_draws
+    ([0.2655087, 0.3721239, 0.5728534], 3)
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed: int | None = _check_seed(seed)
+        self.source: Any = engine.RSource(self.seed)
+
+    @classmethod
+    def from_state(cls, state: ArrayLike) -> RStream:
+        """Continue from R's ``.Random.seed``.
+
+        Parameters
+        ----------
+        state : array_like of shape (626,)
+            Integers: 10403 (the kind), the position, 624 state words.
+
+        Returns
+        -------
+        RStream
+            With ``n_draws`` 0 and ``seed`` None.
+
+        Raises
+        ------
+        ValueError
+            If the shape, the kind or the position is not what R would store.
+
+        Examples
+        --------
+        >>> from dyntree.api.rmirror import RStream
+        >>> first = RStream(7)
+        >>> RStream.from_state(first.state).peek() == first.peek()
+        True
+        """
+        words = np.asarray(state)
+        if words.shape != (_STATE_LENGTH,) or words.dtype.kind not in "iu":
+            raise ValueError(
+                f"state must be R's .Random.seed, {_STATE_LENGTH} integers; got shape "
+                f"{words.shape} of {words.dtype}."
+            )
+        if int(words[0]) != _KIND:
+            raise ValueError(
+                f"state must start with {_KIND} (Mersenne-Twister, Inversion, "
+                f"Rejection); got {int(words[0])}. Call RNGkind('default', 'default', "
+                f"'default') in R first."
+            )
+        if not 0 <= int(words[1]) <= _BLOCK:
+            raise ValueError(
+                f"the position in state must be in 0..{_BLOCK}; got {int(words[1])}."
+            )
+        unsigned = words.astype(np.int64) & 0xFFFFFFFF
+        stream = cls.__new__(cls)
+        stream.seed = None
+        stream.source = engine.RSource.from_state(
+            unsigned.astype(np.uint32).view(np.int32)
+        )
+        return stream
+
+    @property
+    def n_draws(self) -> int:
+        """Number of 32-bit outputs used since this stream was opened."""
+        return int(self.source.n_draws)
+
+    @property
+    def position(self) -> int:
+        """Position in the block of 624 words; 624 right after seeding."""
+        return int(self.source.position)
+
+    @property
+    def state(self) -> NDArray[np.int32]:
+        """R's ``.Random.seed``: ndarray of shape (626,)."""
+        return np.asarray(self.source.state)
+
+    def peek(self) -> float:
+        """Return what the next uniform draw will be, without drawing it."""
+        return float(self.source.peek())
+
+    def uniforms(self, n: int) -> NDArray[np.float64]:
+        """Draw `n` uniforms, as R's ``runif(n)``.
+
+        Parameters
+        ----------
+        n : int
+            How many, >= 0.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return np.asarray(self.source.uniforms(n))
+
+    def ahead(self, n: int) -> NDArray[np.float64]:
+        """Return the next `n` uniforms and leave the stream where it is.
+
+        Parameters
+        ----------
+        n : int
+            How many, >= 0.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return np.asarray(self.source.copy().uniforms(n))
+
+    def __repr__(self) -> str:
+        return f"RStream(seed={self.seed}, n_draws={self.n_draws})"
+
+
+def choose_stream(
+    seed: int | None, rng: RStream | None, own: RStream | None
+) -> RStream:
+    """Return the stream a call draws from: the given one, else the object's own."""
+    check_seed_or_rng(seed, rng)
+    if rng is not None:
+        return rng
+    if seed is not None:
+        return RStream(seed)
+    if own is not None:
+        return own
+    return RStream(secrets.randbits(31))
+
+
+def check_seed_or_rng(seed: int | None, rng: RStream | None) -> None:
+    """Refuse both at once, a bad seed and a stream of another kind."""
+    if seed is not None and rng is not None:
+        raise ValueError(
+            "give seed or rng, not both: seed opens a new stream, rng continues one."
+        )
+    if rng is not None and not isinstance(rng, RStream):
+        raise TypeError(
+            f"rng must be an RStream; got {type(rng).__name__}. Write "
+            f"rng=RStream(seed)."
+        )
+    if seed is not None:
+        _check_seed(seed)
+
+
+def _check_seed(seed: int) -> int:
+    if isinstance(seed, bool | np.bool_):
+        raise TypeError(f"seed must be an int; got {seed}.")
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise TypeError(f"seed must be an int; got {seed!r}.") from None
+    if not -(2**31) < number < 2**32:
+        raise ValueError(f"seed must be in (-2**31, 2**32), as in R; got {number}.")
+    return number

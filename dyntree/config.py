@@ -1,0 +1,39 @@
+"""What this build is and where it runs."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+
+def show_config() -> dict[str, str]:
+    """Versions of Python, of this package and of what it stands on.
+
+    Returns
+    -------
+    dict of str to str
+        A package that is not installed has the value "absent".
+
+    Examples
+    --------
+    >>> sorted(show_config())[:3]
+    ['cython', 'dyntree', 'machine']
+    """
+    config = {
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+    for name in (
+        "dyntree",
+        "numpy",
+        "scipy",
+        "pandas",
+        "statsmodels",
+        "matplotlib",
+        "cython",
+    ):
+        try:
+            config[name] = version(name)
+        except PackageNotFoundError:
+            config[name] = "absent"
+    return config

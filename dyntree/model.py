@@ -1,0 +1,419 @@
+"""DynamicTree: options, columns and labels around a cloud of particles."""
+
+from __future__ import annotations
+
+import secrets
+import time
+import warnings
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyntree import params
+from dyntree._core.cloud import Cloud
+from dyntree._core.rng import RSource
+from dyntree.answers import Answers
+from dyntree.errors import DegenerateWeightsWarning
+from dyntree.features import (
+    FeatureMap,
+    Matrix,
+    label_codes,
+    label_list,
+    real_response,
+)
+from dyntree.params import TreeOptions
+from dyntree.planting import plant, row_positions
+from dyntree.progress import Progress, rows_bar
+
+Vector = NDArray[np.float64]
+RowIds = NDArray[np.int64]
+
+CHUNK_SECONDS = 0.1  # between two moves of a progress bar
+
+
+class DynamicTree(Answers):
+    """A Bayesian regression or classification tree that learns row by row.
+
+    The posterior over trees is a cloud of particles (Taddy, Gramacy and Polson 2011):
+    each new row weighs them by how well they foresaw it, resamples them, and lets each
+    keep, grow or prune its tree. Rows can be retired into the priors of the leaves that
+    held them (Anagnostopoulos and Gramacy 2013), so that a stream fits into a bounded
+    memory; `StreamingTree` does that by itself.
+
+    Parameters
+    ----------
+    model : {"constant", "linear", "class", "prior"}, default "constant"
+        What leaves hold: a mean, a linear regression, label counts, or nothing.
+    n_particles : int, default 1000
+    rules : {"r"}, default "r"
+        Rules of the filter: those of CRAN dynaTree 1.2-17, number for number.
+    intercept : {"implicit", "augmented", "none"}, default "implicit"
+        Linear leaves: centre the rows of a leaf, add a column of ones, or regress
+        through the origin. Only the last two can retire rows.
+    proposal : {"luvar", "luall", "reject"}, default "luvar"
+        Split proposals: any column within limits that leave enough rows on both
+        sides; a column where that is possible; any column over its whole range.
+    min_leaf : int, optional
+        Fewest rows in a leaf, >= 1. Default 4 for constant leaves, 2 n_basis + 4 for
+        linear ones, 1 for the others.
+    n_start : int, optional
+        Rows the first tree is planted on, >= min_leaf, its default.
+    tree_prior : (float, float), default (0.95, 2.0)
+        a in [0, 1) and b > 0: a leaf at depth d splits with prior probability
+        a (1 + d)^-b (Chipman, George and McCulloch 1998).
+    variance_prior : (float, float), default (0.0, 0.0)
+        Degrees of freedom and scale of an inverse gamma prior on the variance in a
+        leaf; (0, 0) is flat.
+    first_split : int, default 0
+        Linear leaves: first column that may be split on.
+    n_basis : int, optional
+        Linear leaves: how many leading columns they regress on, default all.
+    classes : sequence, optional
+        Labels of a class model. By default those among the rows given before the first
+        tree is planted; a label that is not known then is an error later.
+    seed : int, optional
+        As in R's ``set.seed``; drawn from the system where absent, and kept as `seed`.
+
+    Attributes
+    ----------
+    options : TreeOptions
+        The options in force, complete once the width of X is known.
+    seed : int
+    n_seen : int
+        Rows ever given to `update`.
+    log_evidence : float
+        Sum of the log predictive densities of the rows after the first ``n_start``,
+        each given the rows before it.
+
+    Notes
+    -----
+    Rows are kept back until more than ``n_start`` have come. Regression needs two
+    distinct responses among the first ``min_leaf``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.linspace(0, 1, 60)[:, None]
+    >>> tree = DynamicTree(n_particles=100, seed=1).update(x, (x[:, 0] > 0.5) * 2.0)
+    >>> tree.predict([[0.1], [0.9]]).mean.round(1)
+    array([0., 2.])
+    """
+
+    def __init__(
+        self,
+        model: str = "constant",
+        *,
+        n_particles: int = 1000,
+        rules: str = "r",
+        intercept: str = "implicit",
+        proposal: str = "luvar",
+        min_leaf: int | None = None,
+        n_start: int | None = None,
+        tree_prior: tuple[float, float] = (0.95, 2.0),
+        variance_prior: tuple[float, float] = (0.0, 0.0),
+        first_split: int = 0,
+        n_basis: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.options = TreeOptions(
+            model=model,
+            n_particles=n_particles,
+            rules=rules,
+            intercept=intercept,
+            proposal=proposal,
+            min_leaf=min_leaf,
+            n_start=n_start,
+            tree_prior=tree_prior,
+            variance_prior=variance_prior,
+            first_split=first_split,
+            n_basis=n_basis,
+            classes=classes,  # type: ignore[arg-type]
+        )
+        if seed is None:
+            self.seed = secrets.randbits(31)
+        else:
+            self.seed = params.count("seed", seed, 0)
+        self._features: FeatureMap | None = None
+        self._cloud: Any = None
+        self._waiting_X: Matrix = np.empty((0, 0))
+        self._waiting_y: list[Any] = []
+
+    # ------------------------------------------------------------ learning
+    @property
+    def n_active(self) -> int:
+        """Rows held one by one."""
+        return len(self._waiting_y) if self._cloud is None else self._cloud.n_active
+
+    @property
+    def n_retired(self) -> int:
+        """Rows given up since the start."""
+        return 0 if self._cloud is None else self._cloud.n_retired
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether trees have been planted, so that questions can be answered."""
+        return self._cloud is not None
+
+    @property
+    def classes(self) -> tuple[Hashable, ...] | None:
+        """Labels in the order of the probabilities; None while they are not known."""
+        return self.options.classes
+
+    @property
+    def log_evidence(self) -> float:
+        """Sum of the log predictive densities of the rows learned by the filter."""
+        return 0.0 if self._cloud is None else self._cloud.log_evidence
+
+    @property
+    def n_degenerate(self) -> int:
+        """Steps at which no particle gave the row a positive density."""
+        return 0 if self._cloud is None else self._cloud.n_degenerate
+
+    def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
+        """Learn rows in order.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            Finite numbers. The first call fixes the columns.
+        y : array_like of shape (n_rows,)
+            Responses, or labels of a class model.
+        progress : bool, callable or None, default None
+            True: progress bar; False: none; None: a bar for long work on a terminal;
+            a callable is called with (rows done, rows in all).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad input; the model is then what it was before.
+        KeyboardInterrupt
+            The model is then what it is after the last complete row.
+        """
+        rows, responses = self._accept(X, y)
+        self._learn(rows, responses, progress)
+        return self
+
+    def _check(
+        self, X: Any, y: Any
+    ) -> tuple[FeatureMap, Matrix, list[Any], TreeOptions]:
+        """Rows and responses or labels, checked; nothing changes."""
+        if self._features is None:
+            features, rows = FeatureMap.learn(X)
+        else:
+            features, rows = self._features, self._features.encode(X)
+        if not len(rows):
+            raise ValueError("X must have at least one row; got none.")
+        options = self.options.with_width(features.n_features)
+        if options.model == "class":
+            labels = label_list(y, len(rows))
+        else:
+            labels = real_response(y, len(rows)).tolist()
+        if options.classes is not None:
+            label_codes(labels, options.classes)
+        return features, rows, labels, options
+
+    def _accept(self, X: Any, y: Any) -> tuple[Matrix, Vector]:
+        """Check rows, keep them back or plant trees; what is left is to be learned.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_rows, n_stored)
+            As the cloud stores them.
+        responses : ndarray of shape (n_rows,)
+        """
+        features, rows, labels, options = self._check(X, y)
+        if self._cloud is not None:
+            return self._stored(rows), self._responses(labels)
+        rows = np.concatenate([self._waiting_X.reshape(-1, rows.shape[1]), rows])
+        labels = [*self._waiting_y, *labels]
+        n_start = options.n_start
+        assert n_start is not None
+        if len(labels) <= n_start:
+            self._features = features
+            self._waiting_X, self._waiting_y = rows, labels
+            return np.empty((0, rows.shape[1] + self._ones)), np.empty(0)
+        cloud, options, responses = plant(options, rows, labels, self.seed)
+        self._features, self.options, self._cloud = features, options, cloud
+        self._waiting_X, self._waiting_y = np.empty((0, 0)), []
+        return self._stored(rows[n_start:]), responses[n_start:]
+
+    def _responses(self, y: list[Any]) -> Vector:
+        """Responses as the cloud takes them."""
+        if self.options.classes is not None:
+            return label_codes(y, self.options.classes)
+        return np.array(y, dtype=np.float64)
+
+    def _learn(self, rows: Matrix, responses: Vector, progress: Progress) -> None:
+        """Give rows to the cloud in chunks of about a tenth of a second."""
+        size, first = 16, 0
+        with rows_bar(progress, len(rows), "learning") as tell, self._watch():
+            while first < len(rows):
+                part = slice(first, first + size)
+                clock = time.perf_counter()
+                done = len(self._cloud.update(rows[part], responses[part]))
+                clock = time.perf_counter() - clock
+                tell(done)
+                first += done
+                size = max(1, min(4 * size, int(size * CHUNK_SECONDS / (clock + 1e-9))))
+
+    def _replace(
+        self, position: int, forget: float, row: Matrix, response: Vector
+    ) -> None:
+        """Retire the active row at `position`, then learn one; an interrupt sees both.
+
+        `row` is of shape (1, n_stored) and `response` of shape (1,).
+        """
+        self._cloud.replace(position, forget, row, response)
+
+    @contextmanager
+    def _watch(self) -> Iterator[None]:
+        """Warn once where rows had no density under any particle."""
+        before = self.n_degenerate
+        yield
+        if self.n_degenerate > before:
+            warnings.warn(
+                f"{self.n_degenerate - before} row(s) had density zero or NaN under "
+                "every particle and weighed them equally: leaves without variance, "
+                "from repeated or noise-free responses.",
+                DegenerateWeightsWarning,
+                stacklevel=4,
+            )
+
+    def retire(self, row_ids: ArrayLike, forget: float = 1.0) -> Self:
+        """Give up active rows; the leaves that held them remember them as sums.
+
+        Parameters
+        ----------
+        row_ids : array_like of int, shape (n,)
+            Numbers of active rows, all different; rows are numbered from 0 in the
+            order they were given to `update`. At least one row must stay active.
+        forget : float in (0, 1], default 1.0
+            Factor on what a leaf remembers, applied before it takes in a row.
+
+        Returns
+        -------
+        self
+        """
+        cloud = self._ready("retire")
+        forget = params.forget_factor(forget)
+        if self.options.model == "linear" and self.options.intercept == "implicit":
+            raise ValueError(
+                "leaves with intercept='implicit' cannot retire rows; use "
+                "intercept='augmented'."
+            )
+        positions = row_positions(cloud, row_ids, "row_ids")
+        if len(positions) and len(positions) == cloud.n_active:
+            raise ValueError(
+                f"row_ids must leave at least one row active; got all {len(positions)}."
+            )
+        cloud.retire(positions, forget)
+        return self
+
+    def rejuvenate(self, order: ArrayLike | None = None) -> Self:
+        """Grow fresh particles from the active rows and add them to the cloud.
+
+        They compete with the old ones at the next row, when the cloud is resampled to
+        its size. What was retired is not known to them.
+
+        Parameters
+        ----------
+        order : array_like of int, shape (n_active,), optional
+            Numbers of the active rows in the order in which the fresh particles learn
+            them; random by default.
+
+        Returns
+        -------
+        self
+        """
+        cloud = self._ready("rejuvenate")
+        if order is None:
+            saved = cloud.source.save()
+            destinations = np.argsort(
+                cloud.source.uniforms(cloud.n_active), kind="stable"
+            )
+            try:
+                cloud.rejuvenate(destinations)
+            except BaseException:
+                cloud.source.restore(saved)
+                raise
+            return self
+        positions = row_positions(cloud, order, "order")
+        if len(positions) != cloud.n_active:
+            raise ValueError(
+                f"order must name all {cloud.n_active} active rows; got "
+                f"{len(positions)}."
+            )
+        destinations = np.empty(cloud.n_active, dtype=np.int64)
+        destinations[positions] = np.arange(cloud.n_active)
+        cloud.rejuvenate(destinations)
+        return self
+
+    def copy(self) -> Self:
+        """Return an independent model that would draw the same random numbers."""
+        return self.from_arrays(*self.to_arrays())
+
+    # ------------------------------------------------------------ looking
+    @property
+    def active_ids(self) -> RowIds:
+        """Numbers of the active rows, ndarray of int64 of shape (n_active,)."""
+        if self._cloud is None:
+            return np.arange(len(self._waiting_y))
+        return np.asarray(self._cloud.row_ids())
+
+    def memory_usage(self) -> int:
+        """Bytes held by trees, rows and scratch."""
+        waiting = int(self._waiting_X.nbytes) + 8 * len(self._waiting_y)
+        return waiting if self._cloud is None else int(self._cloud.nbytes())
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything the model is, as a plain header and arrays.
+
+        Equal models give equal headers and equal bytes, however they came about.
+
+        Returns
+        -------
+        header : dict
+        arrays : dict of ndarray
+        """
+        header: dict[str, Any] = {
+            "kind": "DynamicTree",
+            "options": asdict(self.options),
+            "seed": self.seed,
+            "features": None if self._features is None else self._features.to_header(),
+            "waiting_y": list(self._waiting_y),
+            "cloud": None,
+        }
+        arrays = {"waiting_X": self._waiting_X.copy()}
+        if self._cloud is not None:
+            header["cloud"], cloud_arrays = self._cloud.to_arrays()
+            arrays |= cloud_arrays
+        return header, arrays
+
+    @classmethod
+    def from_arrays(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Self:
+        """Return the model that `to_arrays` described."""
+        options = dict(header["options"])
+        model = cls(**options, seed=header["seed"])
+        if header["features"] is not None:
+            names = header["features"]["names"]
+            model._features = FeatureMap(
+                header["features"]["n_features"],
+                None if names is None else tuple(names),
+            )
+        model._waiting_X = arrays["waiting_X"].copy()
+        model._waiting_y = list(header["waiting_y"])
+        if header["cloud"] is not None:
+            source = RSource.from_state(arrays["random_state"])
+            model._cloud = Cloud.from_arrays(header["cloud"], arrays, source)
+        return model

@@ -1,0 +1,257 @@
+"""Option objects and every check on them: constructors elsewhere only store."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MODELS = ("constant", "linear", "class", "prior")
+INTERCEPTS = ("implicit", "augmented", "none")
+PROPOSALS = ("luvar", "luall", "reject")
+RULES = ("r",)
+DISCARDS = ("alc", "entropy", "age", "random")
+SCORES = ("alm", "alc", "ei", "ieci", "qei", "qentropy")
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
+    """Return `value`, one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+    return value
+
+
+def count(name: str, value: Any, least: int) -> int:
+    """Return `value` as an int >= least."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, numbers.Integral)
+        or value < least
+    ):
+        raise ValueError(f"{name} must be an int >= {least}; got {value!r}.")
+    return int(value)
+
+
+def real(name: str, value: Any) -> float:
+    """Return `value` as a finite float."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ValueError(f"{name} must be a real number; got {value!r}.")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} must be finite; got {value!r}.")
+    return float(value)
+
+
+def pair(name: str, value: Any) -> tuple[float, float]:
+    """Return `value` as two finite floats."""
+    if isinstance(value, str) or not hasattr(value, "__len__") or len(value) != 2:
+        raise ValueError(f"{name} must be a pair of numbers; got {value!r}.")
+    return real(name, value[0]), real(name, value[1])
+
+
+def forget_factor(value: Any) -> float:
+    """Return a forgetting factor, in (0, 1] under R's rules."""
+    factor = real("forget", value)
+    if not 0.0 < factor <= 1.0:
+        raise ValueError(
+            f"forget must be in (0, 1], where 1 forgets nothing; got {value!r}."
+        )
+    return factor
+
+
+@dataclass(frozen=True)
+class TreeOptions:
+    """Options of one dynamic tree, checked and complete but for the data's width.
+
+    Parameters
+    ----------
+    model : {"constant", "linear", "class", "prior"}
+        Leaf model.
+    n_particles : int
+        Particles, >= 1.
+    rules : {"r"}
+        Rules of the filter: those of CRAN dynaTree.
+    intercept : {"implicit", "augmented", "none"}
+        How linear leaves get their level.
+    proposal : {"luvar", "luall", "reject"}
+        How splits are proposed.
+    min_leaf, n_start : int or None
+        Fewest rows in a leaf; rows the first tree is planted on.
+    tree_prior : (float, float)
+        a in [0, 1), b > 0: a leaf at depth d splits with prior probability
+        a (1 + d)^-b.
+    variance_prior : (float, float)
+        Degrees of freedom and scale of the leaf variance; (0, 0) is flat.
+    first_split : int
+        First column that may be split on.
+    n_basis : int or None
+        Leading columns that linear leaves use; all by default.
+    classes : tuple or None
+        Labels of a class model, in the order of the probabilities.
+    """
+
+    model: str = "constant"
+    n_particles: int = 1000
+    rules: str = "r"
+    intercept: str = "implicit"
+    proposal: str = "luvar"
+    min_leaf: int | None = None
+    n_start: int | None = None
+    tree_prior: tuple[float, float] = (0.95, 2.0)
+    variance_prior: tuple[float, float] = (0.0, 0.0)
+    first_split: int = 0
+    n_basis: int | None = None
+    classes: tuple[Hashable, ...] | None = None
+
+    def __post_init__(self) -> None:
+        one_of("model", self.model, MODELS)
+        one_of("rules", self.rules, RULES)
+        one_of("intercept", self.intercept, INTERCEPTS)
+        one_of("proposal", self.proposal, PROPOSALS)
+        count("n_particles", self.n_particles, 1)
+        if self.min_leaf is not None:
+            count("min_leaf", self.min_leaf, 1)
+        if self.n_start is not None:
+            count("n_start", self.n_start, self.min_leaf or 1)
+        count("first_split", self.first_split, 0)
+        if self.n_basis is not None:
+            count("n_basis", self.n_basis, 1)
+        object.__setattr__(self, "tree_prior", pair("tree_prior", self.tree_prior))
+        object.__setattr__(
+            self, "variance_prior", pair("variance_prior", self.variance_prior)
+        )
+        alpha, beta = self.tree_prior
+        if not 0.0 <= alpha < 1.0 or not beta > 0.0:
+            raise ValueError(
+                f"tree_prior must be (a, b) with 0 <= a < 1 and b > 0; got "
+                f"{self.tree_prior!r}."
+            )
+        nu0, s20 = self.variance_prior
+        if nu0 < 0.0 or s20 < 0.0 or (nu0 == 0.0 and s20 > 0.0):
+            raise ValueError(
+                "variance_prior must be (df, scale), both >= 0, and (0, 0) where df is "
+                f"0; got {self.variance_prior!r}."
+            )
+        if self.model != "linear":
+            self._refuse("intercept", self.intercept, "implicit")
+            self._refuse("first_split", self.first_split, 0)
+            self._refuse("n_basis", self.n_basis, None)
+        self._check_classes()
+
+    def _refuse(self, name: str, value: Any, default: Any) -> None:
+        if value != default:
+            raise ValueError(
+                f"{name} is an option of model='linear' only; got {value!r} with "
+                f"model={self.model!r}."
+            )
+
+    def _check_classes(self) -> None:
+        if self.classes is None:
+            return
+        if self.model != "class":
+            raise ValueError(
+                f"classes is an option of model='class' only; got {self.classes!r} "
+                f"with model={self.model!r}."
+            )
+        if isinstance(self.classes, str) or not hasattr(self.classes, "__iter__"):
+            raise ValueError(
+                f"classes must be a sequence of labels; got {self.classes!r}."
+            )
+        labels = tuple(_plain(label) for label in self.classes)
+        if not labels or len(set(labels)) != len(labels):
+            raise ValueError(
+                f"classes must name at least one label, each once; got {labels!r}."
+            )
+        object.__setattr__(self, "classes", labels)
+
+    def with_width(self, n_features: int) -> TreeOptions:
+        """Return these options with every default filled in for this many columns.
+
+        ``min_leaf`` is 4 for constant leaves, 2 n_basis + 4 for linear ones and 1 for
+        class and prior; ``n_start`` is ``min_leaf``.
+        """
+        basis = n_features if self.n_basis is None else self.n_basis
+        if basis > n_features:
+            raise ValueError(
+                f"n_basis must be at most the number of columns, {n_features}; got "
+                f"{basis}."
+            )
+        if self.first_split >= n_features:
+            raise ValueError(
+                f"first_split must be below the number of columns, {n_features}; got "
+                f"{self.first_split}."
+            )
+        defaults = {"constant": 4, "linear": 2 * basis + 4, "class": 1, "prior": 1}
+        least = defaults[self.model] if self.min_leaf is None else self.min_leaf
+        start = least if self.n_start is None else self.n_start
+        if start < least:
+            raise ValueError(
+                f"n_start must be at least min_leaf, {least}; got {start}."
+            )
+        return TreeOptions(
+            **{
+                **self.__dict__,
+                "min_leaf": least,
+                "n_start": start,
+                "n_basis": basis if self.model == "linear" else None,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """Options of the online scheme around a dynamic tree.
+
+    Parameters
+    ----------
+    window : int
+        Most active rows, >= 2.
+    discard : {"alc", "entropy", "age", "random"}
+        Which active row makes room for a new one.
+    forget : float in (0, 1]
+        Factor on a leaf's retired sums whenever one of its rows retires.
+    rejuvenate_every : int
+        Rows between rejuvenations; 0 never.
+    """
+
+    window: int = 500
+    discard: str = "age"
+    forget: float = 1.0
+    rejuvenate_every: int = 0
+
+    def __post_init__(self) -> None:
+        count("window", self.window, 2)
+        one_of("discard", self.discard, DISCARDS)
+        count("rejuvenate_every", self.rejuvenate_every, 0)
+        forget_factor(self.forget)
+
+    def check_model(self, options: TreeOptions) -> None:
+        """Raise ValueError where the online scheme cannot run on such a tree."""
+        if options.model == "linear" and options.intercept == "implicit":
+            raise ValueError(
+                "a window needs rows that can be retired, which intercept='implicit' "
+                "leaves cannot; use intercept='augmented'."
+            )
+        if self.discard == "entropy" and options.model != "class":
+            raise ValueError(
+                f"discard='entropy' needs model='class'; got model={options.model!r}. "
+                "Use 'alc', 'age' or 'random'."
+            )
+        if self.discard == "alc" and options.model == "class":
+            raise ValueError(
+                "discard='alc' needs a real response; got model='class'. Use "
+                "'entropy', 'age' or 'random'."
+            )
+        least = options.n_start or options.min_leaf or 1
+        if self.window <= least:
+            raise ValueError(
+                f"window must be larger than n_start, {least}; got {self.window}."
+            )
+
+
+def _plain(label: Any) -> Hashable:
+    """Return a NumPy scalar as the Python object it stands for."""
+    item: Hashable = label.item() if hasattr(label, "item") else label
+    return item

@@ -1,0 +1,50 @@
+"""A progress bar over rows that can be turned off, or replaced by any callable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Progress = bool | Callable[[int, int], object] | None
+
+
+@contextmanager
+def rows_bar(
+    progress: Progress, n_rows: int, title: str
+) -> Iterator[Callable[[int], None]]:
+    """Open a bar over `n_rows` rows; yields a function to call with rows done.
+
+    Parameters
+    ----------
+    progress : bool, callable or None
+        True shows a bar, False none. None shows one where standard error is a terminal
+        and the work takes over two seconds. A callable is called with (done, total).
+    n_rows : int
+        Rows in all.
+    title : str
+        What is being done.
+    """
+    if progress is False:
+        yield lambda n_done: None
+        return
+    if callable(progress):
+        done = 0
+
+        def tell(n_done: int) -> None:
+            nonlocal done
+            done += n_done
+            progress(done, n_rows)
+
+        yield tell
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(
+        total=n_rows,
+        desc=title,
+        unit="row",
+        disable=False if progress else None,
+        delay=0.0 if progress else 2.0,
+        dynamic_ncols=True,
+    ) as bar:
+        yield lambda n_done: (bar.update(n_done), None)[1]

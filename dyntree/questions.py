@@ -1,0 +1,162 @@
+"""What is asked of a cloud: criteria, regions and sensitivity, with their checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree._core import criteria, query
+from dyntree._core import sensitivity as core_sensitivity
+from dyntree.features import Matrix, Vector
+
+Bounds = Sequence[Sequence[float]] | Matrix
+Region = tuple[Vector, Vector, NDArray[np.bool_]]
+
+
+def region(
+    cloud: Any,
+    ones: int,
+    candidates: Matrix | None = None,
+    bounds: Bounds | None = None,
+    categorical: Sequence[bool] | None = None,
+) -> Region:
+    """Lower and upper bounds and 0/1 flags of every stored column.
+
+    Parameters
+    ----------
+    cloud : Cloud
+    ones : int
+        Columns of ones before the user's own: 1 with an augmented intercept, else 0.
+    candidates : ndarray of shape (n_rows, n_stored), optional
+        Rows that the default bounds cover besides the active ones.
+    bounds : array_like of shape (n_features, 2), optional
+    categorical : sequence of bool of shape (n_features,), optional
+        By default the columns whose active values are exactly 0 and 1.
+    """
+    stored = cloud.rows()[0]
+    m = stored.shape[1]
+    every = stored if candidates is None else np.concatenate([stored, candidates])
+    low, high = every.min(axis=0), every.max(axis=0)
+    if bounds is not None:
+        given = np.asarray(bounds, dtype=np.float64)
+        if given.shape != (m - ones, 2) or not np.all(np.isfinite(given)):
+            raise ValueError(
+                f"bounds must be finite, of shape ({m - ones}, 2), one pair a column; "
+                f"got shape {given.shape}."
+            )
+        if np.any(given[:, 0] > given[:, 1]):
+            raise ValueError("bounds must hold pairs (low, high) with low <= high.")
+        low[ones:], high[ones:] = given.T
+    flags = np.zeros(m, dtype=bool)
+    if categorical is None:
+        flags[ones:] = [
+            np.array_equal(np.unique(column), [0.0, 1.0]) for column in stored.T[ones:]
+        ]
+    else:
+        chosen = np.asarray(categorical)
+        if chosen.shape != (m - ones,) or chosen.dtype != bool:
+            raise ValueError(
+                f"categorical must be {m - ones} booleans; got {categorical!r}."
+            )
+        flags[ones:] = chosen
+    if np.any(low[flags] != 0.0) or np.any(high[flags] != 1.0):
+        raise ValueError("bounds of categorical columns must be exactly (0, 1).")
+    return low, high, flags
+
+
+def score(
+    cloud: Any,
+    ones: int,
+    rows: Matrix,
+    rule: str,
+    references: Matrix | None,
+    q: float,
+    alpha: float,
+    bounds: Bounds | None,
+    categorical: Sequence[bool] | None,
+    approx: bool,
+) -> Vector:
+    """Criterion `rule` at candidate rows; see `DynamicTree.score`."""
+    if rule == "alm":
+        return np.asarray(query.predict(cloud, rows)["var"])
+    if rule == "ei":
+        return np.asarray(query.predict(cloud, rows, improvement=True)["ei"])
+    if rule == "qentropy":
+        return np.asarray(criteria.q_entropy(cloud, rows, params.real("q", q)))
+    if rule == "qei":
+        width = params.real("alpha", alpha)
+        if not width > 0.0:
+            raise ValueError(f"alpha must be > 0; got {alpha!r}.")
+        return np.asarray(
+            criteria.q_improvement(cloud, rows, params.real("q", q), width)
+        )
+    if rule == "ieci":
+        return np.asarray(
+            criteria.ieci(cloud, rows, rows if references is None else references)
+        )
+    if references is not None:
+        return np.asarray(criteria.alc_reference(cloud, rows, references))
+    where = region(cloud, ones, rows, bounds, categorical)
+    return np.asarray(criteria.alc_rectangle(cloud, rows, *where, bool(approx)))
+
+
+def sensitivity(
+    cloud: Any,
+    ones: int,
+    label: int | None,
+    n_samples: int,
+    n_grid: int,
+    span: float,
+    method: str,
+    bounds: Bounds | None,
+    shape: Sequence[float] | None,
+    mode: Sequence[float] | None,
+    categorical: Sequence[bool] | None,
+) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+    """Grid, main effects, first-order and total indices; see `DynamicTree`."""
+    low, high, flags = region(cloud, ones, None, bounds, categorical)
+    low, high, flags = low[ones:], high[ones:], flags[ones:]
+    stored = cloud.rows()[0][:, ones:]
+    shapes = np.where(flags, 0.0, 1.0) if shape is None else _floats("shape", shape)
+    modes = stored.mean(axis=0) if mode is None else _floats("mode", mode)
+    if shapes.shape != low.shape or modes.shape != low.shape or np.any(shapes < 0.0):
+        raise ValueError(
+            f"shape and mode must hold {len(low)} numbers each, shapes >= 0; got "
+            f"{shape!r} and {mode!r}."
+        )
+    if np.any(shapes[flags] != 0.0):
+        raise ValueError(f"shape must be 0 for categorical columns; got {shape!r}.")
+    share = params.real("span", span)
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"span must be in [0, 1]; got {span!r}.")
+    grid = np.linspace(low, high, params.count("n_grid", n_grid, 1))
+    n_samples = params.count("n_samples", n_samples, 2)
+    method = params.one_of("method", method, ("lhs", "boot"))
+    main, first, total = core_sensitivity.sensitivity(
+        cloud,
+        n_samples=n_samples,
+        grid=grid,
+        span=share,
+        lower=low,
+        upper=high,
+        shape=shapes,
+        mode=modes,
+        categorical=flags,
+        method=method,
+        label=label,
+    )
+    return grid, main, first, total
+
+
+def _floats(name: str, values: Sequence[float]) -> Vector:
+    """Finite floats of shape (n,)."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not np.all(np.isfinite(array)):
+        raise ValueError(
+            f"{name} must be a sequence of finite numbers; got {values!r}."
+        )
+    return array

@@ -1,0 +1,215 @@
+"""StreamingTree: a dynamic tree that never holds more than a window of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree.features import FeatureMap
+from dyntree.model import DynamicTree
+from dyntree.params import StreamOptions
+from dyntree.progress import Progress, rows_bar
+from dyntree.summaries import ClassPrediction, Prediction
+
+
+class StreamingTree:
+    """The online scheme: a bounded window of active rows around a dynamic tree.
+
+    Once the window is full, a row retires for each new one: its leaf keeps it as
+    sufficient statistics and the tree goes on as if it were still there, but for the
+    splits it could still suggest (Anagnostopoulos and Gramacy 2013).
+
+    Parameters
+    ----------
+    model : {"constant", "linear", "class", "prior"}, default "constant"
+        What leaves hold; as in `DynamicTree`. Linear leaves need
+        ``intercept="augmented"`` or ``"none"``.
+    window : int, default 500
+        Most rows held one by one, larger than ``n_start``.
+    discard : {"alc", "entropy", "age", "random"}, default "age"
+        Which row retires: the one whose leaf mates would miss it least by reduction in
+        variance (regression) or by entropy (classes), the oldest, or any.
+    forget : float in (0, 1], default 1.0
+        Power-prior factor on a leaf's retired sums whenever one of its rows retires;
+        below 1 the tree follows drift.
+    rejuvenate_every : int, default 0
+        Rows between rejuvenations; 0 never.
+    n_particles : int, default 1000
+    rules, intercept, proposal, min_leaf, n_start, tree_prior, variance_prior
+        As in `DynamicTree`.
+    first_split, n_basis, classes, seed
+        As in `DynamicTree`.
+
+    Attributes
+    ----------
+    tree : DynamicTree
+        The tree inside, open to every question.
+    options : StreamOptions
+    is_frozen : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((400, 2))
+    >>> y = np.where(X[:, 0] > 0.5, "high", "low")
+    >>> stream = StreamingTree("class", window=50, n_particles=50, seed=1)
+    >>> stream = stream.update(X, y)
+    >>> stream.tree.n_active, stream.n_seen
+    (50, 400)
+    >>> stream.predict([[0.9, 0.5], [0.1, 0.5]]).label.tolist()
+    ['high', 'low']
+    """
+
+    def __init__(
+        self,
+        model: str = "constant",
+        *,
+        window: int = 500,
+        discard: str = "age",
+        forget: float = 1.0,
+        rejuvenate_every: int = 0,
+        n_particles: int = 1000,
+        rules: str = "r",
+        intercept: str = "implicit",
+        proposal: str = "luvar",
+        min_leaf: int | None = None,
+        n_start: int | None = None,
+        tree_prior: tuple[float, float] = (0.95, 2.0),
+        variance_prior: tuple[float, float] = (0.0, 0.0),
+        first_split: int = 0,
+        n_basis: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.options = StreamOptions(window, discard, forget, rejuvenate_every)
+        self.tree = DynamicTree(
+            model,
+            n_particles=n_particles,
+            rules=rules,
+            intercept=intercept,
+            proposal=proposal,
+            min_leaf=min_leaf,
+            n_start=n_start,
+            tree_prior=tree_prior,
+            variance_prior=variance_prior,
+            first_split=first_split,
+            n_basis=n_basis,
+            classes=classes,
+            seed=seed,
+        )
+        self.options.check_model(self.tree.options)
+        self.is_frozen = False
+
+    @property
+    def n_seen(self) -> int:
+        """Rows learned so far."""
+        return self.tree.n_seen
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether trees have been planted, so that questions can be answered."""
+        return self.tree.is_ready
+
+    @property
+    def classes(self) -> tuple[Hashable, ...] | None:
+        """Labels in the order of the probabilities; None while they are not known."""
+        return self.tree.classes
+
+    @property
+    def log_evidence(self) -> float:
+        """Sum of the log predictive densities of the rows, each given those before."""
+        return self.tree.log_evidence
+
+    def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
+        """Learn rows in order, retiring one for each that the window cannot hold.
+
+        A frozen model checks the rows and learns nothing from them.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+        y : array_like of shape (n_rows,)
+        progress : bool, callable or None, default None
+            As in `DynamicTree.update`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad input; the model is then what it was before.
+        """
+        tree = self.tree
+        if self.is_frozen:
+            tree._check(X, y)
+            return self
+        if tree._features is None:
+            width = FeatureMap.learn(X)[0].n_features
+            self.options.check_model(tree.options.with_width(width))
+        rows, responses = tree._accept(X, y)
+        room = max(0, self.options.window - tree.n_active)
+        tree._learn(rows[:room], responses[:room], False)
+        with rows_bar(progress, len(rows), "learning") as tell, tree._watch():
+            tell(min(room, len(rows)))
+            for row in range(room, len(rows)):
+                tree._replace(
+                    self._next_to_go(),
+                    self.options.forget,
+                    rows[row : row + 1],
+                    responses[row : row + 1],
+                )
+                every = self.options.rejuvenate_every
+                if every and tree.n_seen % every == 0:
+                    tree.rejuvenate()
+                tell(1)
+        return self
+
+    def _next_to_go(self) -> int:
+        """Place of the active row that retires next."""
+        return int(np.argmin(self.tree.score_active(self.options.discard)))
+
+    def predict(self, X: Any) -> Prediction | ClassPrediction:
+        """Predictive distribution at each row of X; see `DynamicTree.predict`."""
+        return self.tree.predict(X)
+
+    def freeze(self) -> Self:
+        """Stop learning: from now on `update` checks its rows and forgets them."""
+        self.is_frozen = True
+        return self
+
+    def memory_usage(self) -> int:
+        """Bytes held by trees, rows and scratch."""
+        return self.tree.memory_usage()
+
+    def copy(self) -> Self:
+        """Return an independent model that would draw the same random numbers."""
+        return self.from_arrays(*self.to_arrays())
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything the model is; see `DynamicTree.to_arrays`."""
+        tree, arrays = self.tree.to_arrays()
+        header = {
+            "kind": "StreamingTree",
+            "options": asdict(self.options),
+            "is_frozen": self.is_frozen,
+            "tree": tree,
+        }
+        return header, arrays
+
+    @classmethod
+    def from_arrays(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Self:
+        """Return the model that `to_arrays` described."""
+        tree = DynamicTree.from_arrays(header["tree"], arrays)
+        model = cls(**header["options"], **asdict(tree.options), seed=tree.seed)
+        model.tree = tree
+        model.is_frozen = header["is_frozen"]
+        return model

@@ -1,0 +1,319 @@
+"""Frozen answers: arrays and names, detached from the model that gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln, stdtr, stdtrit
+
+from dyntree.features import label_list, real_response
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+MAX_ROUNDS = 200  # of bisection; 60 already reach the last bit
+
+
+def _freeze(record: Any) -> None:
+    for value in vars(record).values():
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+
+
+@dataclass(frozen=True)
+class StudentMixture:
+    """A mixture of Student t distributions for each of n_rows rows.
+
+    Row j has the components ``start[j] .. start[j + 1] - 1``; every row has one at
+    least, and its weights sum to one.
+
+    Parameters
+    ----------
+    start : ndarray of int64 of shape (n_rows + 1,)
+    weight, location, scale, df : ndarray of shape (n_components,)
+    """
+
+    start: NDArray[np.int64]
+    weight: Vector
+    location: Vector
+    scale: Vector
+    df: Vector
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.start) - 1
+
+    @property
+    def row(self) -> NDArray[np.int64]:
+        """Row of each component, shape (n_components,)."""
+        return np.repeat(np.arange(self.n_rows), np.diff(self.start))
+
+    def average(self, values: Vector) -> Vector:
+        """Weighted mean per row of one value a component, shape (n_rows,)."""
+        if not self.n_rows:
+            return np.empty(0)
+        total: Vector = np.add.reduceat(self.weight * values, self.start[:-1])
+        return total
+
+    def cdf(self, y: Vector) -> Vector:
+        """Distribution function of each row at its own y, shape (n_rows,)."""
+        z = (y[self.row] - self.location) / self.scale
+        return self.average(stdtr(self.df, z))
+
+    def log_density(self, y: Vector) -> Vector:
+        """Log density of each row at its own y, shape (n_rows,)."""
+        if not self.n_rows:
+            return np.empty(0)
+        row = self.row
+        with np.errstate(all="ignore"):
+            z = (y[row] - self.location) / self.scale
+            terms = (
+                gammaln((self.df + 1.0) / 2.0)
+                - gammaln(self.df / 2.0)
+                - 0.5 * np.log(self.df * np.pi)
+                - np.log(self.scale)
+                - (self.df + 1.0) / 2.0 * np.log1p(z * z / self.df)
+                + np.log(self.weight)
+            )
+            top = np.maximum.reduceat(terms, self.start[:-1])
+            base = np.where(np.isfinite(top), top, 0.0)
+            sums = np.add.reduceat(np.exp(terms - base[row]), self.start[:-1])
+            result: Vector = np.log(sums) + base
+        return result
+
+    def quantile(self, q: float) -> Vector:
+        """Point below which each row has probability q, shape (n_rows,).
+
+        The root lies between the least and the largest quantile of the components;
+        bisection finds it to the last bit.
+        """
+        if not self.n_rows:
+            return np.empty(0)
+        with np.errstate(all="ignore"):
+            parts = self.location + self.scale * stdtrit(self.df, q)
+            low = np.minimum.reduceat(parts, self.start[:-1])
+            high = np.maximum.reduceat(parts, self.start[:-1])
+            for _ in range(MAX_ROUNDS):
+                middle = low + (high - low) / 2.0
+                if not np.any((middle > low) & (middle < high)):
+                    break
+                below = self.cdf(middle) < q
+                low = np.where(below, middle, low)
+                high = np.where(below, high, middle)
+        return high
+
+    def sample(self, n: int, rng: np.random.Generator) -> Matrix:
+        """Independent draws, shape (n, n_rows)."""
+        ends = np.add.accumulate(self.weight)
+        before = np.concatenate([[0.0], ends])[self.start[:-1]]
+        u = before + rng.random((n, self.n_rows)) * (ends[self.start[1:] - 1] - before)
+        part = np.searchsorted(ends, u, side="right")
+        part = np.clip(part, self.start[:-1], self.start[1:] - 1)
+        draws = rng.standard_t(self.df[part])
+        result: Matrix = self.location[part] + self.scale[part] * draws
+        return result
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predictive distribution of a real response at n_rows rows.
+
+    Each row's distribution is the equally weighted mixture of the particles' Student
+    t's (Taddy, Gramacy and Polson 2011, section 2.2).
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_rows,)
+        Predictive mean.
+    var : ndarray of shape (n_rows,)
+        Predictive variance: the mean variance of the particles plus the variance of
+        their means. It is not finite where leaves have two degrees of freedom or less.
+    df : ndarray of shape (n_rows,)
+        Degrees of freedom, averaged over particles.
+    mixture : StudentMixture
+        The distribution itself.
+    """
+
+    mean: Vector
+    var: Vector
+    df: Vector
+    mixture: StudentMixture
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    @classmethod
+    def of(cls, mixture: StudentMixture) -> Prediction:
+        """Return the moments of a mixture beside it."""
+        mean = mixture.average(mixture.location)
+        with np.errstate(all="ignore"):
+            within = mixture.average(mixture.df * mixture.scale**2 / (mixture.df - 2.0))
+            between = mixture.average((mixture.location - mean[mixture.row]) ** 2)
+            var = np.where(within + between < 0.0, 0.0, within + between)
+        return cls(mean, var, mixture.average(mixture.df), mixture)
+
+    def quantile(self, q: ArrayLike) -> Vector:
+        """Quantiles of the predictive distribution.
+
+        Parameters
+        ----------
+        q : float or array_like of shape (n_q,)
+            Probabilities in (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_q) for a sequence of probabilities
+        """
+        levels = np.asarray(q, dtype=np.float64)
+        if levels.ndim > 1 or not np.all((levels > 0.0) & (levels < 1.0)):
+            raise ValueError(f"q must hold probabilities in (0, 1); got {q!r}.")
+        if levels.ndim == 0:
+            return self.mixture.quantile(float(levels))
+        columns = [self.mixture.quantile(float(level)) for level in levels]
+        return np.stack(columns, axis=1) if columns else np.empty((len(self.mean), 0))
+
+    def cdf(self, y: ArrayLike) -> Vector:
+        """Probability of a response <= y, each row at its own y, shape (n_rows,)."""
+        return self.mixture.cdf(real_response(y, len(self.mean)))
+
+    def log_density(self, y: ArrayLike) -> Vector:
+        """Log predictive density, each row at its own y, shape (n_rows,)."""
+        return self.mixture.log_density(real_response(y, len(self.mean)))
+
+    def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Matrix:
+        """Draw n responses per row, ndarray of shape (n, n_rows)."""
+        return self.mixture.sample(n, np.random.default_rng(seed))
+
+
+@dataclass(frozen=True)
+class ClassPrediction:
+    """Predictive distribution of a label at n_rows rows.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n_rows, n_classes)
+        Probabilities, averaged over particles.
+    classes : tuple
+        The labels, in the order of the columns.
+    entropy : ndarray of shape (n_rows,)
+        Entropy in nats, the mean over particles of each particle's entropy.
+    """
+
+    proba: Matrix
+    classes: tuple[Hashable, ...]
+    entropy: Vector
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    @property
+    def label(self) -> NDArray[Any]:
+        """Most probable label of each row, shape (n_rows,)."""
+        labels = np.empty(len(self.classes), dtype=object)
+        labels[:] = self.classes
+        plain = np.array(labels.tolist())
+        chosen = plain if plain.shape == labels.shape else labels
+        result: NDArray[Any] = chosen[self.proba.argmax(axis=1)]
+        return result
+
+    def log_density(self, y: Any) -> Vector:
+        """Log probability of each row's own label, shape (n_rows,)."""
+        place = {label: k for k, label in enumerate(self.classes)}
+        labels = label_list(y, len(self.proba))
+        for row, label in enumerate(labels):
+            if label not in place:
+                raise ValueError(
+                    f"y must hold labels among {list(self.classes)}; got {label!r} in "
+                    f"row {row}."
+                )
+        columns = np.array([place[label] for label in labels], dtype=np.int64)
+        with np.errstate(divide="ignore"):
+            result: Vector = np.log(self.proba[np.arange(len(columns)), columns])
+        return result
+
+    def sample(
+        self, n: int, seed: int | np.random.Generator | None = None
+    ) -> NDArray[Any]:
+        """Draw n labels per row, ndarray of shape (n, n_rows)."""
+        rng = np.random.default_rng(seed)
+        ends = self.proba.cumsum(axis=1)
+        u = rng.random((n, len(ends), 1)) * ends[:, -1:]
+        place = (u >= ends[None, :, :-1]).sum(axis=2)
+        labels = np.empty(len(self.classes), dtype=object)
+        labels[:] = self.classes
+        drawn: NDArray[Any] = labels[place]
+        return drawn
+
+
+@dataclass(frozen=True)
+class TreeStats:
+    """Shape of the trees, averaged over particles.
+
+    Attributes
+    ----------
+    height : float
+        Levels of a tree; a single leaf has one.
+    n_leaves : float
+    leaf_size : float
+        Active rows in a leaf.
+    leaf_retired : float
+        Retired weight in a leaf.
+    """
+
+    height: float
+    n_leaves: float
+    leaf_size: float
+    leaf_retired: float
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """How much of the predictive variance (or entropy) splits on each column remove.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_particles, n_features)
+        One row a particle.
+    names : tuple of str
+        The columns.
+    """
+
+    values: Matrix
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """Main effects and Sobol' indices of the columns, one set a particle.
+
+    Attributes
+    ----------
+    grid : ndarray of shape (n_grid, n_features)
+        Where the main effects are evaluated.
+    main : ndarray of shape (n_particles, n_grid, n_features)
+        Mean response as a function of one column at a time.
+    first, total : ndarray of shape (n_particles, n_features)
+        First-order and total indices; Monte Carlo noise can carry them outside [0, 1].
+    names : tuple of str
+        The columns.
+    """
+
+    grid: Matrix
+    main: Matrix
+    first: Matrix
+    total: Matrix
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _freeze(self)

@@ -1,0 +1,1 @@
+"""The bridge between dyntree and R; the R mirror itself is `dyntree.api.rmirror`."""

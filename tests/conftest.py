@@ -1,0 +1,35 @@
+"""Options, markers and the two engines every mirror test may run on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--golden-dir",
+        type=Path,
+        default=GOLDEN,
+        help="folder of recordings to replay (default: tests/golden)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: takes more than ten seconds")
+
+
+@pytest.fixture
+def oracle_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the slow oracle in the place of the compiled core under the mirror."""
+    from dyntree.api.rmirror import engine
+    from tests.oracle import cloud, criteria, query, sensitivity, stream
+
+    monkeypatch.setattr(engine, "Cloud", cloud.Cloud)
+    monkeypatch.setattr(engine, "RSource", stream.RSource)
+    monkeypatch.setattr(engine, "query", query)
+    monkeypatch.setattr(engine, "criteria", criteria)
+    monkeypatch.setattr(engine, "sensitivity", sensitivity)
