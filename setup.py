@@ -1,21 +1,52 @@
 """Extension list and build switches; everything else stands in pyproject.toml.
 
-DYNTREE_DEBUG=1 builds without optimisation and with Cython's bounds checks.
+DYNTREE_DEBUG=1 builds without optimisation and with Cython's bounds checks,
+DYNTREE_SANITIZE=1 with address and undefined-behaviour checks, DYNTREE_OPENMP=0 without
+OpenMP; otherwise OpenMP is used where the compiler has it.
 """
 
 import os
+import subprocess
+import sysconfig
+import tempfile
 from pathlib import Path
 
 import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-DEBUG = os.environ.get("DYNTREE_DEBUG", "0") not in ("", "0")
-CORE = sorted(Path("dyntree/_core").glob("*.pyx"))
+OPENMP_TEST = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 
+
+def switch(name: str, default: str = "0") -> bool:
+    """Whether an environment switch is on."""
+    return os.environ.get(name, default) not in ("", "0")
+
+
+def openmp_works() -> bool:
+    """Whether the C compiler builds a program with OpenMP."""
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "probe.c"
+        source.write_text(OPENMP_TEST)
+        command = [*compiler, "-fopenmp", str(source), "-o", str(source.with_suffix(""))]
+        try:
+            return subprocess.run(command, capture_output=True).returncode == 0
+        except OSError:
+            return False
+
+
+DEBUG = switch("DYNTREE_DEBUG")
 # R mode pins last bits: no contraction into fused multiply-adds, no fast-math
-FLAGS = ["-O0", "-g"] if DEBUG else ["-O2"]
-FLAGS += ["-ffp-contract=off"]
+FLAGS = ["-O0" if DEBUG else "-O2", "-ffp-contract=off"]
+LINK = []
+if switch("DYNTREE_OPENMP", "1") and openmp_works():
+    FLAGS.append("-fopenmp")
+    LINK.append("-fopenmp")
+if switch("DYNTREE_SANITIZE"):
+    checks = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer", "-g"]
+    FLAGS += checks
+    LINK += checks
 
 extensions = [
     Extension(
@@ -24,8 +55,9 @@ extensions = [
         include_dirs=[numpy.get_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         extra_compile_args=FLAGS,
+        extra_link_args=LINK,
     )
-    for source in CORE
+    for source in sorted(Path("dyntree/_core").glob("*.pyx"))
 ]
 
 setup(

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def show_config() -> dict[str, str]:
-    """Versions of Python, of this package and of what it stands on.
+    """Versions of Python, of this package and of what it stands on; build switches.
 
     Returns
     -------
@@ -19,7 +19,10 @@ def show_config() -> dict[str, str]:
     >>> sorted(show_config())[:3]
     ['cython', 'dyntree', 'machine']
     """
+    from dyntree._core.openmp import has_openmp
+
     config = {
+        "openmp": "yes" if has_openmp() else "no",
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
     }

@@ -32,6 +32,7 @@ cdef class Arena:
     cdef int reserve(self, int32_t n_nodes, int32_t n_leaves) noexcept nogil
     cdef int grow_nodes(self) noexcept nogil
     cdef int grow_leaves(self) noexcept nogil
+    cdef int32_t leaf_capacity(self) noexcept nogil
     cdef int32_t doubles_per_leaf(self) noexcept nogil
     cdef handle_t take_node(self) noexcept nogil
     cdef handle_t take_leaf(self) noexcept nogil

@@ -243,6 +243,10 @@ cdef class Arena:
         self.give_back(leaf.credit, leaf.capacity * <int64_t> sizeof(double))
         leaf.credit = NULL
 
+    cdef int32_t leaf_capacity(self) noexcept nogil:
+        """One more than the largest number that a leaf handle has, its sign dropped."""
+        return self.n_leaf_chunks * CHUNK
+
     def nbytes(self):
         """Bytes of all slabs and row blocks."""
         return (

@@ -2,11 +2,14 @@
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from cython.parallel import prange
+
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
 from dyntree._core.linalg cimport dot
+from dyntree._core.openmp cimport thread_number
 from dyntree._core.rmath cimport t_constant, t_density
 from dyntree._core.tree cimport find_leaf
 from dyntree._core.types cimport Leaf, Node, handle_t
@@ -98,7 +101,37 @@ def densities(Particles c, X, y):
     return total / c.n_particles
 
 
-def mixture(Particles c, X):
+cdef int32_t components(
+    Particles c, double *x, int32_t *seen, int32_t row, double *out, double *parts
+) noexcept nogil:
+    """Distinct leaves that row x meets, as (weight, location, scale, df) in `parts`.
+
+    `seen` is one thread's own: 2 numbers a leaf, the row that met it last and its place
+    in `parts`. `row` counts from 1; `out` is scratch of LeafModel.predict.
+    """
+    cdef int32_t i, k, n = 0
+    cdef handle_t h
+    cdef int32_t *mark
+    cdef Leaf *leaf
+    for i in range(c.n_particles):
+        h = find_leaf(c.arena, c.roots[i], x)
+        leaf = c.arena.leaf(h)
+        mark = seen + 2 * <size_t> (-h)
+        if mark[0] == row:
+            parts[4 * mark[1]] += 1.0
+        else:
+            mark[0] = row
+            mark[1] = n
+            c.leaf_model.predict(leaf, x, out)
+            parts[4 * n] = 1.0
+            for k in range(3):
+                parts[4 * n + 1 + k] = out[k]
+            n += 1
+        c.leaf_model.round_row(leaf, x)
+    return n
+
+
+def mixture(Particles c, X, int n_threads=1):
     """Predictive distribution of each row as a mixture of distinct Student t's.
 
     Particles share leaves, so a row meets far fewer distinct leaves than particles.
@@ -108,6 +141,8 @@ def mixture(Particles c, X):
     c : Cloud
         A cloud with regression leaves.
     X : ndarray of shape (n_rows, n_features)
+    n_threads : int, default 1
+        Threads over rows; the answer does not depend on it.
 
     Returns
     -------
@@ -116,43 +151,29 @@ def mixture(Particles c, X):
     weight, location, scale, df : ndarray of shape (n_components,)
     """
     cdef const double[:, ::1] rows = rows_to_round(c, X)
-    cdef Py_ssize_t n_rows = rows.shape[0], j, n
-    cdef int32_t i, k
-    cdef Leaf *leaf
-    start = np.zeros(n_rows + 1, dtype=np.int64)
-    cdef int64_t[::1] offsets = start
-    cdef double[:, ::1] row_parts = np.empty((c.n_particles, 4))
-    cdef double *out = <double *> malloc(
-        (3 + 2 * c.leaf_model.n_basis) * sizeof(double)
+    cdef Py_ssize_t n_rows = rows.shape[0], j, first, n_block
+    cdef Py_ssize_t block = max(1, (1 << 16) // max(1, c.n_particles))
+    cdef int n_out = 3 + 2 * c.leaf_model.n_basis, thread
+    cdef double[:, :, ::1] parts = np.empty((min(block, n_rows), c.n_particles, 4))
+    cdef int32_t[::1] counts = np.zeros(n_rows, dtype=np.int32)
+    cdef double[:, ::1] out = np.empty((n_threads, n_out))
+    cdef int32_t[:, ::1] seen = np.zeros(
+        (n_threads, 2 * c.arena.leaf_capacity()), dtype=np.int32
     )
-    if out == NULL:
-        raise MemoryError()
-    parts = []
-    try:
-        for j in range(n_rows):
-            n = 0
-            with nogil:
-                c.stamp += 1
-                for i in range(c.n_particles):
-                    leaf = c.arena.leaf(
-                        find_leaf(c.arena, c.roots[i], &rows[j, 0])
-                    )
-                    if leaf.stamp == c.stamp:
-                        row_parts[leaf.entry, 0] += 1.0
-                    else:
-                        leaf.stamp = c.stamp
-                        leaf.entry = <int32_t> n
-                        c.leaf_model.predict(leaf, &rows[j, 0], out)
-                        row_parts[n, 0] = 1.0
-                        for k in range(3):
-                            row_parts[n, 1 + k] = out[k]
-                        n += 1
-                    c.leaf_model.round_row(leaf, <double *> &rows[j, 0])
-            offsets[j + 1] = offsets[j] + n
-            parts.append(np.array(row_parts[:n]))
-    finally:
-        free(out)
-    table = np.concatenate(parts) if parts else np.empty((0, 4))
+    tables = [np.empty((0, 4))]
+    for first in range(0, n_rows, block):
+        n_block = min(block, n_rows - first)
+        for j in prange(n_block, num_threads=n_threads, nogil=True, schedule="static"):
+            thread = thread_number()
+            counts[first + j] = components(
+                c, <double *> &rows[first + j, 0], &seen[thread, 0],
+                <int32_t> (first + j + 1), &out[thread, 0], &parts[j, 0, 0],
+            )
+        tables += [
+            np.array(parts[j, :counts[first + j]]) for j in range(n_block)
+        ]
+    table = np.concatenate(tables)
+    start = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
     return start, table[:, 0] / c.n_particles, *table[:, 1:].T.copy()
 
 
