@@ -97,10 +97,10 @@ class DynamicTree(Answers):
     Examples
     --------
     >>> import numpy as np
-    >>> x = np.linspace(0, 1, 60)[:, None]
-    >>> tree = DynamicTree(n_particles=100, seed=1).update(x, (x[:, 0] > 0.5) * 2.0)
-    >>> tree.predict([[0.1], [0.9]]).mean.round(1)
-    array([0., 2.])
+    >>> x = np.linspace(0, 1, 80)[:, None]
+    >>> tree = DynamicTree("linear", n_particles=200, seed=1)
+    >>> tree.update(x, np.sin(6 * x[:, 0])).predict([[0.25], [0.75]]).mean.round(2)
+    array([ 0.99, -0.97])
     """
 
     def __init__(
