@@ -9,13 +9,19 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, stdtrit
+from scipy.special import stdtrit
 from scipy.stats import rankdata
 
 from dyntree import params
-from dyntree.features import FeatureMap, label_codes, label_list, real_response
-from dyntree.progress import Progress, rows_bar
-from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.features import (
+    FeatureMap,
+    Matrix,
+    label_codes,
+    label_list,
+    real_response,
+)
+from dyntree.progress import Progress, check_progress, rows_bar
+from dyntree.summaries import ClassPrediction, Prediction, student_log_density
 
 Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -95,7 +101,7 @@ class RealScores:
     interval_score: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prequential:
     """A stream as it was foreseen, row by row.
 
@@ -194,35 +200,51 @@ def prequential(
     >>> seen.scores.rmse < seen.baseline.rmse
     True
     """
-    rows = FeatureMap.learn(X)[1]
+    check_progress(progress)
+    features, rows = FeatureMap.learn(X)
     start = params.count("start", start, 0)
+    if start >= len(rows):
+        raise ValueError(
+            f"start must be below the number of rows, {len(rows)}; got {start}."
+        )
     share = params.real("level", level)
     if not 0.0 < share < 1.0:
         raise ValueError(f"level must be in (0, 1); got {level!r}.")
     labels = label_list(y, len(rows))
+    if model.classes is not None:
+        label_codes(labels, model.classes)
+    elif all(isinstance(label, int | float) for label in labels):
+        real_response(labels, len(labels))
     tails = [(1.0 - share) / 2.0, (1.0 + share) / 2.0]
+
+    def named(part: Matrix) -> Any:
+        """Rows as a model takes them that knows its columns by name."""
+        if features.names is None:
+            return part
+        return [dict(zip(features.names, row, strict=True)) for row in part.tolist()]
+
     scored: list[int] = []
     answers: list[tuple[Any, Any, Any]] = []
     clock = time.perf_counter()
     with rows_bar(progress, len(rows), "prequential") as tell:
         if start:
-            model.update(rows[:start], labels[:start], progress=False)
-            tell(min(start, len(rows)))
+            model.update(named(rows[:start]), labels[:start], progress=False)
+            tell(start)
             clock = time.perf_counter()
         for t in range(start, len(rows)):
-            row, label = rows[t : t + 1], labels[t : t + 1]
+            row, label = named(rows[t : t + 1]), labels[t : t + 1]
             if model.is_ready:
                 scored.append(t)
                 answers.append(_foresee(model.predict(row), label, tails))
             model.update(row, label, progress=False)
             tell(1)
     clock = time.perf_counter() - clock
-    n_timed = max(1, len(rows) - start)
     if not scored:
         raise ValueError(
             f"no row was scored: the model needs more than the {len(rows)} rows given."
         )
-    return _record(model.classes, labels, scored, answers, share, clock / n_timed)
+    seconds = clock / (len(rows) - start)
+    return _record(model.classes, labels, scored, answers, share, seconds)
 
 
 def _record(
@@ -340,17 +362,10 @@ def _real_baseline(earlier: Vector, y: Vector, level: float) -> RealScores:
         df = n - 1.0
         scale = np.sqrt((squares - n * centre**2) / df * (1.0 + 1.0 / n))
         mean = np.where(n > 0, centre + shift, 0.0)
-        z = (y - mean) / scale
-        density = (
-            gammaln((df + 1.0) / 2.0)
-            - gammaln(df / 2.0)
-            - 0.5 * np.log(df * np.pi)
-            - np.log(scale)
-            - (df + 1.0) / 2.0 * np.log1p(z * z / df)
-        )
+        density = student_log_density(y - mean, scale, df)
         half = scale * stdtrit(df, (1.0 + level) / 2.0)
     interval: Vector = np.column_stack([mean - half, mean + half])
-    return real_scores(y, mean, np.asarray(density), interval, level)
+    return real_scores(y, mean, density, interval, level)
 
 
 def compare(records: dict[str, Prequential], names: Sequence[str]) -> str:

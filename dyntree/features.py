@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.params import as_array, is_label, plain_label
+
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
@@ -137,7 +139,7 @@ def _stack(columns: Mapping[str, Any]) -> Matrix:
 
 def _matrix(X: Any) -> Matrix:
     """X as a new two-dimensional float64 array."""
-    values = np.asarray(X)
+    values = as_array("X", X)
     if values.ndim != 2:
         raise ValueError(
             f"X must be of shape (n_rows, n_features); got shape {values.shape}. Use "
@@ -180,16 +182,16 @@ def real_response(y: Any, n_rows: int) -> Matrix:
 
 def label_list(y: Any, n_rows: int) -> list[Any]:
     """Labels as a list of plain Python objects."""
-    values = _vector(y, n_rows)
-    labels: list[Any] = values.tolist()
+    given = as_array("y", y, object) if isinstance(y, list | tuple) else y
+    labels = [plain_label(label) for label in _vector(given, n_rows).tolist()]
     for row, label in enumerate(labels):
-        if label is None or label != label:
+        if not is_label(label):
             raise ValueError(f"y must hold labels; got {label!r} in row {row}.")
     return labels
 
 
 def _vector(y: Any, n_rows: int) -> NDArray[Any]:
-    values = np.asarray(y)
+    values = as_array("y", y)
     if values.ndim == 0:
         values = values.reshape(1)
     if values.ndim != 1 or len(values) != n_rows:

@@ -27,7 +27,7 @@ from dyntree.features import (
 )
 from dyntree.params import TreeOptions
 from dyntree.planting import plant, row_positions
-from dyntree.progress import Progress, rows_bar
+from dyntree.progress import Progress, check_progress, rows_bar
 
 Vector = NDArray[np.float64]
 RowIds = NDArray[np.int64]
@@ -137,7 +137,7 @@ class DynamicTree(Answers):
         if seed is None:
             self.seed = secrets.randbits(31)
         else:
-            self.seed = params.count("seed", seed, 0)
+            self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self._features: FeatureMap | None = None
         self._cloud: Any = None
         self._waiting_X: Matrix = np.empty((0, 0))
@@ -198,8 +198,11 @@ class DynamicTree(Answers):
         KeyboardInterrupt
             The model is then what it is after the last complete row.
         """
+        check_progress(progress)
+        before = self.n_seen
         rows, responses = self._accept(X, y)
-        self._learn(rows, responses, progress)
+        with self._watch():
+            self._learn(rows, responses, progress, self.n_seen - before)
         return self
 
     def _check(
@@ -252,27 +255,25 @@ class DynamicTree(Answers):
             return label_codes(y, self.options.classes)
         return np.array(y, dtype=np.float64)
 
-    def _learn(self, rows: Matrix, responses: Vector, progress: Progress) -> None:
-        """Give rows to the cloud in chunks of about a tenth of a second."""
+    def _learn(
+        self, rows: Matrix, responses: Vector, progress: Progress, n_kept: int = 0
+    ) -> None:
+        """Give rows to the cloud in chunks of about a tenth of a second.
+
+        `n_kept` rows of the same call were kept back or planted; the bar counts them.
+        """
         size, first = 16, 0
-        with rows_bar(progress, len(rows), "learning") as tell, self._watch():
+        with rows_bar(progress, n_kept + len(rows), "learning") as tell:
+            if not len(rows):
+                tell(n_kept)
             while first < len(rows):
                 part = slice(first, first + size)
                 clock = time.perf_counter()
                 done = len(self._cloud.update(rows[part], responses[part]))
                 clock = time.perf_counter() - clock
-                tell(done)
+                tell(done if first else n_kept + done)
                 first += done
                 size = max(1, min(4 * size, int(size * CHUNK_SECONDS / (clock + 1e-9))))
-
-    def _replace(
-        self, position: int, forget: float, row: Matrix, response: Vector
-    ) -> None:
-        """Retire the active row at `position`, then learn one; an interrupt sees both.
-
-        `row` is of shape (1, n_stored) and `response` of shape (1,).
-        """
-        self._cloud.replace(position, forget, row, response)
 
     @contextmanager
     def _watch(self) -> Iterator[None]:
@@ -337,11 +338,9 @@ class DynamicTree(Answers):
         cloud = self._ready("rejuvenate")
         if order is None:
             saved = cloud.source.save()
-            destinations = np.argsort(
-                cloud.source.uniforms(cloud.n_active), kind="stable"
-            )
             try:
-                cloud.rejuvenate(destinations)
+                uniforms = cloud.source.uniforms(cloud.n_active)
+                cloud.rejuvenate(np.argsort(uniforms, kind="stable"))
             except BaseException:
                 cloud.source.restore(saved)
                 raise

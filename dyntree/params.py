@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
+import reprlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 MODELS = ("constant", "linear", "class", "prior")
 INTERCEPTS = ("implicit", "augmented", "none")
@@ -14,6 +18,9 @@ PROPOSALS = ("luvar", "luall", "reject")
 RULES = ("r",)
 DISCARDS = ("alc", "entropy", "age", "random")
 SCORES = ("alm", "alc", "ei", "ieci", "qei", "qentropy")
+
+MAX_SEED = 2**32 - 1  # what R's set.seed can tell apart
+MAX_PARTICLES = 2**30 - 1  # twice as many, after a rejuvenation, still fit an int32
 
 
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
@@ -24,15 +31,18 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
     return value
 
 
-def count(name: str, value: Any, least: int) -> int:
-    """Return `value` as an int >= least."""
+def count(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """Return `value` as an int >= least, and <= most where there is one."""
     if (
         isinstance(value, bool)
         or not isinstance(value, numbers.Integral)
         or value < least
     ):
         raise ValueError(f"{name} must be an int >= {least}; got {value!r}.")
-    return int(value)
+    number = int(value)
+    if most is not None and number > most:
+        raise ValueError(f"{name} must be at most {most}; got {value!r}.")
+    return number
 
 
 def real(name: str, value: Any) -> float:
@@ -46,9 +56,34 @@ def real(name: str, value: Any) -> float:
 
 def pair(name: str, value: Any) -> tuple[float, float]:
     """Return `value` as two finite floats."""
-    if isinstance(value, str) or not hasattr(value, "__len__") or len(value) != 2:
+    if not isinstance(value, tuple | list | np.ndarray) or np.shape(value) != (2,):
         raise ValueError(f"{name} must be a pair of numbers; got {value!r}.")
     return real(name, value[0]), real(name, value[1])
+
+
+def as_array(name: str, values: Any, dtype: Any = None) -> NDArray[Any]:
+    """Return `values` as an array, of floats where dtype says so."""
+    try:
+        return np.asarray(values, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        kind = "rectangular" if dtype is None else "rectangular and of numbers"
+        raise ValueError(
+            f"{name} must be {kind}; got {reprlib.repr(values)}."
+        ) from error
+
+
+def plain_label(label: Any) -> Any:
+    """Return a NumPy scalar as the Python object it stands for."""
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def is_label(label: Any) -> bool:
+    """Whether it can name a class: hashable, and not a missing value."""
+    try:
+        hash(label)
+        return label is not None and bool(label == label)
+    except TypeError:  # not hashable, or pandas' NA, which equals nothing
+        return False
 
 
 def forget_factor(value: Any) -> float:
@@ -110,7 +145,7 @@ class TreeOptions:
         one_of("rules", self.rules, RULES)
         one_of("intercept", self.intercept, INTERCEPTS)
         one_of("proposal", self.proposal, PROPOSALS)
-        count("n_particles", self.n_particles, 1)
+        count("n_particles", self.n_particles, 1, MAX_PARTICLES)
         if self.min_leaf is not None:
             count("min_leaf", self.min_leaf, 1)
         if self.n_start is not None:
@@ -155,11 +190,14 @@ class TreeOptions:
                 f"classes is an option of model='class' only; got {self.classes!r} "
                 f"with model={self.model!r}."
             )
-        if isinstance(self.classes, str) or not hasattr(self.classes, "__iter__"):
+        if isinstance(self.classes, str) or not np.iterable(self.classes):
             raise ValueError(
                 f"classes must be a sequence of labels; got {self.classes!r}."
             )
-        labels = tuple(_plain(label) for label in self.classes)
+        labels = tuple(plain_label(label) for label in self.classes)
+        for label in labels:
+            if not is_label(label):
+                raise ValueError(f"classes must hold labels; got {label!r}.")
         if not labels or len(set(labels)) != len(labels):
             raise ValueError(
                 f"classes must name at least one label, each once; got {labels!r}."
@@ -249,9 +287,3 @@ class StreamOptions:
             raise ValueError(
                 f"window must be larger than n_start, {least}; got {self.window}."
             )
-
-
-def _plain(label: Any) -> Hashable:
-    """Return a NumPy scalar as the Python object it stands for."""
-    item: Hashable = label.item() if hasattr(label, "item") else label
-    return item

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dyntree._core.cloud import Cloud
 from dyntree._core.rng import RSource
 from dyntree.features import Matrix, Vector, label_codes, sorted_labels, with_ones
-from dyntree.params import TreeOptions
+from dyntree.params import TreeOptions, as_array
 
 
 def plant(
@@ -87,7 +87,7 @@ def row_positions(cloud: Any, row_ids: ArrayLike, name: str) -> NDArray[np.int64
     ValueError
         For what is not a whole number, names no active row, or comes twice.
     """
-    ids = np.atleast_1d(np.asarray(row_ids))
+    ids = np.atleast_1d(as_array(name, row_ids))
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         raise ValueError(f"{name} must be row numbers (ints); got {row_ids!r}.")
     place = {row: k for k, row in enumerate(cloud.row_ids().tolist())}

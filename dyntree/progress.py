@@ -8,6 +8,14 @@ from contextlib import contextmanager
 Progress = bool | Callable[[int, int], object] | None
 
 
+def check_progress(progress: Progress) -> None:
+    """Raise ValueError for what is no progress; called before anything changes."""
+    if not (progress is None or isinstance(progress, bool) or callable(progress)):
+        raise ValueError(
+            f"progress must be True, False, None or a callable; got {progress!r}."
+        )
+
+
 @contextmanager
 def rows_bar(
     progress: Progress, n_rows: int, title: str

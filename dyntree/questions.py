@@ -42,14 +42,16 @@ def region(
     every = stored if candidates is None else np.concatenate([stored, candidates])
     low, high = every.min(axis=0), every.max(axis=0)
     if bounds is not None:
-        given = np.asarray(bounds, dtype=np.float64)
+        given = params.as_array("bounds", bounds, np.float64)
         if given.shape != (m - ones, 2) or not np.all(np.isfinite(given)):
             raise ValueError(
                 f"bounds must be finite, of shape ({m - ones}, 2), one pair a column; "
-                f"got shape {given.shape}."
+                f"got {bounds!r}."
             )
         if np.any(given[:, 0] > given[:, 1]):
-            raise ValueError("bounds must hold pairs (low, high) with low <= high.")
+            raise ValueError(
+                f"bounds must hold pairs (low, high) with low <= high; got {bounds!r}."
+            )
         low[ones:], high[ones:] = given.T
     flags = np.zeros(m, dtype=bool)
     if categorical is None:
@@ -57,14 +59,17 @@ def region(
             np.array_equal(np.unique(column), [0.0, 1.0]) for column in stored.T[ones:]
         ]
     else:
-        chosen = np.asarray(categorical)
+        chosen = params.as_array("categorical", categorical)
         if chosen.shape != (m - ones,) or chosen.dtype != bool:
             raise ValueError(
                 f"categorical must be {m - ones} booleans; got {categorical!r}."
             )
         flags[ones:] = chosen
-    if np.any(low[flags] != 0.0) or np.any(high[flags] != 1.0):
-        raise ValueError("bounds of categorical columns must be exactly (0, 1).")
+    for column in np.flatnonzero(flags & ((low != 0.0) | (high != 1.0))):
+        raise ValueError(
+            f"bounds of categorical columns must be exactly (0, 1); got "
+            f"({low[column]}, {high[column]}) in column {column - ones}."
+        )
     return low, high, flags
 
 
@@ -81,6 +86,8 @@ def score(
     approx: bool,
 ) -> Vector:
     """Criterion `rule` at candidate rows; see `DynamicTree.score`."""
+    if references is not None and not len(references):
+        raise ValueError("Xref must have at least one row; got none.")
     if rule == "alm":
         return np.asarray(query.predict(cloud, rows)["var"])
     if rule == "ei":
@@ -154,7 +161,7 @@ def sensitivity(
 
 def _floats(name: str, values: Sequence[float]) -> Vector:
     """Finite floats of shape (n,)."""
-    array = np.asarray(values, dtype=np.float64)
+    array = params.as_array(name, values, np.float64)
     if array.ndim != 1 or not np.all(np.isfinite(array)):
         raise ValueError(
             f"{name} must be a sequence of finite numbers; got {values!r}."

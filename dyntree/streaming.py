@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.features import FeatureMap
+from dyntree.features import FeatureMap, Matrix, Vector
 from dyntree.model import DynamicTree
 from dyntree.params import StreamOptions
-from dyntree.progress import Progress, rows_bar
+from dyntree.progress import Progress, check_progress, rows_bar
 from dyntree.summaries import ClassPrediction, Prediction
 
 
@@ -145,7 +145,10 @@ class StreamingTree:
         ------
         ValueError
             On bad input; the model is then what it was before.
+        KeyboardInterrupt
+            The model is then what it is after the last complete row.
         """
+        check_progress(progress)
         tree = self.tree
         if self.is_frozen:
             tree._check(X, y)
@@ -153,27 +156,45 @@ class StreamingTree:
         if tree._features is None:
             width = FeatureMap.learn(X)[0].n_features
             self.options.check_model(tree.options.with_width(width))
+        before = tree.n_seen
         rows, responses = tree._accept(X, y)
+        n_kept = tree.n_seen - before
         room = max(0, self.options.window - tree.n_active)
-        tree._learn(rows[:room], responses[:room], False)
-        with rows_bar(progress, len(rows), "learning") as tell, tree._watch():
-            tell(min(room, len(rows)))
+        with (
+            rows_bar(progress, n_kept + len(rows), "learning") as tell,
+            tree._watch(),
+        ):
+            tree._learn(rows[:room], responses[:room], False)
+            tell(n_kept + min(room, len(rows)))
             for row in range(room, len(rows)):
-                tree._replace(
-                    self._next_to_go(),
-                    self.options.forget,
-                    rows[row : row + 1],
-                    responses[row : row + 1],
-                )
-                every = self.options.rejuvenate_every
-                if every and tree.n_seen % every == 0:
-                    tree.rejuvenate()
+                self._take(rows[row : row + 1], responses[row : row + 1])
                 tell(1)
         return self
 
-    def _next_to_go(self) -> int:
-        """Place of the active row that retires next."""
-        return int(np.argmin(self.tree.score_active(self.options.discard)))
+    def _take(self, row: Matrix, response: Vector) -> None:
+        """Retire a row, learn one, rejuvenate if due; an interrupt waits for all three.
+
+        `row` is of shape (1, n_stored) and `response` of shape (1,).
+        """
+        tree, every = self.tree, self.options.rejuvenate_every
+        cloud, seen = tree._cloud, tree.n_seen
+        drawn = cloud.source.save()
+        n_particles = interrupt = None
+        while True:
+            try:
+                if tree.n_seen == seen:
+                    cloud.source.restore(drawn)
+                    position = int(np.argmin(tree.score_active(self.options.discard)))
+                    cloud.replace(position, self.options.forget, row, response)
+                if every and tree.n_seen % every == 0:
+                    n_particles = n_particles or cloud.n_particles
+                    if cloud.n_particles == n_particles:
+                        tree.rejuvenate()
+                break
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
     def predict(self, X: Any) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X; see `DynamicTree.predict`."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, stdtr, stdtrit
 
+from dyntree import params
 from dyntree.features import label_list, real_response
 
 Vector = NDArray[np.float64]
@@ -18,13 +19,27 @@ Matrix = NDArray[np.float64]
 MAX_ROUNDS = 200  # of bisection; 60 already reach the last bit
 
 
+def student_log_density(distance: Vector, scale: Vector, df: Vector) -> Vector:
+    """Log density of Student's t at a distance from its centre, finite in the tails."""
+    with np.errstate(all="ignore"):
+        log_ratio = 2.0 * (np.log(np.abs(distance)) - np.log(scale)) - np.log(df)
+        density: Vector = (
+            gammaln((df + 1.0) / 2.0)
+            - gammaln(df / 2.0)
+            - 0.5 * np.log(df * np.pi)
+            - np.log(scale)
+            - (df + 1.0) / 2.0 * np.logaddexp(0.0, log_ratio)
+        )
+    return density
+
+
 def _freeze(record: Any) -> None:
     for value in vars(record).values():
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StudentMixture:
     """A mixture of Student t distributions for each of n_rows rows.
 
@@ -65,7 +80,8 @@ class StudentMixture:
 
     def cdf(self, y: Vector) -> Vector:
         """Distribution function of each row at its own y, shape (n_rows,)."""
-        z = (y[self.row] - self.location) / self.scale
+        with np.errstate(all="ignore"):
+            z = (y[self.row] - self.location) / self.scale
         return self.average(stdtr(self.df, z))
 
     def log_density(self, y: Vector) -> Vector:
@@ -74,14 +90,8 @@ class StudentMixture:
             return np.empty(0)
         row = self.row
         with np.errstate(all="ignore"):
-            z = (y[row] - self.location) / self.scale
-            terms = (
-                gammaln((self.df + 1.0) / 2.0)
-                - gammaln(self.df / 2.0)
-                - 0.5 * np.log(self.df * np.pi)
-                - np.log(self.scale)
-                - (self.df + 1.0) / 2.0 * np.log1p(z * z / self.df)
-                + np.log(self.weight)
+            terms = np.log(self.weight) + student_log_density(
+                y[row] - self.location, self.scale, self.df
             )
             top = np.maximum.reduceat(terms, self.start[:-1])
             base = np.where(np.isfinite(top), top, 0.0)
@@ -122,7 +132,7 @@ class StudentMixture:
         return result
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prediction:
     """Predictive distribution of a real response at n_rows rows.
 
@@ -155,10 +165,10 @@ class Prediction:
         """Return the moments of a mixture beside it."""
         mean = mixture.average(mixture.location)
         with np.errstate(all="ignore"):
-            within = mixture.average(mixture.df * mixture.scale**2 / (mixture.df - 2.0))
+            parts = mixture.df * mixture.scale**2 / (mixture.df - 2.0)
+            within = mixture.average(np.where(mixture.df <= 2.0, np.inf, parts))
             between = mixture.average((mixture.location - mean[mixture.row]) ** 2)
-            var = np.where(within + between < 0.0, 0.0, within + between)
-        return cls(mean, var, mixture.average(mixture.df), mixture)
+        return cls(mean, within + between, mixture.average(mixture.df), mixture)
 
     def quantile(self, q: ArrayLike) -> Vector:
         """Quantiles of the predictive distribution.
@@ -172,7 +182,7 @@ class Prediction:
         -------
         ndarray of shape (n_rows,), or (n_rows, n_q) for a sequence of probabilities
         """
-        levels = np.asarray(q, dtype=np.float64)
+        levels = params.as_array("q", q, np.float64)
         if levels.ndim > 1 or not np.all((levels > 0.0) & (levels < 1.0)):
             raise ValueError(f"q must hold probabilities in (0, 1); got {q!r}.")
         if levels.ndim == 0:
@@ -190,10 +200,11 @@ class Prediction:
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Matrix:
         """Draw n responses per row, ndarray of shape (n, n_rows)."""
+        n = params.count("n", n, 0)
         return self.mixture.sample(n, np.random.default_rng(seed))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ClassPrediction:
     """Predictive distribution of a label at n_rows rows.
 
@@ -243,6 +254,7 @@ class ClassPrediction:
         self, n: int, seed: int | np.random.Generator | None = None
     ) -> NDArray[Any]:
         """Draw n labels per row, ndarray of shape (n, n_rows)."""
+        n = params.count("n", n, 0)
         rng = np.random.default_rng(seed)
         ends = self.proba.cumsum(axis=1)
         u = rng.random((n, len(ends), 1)) * ends[:, -1:]
@@ -274,7 +286,7 @@ class TreeStats:
     leaf_retired: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Relevance:
     """How much of the predictive variance (or entropy) splits on each column remove.
 
@@ -293,7 +305,7 @@ class Relevance:
         _freeze(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sensitivity:
     """Main effects and Sobol' indices of the columns, one set a particle.
 
