@@ -29,7 +29,13 @@ def openmp_works() -> bool:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "probe.c"
         source.write_text(OPENMP_TEST)
-        command = [*compiler, "-fopenmp", str(source), "-o", str(source.with_suffix(""))]
+        command = [
+            *compiler,
+            "-fopenmp",
+            str(source),
+            "-o",
+            str(source.with_suffix("")),
+        ]
         try:
             return subprocess.run(command, capture_output=True).returncode == 0
         except OSError:

@@ -337,12 +337,13 @@ class DynamicTree(Answers):
         """
         cloud = self._ready("rejuvenate")
         if order is None:
-            saved = cloud.source.save()
+            saved, n_particles = cloud.source.save(), cloud.n_particles
             try:
                 uniforms = cloud.source.uniforms(cloud.n_active)
                 cloud.rejuvenate(np.argsort(uniforms, kind="stable"))
             except BaseException:
-                cloud.source.restore(saved)
+                if cloud.n_particles == n_particles:  # not an interrupt at the end
+                    cloud.source.restore(saved)
                 raise
             return self
         positions = row_positions(cloud, order, "order")

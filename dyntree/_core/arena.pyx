@@ -144,7 +144,9 @@ cdef class Arena:
         leaf.stamp = 0
         leaf.n_rows = leaf.capacity = leaf.depth = leaf.entry = 0
         leaf.refs = 1
-        memset(leaf.active, 0, 2 * self.stride * sizeof(double))
+        memset(
+            leaf.active, 0, (2 * self.stride + self.n_derived) * sizeof(double)
+        )
         for j in range(self.n_features):
             leaf.low[j] = NAN
         self.live_leaves += 1

@@ -2,6 +2,7 @@
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
+from libc.string cimport memcpy
 
 from dyntree._core import snapshot
 from dyntree._core.tree cimport (
@@ -59,7 +60,7 @@ cdef class Cloud(Particles):
         cdef Py_ssize_t k
         if self.leaf_model.n_classes:
             for k in range(y.shape[0]):
-                if not 0 <= y[k] < self.leaf_model.n_classes:
+                if not (0 <= y[k] < self.leaf_model.n_classes and y[k] == <int> y[k]):
                     raise ValueError(
                         f"y must hold labels 0..{self.leaf_model.n_classes - 1}; got "
                         f"{y[k]} in row {k}."
@@ -108,14 +109,19 @@ cdef class Cloud(Particles):
     ) except -1:
         """Put one row in the pool and take a step; the pool is as before on failure."""
         cdef slot_t s
+        cdef int status = 0
         self.pool.reserve(self.pool.n_rows + 1)
         self.reserve(self.pool.n_rows + 1)
         s = self.pool.put(x, y)
-        if self.step(s, log_density, every, report) < 0:
+        try:
+            status = self.step(s, log_density, every, report)
+        finally:                # an error in `report` comes after the row was learned
+            if status == 0:
+                self.log_evidence += log_density[0]
+        if status < 0:
             self.pool.free(self.pool.n_rows - 1)
             self.pool.n_seen -= 1
             raise MemoryError()
-        self.log_evidence += log_density[0]
         return 0
 
     # ------------------------------------------------------------ retirement
@@ -286,6 +292,10 @@ cdef class Cloud(Particles):
         -----
         On an interrupt the cloud is what it was before the call.
         """
+        if not self.n_particles:
+            raise ValueError(
+                "rejuvenate needs a cloud that was started; call start first."
+            )
         order = np.ascontiguousarray(destinations, dtype=np.int64)
         if not np.array_equal(np.sort(order), np.arange(self.pool.n_rows)):
             raise ValueError(
@@ -297,6 +307,8 @@ cdef class Cloud(Particles):
         cdef int32_t n_start = min(self.moves.min_leaf, n_rows - 1)
         cdef handle_t[::1] old = np.empty(n_old, dtype=np.int32)
         cdef slot_t[::1] seats = np.empty(n_rows, dtype=np.int32)
+        cdef int64_t time = self.time, n_degenerate = self.n_degenerate
+        cdef const double[:, ::1] X = self.pool.rows()[0]
         cdef double unused
         saved = self.source.save()
         self.make_room(n_old + self.n_target)
@@ -309,6 +321,7 @@ cdef class Cloud(Particles):
             seats[k] = self.pool.order[k]
         for k in range(n_rows):
             self.pool.order[o[k]] = seats[k]
+        self.n_particles = 0
         try:
             self.plant(n_start)
             for k in range(n_start, n_rows):
@@ -322,9 +335,13 @@ cdef class Cloud(Particles):
                 self.arena.drop(self.roots[k])
             for k in range(n_rows):
                 self.pool.order[k] = seats[k]
+                memcpy(self.pool.x(seats[k]), &X[k, 0],
+                       self.pool.n_features * sizeof(double))
             for k in range(n_old):
                 self.roots[k] = old[k]
             self.n_particles = n_old
+            self.time = time
+            self.n_degenerate = n_degenerate
             self.source.restore(saved)
             raise
         finally:
@@ -340,6 +357,7 @@ cdef class Cloud(Particles):
     def forget_limits(self):
         """Drop every leaf's cached proposal limits: stored rows have been rounded."""
         cdef int32_t i, k, n
+        self.moves.reserve(0, self.arena.live_leaves + 1)
         for i in range(self.n_particles):
             n = gather(self.arena, self.roots[i], self.moves.leaves)
             for k in range(n):

@@ -509,6 +509,11 @@ def ieci(Particles c, X, Xref, weights=None):
             w = table[i, reference]
             gain = np.where(w > EPSILON, w * (before[i, reference] - after), 0.0)
             out += np.bincount(chosen, gain, minlength=len(rows))
+            # in other leaves nothing changes, and inf - inf and NaN - NaN are NaN
+            endless = (np.asarray(table[i]) > EPSILON) & ~np.isfinite(before[i])
+            if endless.any():
+                own = np.bincount(chosen, endless[reference], minlength=len(rows))
+                out[own < endless.sum()] = np.nan
     return _over(out, c.n_particles * len(references))
 
 

@@ -1,6 +1,6 @@
 """Moves: what a particle may do after a row has been added to one of its leaves."""
 from libc.math cimport INFINITY, NAN, isnan, log, pow
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
 
 from dyntree._core.rng cimport uniform_between
@@ -63,7 +63,7 @@ cdef class Moves:
         self.min_leaf = min_leaf
         self.first_split = first_split
         self.proposal = proposal
-        self.sums = <double *> malloc(3 * size * sizeof(double))
+        self.sums = <double *> calloc(3 * size, sizeof(double))
         if self.sums == NULL:
             raise MemoryError()
         for k in range(3):

@@ -343,7 +343,7 @@ cdef class Particles:
             return -1
         if not log_mean[0] > -INFINITY:
             self.n_degenerate += 1
-        if every > 0 and row % every == 0:
+        if every > 0 and report is not None and row % every == 0:
             try:
                 report(self.pool.n_rows, self.n_retired, kept, variance,
                        *self.shapes().mean(axis=0))

@@ -78,7 +78,7 @@ def to_arrays(Particles cloud):
     rows, credit = [], []
     for k, h in enumerate(leaves):
         leaf = a.leaf(h)
-        depths[k] = leaf.depth, leaf.n_rows, leaf.credit != NULL
+        depths[k] = leaf.depth, leaf.n_rows, leaf.credit != NULL and leaf.n_rows > 0
         memcpy(&sums_view[k, 0], leaf.active,
                (2 * a.stride + a.n_derived) * sizeof(double))
         for i in range(leaf.n_rows):

@@ -1,0 +1,346 @@
+"""Doors into the nogil rooms, for the tests; nothing else may use them.
+
+A door converts its arguments, makes one call and hands back what came out. Matrices
+are packed as in `linalg`; handles are those of `types`.
+"""
+import numpy as np
+
+from libc.stdint cimport int32_t
+
+from dyntree._core cimport linalg, rmath
+from dyntree._core.arena cimport Arena
+from dyntree._core.family cimport Family
+from dyntree._core.numerics cimport Numerics
+from dyntree._core.particles cimport Particles
+from dyntree._core.pool cimport ActivePool
+from dyntree._core.resample cimport residual as _residual
+from dyntree._core.rng cimport (
+    RandomSource, RandomStream, gamma, student_t, uniform_between,
+)
+from dyntree._core.tree cimport Path, descend, find_leaf
+from dyntree._core.types cimport NONE, Entry, Leaf, Move, Node, handle_t
+
+
+# ---------------------------------------------------------------- rng
+def draw(RandomSource source, kind, double a=0.0, double b=0.0):
+    """One variate: "normal", "exponential", or with parameters a, b one of the rest."""
+    cdef RandomStream s = source.open(0, 0, 0)
+    if kind == "normal":
+        return s.normal(&s)
+    if kind == "exponential":
+        return s.exponential(&s)
+    if kind == "uniform":
+        return uniform_between(&s, a, b)
+    if kind == "gamma":
+        return gamma(&s, a, b)
+    if kind == "student":
+        return student_t(&s, a)
+    raise ValueError(f"kind must name a sampler; got {kind!r}.")
+
+
+# ---------------------------------------------------------------- rmath
+def log_gamma_r(double x):
+    """Log gamma with R's bits."""
+    return rmath.log_gamma_r(x)
+
+
+def log_gamma(double x):
+    """Log gamma as the evidence of a leaf uses it."""
+    return rmath.log_gamma(x)
+
+
+def t_density(double x, double df):
+    """Density of Student's t."""
+    return rmath.t_density(x, df, rmath.t_constant(df))
+
+
+# ---------------------------------------------------------------- linalg
+def add_outer(double[::1] packed, const double[::1] x):
+    """Add x x' to the packed matrix, in place."""
+    linalg.add_outer(&packed[0], &x[0], <int> x.shape[0])
+
+
+def dot(const double[::1] a, const double[::1] b):
+    """a'b."""
+    return linalg.dot(&a[0], &b[0], <int> a.shape[0])
+
+
+def symmetric_times(const double[::1] packed, const double[::1] x):
+    """Matrix times x."""
+    cdef double[::1] out = np.empty(x.shape[0])
+    linalg.symmetric_times(&packed[0], &x[0], &out[0], <int> x.shape[0])
+    return np.asarray(out)
+
+
+def factor(double[::1] packed, int q):
+    """Overwrite the matrix by its Cholesky factor; the status."""
+    return linalg.factor(&packed[0], q)
+
+
+def invert_factor(const double[::1] packed, int q):
+    """Packed inverse of the matrix that has this factor."""
+    cdef double[::1] out = np.empty(packed.shape[0]), column = np.empty(q)
+    linalg.invert_factor(&packed[0], &out[0], &column[0], q)
+    return np.asarray(out)
+
+
+def minus_log_det(const double[::1] packed, int q):
+    """Log det of the inverse of the matrix that has this factor."""
+    return linalg.minus_log_det(&packed[0], q)
+
+
+# ---------------------------------------------------------------- family
+def family_add(
+    Family family, double[::1] row, const double[::1] x, double y, double weight=1.0
+):
+    """Add an observation to the sums in `row`."""
+    family.add(&row[0], &x[0], y, weight)
+
+
+def family_remove(Family family, double[::1] row, const double[::1] x, double y):
+    """Take an observation from the sums in `row`."""
+    family.remove(&row[0], &x[0], y)
+
+
+def family_merge(Family family, double[::1] into, const double[::1] other):
+    """Add the sums of `other` to `into`."""
+    family.merge(&into[0], &other[0])
+
+
+def family_scale(Family family, double[::1] row, double factor):
+    """Discount the sums in `row`."""
+    family.scale(&row[0], factor)
+
+
+def family_clear(Family family, double[::1] row):
+    """Empty the sums in `row`."""
+    family.clear(&row[0])
+
+
+# ---------------------------------------------------------------- pool
+def pool_put(ActivePool pool, const double[::1] x, double y):
+    """Seat a row, making room for it; its slot."""
+    pool.reserve(pool.n_rows + 1)
+    return pool.put(&x[0], y)
+
+
+def pool_free(ActivePool pool, int32_t position):
+    """Give up the row at a position."""
+    pool.free(position)
+
+
+def pool_position(ActivePool pool, int32_t slot):
+    """Position of a slot, -1 if it holds no row."""
+    return pool.position_of(slot)
+
+
+def pool_counts(ActivePool pool):
+    """Rows held, rows ever held, capacity."""
+    return pool.n_rows, pool.n_seen, pool.capacity
+
+
+# ---------------------------------------------------------------- arena
+def take_leaf(Arena a, int32_t n_rows=0, bint credit=False):
+    """Take a leaf of count one with room for rows (and credit); its handle."""
+    cdef handle_t h
+    cdef Leaf *leaf
+    cdef int32_t k
+    a.reserve(0, 1)
+    h = a.take_leaf()
+    leaf = a.leaf(h)
+    a.reserve_rows(leaf, n_rows)
+    for k in range(n_rows):
+        leaf.rows[k] = k
+    leaf.n_rows = n_rows
+    if credit:
+        a.reserve_credit(leaf)
+    return h
+
+
+def take_node(Arena a, handle_t left, handle_t right):
+    """Take a split of count one that takes over the counts of its children."""
+    cdef handle_t h
+    a.reserve(1, 0)
+    h = a.take_node()
+    a.node(h).left = left
+    a.node(h).right = right
+    return h
+
+
+def share(Arena a, handle_t h):
+    """One owner more."""
+    a.share(h)
+
+
+def drop(Arena a, handle_t h):
+    """One owner less."""
+    a.drop(h)
+
+
+def refs(Arena a, handle_t h):
+    """Owners of a handle."""
+    return a.refs(h)
+
+
+def reserve_rows(Arena a, handle_t h, int32_t n):
+    """Room for n rows in a leaf; its capacity."""
+    a.reserve_rows(a.leaf(h), n)
+    return a.leaf(h).capacity
+
+
+# ---------------------------------------------------------------- numerics, resample
+def choose(
+    Numerics numerics, double stay, double grow, double prune, RandomSource source
+):
+    """The chosen MoveKind."""
+    cdef RandomStream s = source.open(0, 0, 0)
+    return numerics.choose(stay, grow, prune, &s)
+
+
+def failed_split(Numerics numerics, int proposal, double stay):
+    """Score of a proposal that left a child too small."""
+    return numerics.failed_split(proposal, stay)
+
+
+def resample(Numerics numerics, densities, int32_t n_target, RandomSource source):
+    """Ancestors (None where everybody stays), log mean density, weight variance."""
+    cdef double[::1] weights = np.array(densities, dtype=np.float64)
+    cdef int32_t n = <int32_t> weights.shape[0], kept
+    cdef int32_t[::1] ancestors = np.empty(n_target, dtype=np.int32)
+    cdef double[::1] work = np.empty(n)
+    cdef double log_mean = 0.0, variance = 0.0
+    cdef RandomStream s = source.open(0, 0, 0)
+    kept = numerics.resample(
+        &weights[0], n, n_target, &s, &ancestors[0], &work[0], &log_mean, &variance
+    )
+    return np.asarray(ancestors)[:kept] if kept else None, log_mean, variance
+
+
+def residual(const double[::1] weights, int32_t n_target, RandomSource source):
+    """Ancestors by residual resampling, ndarray of shape (n_target,)."""
+    cdef int32_t[::1] ancestors = np.empty(n_target, dtype=np.int32)
+    cdef double[::1] cumulative = np.empty(weights.shape[0])
+    cdef RandomStream s = source.open(0, 0, 0)
+    _residual(
+        &weights[0], <int32_t> weights.shape[0], n_target, &s, &ancestors[0],
+        &cumulative[0],
+    )
+    return np.asarray(ancestors)
+
+
+# ---------------------------------------------------------------- rooms of a cloud
+def arena(Particles c):
+    """The cloud's arena."""
+    return c.arena
+
+
+def numerics(Particles c):
+    """The cloud's rules."""
+    return c.numerics
+
+
+def roots(Particles c):
+    """Handle of every particle's root."""
+    return [c.roots[i] for i in range(c.n_particles)]
+
+
+def node(Particles c, handle_t h):
+    """A split's count and its children's handles."""
+    cdef Node *n = c.arena.node(h)
+    return n.refs, n.left, n.right
+
+
+def leaf(Particles c, handle_t h):
+    """A leaf's count, the positions of its rows, and its cached limits."""
+    cdef Leaf *x = c.arena.leaf(h)
+    cdef int32_t k, m = c.pool.n_features
+    return (
+        x.refs,
+        [c.pool.position_of(x.rows[k]) for k in range(x.n_rows)],
+        [x.low[k] for k in range(m)],
+        [x.high[k] for k in range(m)],
+    )
+
+
+def path_of(Particles c, int32_t particle, const double[::1] x):
+    """Handles from the particle's root down to the leaf of row x."""
+    cdef handle_t[::1] nodes = np.empty(c.max_depth + 1, dtype=np.int32)
+    cdef Path path
+    cdef handle_t h
+    path.nodes = &nodes[0]
+    h = descend(c.arena, c.roots[particle], &x[0], &path)
+    return [nodes[k] for k in range(path.length)] + [h]
+
+
+def leaf_of(Particles c, int32_t particle, const double[::1] x):
+    """Handle of the leaf of row x."""
+    return find_leaf(c.arena, c.roots[particle], &x[0])
+
+
+# ---------------------------------------------------------------- moves
+cdef Entry entry_at(handle_t h, handle_t parent):
+    cdef Entry e
+    e.leaf = h
+    e.parent = parent
+    e.pruned = NONE
+    e.owner = e.count = 0
+    e.weighed = e.scored = False
+    e.density = e.stay = e.prune = e.left = e.right = 0.0
+    return e
+
+
+cdef object child_of(Particles c, const Leaf *child):
+    rows = [c.pool.position_of(child.rows[k]) for k in range(child.n_rows)]
+    return rows, child.derived[0]
+
+
+def limits(Particles c, handle_t h, int32_t variable):
+    """Proposal limits of a leaf's column, brought up to date."""
+    cdef Leaf *x = c.arena.leaf(h)
+    c.reserve(c.pool.n_rows)
+    c.moves.limits(x, variable)
+    return x.low[variable], x.high[variable]
+
+
+def propose(Particles c, handle_t h):
+    """Propose a split of a leaf: None, or column, value, and whether it splits."""
+    cdef RandomStream s = c.source.open(0, 0, 0)
+    cdef Leaf *x = c.arena.leaf(h)
+    cdef Move move
+    cdef bint splits
+    c.reserve(c.pool.n_rows)
+    if not c.moves.propose(x, &s, &move):
+        return None
+    splits = c.moves.split(x, &move)
+    return move.variable, move.value, splits
+
+
+def split(Particles c, handle_t h, int32_t variable, double value):
+    """Positions in the children of a leaf and their evidences, None if too small."""
+    cdef Leaf *x = c.arena.leaf(h)
+    cdef Move move
+    move.kind = 0
+    move.variable = variable
+    move.value = value
+    c.reserve(c.pool.n_rows)
+    if not c.moves.split(x, &move):
+        return None
+    return child_of(c, c.moves.left), child_of(c, c.moves.right)
+
+
+def scores(Particles c, handle_t h, handle_t parent):
+    """Log scores of staying and of pruning."""
+    cdef Entry e = entry_at(h, parent)
+    c.reserve(c.pool.n_rows)
+    c.moves.score_entry(&e)
+    return e.stay, e.prune
+
+
+def decide(Particles c, handle_t h, handle_t parent):
+    """The move chosen at a leaf: kind, variable, value."""
+    cdef Entry e = entry_at(h, parent)
+    cdef RandomStream s = c.source.open(0, 0, 0)
+    cdef Move move
+    c.reserve(c.pool.n_rows)
+    move = c.moves.decide(&e, &s)
+    return move.kind, move.variable, move.value
