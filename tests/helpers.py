@@ -1,0 +1,195 @@
+"""What the tests of the core share: clouds in pairs, comparisons, the audit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from dyntree._core import probe
+from dyntree._core.cloud import Cloud
+from dyntree._core.rng import RSource
+from tests.oracle.cloud import Cloud as OracleCloud
+from tests.oracle.stream import RSource as OracleSource
+
+# Core and oracle do the same operations in the same order, but for sums by NumPy and
+# libm's log gamma: far below this, relative to max(1, |value|).
+CLOSE = 1e-9
+
+MODELS: dict[str, dict[str, Any]] = {
+    "constant": {"model": "constant"},
+    "prior": {"model": "prior"},
+    "class": {"model": "class", "n_classes": 3},
+    "implicit": {"model": "linear"},
+    "augmented": {"model": "linear", "intercept": False, "first_split": 1},
+    "none": {"model": "linear", "intercept": False},
+}
+RETIRING = [name for name in MODELS if name != "implicit"]
+
+
+def options_of(name: str, **changes: Any) -> dict[str, Any]:
+    """Arguments of a small cloud with the leaves of that name."""
+    return {"n_features": 2, "n_particles": 8, "min_leaf": 3} | MODELS[name] | changes
+
+
+def data(name: str, n: int, seed: int = 0, n_features: int = 2) -> tuple[Any, Any]:
+    """Rows with a step that trees find, and responses the model can take."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, n_features))
+    last = X[:, -1]
+    y = 3.0 * (last > 0.5) + last + 0.3 * rng.normal(size=n)
+    if name == "class":
+        y = np.digitize(y, (1.0, 3.5)).astype(np.float64)
+    if name == "augmented":
+        X[:, 0] = 1.0
+    return X, y
+
+
+def grown(name: str, n: int = 30, seed: int = 1, **changes: Any) -> Cloud:
+    """A core cloud that has learned n rows of `data`."""
+    X, y = data(name, n, seed, changes.get("n_features", 2))
+    cloud = Cloud(RSource(seed), **options_of(name, **changes))
+    cloud.start(X[:4], y[:4])
+    cloud.update(X[4:], y[4:])
+    return cloud
+
+
+def pair(
+    name: str, n: int = 30, seed: int = 1, retire: bool = False, **changes: Any
+) -> tuple[Cloud, OracleCloud]:
+    """Core and oracle clouds with the same past; `retire` gives up a third of it."""
+    X, y = data(name, n, seed, changes.get("n_features", 2))
+    options = options_of(name, **changes)
+    both = (
+        Cloud(RSource(seed), **options),
+        OracleCloud(OracleSource(seed), **options),
+    )
+    for cloud in both:
+        cloud.start(X[:4], y[:4])
+        cloud.update(X[4:], y[4:])
+        if retire:
+            cloud.retire(range(n // 3), 0.9)
+    return both
+
+
+def state_bytes(cloud: Cloud) -> dict[str, Any]:
+    """Everything `to_arrays` tells, in a form that compares byte for byte."""
+    header, arrays = cloud.to_arrays()
+    parts = {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()}
+    return {"header": repr(sorted(header.items())), "n_draws": cloud.source.n_draws} | (
+        parts
+    )
+
+
+def assert_close(got: Any, expected: Any, what: str = "", bound: float = CLOSE) -> None:
+    """Within `bound` relative to max(1, |value|); NaN and infinities in place."""
+    a, b = np.asarray(got, dtype=np.float64), np.asarray(expected, dtype=np.float64)
+    assert a.shape == b.shape, (what, a.shape, b.shape)
+    finite = np.isfinite(b)
+    np.testing.assert_array_equal(a[~finite], b[~finite], err_msg=what)
+    assert np.isfinite(a[finite]).all(), (what, a, b)
+    error = np.abs(a[finite] - b[finite]) / np.maximum(1.0, np.abs(b[finite]))
+    assert (error <= bound).all(), (what, error.max(initial=0.0), a, b)
+
+
+def assert_same_tree(got: tuple, expected: tuple) -> None:
+    """Equal shape, splits, row ids in order and retired weight; evidence close."""
+    if expected[0] == "leaf":
+        assert got[:4] == expected[:4]
+        assert_close(got[4], expected[4], "evidence")
+        return
+    assert got[:4] == expected[:4]
+    assert_same_tree(got[4], expected[4])
+    assert_same_tree(got[5], expected[5])
+
+
+def assert_same_cloud(core: Cloud, oracle: OracleCloud) -> None:
+    """Same rows to the bit, same trees, same place in the stream."""
+    for got, expected in zip(core.rows(), oracle.rows(), strict=True):
+        assert got.shape == expected.shape
+        assert got.tobytes() == expected.tobytes()
+    assert core.row_ids().tolist() == oracle.row_ids().tolist()
+    assert core.n_retired == oracle.n_retired
+    assert core.n_particles == oracle.n_particles
+    for i in range(core.n_particles):
+        assert_same_tree(core.tree(i), oracle.tree(i))
+    place = core.source.n_draws, core.source.position
+    assert place == (oracle.source.n_draws, oracle.source.position)
+
+
+def routed(tree: tuple, x: np.ndarray) -> list[tuple]:
+    """Nodes from the root to the leaf of x, as `.tree` shows them."""
+    path = [tree]
+    while path[-1][0] == "split":
+        _, _, variable, value, left, right = path[-1]
+        path.append(left if x[variable] <= value else right)
+    return path
+
+
+def handles_below(cloud: Cloud, h: int) -> Iterator[int]:
+    """Every handle in the tree at h, once per way to it, parents first."""
+    yield h
+    if h > 0:
+        for child in probe.node(cloud, h)[1:]:
+            yield from handles_below(cloud, child)
+
+
+def fresh_limits(cloud: Cloud, positions: list[int]) -> tuple[Any, Any]:
+    """Proposal limits of a leaf from its sorted columns."""
+    columns = np.sort(cloud.rows()[0][positions], axis=0)
+    skip = 0 if cloud.options["proposal"] == "reject" else cloud.options["min_leaf"] - 1
+    return columns[skip], columns[len(positions) - 1 - skip]
+
+
+def audit(cloud: Cloud) -> None:
+    """Counts balance, nothing leaks, leaves partition the rows, caches are true."""
+    roots = probe.roots(cloud)
+    reached = {h for root in roots for h in handles_below(cloud, root)}
+    owners = Counter(roots)
+    for h in reached:
+        if h > 0:
+            owners.update(probe.node(cloud, h)[1:])
+    n_leaves = 0
+    for h in reached:
+        count, *rest = probe.node(cloud, h) if h > 0 else probe.leaf(cloud, h)
+        assert count == owners[h], (h, count, owners[h])
+        if h < 0:
+            n_leaves += 1
+            audit_limits(cloud, *rest)
+    assert cloud.live_counts == (len(reached) - n_leaves, n_leaves)
+    for root in set(roots):
+        rows = [
+            row
+            for h in handles_below(cloud, root)
+            if h < 0
+            for row in probe.leaf(cloud, h)[1]
+        ]
+        assert sorted(rows) == list(range(cloud.n_active))
+
+
+def audit_limits(cloud: Cloud, rows: list[int], low: list, high: list) -> None:
+    """Cached limits are NaN (not known) or what the rows say."""
+    known = [j for j, value in enumerate(low) if value == value]
+    if known:
+        fresh = fresh_limits(cloud, rows)
+        assert [(low[j], high[j]) for j in known] == [
+            (fresh[0][j], fresh[1][j]) for j in known
+        ]
+
+
+def model_bytes(model: Any) -> tuple[str, dict[str, Any]]:
+    """All that `to_arrays` of a DynamicTree or StreamingTree tells, byte for byte."""
+    header, arrays = model.to_arrays()
+    parts = {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()}
+    return repr(header), parts
+
+
+@contextmanager
+def same_bytes(model: Any) -> Iterator[None]:
+    """Fail unless the model is, byte for byte, what it was before the block."""
+    before = model_bytes(model)
+    yield
+    assert model_bytes(model) == before

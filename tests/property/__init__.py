@@ -1,0 +1,1 @@
+"""Hypothesis machines against the oracle."""

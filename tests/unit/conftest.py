@@ -1,0 +1,53 @@
+"""Global random state is guarded; the demonstration runs once for all tests."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dyntree
+
+ROOT = Path(dyntree.__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def _global_random_state_is_left_alone() -> Iterator[None]:
+    ours, theirs = random.getstate(), np.random.get_state()  # noqa: NPY002
+    yield
+    assert random.getstate() == ours
+    kind, words, *rest = np.random.get_state()  # noqa: NPY002
+    assert kind == theirs[0]
+    assert np.array_equal(words, theirs[1])
+    assert rest == list(theirs[2:])
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run this Python where it finds this dyntree."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+class Demo:
+    """One run of ``python -m dyntree demo``: what it printed and what it wrote."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process = python("-m", "dyntree", "demo", str(folder))
+
+
+@pytest.fixture(scope="session")
+def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    return Demo(tmp_path_factory.mktemp("demo") / "made" / "here")

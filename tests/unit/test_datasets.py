@@ -1,0 +1,73 @@
+"""The data that are shipped, and a loader for data that are not."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dyntree import datasets
+
+from .conftest import ROOT
+from .models import refused
+
+
+def test_mcycle_is_the_known_one() -> None:
+    frame = datasets.load_mcycle()
+    assert list(frame.columns) == ["times", "accel"]
+    assert frame.shape == (133, 2)
+    assert frame["times"].is_monotonic_increasing
+    assert (frame["times"].min(), frame["times"].max()) == (2.4, 57.6)
+    assert (frame["accel"].min(), frame["accel"].max()) == (-134.0, 75.0)
+
+
+def test_spambase_is_the_known_one() -> None:
+    frame = datasets.load_spambase()
+    label = frame.pop("type")
+    assert frame.shape == (4601, 57)
+    assert set(frame.dtypes.map(lambda kind: kind.kind)) <= {"f", "i"}
+    assert np.isfinite(frame.to_numpy(np.float64)).all()
+    assert (label == "spam").sum() == 1813
+    assert (label != label.shift()).sum() == 2  # sorted by label
+
+
+def test_every_call_gives_a_frame_of_its_own() -> None:
+    frame = datasets.load_mcycle()
+    frame["accel"] = 0.0
+    assert datasets.load_mcycle()["accel"].any()
+
+
+def test_the_file_is_found_without_an_installed_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not (ROOT / "data").is_dir():
+        pytest.skip("no source tree")
+
+    def missing(name: str) -> Any:
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(datasets, "files", missing)
+    assert datasets.load_mcycle().shape == (133, 2)
+
+
+@pytest.mark.parametrize("name", ["elec2.csv", "elec2.csv.gz"])
+def test_elec2_is_read_from_a_file(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    text = b"x1,x2,x3,x4,y\n0.1,0.2,0.3,0.4,1\n0.5,0.6,0.7,0.8,2\n"
+    path.write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    frame = datasets.load_elec2(path)
+    assert list(frame.columns) == ["x1", "x2", "x3", "x4", "y"]
+    assert frame["y"].tolist() == [1, 2]
+    assert datasets.load_elec2(str(path)).equals(frame)
+
+
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.csv"
+    path.write_text("a,b\n1,2\n")
+    with refused("path", "['a', 'b']"):
+        datasets.load_elec2(path)
+    with pytest.raises(FileNotFoundError):
+        datasets.load_elec2(tmp_path / "none.csv")

@@ -1,0 +1,296 @@
+"""Prequential evaluation: scores, baselines and rolling means by hand."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from dyntree.evaluate import (
+    ClassScores,
+    Prequential,
+    RealScores,
+    auc,
+    class_scores,
+    compare,
+    prequential,
+    real_scores,
+)
+from tests.helpers import model_bytes, same_bytes
+
+from .models import data, frame, fresh, grown, labelled, refused, stream
+
+EXACT = {"rel": 1e-12}  # sums of a hundred terms in another order
+
+
+def proba(n: int = 120, n_classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Labels, and rounded probabilities with many ties."""
+    rng = np.random.default_rng(7)
+    p = np.round(rng.dirichlet(np.ones(n_classes), n), 1) + 0.05
+    return rng.integers(0, n_classes, n), p / p.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_auc_counts_the_pairs_in_order(n_classes: int) -> None:
+    y, p = proba(n_classes=n_classes)
+    areas = []
+    for k in range(n_classes):
+        own, rest = p[y == k, k], p[y != k, k]
+        wins = (own[:, None] > rest).sum() + 0.5 * (own[:, None] == rest).sum()
+        areas.append(wins / (len(own) * len(rest)))
+        u = stats.mannwhitneyu(own, rest).statistic
+        assert areas[-1] == pytest.approx(u / (len(own) * len(rest)), **EXACT)
+    assert auc(y, p) == pytest.approx(np.mean(areas), **EXACT)
+
+
+def test_auc_at_the_ends() -> None:
+    y = np.array([0, 0, 1, 1])
+    good = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.4, 0.6]])
+    assert auc(y, good) == 1.0
+    assert auc(1 - y, good) == 0.0
+    assert auc(y, np.full((4, 2), 0.5)) == 0.5
+    assert np.isnan(auc(np.zeros(4, int), good))
+
+
+def test_class_scores_by_hand() -> None:
+    y, p = proba()
+    came = p[np.arange(len(y)), y]
+    wrong = brier = 0.0
+    for label, row in zip(y, p, strict=True):
+        wrong += row.tolist().index(max(row)) != label
+        brier += sum((value - (k == label)) ** 2 for k, value in enumerate(row))
+    told = class_scores(y, p, np.log(came))
+    assert told.n_rows == 120
+    assert told.error == wrong / 120
+    assert told.brier == pytest.approx(brier / 120, **EXACT)
+    assert told.log_loss == pytest.approx(-np.log(np.prod(came)) / 120, **EXACT)
+    assert told.auc == auc(y, p)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_real_scores_by_hand(level: float) -> None:
+    rng = np.random.default_rng(3)
+    y, mean, density = rng.normal(size=(3, 50))
+    interval = np.sort(rng.normal(size=(50, 2)), axis=1)
+    told = real_scores(y, mean, density, interval, level)
+    alpha, inside, score = 1.0 - level, 0, 0.0
+    for value, (low, high) in zip(y, interval, strict=True):
+        inside += low <= value <= high
+        score += high - low
+        score += 2 / alpha * (low - value) * (value < low)
+        score += 2 / alpha * (value - high) * (value > high)
+    assert told.n_rows == 50
+    assert told.rmse == pytest.approx(np.linalg.norm(y - mean) / np.sqrt(50), **EXACT)
+    assert told.log_density == pytest.approx(sum(density) / 50, **EXACT)
+    assert told.coverage == inside / 50
+    assert told.interval_score == pytest.approx(score / 50, **EXACT)
+
+
+@pytest.mark.parametrize("name", ["constant", "augmented", "class"])
+@pytest.mark.parametrize("start", [0, 20])
+def test_each_row_is_foreseen_then_learned(name: str, start: int) -> None:
+    X, y = data(name)
+    seen = prequential(fresh(name, **labelled(name)), X, y, start=start, level=0.8)
+    model = fresh(name, **labelled(name))
+    rows, means, densities, intervals = [], [], [], []
+    if start:
+        model.update(X[:start], y[:start])
+    for t in range(start, len(X)):
+        if model.is_ready:
+            told = model.predict(X[t : t + 1])
+            rows.append(t)
+            means.append(told.proba[0] if name == "class" else told.mean[0])
+            densities.append(told.log_density(y[t : t + 1])[0])
+            if name != "class":
+                intervals.append(told.quantile([0.1, 0.9])[0])
+        model.update(X[t : t + 1], y[t : t + 1])
+    assert seen.rows.tolist() == rows
+    assert np.array_equal(seen.mean, means)
+    assert np.array_equal(seen.log_density, densities)
+    if name == "class":
+        assert seen.interval is None
+        assert [seen.classes[int(code)] for code in seen.y] == y[rows].tolist()
+    else:
+        np.testing.assert_allclose(seen.interval, intervals, rtol=1e-12)
+        assert seen.y.tolist() == y[rows].tolist()
+    assert seen.seconds_per_row > 0.0
+
+
+def test_the_model_learns_the_stream_unless_frozen() -> None:
+    X, y = data("class")
+    model = fresh("class", **labelled("class"))
+    prequential(model, X, y, start=10)
+    again = fresh("class", **labelled("class")).update(X, y)
+    assert model_bytes(model) == model_bytes(again)
+    frozen = stream("class", discard="entropy").update(X[:30], y[:30]).freeze()
+    with same_bytes(frozen):
+        seen = prequential(frozen, X[30:], y[30:])
+    assert np.array_equal(seen.mean, frozen.predict(X[30:]).proba)
+
+
+def test_the_class_baseline_counts_the_labels_so_far() -> None:
+    X, y = data("class")
+    seen = prequential(fresh("class", **labelled("class")), X, y, start=5)
+    wrong, loss, brier, probabilities = 0, 0.0, 0.0, []
+    for t in seen.rows:
+        earlier = y[:t].tolist()
+        p = [(earlier.count(label) + 1 / 3) / (t + 1) for label in "abc"]
+        place = "abc".index(y[t])
+        wrong += p.index(max(p)) != place
+        loss -= np.log(p[place])
+        brier += sum((value - (k == place)) ** 2 for k, value in enumerate(p))
+        probabilities.append(p)
+    n = len(seen.rows)
+    told = seen.baseline
+    assert isinstance(told, ClassScores)
+    assert (told.n_rows, told.error) == (n, wrong / n)
+    assert told.log_loss == pytest.approx(loss / n, **EXACT)
+    assert told.brier == pytest.approx(brier / n, **EXACT)
+    codes = np.searchsorted(["a", "b", "c"], y[seen.rows])
+    assert told.auc == pytest.approx(auc(codes, np.array(probabilities)), **EXACT)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_the_real_baseline_is_a_normal_model_of_the_responses_so_far(
+    shift: float,
+) -> None:
+    X, y = data("constant")
+    y = y + shift
+    seen = prequential(fresh("constant"), X, y, start=10, level=0.8)
+    errors, densities, inside, scores = [], [], 0, []
+    for t in seen.rows:
+        earlier = y[:t]
+        law = stats.t(
+            t - 1, earlier.mean(), earlier.std(ddof=1) * np.sqrt(1.0 + 1.0 / t)
+        )
+        low, high = law.interval(0.8)
+        errors.append((y[t] - earlier.mean()) ** 2)
+        densities.append(law.logpdf(y[t]))
+        inside += low <= y[t] <= high
+        out = max(low - y[t], y[t] - high, 0.0)
+        scores.append(high - low + 2 / 0.2 * out)
+    told = seen.baseline
+    assert isinstance(told, RealScores)
+    close = {"rel": 1e-8}  # numbers of size 1e6 lose six of sixteen digits
+    assert told.rmse == pytest.approx(np.sqrt(np.mean(errors)), **close)
+    assert told.log_density == pytest.approx(np.mean(densities), **close)
+    assert told.coverage == inside / len(seen.rows)
+    assert told.interval_score == pytest.approx(np.mean(scores), **close)
+
+
+@pytest.mark.parametrize("name", ["constant", "class"])
+@pytest.mark.parametrize("window", [1, 7, 1000])
+def test_rolling_is_the_mean_of_the_last_losses(name: str, window: int) -> None:
+    seen = prequential(fresh(name, **labelled(name)), *data(name))
+    losses = []
+    for mean, y in zip(seen.mean, seen.y, strict=True):
+        losses.append((y - mean) ** 2 if name == "constant" else mean.argmax() != y)
+    assert seen.losses.tolist() == [float(loss) for loss in losses]
+    naive = [
+        np.mean(losses[max(0, t + 1 - window) : t + 1]) for t in range(len(losses))
+    ]
+    # differences of running sums of at most 60 losses below 10
+    np.testing.assert_allclose(seen.rolling(window), naive, rtol=1e-9, atol=1e-12)
+    told = seen.to_dict()
+    key = "rmse" if name == "constant" else "error"
+    total = np.sqrt(np.mean(losses)) if name == "constant" else np.mean(losses)
+    assert told[key] == pytest.approx(total, **EXACT)
+    assert told["baseline"]["n_rows"] == told["n_rows"] == len(losses)
+
+
+def test_columns_are_matched_by_name() -> None:
+    X, y = data("constant")
+    model = fresh("constant").update(frame(X[:30], "pq"), y[:30])
+    twin = model.copy()
+    straight = prequential(model, frame(X[30:], "pq"), y[30:])
+    swapped = prequential(twin, frame(X[30:, ::-1], "qp"), y[30:])
+    assert straight.mean.tolist() == swapped.mean.tolist()
+    assert model_bytes(model) == model_bytes(twin)
+    first = fresh("constant")
+    prequential(first, frame(X, "pq"), y)
+    assert first.feature_names == ("p", "q")
+
+
+def test_progress_hears_of_every_row() -> None:
+    told: list[tuple[int, int]] = []
+
+    def tell(done: int, total: int) -> None:
+        told.append((done, total))
+
+    prequential(fresh("constant"), *data("constant"), start=50, progress=tell)
+    assert told == [(done, 60) for done in range(50, 61)]
+
+
+BAD_CALLS: list[tuple[dict[str, Any], str, str]] = [
+    ({"start": -1}, "start", "-1"),
+    ({"start": 1.5}, "start", "1.5"),
+    ({"start": 60}, "start", "60"),
+    ({"level": 0.0}, "level", "0.0"),
+    ({"level": 1.0}, "level", "1.0"),
+    ({"level": "a"}, "level", "'a'"),
+    ({"progress": "yes"}, "progress", "'yes'"),
+    ({"X": np.full((60, 2), np.nan)}, "X", "nan in row 0"),
+    ({"X": np.ones(60)}, "X", "(60,)"),
+    ({"X": np.ones((60, 3))}, "X", "3"),
+    ({"y": np.ones(59)}, "y", "(59,)"),
+    ({"y": [*range(59), np.nan]}, "y", "nan in row 59"),
+    ({"y": [*range(59), np.inf]}, "y", "inf in row 59"),
+    ({"y": ["a"] * 60}, "y", "<U1"),
+]
+
+
+@pytest.mark.parametrize(("options", "name", "came"), BAD_CALLS)
+def test_bad_calls_are_refused(options: Any, name: str, came: str) -> None:
+    X, y = data("constant")
+    with refused(name, came, model := grown("constant")):
+        prequential(model, **({"X": X, "y": y, "progress": False} | options))
+
+
+def test_a_late_unknown_label_is_refused_before_any_row_is_learned() -> None:
+    X, y = data("class")
+    y = y.astype(object)
+    y[-1] = "z"
+    with refused("y", "'z' in row 59", model := grown("class")):
+        prequential(model, X, y)
+
+
+def test_a_stream_too_short_to_score_is_refused() -> None:
+    X, y = data("constant", 4)
+    with refused("rows", "4"):
+        prequential(fresh("constant"), X, y)
+
+
+def test_windows_of_rolling_are_counts() -> None:
+    seen = prequential(fresh("constant"), *data("constant", 10))
+    for value in (0, 2.5, True):
+        with refused("window", repr(value)):
+            seen.rolling(value)
+
+
+def test_the_table_has_a_line_a_record_and_the_baseline() -> None:
+    seen: list[Prequential] = [
+        prequential(fresh(name, **labelled(name)), *data(name))
+        for name in ["class"] * 2
+    ]
+    lines = compare({"one": seen[0], "two": seen[1]}, ("error", "log_loss")).split("\n")
+    assert [line.split()[0] for line in lines] == ["error", "one", "two", "trivial"]
+    assert lines[1].split()[1:] == lines[2].split()[1:]
+    assert float(lines[1].split()[1]) == pytest.approx(seen[0].scores.error, abs=5e-5)
+    baseline = seen[0].baseline
+    assert isinstance(baseline, ClassScores)
+    assert float(lines[3].split()[-1]) == pytest.approx(baseline.log_loss, abs=5e-5)
+    assert all(len(a) == len(b) for a, b in pairwise(lines))
+
+
+def test_an_impossible_label_costs_infinity_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        told = class_scores(
+            np.array([0, 1]), np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([0, -np.inf])
+        )
+    assert told.log_loss == np.inf
+    assert told.error == 0.5

@@ -1,0 +1,163 @@
+"""Rows as users hold them become the same float64 rows, or an error says why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dyntree import features
+from dyntree.features import FeatureMap
+
+from .models import frame, refused
+
+VALUES = np.array([[1.0, 2.0, 0.0], [3.0, -4.0, 1.0]])
+NAMED, _ = FeatureMap.learn(frame(VALUES, "abc"))
+PLAIN, _ = FeatureMap.learn(VALUES)
+
+
+def dicts(values: Any = VALUES, names: str = "abc") -> list[dict[str, float]]:
+    return [dict(zip(names, row, strict=True)) for row in values]
+
+
+FORMS: dict[str, Any] = {
+    "array": VALUES,
+    "lists": VALUES.tolist(),
+    "ints": VALUES.astype(np.int8),
+    "float32": VALUES.astype(np.float32),
+    "Fortran": np.asfortranarray(VALUES),
+    "strided": np.repeat(VALUES, 2, axis=1)[:, ::2],
+    "reversed": VALUES[::-1, ::-1].copy()[::-1, ::-1],
+    "frame": frame(VALUES, "abc"),
+    "frame, other order": frame(VALUES, "abc")[["c", "a", "b"]],
+    "frame, mixed types": frame(VALUES, "abc").astype({"a": "int8", "c": bool}),
+    "frame, pandas types": frame(VALUES, "abc").astype({"a": "Int64", "c": "boolean"}),
+    "frame, odd index": frame(VALUES, "abc").set_index(pd.Index([7, 7])),
+    "dicts": dicts(),
+    "dicts, other order": dicts(VALUES[:, ::-1], "cba"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_gives_the_same_new_rows(form: str) -> None:
+    given = FORMS[form]
+    rows = NAMED.encode(given)
+    assert rows.dtype == np.float64
+    assert rows.flags.c_contiguous
+    assert rows.flags.writeable
+    assert rows.tobytes() == VALUES.tobytes()
+    assert not (isinstance(given, np.ndarray) and np.shares_memory(rows, given))
+    if "other order" not in form:
+        assert PLAIN.encode(given).tobytes() == VALUES.tobytes()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_first_rows_fix_width_and_names(form: str) -> None:
+    learned, rows = FeatureMap.learn(FORMS[form])
+    named = form.startswith(("frame", "dict"))
+    assert learned.n_features == 3
+    assert (learned.names is not None) == named
+    assert sorted(rows.ravel().tolist()) == sorted(VALUES.ravel().tolist())
+
+
+def test_one_dict_is_one_row() -> None:
+    assert NAMED.encode({"b": 2, "c": 0, "a": 1}).tolist() == [[1.0, 2.0, 0.0]]
+
+
+def test_names_that_are_not_text_become_text() -> None:
+    learned, _ = FeatureMap.learn(pd.DataFrame(VALUES))
+    assert learned.names == ("0", "1", "2")
+    assert learned.to_header() == {"n_features": 3, "names": ["0", "1", "2"]}
+    assert PLAIN.to_header() == {"n_features": 3, "names": None}
+
+
+def test_no_rows_are_fine_to_encode() -> None:
+    assert NAMED.encode(VALUES[:0]).shape == (0, 3)
+    assert NAMED.encode(frame(VALUES[:0], "abc")).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("X", "came"),
+    [
+        (frame(VALUES, "abd"), "missing ['c'], unknown ['d']"),
+        (frame(VALUES[:, :2], "ab"), "missing ['c']"),
+        (frame(np.ones((2, 4)), "abcd"), "unknown ['d']"),
+        ([{"a": 1.0}], "missing ['b', 'c']"),
+        (np.ones((2, 4)), "got 4"),
+        (np.ones(3), "(3,)"),
+        (frame(VALUES, "abc").astype({"b": str}), "'b'"),
+        (frame([[1.0, np.nan, 2.0]], "abc"), "nan in row 0, column 'b'"),
+        (frame([[1.0, 2.0, 3.0], [1.0, 2.0, np.inf]], "abc"), "inf in row 1, column"),
+        ([{"a": 1.0, "b": 2.0, "c": 3.0}, [1.0, 2.0, 3.0]], "row 1"),
+        ([{"a": 1.0, "b": None, "c": 3.0}], "object"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(X: Any, came: str) -> None:
+    with refused("X", came):
+        NAMED.encode(X)
+
+
+def test_named_rows_for_an_unnamed_model_must_have_its_width() -> None:
+    with refused("X", "got 2"):
+        PLAIN.encode(frame(VALUES[:, :2], "ab"))
+
+
+def test_real_responses() -> None:
+    for y in ([1, 2], (1.0, 2.0), np.array([1, 2], np.int8), pd.Series([1.0, 2.0])):
+        assert features.real_response(y, 2).tolist() == [1.0, 2.0]
+    assert features.real_response(3, 1).tolist() == [3.0]
+    given = np.array([1.0, 2.0])
+    assert not np.shares_memory(features.real_response(given, 2), given)
+
+
+@pytest.mark.parametrize(
+    ("y", "labels"),
+    [
+        (["b", "a"], ["b", "a"]),
+        (np.array(["b", "a"]), ["b", "a"]),
+        (pd.Series(["b", "a"], dtype="category"), ["b", "a"]),
+        (pd.Series(["b", "a"], dtype="string"), ["b", "a"]),
+        (np.array([2, 1], np.int8), [2, 1]),
+        ([np.int64(2), np.int64(1)], [2, 1]),
+        ([1, "a"], [1, "a"]),
+        ([True, False], [True, False]),
+    ],
+)
+def test_labels_are_plain_and_keep_their_kind(y: Any, labels: list[Any]) -> None:
+    got = features.label_list(y, 2)
+    assert got == labels
+    assert [type(label) for label in got] == [type(label) for label in labels]
+
+
+@pytest.mark.parametrize(
+    ("y", "came"),
+    [
+        (["a", None], "None in row 1"),
+        (["a", float("nan")], "nan in row 1"),
+        (pd.Series(["a", pd.NA], dtype="string"), "<NA> in row 1"),
+        ([{}, "a"], "{} in row 0"),
+        ([["a"], ["b"]], "(2, 1)"),
+        (["a"], "(1,)"),
+    ],
+)
+def test_what_is_no_label_is_refused(y: Any, came: str) -> None:
+    with refused("y", came):
+        features.label_list(y, 2)
+
+
+def test_labels_and_their_places() -> None:
+    assert features.sorted_labels(["b", "a", "b"]) == ("a", "b")
+    assert features.label_codes(["b", "a"], ("a", "b")).tolist() == [1.0, 0.0]
+    with refused("y", "'c' in row 1"):
+        features.label_codes(["a", "c"], ("a", "b"))
+    with refused("label", "'c'"):
+        features.label_codes(["c"], ("a", "b"), "label")
+    with refused("classes", "different types"):
+        features.sorted_labels([1, "a"])
+
+
+def test_ones_come_first_where_asked() -> None:
+    assert features.with_ones(VALUES, 1).tolist() == [[1.0, *row] for row in VALUES]
+    assert features.with_ones(VALUES, 0).tolist() == VALUES.tolist()

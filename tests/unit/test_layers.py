@@ -1,0 +1,173 @@
+"""Imports point down, and heavy packages load only inside the function that needs them.
+
+The order is that of style.md ("The house", "Layers"), for the files there are.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import dyntree
+
+from .conftest import ROOT, python
+
+PACKAGE = Path(dyntree.__file__).parent
+CORE = PACKAGE / "_core"
+SOURCES = sorted(CORE.glob("*.pyx")) + sorted(CORE.glob("*.pxd"))
+
+# A file may use those of a strictly lower level.
+CORE_ORDER = [
+    {"types", "openmp"}, {"linalg"}, {"rng", "rmath"}, {"numerics"}, {"arena"},
+    {"pool"}, {"family"}, {"leaf"}, {"tree"}, {"moves"}, {"resample"}, {"compat"},
+    {"particles"}, {"snapshot"}, {"cloud"}, {"query"}, {"criteria"}, {"sensitivity"},
+    {"probe"},
+]  # fmt: skip
+PYTHON_ORDER = [
+    {"_core"}, {"errors", "progress", "params"}, {"features"}, {"summaries"},
+    {"questions", "planting"}, {"answers"}, {"model"}, {"streaming"}, {"datasets"},
+    {"config"}, {"__init__"}, {"evaluate"}, {"api"}, {"demo"}, {"cli"}, {"__main__"},
+]  # fmt: skip
+# Packages that only the function which uses them may import.
+HEAVY = {"pandas", "statsmodels", "matplotlib", "tqdm", "formulaic", "sklearn", "rpy2"}
+
+
+def level(name: str, order: list[set[str]]) -> int:
+    (found,) = (k for k, names in enumerate(order) if name in names)
+    return found
+
+
+def room(path: Path) -> str:
+    """File or folder of the package that holds a file."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def modules() -> list[Path]:
+    bridge = ROOT / "rbridge"
+    found = [*PACKAGE.rglob("*.py"), *(bridge.rglob("*.py") if bridge.is_dir() else [])]
+    return sorted(found)
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """Names imported by a Python file, and whether the module itself does so."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    inside = {
+        child
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+        for child in ast.walk(node)
+    }
+    package = path.relative_to(ROOT).with_suffix("").parts
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node not in inside
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level] if node.level else ()
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield f"{base}.{alias.name}", node not in inside
+
+
+def cython_imports(path: Path) -> set[str]:
+    """Modules of the package that a Cython file imports or cimports."""
+    text = path.read_text(encoding="utf-8")
+    found = set()
+    for base, names in re.findall(
+        r"^\s*from\s+([\w.]+)\s+c?import\s+(\([^)]*\)|[^\n]*)", text, re.MULTILINE
+    ):
+        if base in (".", "dyntree._core"):
+            names = re.sub(r"#[^\n]*|[()]", "", names)
+            found |= {
+                f"dyntree._core.{name.split()[0]}"
+                for name in names.split(",")
+                if name.strip()
+            }
+        else:
+            found.add(base)
+    plain = re.findall(r"^\s*c?import\s+([\w.]+)", text, re.MULTILINE)
+    return {name for name in found | set(plain) if name.startswith(("dyntree", "."))}
+
+
+@pytest.mark.skipif(not list(CORE.glob("*.pyx")), reason="no source tree")
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_the_core_points_down(path: Path) -> None:
+    own = level(path.stem, CORE_ORDER)
+    for name in cython_imports(path):
+        package, _, other = name.rpartition(".")
+        assert package == "dyntree._core", f"{path.name} leaves the core for {name}"
+        if other != path.stem:
+            below = level(other, CORE_ORDER)
+            near = {path.stem, other} == {"rng", "rmath"}
+            assert below < own or near, f"{path.name} points up to {other}"
+
+
+def test_the_cython_reader_sees_what_it_should(tmp_path: Path) -> None:
+    path = tmp_path / "x.pyx"
+    path.write_text(
+        "from dyntree._core cimport linalg, rmath as r\n"
+        "from dyntree._core.tree cimport (\n    descend,\n    gather)\n"
+        "from dyntree._core import (query,  # note\n  probe)\n"
+        "cimport dyntree._core.pool\nimport dyntree.model\nfrom libc.math cimport log\n"
+    )
+    core = {"linalg", "rmath", "tree", "query", "probe", "pool"}
+    expected = {f"dyntree._core.{name}" for name in core} | {"dyntree.model"}
+    assert cython_imports(path) == expected
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_python_points_down(path: Path) -> None:
+    if ROOT / "rbridge" in path.parents:
+        allowed = len(PYTHON_ORDER)
+        own = "rbridge"
+    else:
+        own = room(path)
+        allowed = level(own, PYTHON_ORDER)
+    for name, _ in imports(path):
+        parts = name.split(".")
+        assert own == "rbridge" or parts[0] != "rbridge" or own == "cli"
+        if parts[0] != "dyntree":
+            continue
+        other = parts[1] if len(parts) > 1 else "__init__"
+        if not ((PACKAGE / other).is_dir() or (PACKAGE / f"{other}.py").is_file()):
+            other = "__init__"  # a name of the package itself, such as __version__
+        if other == "data" or other == own:
+            continue
+        assert level(other, PYTHON_ORDER) < allowed, f"{path.name} points up: {name}"
+        assert not (own == "api" and other in ("demo", "cli"))
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_heavy_packages_are_imported_inside_functions(path: Path) -> None:
+    for name, at_the_top in imports(path):
+        assert not (at_the_top and name.split(".")[0] in HEAVY), f"{path.name}: {name}"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import dyntree", "import dyntree.api.rmirror", "import dyntree.evaluate"],
+)
+def test_importing_loads_numpy_and_scipy_only(statement: str) -> None:
+    code = (
+        f"{statement}\nimport json, sys\n"
+        "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    )
+    process = python("-c", code)
+    assert process.returncode == 0, process.stderr
+    loaded = set(json.loads(process.stdout))
+    assert {"numpy", "scipy", "dyntree"} <= loaded
+    assert not loaded & (HEAVY | {"hypothesis", "pytest"})
+
+
+def test_every_file_of_the_house_has_a_level() -> None:
+    for path in modules():
+        if PACKAGE in path.parents:
+            level(room(path), PYTHON_ORDER)
+    for path in SOURCES:
+        level(path.stem, CORE_ORDER)

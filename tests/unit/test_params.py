@@ -1,0 +1,206 @@
+"""Every check on options, and the defaults that depend on the data's width."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dyntree import params
+from dyntree.params import StreamOptions, TreeOptions
+
+from .models import refused
+
+NOT_COUNTS = [0, -1, 2.0, 2.5, "2", None, True, np.True_, np.nan, [2]]
+
+
+@pytest.mark.parametrize("value", NOT_COUNTS)
+def test_counts_are_ints_from_the_least_on(value: Any) -> None:
+    with refused("n", repr(value)):
+        params.count("n", value, 1)
+
+
+def test_counts_of_any_int_type_come_back_as_int() -> None:
+    for value in (3, np.int8(3), np.uint64(3)):
+        assert type(params.count("n", value, 3)) is int
+    assert params.count("n", 5, 0, 5) == 5
+    with refused("n", "6"):
+        params.count("n", 6, 0, 5)
+
+
+@pytest.mark.parametrize("value", ["1", None, True, 1j, np.nan, np.inf, -np.inf, [1]])
+def test_reals_are_finite_numbers(value: Any) -> None:
+    with refused("z", repr(value)):
+        params.real("z", value)
+
+
+def test_reals_of_any_type_come_back_as_float() -> None:
+    for value in (2, np.float32(2.0), np.int64(2)):
+        assert type(params.real("z", value)) is float
+        assert params.real("z", value) == 2.0
+
+
+@pytest.mark.parametrize(
+    "value", [1.0, (1.0,), (1, 2, 3), "ab", {1, 2}, {0: 1, 1: 2}, np.ones((2, 2)), None]
+)
+def test_pairs_are_two_numbers(value: Any) -> None:
+    with refused("ab", repr(value)):
+        params.pair("ab", value)
+
+
+def test_pairs_may_be_any_sequence() -> None:
+    for value in ((1, 2), [1, 2], np.array([1.0, 2.0])):
+        assert params.pair("ab", value) == (1.0, 2.0)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.1, 1.0000001, np.nan, "1", None, True])
+def test_forget_is_above_zero_and_at_most_one(value: Any) -> None:
+    with refused("forget", repr(value)):
+        params.forget_factor(value)
+    assert params.forget_factor(1) == 1.0
+
+
+@pytest.mark.parametrize("value", ["B", "", None, 1, ["a"]])
+def test_names_are_among_the_choices_and_the_error_lists_them(value: Any) -> None:
+    with refused("kind", repr(value)):
+        params.one_of("kind", value, ("a", "b"))
+    with pytest.raises(ValueError, match="'a', 'b'"):
+        params.one_of("kind", value, ("a", "b"))
+
+
+BAD_OPTIONS: list[tuple[str, Any, dict[str, Any]]] = [
+    ("model", "logistic", {}),
+    ("model", "con", {}),
+    ("rules", "R", {}),
+    ("intercept", "aug", {"model": "linear"}),
+    ("proposal", "lu", {}),
+    *[("n_particles", value, {}) for value in NOT_COUNTS],
+    ("n_particles", 2**40, {}),
+    ("min_leaf", 0, {}),
+    ("min_leaf", 2.0, {}),
+    ("min_leaf", True, {}),
+    ("n_start", 0, {}),
+    ("n_start", 3, {"min_leaf": 4}),
+    ("n_start", "4", {}),
+    ("tree_prior", 0.95, {}),
+    ("tree_prior", (1.0, 2.0), {}),
+    ("tree_prior", (-0.1, 2.0), {}),
+    ("tree_prior", (0.5, 0.0), {}),
+    ("variance_prior", (-1.0, 1.0), {}),
+    ("variance_prior", (0.0, 1.0), {}),
+    ("first_split", -1, {"model": "linear"}),
+    ("first_split", 1, {}),
+    ("n_basis", 0, {"model": "linear"}),
+    ("n_basis", 1, {"model": "class"}),
+    ("intercept", "none", {"model": "prior"}),
+    ("classes", (0, 1), {"model": "constant"}),
+    ("classes", "ab", {"model": "class"}),
+    ("classes", 2, {"model": "class"}),
+    ("classes", (), {"model": "class"}),
+    ("classes", (1, 2, 1), {"model": "class"}),
+    ("classes", (1, True), {"model": "class"}),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "others"), BAD_OPTIONS)
+def test_bad_options_are_refused(name: str, value: Any, others: Any) -> None:
+    with refused(name, repr(value)):
+        TreeOptions(**(others | {name: value}))
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), [1]])
+def test_classes_hold_no_missing_or_unhashable_label(value: Any) -> None:
+    with refused("classes", repr(value)):
+        TreeOptions(model="class", classes=(1, value))
+
+
+def test_tree_prior_numbers_are_checked_one_by_one() -> None:
+    with refused("tree_prior", "nan"):
+        TreeOptions(tree_prior=(0.5, float("nan")))
+    with refused("tree_prior", "'a'"):
+        TreeOptions(tree_prior=("a", 2.0))  # type: ignore[arg-type]
+    assert TreeOptions(tree_prior=(0, 1)).tree_prior == (0.0, 1.0)
+
+
+def test_labels_become_plain_python_objects() -> None:
+    options = TreeOptions(model="class", classes=np.array([3, 1]))  # type: ignore[arg-type]
+    assert options.classes == (3, 1)
+    assert [type(label) for label in options.classes or ()] == [int, int]
+
+
+def test_options_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        TreeOptions().model = "class"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("given", "least", "start", "basis"),
+    [
+        ({"model": "constant"}, 4, 4, None),
+        ({"model": "linear"}, 10, 10, 3),
+        ({"model": "linear", "n_basis": 1}, 6, 6, 1),
+        ({"model": "class"}, 1, 1, None),
+        ({"model": "prior"}, 1, 1, None),
+        ({"model": "constant", "min_leaf": 2}, 2, 2, None),
+        ({"model": "constant", "n_start": 9}, 4, 9, None),
+    ],
+)
+def test_defaults_follow_model_and_width(
+    given: Any, least: int, start: int, basis: int | None
+) -> None:
+    full = TreeOptions(**given).with_width(3)
+    assert (full.min_leaf, full.n_start, full.n_basis) == (least, start, basis)
+    assert full.with_width(3) == full
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "others"),
+    [("n_basis", 4, {}), ("first_split", 3, {}), ("n_start", 9, {})],
+)
+def test_options_must_fit_the_width(name: str, value: int, others: Any) -> None:
+    options = TreeOptions(model="linear", **(others | {name: value}))
+    with refused(name, str(value)):
+        options.with_width(3)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("window", 1),
+        ("window", 10.0),
+        ("window", True),
+        ("discard", "oldest"),
+        ("discard", None),
+        ("forget", 0.0),
+        ("forget", 1.5),
+        ("rejuvenate_every", -1),
+        ("rejuvenate_every", 1.5),
+        ("rejuvenate_every", False),
+    ],
+)
+def test_bad_stream_options_are_refused(name: str, value: Any) -> None:
+    with refused(name, repr(value)):
+        StreamOptions(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("stream", "tree", "name", "came"),
+    [
+        ({}, {"model": "linear"}, "intercept", "augmented"),
+        ({"discard": "entropy"}, {"model": "prior"}, "discard", "'prior'"),
+        ({"discard": "alc"}, {"model": "class"}, "discard", "'class'"),
+        ({"window": 4}, {"min_leaf": 4}, "window", "4"),
+        ({"window": 9}, {"min_leaf": 4, "n_start": 9}, "window", "9"),
+    ],
+)
+def test_streams_and_trees_must_fit(
+    stream: Any, tree: Any, name: str, came: str
+) -> None:
+    with refused(name, came):
+        StreamOptions(**stream).check_model(TreeOptions(**tree))
+
+
+def test_a_stream_that_fits_is_accepted() -> None:
+    StreamOptions(window=5).check_model(TreeOptions(min_leaf=4))
