@@ -4,14 +4,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyntree._core.rng import RSource
+from dyntree._core.rng import RandomSource
 
 Vector = NDArray[np.float64]
 Report = Callable[[int, int, int, float, float, float, float, float], object]
 
 class Cloud:
     options: dict[str, Any]
-    source: RSource
+    source: RandomSource
     n_particles: int
     n_target: int
     n_retired: int
@@ -19,7 +19,7 @@ class Cloud:
     log_evidence: float
     def __init__(
         self,
-        source: RSource,
+        source: RandomSource,
         *,
         model: str,
         n_features: int,
@@ -32,6 +32,9 @@ class Cloud:
         n_basis: int | None = None,
         first_split: int = 0,
         n_classes: int = 0,
+        rules: str = "r",
+        prior: dict[str, Any] | None = None,
+        max_retired: float | None = None,
     ) -> None: ...
     def start(self, X: Vector, y: Vector) -> None: ...
     def check_rows(self, X: Vector, y: Vector) -> None: ...
@@ -51,9 +54,19 @@ class Cloud:
         cls,
         header: dict[str, Any],
         arrays: dict[str, NDArray[Any]],
-        source: RSource,
+        source: RandomSource,
     ) -> Self: ...
-    def copy(self, source: RSource | None = None) -> Self: ...
+    def copy(self, source: RandomSource | None = None) -> Self: ...
+    def with_classes(self, n_classes: int) -> Self: ...
+    def set_scale(
+        self,
+        centre: list[float],
+        spread: list[float],
+        y_centre: float,
+        y_spread: float,
+    ) -> None: ...
+    @property
+    def prior_point(self) -> dict[str, Any]: ...
     def rows(self) -> tuple[Vector, Vector]: ...
     def row_ids(self) -> NDArray[np.int64]: ...
     def tree(self, particle: int) -> tuple[Any, ...]: ...

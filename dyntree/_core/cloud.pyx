@@ -2,6 +2,7 @@
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport INFINITY
 from libc.string cimport memcpy
 
 from dyntree._core import snapshot
@@ -31,13 +32,14 @@ cdef class Cloud(Particles):
         if self.n_particles:
             raise ValueError("start must be called on an empty cloud; this one has rows.")
         self.check_rows(X, y)
-        if y.shape[0] == 0:
+        if y.shape[0] == 0 and not self.numerics.weighs_one:
             raise ValueError("y must have at least one row; got none.")
         self.pool.reserve(<int32_t> y.shape[0])
         self.reserve(<int32_t> y.shape[0])
         if self.arena.reserve(0, 1) < 0:
             raise MemoryError()
         for k in range(y.shape[0]):
+            self.moves.observe(&X[k, 0])
             self.pool.put(&X[k, 0], y[k])
         try:
             self.plant(<int32_t> y.shape[0])
@@ -113,11 +115,14 @@ cdef class Cloud(Particles):
         self.pool.reserve(self.pool.n_rows + 1)
         self.reserve(self.pool.n_rows + 1)
         s = self.pool.put(x, y)
+        self.moves.observe(x)
         try:
             status = self.step(s, log_density, every, report)
         finally:                # an error in `report` comes after the row was learned
             if status == 0:
                 self.log_evidence += log_density[0]
+                if self.next_look < INFINITY:
+                    self.look()
         if status < 0:
             self.pool.free(self.pool.n_rows - 1)
             self.pool.n_seen -= 1
@@ -141,8 +146,8 @@ cdef class Cloud(Particles):
                 "rows of linear leaves with an implicit intercept cannot be retired; "
                 "use intercept='augmented'."
             )
-        if not 0.0 < forget <= 1.0:
-            raise ValueError(f"forget must be in (0, 1]; got {forget}.")
+        if not 0.0 <= forget <= 1.0 or (forget == 0.0 and not self.numerics.forgets_all):
+            raise ValueError(f"forget must be in (0, 1] (native: [0, 1]); got {forget}.")
         if len(places) and not (0 <= places.min() and places.max() < self.pool.n_rows):
             raise ValueError(
                 f"positions must be in 0..{self.pool.n_rows - 1}; got {positions}."
@@ -154,11 +159,13 @@ cdef class Cloud(Particles):
         cdef int64_t[::1] view = places
         cdef slot_t[::1] slots = np.empty(len(places), dtype=np.int32)
         cdef Py_ssize_t k
+        cdef bint small
         for k in range(slots.shape[0]):
             slots[k] = self.pool.order[view[k]]
         self.reserve(self.pool.n_rows)
         for k in range(slots.shape[0]):
-            if self.retire_slot(slots[k], forget) and self.collapse(slots[k]) < 0:
+            small = self.retire_slot(slots[k], forget)
+            if small and self.numerics.collapses and self.collapse(slots[k]) < 0:
                 raise MemoryError()
             self.pool.free(self.pool.position_of(slots[k]))
             self.n_retired += 1
@@ -305,6 +312,8 @@ cdef class Cloud(Particles):
         cdef int64_t[::1] o = order
         cdef int32_t n_old = self.n_particles, n_rows = self.pool.n_rows, k
         cdef int32_t n_start = min(self.moves.min_leaf, n_rows - 1)
+        if self.numerics.weighs_one:
+            n_start = 0
         cdef handle_t[::1] old = np.empty(n_old, dtype=np.int32)
         cdef slot_t[::1] seats = np.empty(n_rows, dtype=np.int32)
         cdef int64_t time = self.time, n_degenerate = self.n_degenerate
@@ -379,6 +388,26 @@ cdef class Cloud(Particles):
             type(self), *self.to_arrays(), self.source if source is None else source
         )
 
+    def with_classes(self, int n_classes):
+        """A cloud like this one whose leaves count n_classes labels, the new ones last.
+        """
+        header, arrays = self.to_arrays()
+        cdef int old = self.leaf_model.n_classes, k
+        sums = np.zeros((len(arrays["leaf_sums"]), 2 * n_classes + 4))
+        sums[:, :old + 1] = arrays["leaf_sums"][:, :old + 1]
+        retired = arrays["leaf_sums"][:, old + 1:2 * old + 2]
+        sums[:, n_classes + 1:n_classes + old + 2] = retired
+        cdef Cloud cloud = self.from_arrays(
+            dict(header, n_classes=n_classes), dict(arrays, leaf_sums=sums), self.source
+        )
+        cdef int32_t i, n
+        cloud.moves.reserve(0, cloud.arena.live_leaves + 1)
+        for i in range(cloud.n_particles):
+            n = gather(cloud.arena, cloud.roots[i], cloud.moves.leaves)
+            for k in range(n):
+                cloud.leaf_model.refresh(cloud.moves.leaves[k])
+        return cloud
+
     def rows(self):
         """Copies of the active rows X and y, in internal order."""
         return self.pool.rows()[:2]
@@ -410,6 +439,15 @@ cdef class Cloud(Particles):
         node = self.arena.node(h)
         return ("split", node.depth, node.variable, node.value,
                 self.nested(node.left), self.nested(node.right))
+
+    def set_scale(self, centre, spread, y_centre, y_spread):
+        """Freeze the scale of regression leaves, before the first row (native rules)."""
+        self.leaf_model.set_scale(centre, spread, y_centre, y_spread)
+
+    @property
+    def prior_point(self):
+        """What the cloud's leaf model would save: prior point and scale."""
+        return self.leaf_model.to_state()
 
     @property
     def n_active(self):

@@ -34,7 +34,6 @@ cdef class RGaussian(LeafModel):
     cdef double *work
     cdef double[1024] constants
     cdef double constant_of(self, double df) noexcept nogil
-    cdef void sum_rows(self, Leaf *leaf, ActivePool d) noexcept nogil
     cdef void regress(self, Leaf *leaf, ActivePool d) noexcept nogil
     cdef void solve(self, double *gram, const double *cross, double *t) noexcept nogil
 

@@ -45,6 +45,7 @@ cdef class RGaussian(LeafModel):
         self.has_evidence = has_evidence
         self.has_level = (<Moments> self.family).has_level
         self.retires = True
+        self.n_out = 3 + 2 * q
         self.slopes_at = INVERSE + packed_size(q)
         self.means = self.slopes_at + q
         self.n_derived = self.means + q
@@ -59,37 +60,16 @@ cdef class RGaussian(LeafModel):
 
     cdef void sum_rows(self, Leaf *leaf, ActivePool d) noexcept nogil:
         """Active sums from scratch; a tiny sum of squares counts as zero (3.6)."""
-        cdef int k
-        self.family.clear(leaf.active)
-        for k in range(leaf.n_rows):
-            self.family.add(leaf.active, d.x(leaf.rows[k]), d.y(leaf.rows[k]), 1.0)
+        LeafModel.sum_rows(self, leaf, d)
         if leaf.active[2] < EPSILON:
             leaf.active[2] = 0.0
 
     cdef void regress(self, Leaf *leaf, ActivePool d) noexcept nogil:
         """Bring the regression part of `derived` up to date."""
 
-    cdef void build(self, Leaf *leaf, ActivePool d) noexcept nogil:
-        self.sum_rows(leaf, d)
+    cdef void settle(self, Leaf *leaf, ActivePool d) noexcept nogil:
         self.regress(leaf, d)
         self.refresh(leaf)
-
-    cdef void insert(self, Leaf *leaf, ActivePool d, slot_t s) noexcept nogil:
-        self.family.add(leaf.active, d.x(s), d.y(s), 1.0)
-        self.regress(leaf, d)
-        self.refresh(leaf)
-
-    cdef void pool(
-        self, Leaf *into, Leaf **leaves, int n, ActivePool d
-    ) noexcept nogil:
-        cdef int k
-        self.family.clear(into.active)
-        self.family.clear(into.retired)
-        for k in range(n):
-            self.family.merge(into.active, leaves[k].active)
-            self.family.merge(into.retired, leaves[k].retired)
-        self.regress(into, d)
-        self.refresh(into)
 
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
         """Q, df, level (3.1) and log evidence (3.2), in R's order."""
@@ -226,17 +206,34 @@ cdef class RGaussian(LeafModel):
     cdef double df(self, const Leaf *leaf) noexcept nogil:
         return leaf.derived[DF]
 
-    cdef double spread(self, const Leaf *leaf) noexcept nogil:
+    cdef double coordinate(
+        self, const Leaf *leaf, int j, double value
+    ) noexcept nogil:
+        return value - leaf.derived[self.means + j] if self.rounds_rows else value
+
+    cdef double lift(
+        self, const Leaf *leaf, const double *x, double *u, double *kappa
+    ) noexcept nogil:
+        cdef int q = self.n_basis, k
+        cdef double *z = u + q + 1
+        kappa[0] = leaf.derived[SPREAD]
+        if q:
+            for k in range(q):
+                z[k] = self.coordinate(leaf, k, x[k])
+            symmetric_times(leaf.derived + INVERSE, z, u, q)
+            kappa[0] += dot(z, u, q)
         return leaf.derived[SPREAD]
 
-    cdef const double *centre(self, const Leaf *leaf) noexcept nogil:
-        return leaf.derived + self.means if self.rounds_rows else NULL
-
-    cdef const double *inverse(self, const Leaf *leaf) noexcept nogil:
-        return leaf.derived + INVERSE if self.n_basis else NULL
-
-    cdef const double *slopes(self, const Leaf *leaf) noexcept nogil:
-        return leaf.derived + self.slopes_at if self.n_basis else NULL
+    cdef int coefficients(self, const Leaf *leaf, double *out) noexcept nogil:
+        cdef const double *slopes = leaf.derived + self.slopes_at
+        cdef int k, first = self.has_level
+        if first:
+            out[0] = leaf.active[1] / leaf.n_rows - dot(
+                leaf.derived + self.means, slopes, self.n_basis
+            )
+        for k in range(self.n_basis):
+            out[first + k] = slopes[k]
+        return first + self.n_basis
 
 
 cdef class RImplicit(RGaussian):
@@ -357,6 +354,9 @@ cdef class RMultinomial(LeafModel):
 
 cdef class RNumerics(Numerics):
     """R's weighing, residual resampling and choice of move."""
+
+    def __init__(self):
+        self.collapses = True
 
     cdef int32_t resample(
         self, double *weights, int32_t n, int32_t n_target, RandomStream *s,

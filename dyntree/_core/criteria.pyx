@@ -8,277 +8,100 @@ from scipy.special import stdtr
 
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
 
-from dyntree._core.linalg cimport dot, symmetric_times
+from dyntree._core.particles cimport Particles
 from dyntree._core.query cimport blocks, rows_for, rows_to_round
 from dyntree._core.query import (
     expected_improvement, predictive, split_counts, t_densities,
 )
+from dyntree._core.region cimport Kept, Region
+from dyntree._core.rregion cimport RRegion
 from dyntree._core.tree cimport find_leaf, gather
-from dyntree._core.types cimport Node
+from dyntree._core.types cimport Leaf, Node, goes_left, handle_t
 
 cdef double EPSILON = 2.220446049250313e-16
 
 
-cdef class Region:
-    """A rectangle over the columns, and the integrals over a leaf's share of it.
+cdef object region_for(Particles c, lower, upper, categorical, approx):
+    """A rectangle with the integrals of the cloud's rules."""
+    kind = RRegion if c.options["rules"] == "r" else Region
+    return kind(c, lower, upper, categorical, approx)
 
-    Parameters
-    ----------
-    c : Cloud
-    lower, upper : ndarray of shape (n_features,)
-    categorical : ndarray of bool of shape (n_features,)
-        0/1 columns, whose width does not count.
-    approx : bool
-        Weigh a leaf by its rows instead of its area.
+
+cdef double reduction_below(Region r, handle_t h, double *x) noexcept nogil:
+    """Reduction in the leaf of x below h; leaves x as the evaluation does."""
+    cdef Node *node
+    cdef Leaf *leaf
+    cdef Kept kept
+    cdef bint left
+    cdef double value
+    if h < 0:
+        leaf = r.c.arena.leaf(h)
+        value = r.reduction(leaf, x)
+        r.c.leaf_model.round_row(leaf, x)
+        return value
+    node = r.c.arena.node(h)
+    left = goes_left(node, x)
+    r.enter(node, left, &kept)
+    value = reduction_below(r, node.left if left else node.right, x)
+    r.leave(node, &kept)
+    return value
+
+
+cdef int credit_below(Region r, handle_t h) noexcept nogil:
+    """Credit each row of each leaf below h, once per leaf; -1: no memory.
+
+    Under R's rules leaves that have credit keep it (9.6), and every particle rounds the
+    rows that are evaluated once more.
     """
-
-    def __cinit__(self, Particles c, lower, upper, categorical, bint approx):
-        cdef int32_t m = c.pool.n_features, k
-        cdef double *block = <double *> calloc(6 * m, sizeof(double))
-        self.categorical = <bint *> calloc(m, sizeof(bint))
-        if block == NULL or self.categorical == NULL:
-            free(block)
-            raise MemoryError()
-        self.low = block
-        self.high = block + m
-        self.shifted_low = block + 2 * m
-        self.shifted_high = block + 3 * m
-        self.lifted = block + 4 * m
-        self.centred = block + 5 * m
-        if not len(lower) == len(upper) == len(categorical) == m:
-            raise ValueError(f"lower, upper and categorical must have {m} entries.")
-        self.c = c
-        self.approx = approx
-        for k in range(m):
-            self.low[k] = lower[k]
-            self.high[k] = upper[k]
-            self.categorical[k] = categorical[k]
-
-    def __dealloc__(self):
-        free(self.low)
-        free(self.categorical)
-
-    cdef double *side(
-        self, int32_t variable, bint left, double value, double *kept
-    ) noexcept nogil:
-        """Narrow one bound to a child's region; the bound's place and old value."""
-        cdef double *bound = (self.high if left else self.low) + variable
-        kept[0] = bound[0]
-        bound[0] = self.high[variable] / 2.0 if self.categorical[variable] else value
-        return bound
-
-    cdef bint is_thin(self, int i) noexcept nogil:
-        return (not self.categorical[i]
-                and self.shifted_high[i] - self.shifted_low[i] <= EPSILON)
-
-    cdef double whole(self) noexcept nogil:
-        """Area of the whole rectangle, by which sums are divided."""
-        cdef double area = 1.0, width
-        cdef int32_t k, n = self.c.leaf_model.n_basis
-        if self.approx:
-            return <double> (self.c.pool.n_rows + self.c.n_retired)
-        for k in range(n if n else self.c.pool.n_features):
-            width = self.high[k] - self.low[k]
-            if not self.categorical[k] and not width < EPSILON:
-                area *= width
-        return area
-
-    cdef void centre_on(self, const Leaf *leaf) noexcept nogil:
-        """The bounds about the leaf's column means, if it has any."""
-        cdef const double *means = self.c.leaf_model.centre(leaf)
-        cdef int32_t k
-        memcpy(self.shifted_low, self.low, self.c.pool.n_features * sizeof(double))
-        memcpy(self.shifted_high, self.high, self.c.pool.n_features * sizeof(double))
-        if means != NULL:
-            for k in range(self.c.leaf_model.n_basis):
-                self.shifted_low[k] -= means[k]
-                self.shifted_high[k] -= means[k]
-
-    cdef double kappa(self, const Leaf *leaf, const double *x) noexcept nogil:
-        """Predictive variance at x over sigma^2, less one; fills `lifted`."""
-        cdef int32_t q = self.c.leaf_model.n_basis, k
-        cdef const double *means = self.c.leaf_model.centre(leaf)
-        cdef double spread = self.c.leaf_model.spread(leaf)
-        if q == 0:
-            return spread
-        for k in range(q):
-            self.centred[k] = x[k] - means[k] if means != NULL else x[k]
-        symmetric_times(self.c.leaf_model.inverse(leaf), self.centred, self.lifted, q)
-        return spread + dot(self.centred, self.lifted, q)
-
-    cdef double square_integral(
-        self, const Leaf *leaf, bint regression
-    ) noexcept nogil:
-        """Integral of (spread + z'u)^2 over the leaf's rectangle, u = `lifted` (9.5)."""
-        cdef int32_t q = self.c.leaf_model.n_basis, i, j, n
-        cdef double *low = self.shifted_low
-        cdef double *high = self.shifted_high
-        cdef double *u = self.lifted
-        cdef double area = 1.0, c = self.c.leaf_model.spread(leaf), total, wi, wj, si
-        if self.approx:
-            area = leaf.n_rows + leaf.retired[0]
-        else:
-            n = q if q else self.c.pool.n_features
-            for i in range(n):
-                if not (regression and self.is_thin(i)):
-                    area *= high[i] - low[i]
-        for i in range(q):
-            if self.is_thin(i):
-                c += high[i] * u[i]
-        total = c * c
-        for i in range(q):
-            wi = high[i] - low[i]
-            if self.categorical[i] or wi <= EPSILON:
-                continue
-            si = high[i] * high[i] - low[i] * low[i]
-            total += c * u[i] * si / wi + u[i] * u[i] * (
-                high[i] * (high[i] * high[i]) - (low[i] * low[i]) * low[i]
-            ) / (3.0 * wi)
-            for j in range(i):
-                wj = high[j] - low[j]
-                if wi * wj > EPSILON:
-                    total += u[i] * u[j] * si * (
-                        high[j] * high[j] - low[j] * low[j]
-                    ) / (2.0 * wi * wj)
-        return area * total
-
-    cdef double reduction(self, const Leaf *leaf, const double *x) noexcept nogil:
-        """Variance that a response at x would take off the leaf's rectangle."""
-        cdef double kappa = self.kappa(leaf, x)
-        self.centre_on(leaf)
-        return (
-            self.c.leaf_model.sum_squares(leaf)
-            * self.square_integral(leaf, self.c.leaf_model.n_basis > 0)
-            / ((self.c.leaf_model.df(leaf) - 2.0) * (1.0 + kappa))
-        )
-
-    cdef double reduction_below(self, handle_t h, double *x) noexcept nogil:
-        """`reduction` in the leaf of x below h; leaves x as the evaluation does."""
-        cdef Node *node
-        cdef bint left
-        cdef double kept, value
-        cdef double *bound
-        if h < 0:
-            value = self.reduction(self.c.arena.leaf(h), x)
-            self.c.leaf_model.round_row(self.c.arena.leaf(h), x)
-            return value
-        node = self.c.arena.node(h)
-        left = x[node.variable] <= node.value
-        bound = self.side(node.variable, left, node.value, &kept)
-        value = self.reduction_below(node.left if left else node.right, x)
-        bound[0] = kept
-        return value
-
-    cdef int credit_below(self, handle_t h) noexcept nogil:
-        """Credit each row of each leaf below h; leaves with credit keep it (9.6).
-
-        Where models round the rows they evaluate, every particle rounds them again.
-        -1: no memory.
-        """
-        cdef Node *node
-        cdef Leaf *leaf
-        cdef double kept
-        cdef double *bound
-        cdef int32_t k
-        if h < 0:
-            leaf = self.c.arena.leaf(h)
-            if leaf.credit == NULL and leaf.n_rows:
-                if self.c.arena.reserve_credit(leaf) < 0:
-                    return -1
-                for k in range(leaf.n_rows):
-                    leaf.credit[k] = self.reduction(leaf, self.c.pool.x(leaf.rows[k]))
-                leaf.stamp = self.c.stamp
-            if self.c.leaf_model.rounds_rows and leaf.stamp == self.c.stamp:
-                for k in range(leaf.n_rows):
-                    self.c.leaf_model.round_row(leaf, self.c.pool.x(leaf.rows[k]))
-            return 0
-        node = self.c.arena.node(h)
-        bound = self.side(node.variable, True, node.value, &kept)
-        if self.credit_below(node.left) < 0:
-            return -1
-        bound[0] = kept
-        bound = self.side(node.variable, False, node.value, &kept)
-        if self.credit_below(node.right) < 0:
-            return -1
-        bound[0] = kept
+    cdef Node *node
+    cdef Leaf *leaf
+    cdef Kept kept
+    cdef int32_t k
+    if h < 0:
+        leaf = r.c.arena.leaf(h)
+        if leaf.n_rows and leaf.stamp != r.c.stamp and (
+            leaf.credit == NULL or not r.keeps_credit
+        ):
+            if r.c.arena.reserve_credit(leaf) < 0:
+                return -1
+            for k in range(leaf.n_rows):
+                leaf.credit[k] = r.reduction(leaf, r.c.pool.x(leaf.rows[k]))
+            leaf.stamp = r.c.stamp
+        if leaf.stamp == r.c.stamp:
+            for k in range(leaf.n_rows):
+                r.c.leaf_model.round_row(leaf, r.c.pool.x(leaf.rows[k]))
         return 0
+    node = r.c.arena.node(h)
+    r.enter(node, True, &kept)
+    if credit_below(r, node.left) < 0:
+        return -1
+    r.leave(node, &kept)
+    r.enter(node, False, &kept)
+    if credit_below(r, node.right) < 0:
+        return -1
+    r.leave(node, &kept)
+    return 0
 
-    cdef double quadratic(self, const double *inverse) noexcept nogil:
-        """Mean of z'Az over the rectangle about the leaf's centre (9.8)."""
-        cdef int32_t i, j
-        cdef double *low = self.shifted_low
-        cdef double *high = self.shifted_high
-        cdef double total = 0.0, wi, wj, di, ej
-        for i in range(self.c.leaf_model.n_basis):
-            wi = high[i] - low[i]
-            if self.categorical[i] or wi <= EPSILON:
-                total += inverse[i] * (high[i] * high[i])
-                di = 2.0 * high[i]
-                wi = 1.0
-            else:
-                total += inverse[i] * (
-                    high[i] * (high[i] * high[i]) - (low[i] * low[i]) * low[i]
-                ) / (3.0 * wi)
-                di = high[i] * high[i] - low[i] * low[i]
-            for j in range(i):
-                wj = high[j] - low[j]
-                if self.categorical[j] or wj <= EPSILON:
-                    ej = 2.0 * high[j]
-                    wj = 1.0
-                else:
-                    ej = high[j] * high[j] - low[i] * low[j]    # sic (quirk 17)
-                total += inverse[j] * di * ej / (2.0 * wi * wj)
-            inverse += i + 1
-        return total
 
-    cdef double volume(self, const Leaf *leaf) noexcept nogil:
-        """Integral of the predictive variance, or entropy, over the rectangle."""
-        cdef int32_t n = self.c.leaf_model.n_basis, i, k
-        cdef double area = 1.0, p, entropy = 0.0, spread
-        self.centre_on(leaf)
-        if self.approx:
-            area = leaf.n_rows + leaf.retired[0]
-        else:
-            for i in range(n if n else self.c.pool.n_features):
-                if self.is_thin(i):
-                    continue
-                if self.c.leaf_model.n_classes and self.categorical[i]:
-                    continue
-                area *= self.shifted_high[i] - self.shifted_low[i]
-        if self.c.leaf_model.n_classes:
-            for k in range(self.c.leaf_model.n_classes):
-                p = self.c.leaf_model.probability(leaf, k)
-                entropy -= p * log(p)
-            return area * entropy
-        spread = 1.0 + self.c.leaf_model.spread(leaf)
-        if n:
-            spread += self.quadratic(self.c.leaf_model.inverse(leaf))
-        return (
-            self.c.leaf_model.sum_squares(leaf) * (area * spread)
-            / self.c.leaf_model.df(leaf)
-        )
-
-    cdef double relevance_below(self, handle_t h) noexcept nogil:
-        """Volume at h; what each split below takes off goes to its column."""
-        cdef Node *node
-        cdef double kept, value, below
-        cdef double *bound
-        if h < 0:
-            return self.volume(self.c.arena.leaf(h))
-        node = self.c.arena.node(h)
-        self.c.moves.pool_below(h)
-        value = self.volume(self.c.moves.pooled)
-        bound = self.side(node.variable, True, node.value, &kept)
-        below = self.relevance_below(node.left)
-        bound[0] = kept
-        bound = self.side(node.variable, False, node.value, &kept)
-        below = below + self.relevance_below(node.right)
-        bound[0] = kept
-        self.column_sums[node.variable] += value - below
-        return value
+cdef double relevance_below(Region r, handle_t h, double *sums) noexcept nogil:
+    """Volume at h; what each split below takes off is added to its column's sum."""
+    cdef Node *node
+    cdef Kept kept
+    cdef double value, below
+    if h < 0:
+        return r.volume(r.c.arena.leaf(h))
+    node = r.c.arena.node(h)
+    r.c.moves.pool_below(h)
+    value = r.volume(r.c.moves.pooled)
+    r.enter(node, True, &kept)
+    below = relevance_below(r, node.left, sums)
+    r.leave(node, &kept)
+    r.enter(node, False, &kept)
+    below = below + relevance_below(r, node.right, sums)
+    r.leave(node, &kept)
+    sums[node.variable] += value - below
+    return value
 
 
 def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
@@ -297,7 +120,9 @@ def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
     ndarray of shape (n_rows,)
     """
     cdef const double[:, ::1] rows = rows_to_round(c, X)
-    cdef Region region = Region(c, lower, upper, categorical, approx)
+    cdef Region region = region_for(
+        c, lower, upper, categorical, approx
+    )
     cdef Py_ssize_t j
     cdef int32_t i
     out = np.zeros(rows.shape[0])
@@ -305,8 +130,8 @@ def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
     with nogil:
         for i in range(c.n_particles):
             for j in range(rows.shape[0]):
-                sums[j] += region.reduction_below(
-                    c.roots[i], <double *> &rows[j, 0]
+                sums[j] += reduction_below(
+                    region, c.roots[i], <double *> &rows[j, 0]
                 )
     return _over(out, c.n_particles * region.whole())
 
@@ -343,13 +168,15 @@ def alc_active(Particles c, lower, upper, categorical, approx):
     A leaf's values are kept and used again, whatever the rectangle, until a row is
     added to it or it is made anew, as CRAN dynaTree does.
     """
-    cdef Region region = Region(c, lower, upper, categorical, approx)
+    cdef Region region = region_for(
+        c, lower, upper, categorical, approx
+    )
     cdef int32_t i
     cdef int status = 0
     c.stamp += 1
     with nogil:
         for i in range(c.n_particles):
-            if region.credit_below(c.roots[i]) < 0:
+            if credit_below(region, c.roots[i]) < 0:
                 status = -1
                 break
     if c.leaf_model.rounds_rows:
@@ -369,7 +196,7 @@ def entropy_active(Particles c):
         n = gather(c.arena, c.roots[i], c.moves.leaves)
         for k in range(n):
             leaf = c.moves.leaves[k]
-            if leaf.credit != NULL or not leaf.n_rows:
+            if not leaf.n_rows or leaf.credit != NULL and c.options["rules"] == "r":
                 continue
             if c.arena.reserve_credit(leaf) < 0:
                 raise MemoryError()
@@ -412,15 +239,14 @@ cdef class _References:
 
 
 cdef double covariance(
-    Particles c, const Leaf *leaf, const double *z, const double *lifted
+    Particles c, const Leaf *leaf, const double *z, double c0, const double *u
 ) noexcept nogil:
-    """Covariance of the leaf's means at z and at the lifted row, over sigma^2."""
-    cdef const double *means = c.leaf_model.centre(leaf)
+    """Covariance over sigma^2 of the leaf's means at z and at the lifted row."""
     cdef double total = 0.0
     cdef int32_t k
     for k in range(c.leaf_model.n_basis):
-        total += (z[k] - means[k] if means != NULL else z[k]) * lifted[k]
-    return c.leaf_model.spread(leaf) + total
+        total += c.leaf_model.coordinate(leaf, k, z[k]) * u[k]
+    return c0 + total
 
 
 cdef object weights_for(Particles c, weights, int64_t n_references):
@@ -431,11 +257,6 @@ cdef object weights_for(Particles c, weights, int64_t n_references):
     if weights.shape != shape:
         raise ValueError(f"weights must be of shape {shape}; got {weights.shape}.")
     return weights
-
-
-cdef Region no_region(Particles c):
-    m = c.pool.n_features
-    return Region(c, np.zeros(m), np.zeros(m), np.zeros(m, dtype=bool), False)
 
 
 def alc_reference(Particles c, X, Xref, weights=None):
@@ -457,11 +278,11 @@ def alc_reference(Particles c, X, Xref, weights=None):
     references = rows_for(c, Xref)
     cdef _References r = _References(c, references)
     cdef const double[:, ::1] w = weights_for(c, weights, len(references))
-    cdef Region region = no_region(c)
+    cdef double[::1] lifted = np.empty(2 * c.leaf_model.n_basis + 1)
     cdef int32_t i, k
     cdef Py_ssize_t j
     cdef Leaf *leaf
-    cdef double kappa, factor, cov
+    cdef double kappa, factor, cov, c0
     out = np.zeros(rows.shape[0])
     cdef double[::1] sums = out
     with nogil:
@@ -472,13 +293,13 @@ def alc_reference(Particles c, X, Xref, weights=None):
                 k = r.first(leaf)
                 if k < 0:
                     continue
-                kappa = region.kappa(leaf, &rows[j, 0])
+                c0 = c.leaf_model.lift(leaf, &rows[j, 0], &lifted[0], &kappa)
                 factor = c.leaf_model.sum_squares(leaf) / (
                     c.leaf_model.df(leaf) - 2.0
                 )
                 while k >= 0:
                     if w[i, k] > EPSILON:
-                        cov = covariance(c, leaf, &r.rows[k, 0], region.lifted)
+                        cov = covariance(c, leaf, &r.rows[k, 0], c0, &lifted[0])
                         sums[j] += w[i, k] * (factor * (cov * cov) / (1.0 + kappa))
                     k = r.following[k]
     return _over(out, c.n_particles * len(references))
@@ -523,22 +344,22 @@ def _conditional_scales(
 ):
     """Pairs (row, reference) that share a leaf of particle i, and the new scales."""
     cdef _References r = _References(c, references)
-    cdef Region region = no_region(c)
+    cdef double[::1] lifted = np.empty(2 * c.leaf_model.n_basis + 1)
     cdef list chosen = [], reference = [], squared = []
     cdef Py_ssize_t j
     cdef int32_t k
     cdef Leaf *leaf
-    cdef double kappa, factor, cov
+    cdef double kappa, factor, cov, c0
     r.sort_into(c.roots[i])
     for j in range(rows.shape[0]):
         leaf = c.arena.leaf(find_leaf(c.arena, c.roots[i], &rows[j, 0]))
         k = r.first(leaf)
         if k < 0:
             continue
-        kappa = region.kappa(leaf, &rows[j, 0])
+        c0 = c.leaf_model.lift(leaf, &rows[j, 0], &lifted[0], &kappa)
         factor = c.leaf_model.sum_squares(leaf) / c.leaf_model.df(leaf)
         while k >= 0:
-            cov = covariance(c, leaf, &r.rows[k, 0], region.lifted)
+            cov = covariance(c, leaf, &r.rows[k, 0], c0, &lifted[0])
             chosen.append(j)
             reference.append(k)
             squared.append(
@@ -598,13 +419,14 @@ def relevance(Particles c, lower, upper, categorical, approx):
     """
     if c.options["model"] == "prior":
         return split_counts(c).astype(np.float64)
-    cdef Region region = Region(c, lower, upper, categorical, approx)
+    cdef Region region = region_for(
+        c, lower, upper, categorical, approx
+    )
     cdef int32_t i, m = c.pool.n_features
     out = np.zeros((c.n_particles, m))
     cdef double[:, ::1] sums = out
     c.reserve(c.pool.n_rows)
     with nogil:
         for i in range(c.n_particles):
-            region.column_sums = &sums[i, 0]
-            region.relevance_below(c.roots[i])
+            relevance_below(region, c.roots[i], &sums[i, 0])
     return _over(out, region.whole())

@@ -21,3 +21,13 @@ cdef class Regression(Moments):     # the same, then X'X packed, then X'y
 
 cdef class Counts(Family):          # weight, then one weight per class
     cdef readonly int n_classes
+
+cdef class Cross(Family):           # packed cross products of (1, z, t), standardised
+    cdef readonly int n_columns
+    cdef double *centre             # (n_columns,) frozen; then scale, then scratch
+    cdef double *spread             # (n_columns,) 0 = the column is not in the regression
+    cdef double *vector             # (n_columns + 2,)
+    cdef double y_centre
+    cdef double y_spread
+    cdef double standard(self, const double *x, int j) noexcept nogil
+    cdef void fill(self, double *v, const double *x, double y) noexcept nogil

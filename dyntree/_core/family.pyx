@@ -1,4 +1,6 @@
 """Sufficient statistics of the leaf families: what is summed, and in which order."""
+from libc.stdlib cimport calloc, free
+
 from dyntree._core.linalg cimport packed_size
 
 
@@ -112,3 +114,73 @@ cdef class Counts(Family):
     cdef void remove(self, double *row, const double *x, double y) noexcept nogil:
         row[0] -= 1.0
         row[1 + <int> y] -= 1.0
+
+
+cdef class Cross(Family):
+    """Cross products of (1, z, t): columns and response in a frozen scale.
+
+    z = (x - centre) / spread and t likewise, fixed before the first row is added, so
+    that sums of any leaves can be pooled. A missing column has z = 0, in every leaf
+    alike. Entry 0 of a row is its weight.
+
+    Parameters
+    ----------
+    n_columns : int
+        Leading columns of x that enter; 0 keeps weight, sum and sum of squares of t.
+    """
+
+    def __cinit__(self, int n_columns):
+        self.n_columns = n_columns
+        self.stride = packed_size(n_columns + 2)
+        self.centre = <double *> calloc(3 * n_columns + 2, sizeof(double))
+        if self.centre == NULL:
+            raise MemoryError()
+        self.spread = self.centre + n_columns
+        self.vector = self.spread + n_columns
+        self.y_spread = 1.0
+
+    def __dealloc__(self):
+        free(self.centre)
+
+    def set_scale(self, centre, spread, double y_centre, double y_spread):
+        """Fix the scale; a spread of 0 leaves a column out."""
+        cdef int j
+        for j in range(self.n_columns):
+            self.centre[j] = centre[j]
+            self.spread[j] = spread[j]
+        self.y_centre = y_centre
+        self.y_spread = y_spread
+
+    def scale_of(self):
+        """What `set_scale` was given, as lists and numbers."""
+        centre = [self.centre[j] for j in range(self.n_columns)]
+        spread = [self.spread[j] for j in range(self.n_columns)]
+        return centre, spread, self.y_centre, self.y_spread
+
+    cdef double standard(self, const double *x, int j) noexcept nogil:
+        """Column j on its frozen scale; 0 where it is missing or left out."""
+        if self.spread[j] == 0.0 or x[j] != x[j]:
+            return 0.0
+        return (x[j] - self.centre[j]) / self.spread[j]
+
+    cdef void fill(self, double *v, const double *x, double y) noexcept nogil:
+        """v = (1, z, t)."""
+        cdef int j
+        v[0] = 1.0
+        for j in range(self.n_columns):
+            v[1 + j] = self.standard(x, j)
+        v[self.n_columns + 1] = (y - self.y_centre) / self.y_spread
+
+    cdef void add(
+        self, double *row, const double *x, double y, double weight
+    ) noexcept nogil:
+        cdef int i, j
+        cdef double *v = self.vector
+        self.fill(v, x, y)
+        for j in range(self.n_columns + 2):
+            for i in range(j + 1):
+                row[0] += weight * (v[i] * v[j])
+                row += 1
+
+    cdef void remove(self, double *row, const double *x, double y) noexcept nogil:
+        self.add(row, x, y, -1.0)

@@ -13,9 +13,16 @@ cdef class LeafModel:
     cdef readonly int n_classes         # 0 = real response
     cdef readonly bint rounds_rows      # a density may round the row it is asked about
     cdef readonly bint retires          # rows can be retired
+    cdef readonly bint logs             # density gives its logarithm
+    cdef readonly int n_out             # doubles that predict needs
+    cdef public double max_retired      # most weight a leaf's retired sums may have
 
     # from the leaf's rows, with its retired sums as they stand
     cdef void build(self, Leaf *leaf, ActivePool d) noexcept nogil
+    cdef void sum_rows(self, Leaf *leaf, ActivePool d) noexcept nogil
+    cdef void settle(self, Leaf *leaf, ActivePool d) noexcept nogil
+    # both children of a split; they have their rows and their retired sums
+    cdef void build_children(self, Leaf *left, Leaf *right, const Leaf *parent, ActivePool d) noexcept nogil
     # sums -> derived
     cdef void refresh(self, Leaf *leaf) noexcept nogil
     # slot s has just been appended to the leaf's rows
@@ -28,7 +35,11 @@ cdef class LeafModel:
     cdef void pool(self, Leaf *into, Leaf **leaves, int n, ActivePool d) noexcept nogil
     # predictive density of (x, y); may round x where rounds_rows says so
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil
-    # location, scale, df of the predictive t, then 2 * n_basis doubles of scratch
+    # log evidence that a leaf gives up with its retired sums when it splits
+    cdef double release_gain(self, Leaf *leaf) noexcept nogil
+    # rows that count towards a leaf that may be pruned to
+    cdef double size(self, const Leaf *leaf) noexcept nogil
+    # location, scale, df of the predictive t, then scratch
     cdef void predict(self, const Leaf *leaf, const double *x, double *out) noexcept nogil
     # leave x as an evaluation in this leaf would: rounded, where rounds_rows says so
     cdef void round_row(self, const Leaf *leaf, double *x) noexcept nogil
@@ -37,7 +48,15 @@ cdef class LeafModel:
     # what the active-learning criteria ask of a regression leaf:
     cdef double sum_squares(self, const Leaf *leaf) noexcept nogil      # posterior Q
     cdef double df(self, const Leaf *leaf) noexcept nogil
-    cdef double spread(self, const Leaf *leaf) noexcept nogil           # variance of the level / sigma^2
-    cdef const double *centre(self, const Leaf *leaf) noexcept nogil    # column means, or NULL
-    cdef const double *inverse(self, const Leaf *leaf) noexcept nogil   # packed, or NULL
-    cdef const double *slopes(self, const Leaf *leaf) noexcept nogil    # or NULL
+    # intercept (where there is one) and slopes; how many
+    cdef int coefficients(self, const Leaf *leaf, double *out) noexcept nogil
+    # column j's value on the scale of the leaf's regression
+    cdef double coordinate(self, const Leaf *leaf, int j, double value) noexcept nogil
+    # the covariance over sigma^2 of the means at x and at z is c0 + z'u, z in coordinates:
+    # gives c0, fills u (2 n_basis + 1) and kappa, the variance at x
+    cdef double lift(self, const Leaf *leaf, const double *x, double *u, double *kappa) noexcept nogil
+    # mean of kappa over independent coordinates; v is scratch of n_basis + 1
+    cdef double mean_kappa(self, const Leaf *leaf, const double *mean, const double *variance, double *v) noexcept nogil
+    # the prior that a cloud tunes: scores of a grid of points, and the choice
+    cdef void score_priors(self, const Leaf *leaf, double multiplicity, double *scores) noexcept nogil
+    cdef bint adopt_prior(self, const double *scores) noexcept nogil

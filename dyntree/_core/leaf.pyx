@@ -1,25 +1,43 @@
 """LeafModel: what every leaf model has in common."""
-from libc.math cimport NAN
+from libc.math cimport INFINITY, NAN
 
 
 cdef class LeafModel:
     """Bookkeeping shared by the leaf models; a subclass adds the mathematics."""
 
-    cdef void build(self, Leaf *leaf, ActivePool d) noexcept nogil:
+    def __cinit__(self, *args, **options):
+        self.max_retired = INFINITY
+        self.n_out = 3
+
+    cdef void sum_rows(self, Leaf *leaf, ActivePool d) noexcept nogil:
+        """Active sums from the leaf's rows, in their order."""
         cdef int k
         self.family.clear(leaf.active)
         for k in range(leaf.n_rows):
             self.family.add(
                 leaf.active, d.x(leaf.rows[k]), d.y(leaf.rows[k]), 1.0
             )
+
+    cdef void settle(self, Leaf *leaf, ActivePool d) noexcept nogil:
+        """Bring `derived` up to date after the sums or the rows have changed."""
         self.refresh(leaf)
+
+    cdef void build(self, Leaf *leaf, ActivePool d) noexcept nogil:
+        self.sum_rows(leaf, d)
+        self.settle(leaf, d)
+
+    cdef void build_children(
+        self, Leaf *left, Leaf *right, const Leaf *parent, ActivePool d
+    ) noexcept nogil:
+        self.build(left, d)
+        self.build(right, d)
 
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
         leaf.derived[0] = 0.0
 
     cdef void insert(self, Leaf *leaf, ActivePool d, slot_t s) noexcept nogil:
         self.family.add(leaf.active, d.x(s), d.y(s), 1.0)
-        self.refresh(leaf)
+        self.settle(leaf, d)
 
     cdef void retire(
         self, Leaf *leaf, ActivePool d, slot_t s, double forget
@@ -30,6 +48,8 @@ cdef class LeafModel:
             self.family.clear(leaf.active)
         self.family.scale(leaf.retired, forget)
         self.family.add(leaf.retired, d.x(s), d.y(s), 1.0)
+        if leaf.retired[0] > self.max_retired:
+            self.family.scale(leaf.retired, self.max_retired / leaf.retired[0])
         self.refresh(leaf)
 
     cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil:
@@ -55,7 +75,7 @@ cdef class LeafModel:
         for k in range(n):
             self.family.merge(into.active, leaves[k].active)
             self.family.merge(into.retired, leaves[k].retired)
-        self.refresh(into)
+        self.settle(into, d)
 
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
         return 1.0
@@ -64,6 +84,12 @@ cdef class LeafModel:
         self, const Leaf *leaf, const double *x, double *out
     ) noexcept nogil:
         out[0] = out[1] = out[2] = NAN
+
+    cdef double release_gain(self, Leaf *leaf) noexcept nogil:
+        return 0.0
+
+    cdef double size(self, const Leaf *leaf) noexcept nogil:
+        return leaf.n_rows
 
     cdef void round_row(self, const Leaf *leaf, double *x) noexcept nogil:
         pass
@@ -77,14 +103,36 @@ cdef class LeafModel:
     cdef double df(self, const Leaf *leaf) noexcept nogil:
         return NAN
 
-    cdef double spread(self, const Leaf *leaf) noexcept nogil:
+    cdef int coefficients(self, const Leaf *leaf, double *out) noexcept nogil:
+        return 0
+
+    cdef double coordinate(
+        self, const Leaf *leaf, int j, double value
+    ) noexcept nogil:
+        return value
+
+    cdef double lift(
+        self, const Leaf *leaf, const double *x, double *u, double *kappa
+    ) noexcept nogil:
+        kappa[0] = NAN
         return NAN
 
-    cdef const double *centre(self, const Leaf *leaf) noexcept nogil:
-        return NULL
+    cdef double mean_kappa(
+        self, const Leaf *leaf, const double *mean, const double *variance, double *v
+    ) noexcept nogil:
+        return NAN
 
-    cdef const double *inverse(self, const Leaf *leaf) noexcept nogil:
-        return NULL
+    cdef void score_priors(
+        self, const Leaf *leaf, double multiplicity, double *scores
+    ) noexcept nogil:
+        pass
 
-    cdef const double *slopes(self, const Leaf *leaf) noexcept nogil:
-        return NULL
+    cdef bint adopt_prior(self, const double *scores) noexcept nogil:
+        return False
+
+    def to_state(self):
+        """What a checkpoint must know beside the options: nothing here."""
+        return {}
+
+    def from_state(self, state):
+        """Take over what `to_state` gave."""

@@ -16,6 +16,9 @@ from dyntree._core.pool cimport ActivePool
 from dyntree._core.rng cimport RandomStream
 from dyntree._core.types cimport Entry, Leaf, Move, handle_t, slot_t
 
+cdef enum:
+    N_DEPTHS = 64           # depths whose prior terms are tabled
+
 cdef class Moves:
     cdef Arena arena
     cdef LeafModel model
@@ -29,10 +32,16 @@ cdef class Moves:
     cdef Leaf *left
     cdef Leaf *right
     cdef Leaf *pooled
+    cdef double[64] leaf_priors
+    cdef double[64] split_priors
     cdef double *sums
     cdef double *values
     cdef Leaf **leaves
     cdef int32_t n_values, n_leaves
+    cdef int32_t *columns               # those that may be split on, in order
+    cdef int32_t n_columns
+
+    cdef void observe(self, const double *x) noexcept nogil
 
     cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1
     cdef double leaf_prior(self, int32_t depth) noexcept nogil
@@ -41,6 +50,7 @@ cdef class Moves:
     cdef void score_entry(self, Entry *e) noexcept nogil
     cdef void limits(self, Leaf *leaf, int32_t variable) noexcept nogil
     cdef bint propose(self, Leaf *leaf, RandomStream *s, Move *move) noexcept nogil
+    cdef void draw_side(self, const Leaf *leaf, RandomStream *s, Move *move) noexcept nogil
     cdef bint split(self, const Leaf *leaf, const Move *move) noexcept nogil
     cdef Move decide(self, Entry *e, RandomStream *s) noexcept nogil
     cdef handle_t fresh_leaf(self, const Leaf *source, int32_t depth) noexcept nogil

@@ -64,8 +64,12 @@ cdef class Moves:
         self.first_split = first_split
         self.proposal = proposal
         self.sums = <double *> calloc(3 * size, sizeof(double))
-        if self.sums == NULL:
+        self.columns = <int32_t *> calloc(pool.n_features + 1, sizeof(int32_t))
+        if self.sums == NULL or self.columns == NULL:
             raise MemoryError()
+        for k in range(N_DEPTHS):
+            self.leaf_priors[k] = log(1.0 - alpha * pow(1.0 + k, -beta))
+            self.split_priors[k] = log(alpha) - beta * log(1.0 + k)
         for k in range(3):
             leaf = &self.scratch[k]
             leaf.active = self.sums + k * size
@@ -78,6 +82,7 @@ cdef class Moves:
     def __dealloc__(self):
         cdef int k
         free(self.sums)
+        free(self.columns)
         free(self.values)
         free(self.leaves)
         for k in range(3):
@@ -108,11 +113,40 @@ cdef class Moves:
             self.n_leaves = n
         return 0
 
+    cdef void observe(self, const double *x) noexcept nogil:
+        """Open the columns that row x has a value for; closed ones hold no split yet."""
+        cdef int32_t j, k = 0, n
+        if self.n_columns == self.pool.n_features - self.first_split:
+            return
+        for j in range(self.first_split, self.pool.n_features):
+            if k < self.n_columns and self.columns[k] == j:
+                k += 1
+            elif not isnan(x[j]):
+                for n in range(self.n_columns, k, -1):
+                    self.columns[n] = self.columns[n - 1]
+                self.columns[k] = j
+                self.n_columns += 1
+                k += 1
+
+    def open_columns(self):
+        """Columns that have been observed, as a list."""
+        return [self.columns[k] for k in range(self.n_columns)]
+
+    def set_open_columns(self, columns):
+        """Take over what `open_columns` gave."""
+        for k, column in enumerate(columns):
+            self.columns[k] = column
+        self.n_columns = len(columns)
+
     # ------------------------------------------------------------ scores
     cdef double leaf_prior(self, int32_t depth) noexcept nogil:
+        if depth < N_DEPTHS:
+            return self.leaf_priors[depth]
         return log(1.0 - self.alpha * pow(1.0 + depth, -self.beta))
 
     cdef double split_prior(self, int32_t depth) noexcept nogil:
+        if depth < N_DEPTHS:
+            return self.split_priors[depth]
         return log(self.alpha) - self.beta * log(1.0 + depth)
 
     cdef double score(self, handle_t h) noexcept nogil:
@@ -142,7 +176,8 @@ cdef class Moves:
     cdef void score_entry(self, Entry *e) noexcept nogil:
         """Scores of staying and pruning, once per distinct parent."""
         cdef Node *parent
-        cdef int32_t n, k, n_rows = 0
+        cdef int32_t n, k
+        cdef double size = 0.0
         e.scored = True
         e.prune = -INFINITY
         if e.parent == NONE:
@@ -154,8 +189,8 @@ cdef class Moves:
         e.stay = (self.split_prior(parent.depth) + e.left) + e.right
         n = gather(self.arena, e.parent, self.leaves)
         for k in range(n):
-            n_rows += self.leaves[k].n_rows
-        if n_rows < 2 * self.min_leaf:
+            size += self.model.size(self.leaves[k])
+        if size < 2 * self.min_leaf:
             return
         self.pool_below(e.parent)
         e.prune = self.leaf_prior(parent.depth) + self.pooled.derived[0]
@@ -167,23 +202,25 @@ cdef class Moves:
         A split leaves min_leaf rows on either side iff it falls between the two order
         statistics; "reject" takes the range instead.
         """
-        cdef int32_t n = leaf.n_rows, k, rank = self.min_leaf - 1
+        cdef int32_t n = 0, k, rank = self.min_leaf - 1
         cdef double *v = self.values
-        cdef double low, high
+        cdef double low = INFINITY, high = -INFINITY, x
         if not isnan(leaf.low[variable]):
             return
-        if rank == 0 or self.proposal == REJECT:
-            low = INFINITY
-            high = -INFINITY
+        for k in range(leaf.n_rows):
+            x = self.pool.x(leaf.rows[k])[variable]
+            if not isnan(x):
+                v[n] = x
+                n += 1
+        if n < 2 * self.min_leaf:
+            pass
+        elif rank == 0 or self.proposal == REJECT:
             for k in range(n):
-                v[0] = self.pool.x(leaf.rows[k])[variable]
-                if v[0] < low:
-                    low = v[0]
-                if v[0] > high:
-                    high = v[0]
+                if v[k] < low:
+                    low = v[k]
+                if v[k] > high:
+                    high = v[k]
         else:
-            for k in range(n):
-                v[k] = self.pool.x(leaf.rows[k])[variable]
             low = select(v, n, rank)
             high = select(v, n, n - 1 - rank)
         leaf.low[variable] = low
@@ -191,36 +228,56 @@ cdef class Moves:
 
     cdef bint propose(self, Leaf *leaf, RandomStream *s, Move *move) noexcept nogil:
         """Draw a column and a value; False where no split can be proposed."""
-        cdef int32_t m = self.pool.n_features, j, n_open = 0, chosen
-        if self.alpha <= 0.0 or leaf.n_rows < 2 * self.min_leaf:
+        cdef int32_t j, k, n_open = 0, chosen
+        if self.alpha <= 0.0 or leaf.n_rows < 2 * self.min_leaf or not self.n_columns:
             return False
         if self.proposal == LUALL:
-            for j in range(self.first_split, m):
+            for k in range(self.n_columns):
+                j = self.columns[k]
                 self.limits(leaf, j)
                 n_open += leaf.low[j] < leaf.high[j]
             if n_open == 0:
                 return False
             chosen = <int32_t> (n_open * s.uniform(s))
-            j = self.first_split - 1
+            k = -1
             while chosen >= 0:
-                j += 1
+                k += 1
+                j = self.columns[k]
                 chosen -= leaf.low[j] < leaf.high[j]
         else:
-            j = self.first_split + <int32_t> ((m - self.first_split) * s.uniform(s))
+            j = self.columns[<int32_t> (self.n_columns * s.uniform(s))]
             self.limits(leaf, j)
-            if self.proposal != REJECT and leaf.low[j] >= leaf.high[j]:
+            if leaf.low[j] >= leaf.high[j] and (
+                self.proposal != REJECT or leaf.low[j] == INFINITY
+            ):
                 return False
         move.variable = j
         move.value = uniform_between(s, leaf.low[j], leaf.high[j])
+        move.missing_left = 0
+        if self.numerics.draws_missing:
+            self.draw_side(leaf, s, move)
         return True
+
+    cdef void draw_side(self, const Leaf *leaf, RandomStream *s, Move *move) noexcept nogil:
+        """Where rows without the variable go: left with the share of those that have it.
+        """
+        cdef int32_t k, n = 0, n_left = 0
+        cdef double x, u = s.uniform(s)
+        for k in range(leaf.n_rows):
+            x = self.pool.x(leaf.rows[k])[move.variable]
+            n += not isnan(x)
+            n_left += x <= move.value
+        move.missing_left = u * n < n_left
 
     cdef bint split(self, const Leaf *leaf, const Move *move) noexcept nogil:
         """Build the children in scratch; False if one has fewer than min_leaf rows."""
         cdef int32_t k, n_left = 0, n_right = 0
         cdef slot_t s
+        cdef double x
         for k in range(leaf.n_rows):
             s = leaf.rows[k]
-            if self.pool.x(s)[move.variable] <= move.value:
+            x = self.pool.x(s)[move.variable]
+            if x <= move.value or (move.missing_left and isnan(x)):
                 self.left.rows[n_left] = s
                 n_left += 1
             else:
@@ -231,9 +288,8 @@ cdef class Moves:
         self.left.n_rows = n_left
         self.right.n_rows = n_right
         self.model.inherit(self.left, leaf)
-        self.model.build(self.left, self.pool)
         self.model.inherit(self.right, leaf)
-        self.model.build(self.right, self.pool)
+        self.model.build_children(self.left, self.right, leaf, self.pool)
         return True
 
     cdef Move decide(self, Entry *e, RandomStream *s) noexcept nogil:
@@ -243,7 +299,7 @@ cdef class Moves:
         cdef Move move
         cdef double grow = -INFINITY, below
         cdef bint can_split = False
-        move.variable = 0
+        move.variable = move.missing_left = 0
         move.value = NAN
         if not e.scored:
             self.score_entry(e)
@@ -253,7 +309,7 @@ cdef class Moves:
                 below = self.leaf_prior(leaf.depth + 1)
                 grow = (
                     self.split_prior(leaf.depth) + (below + self.left.derived[0])
-                ) + (below + self.right.derived[0])
+                ) + (below + self.right.derived[0]) + self.model.release_gain(leaf)
                 if e.parent != NONE:
                     parent = self.arena.node(e.parent)
                     if parent.left == e.leaf:
@@ -301,6 +357,7 @@ cdef class Moves:
         node = self.arena.node(h)
         node.variable = move.variable
         node.value = move.value
+        node.missing_left = move.missing_left
         node.depth = leaf.depth
         node.left = left
         node.right = right

@@ -27,6 +27,8 @@ cdef class Particles:
     cdef readonly int64_t n_retired
     cdef readonly int64_t n_degenerate      # steps whose densities were all zero or NaN
     cdef readonly double log_evidence       # sum of log predictive densities
+    cdef readonly double next_look          # rows seen at which the prior is looked at
+    cdef readonly int64_t last_look         # rows seen at the last look
     cdef handle_t *roots
     cdef int64_t time
     cdef int64_t stamp
@@ -58,3 +60,5 @@ cdef class Particles:
     cdef void stale(self, Leaf *leaf) noexcept nogil
     cdef int step(self, slot_t s, double *log_mean, int64_t every, object report) except -2
     cdef int plant(self, int32_t n_rows) except -1
+    cdef int look(self) except -1
+    cdef int32_t count_leaves(self, handle_t h, handle_t *handles, int64_t *count, int32_t n) noexcept nogil

@@ -8,15 +8,27 @@ from libc.string cimport memcmp, memcpy
 from dyntree._core.compat cimport (
     RExplicit, RGaussian, RImplicit, RMultinomial, RNumerics,
 )
-from dyntree._core.rng cimport RandomStream
+from dyntree._core.native cimport NativeGaussian, NativeMultinomial, NativeNumerics
+from dyntree._core.native cimport N_B, N_KAPPA
+from dyntree._core.rng cimport MOVING, RESAMPLING, RandomStream
 from dyntree._core.tree cimport descend, gather, replaced
-from dyntree._core.types cimport GROW, LUALL, LUVAR, NONE, REJECT, STAY, Node
+from dyntree._core.types cimport GROW, LUALL, LUVAR, NONE, REJECT, STAY, Node, goes_left
+
+cdef double FIRST_LOOK = 16.0       # rows seen at the first look at the prior
+cdef double LOOK_GROWTH = 1.25
 
 PROPOSALS = {"luall": LUALL, "luvar": LUVAR, "reject": REJECT}
 
 
-def _leaf_model(model, intercept, n_basis, n_classes, variance_prior):
-    """R's leaf model of that name."""
+def _leaf_model(rules, model, intercept, n_basis, n_classes, variance_prior, prior):
+    """The leaf model of that name under these rules."""
+    if rules == "native":
+        if model == "class":
+            return NativeMultinomial(n_classes, prior["class_mass"])
+        return NativeGaussian(
+            n_basis if model == "linear" else 0, intercept, prior["b0"],
+            prior["kappa0"], model != "prior",
+        )
     nu0, s20 = variance_prior
     if model == "class":
         return RMultinomial(n_classes)
@@ -69,12 +81,20 @@ cdef class Particles:
         First column that may be split on.
     n_classes : int, default 0
         Labels of a class model; y then holds 0 .. n_classes - 1.
+    rules : {"r", "native"}, default "r"
+        Leaf models and choices of `compat` or of `native`.
+    prior : dict, optional
+        Native rules: "b0", "kappa0", "adaptive" (whether the cloud tunes them) and
+        "class_mass".
+    max_retired : float, optional
+        Most weight that a leaf's retired sums may have.
     """
 
     def __init__(
         self, RandomSource source, *, model, n_features, n_particles, min_leaf,
         tree_prior=(0.95, 2.0), proposal="luvar", variance_prior=(0.0, 0.0),
-        intercept=True, n_basis=None, first_split=0, n_classes=0,
+        intercept=True, n_basis=None, first_split=0, n_classes=0, rules="r",
+        prior=None, max_retired=None,
     ):
         basis = n_features if n_basis is None else n_basis
         self.options = {
@@ -82,13 +102,17 @@ cdef class Particles:
             "min_leaf": min_leaf, "tree_prior": tuple(tree_prior),
             "proposal": proposal, "variance_prior": tuple(variance_prior),
             "intercept": bool(intercept), "n_basis": basis,
-            "first_split": first_split, "n_classes": n_classes,
+            "first_split": first_split, "n_classes": n_classes, "rules": rules,
+            "prior": None if prior is None else dict(prior), "max_retired": max_retired,
         }
         self.source = source
         self.leaf_model = _leaf_model(
-            model, intercept, basis, n_classes, variance_prior
+            rules, model, intercept, basis, n_classes, variance_prior, prior
         )
-        self.numerics = RNumerics()
+        if max_retired is not None:
+            self.leaf_model.max_retired = max_retired
+        self.numerics = NativeNumerics() if rules == "native" else RNumerics()
+        self.next_look = FIRST_LOOK if prior and prior["adaptive"] else INFINITY
         self.pool = ActivePool(n_features)
         self.arena = Arena(
             self.leaf_model.family.stride, self.leaf_model.n_derived, n_features
@@ -155,7 +179,7 @@ cdef class Particles:
             self.path.nodes[depth] = h
             depth += 1
             parent = h
-            h = node.left if x[node.variable] <= node.value else node.right
+            h = node.left if goes_left(node, x) else node.right
         if found < 0:
             leaf = self.arena.leaf(h)
             if (leaf.stamp == self.stamp and parent == NONE
@@ -213,7 +237,7 @@ cdef class Particles:
 
     cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil:
         """Resample and adopt the survivors; returns how many distinct ones."""
-        cdef RandomStream stream = self.source.open(self.time, 0, 0)
+        cdef RandomStream stream = self.source.open(self.time, 0, RESAMPLING)
         cdef int32_t n, i, kept = 0, last = -1
         n = self.numerics.resample(
             self.weights, self.n_particles, self.n_target, &stream, self.ancestors,
@@ -271,7 +295,7 @@ cdef class Particles:
         cdef RandomStream stream
         cdef int32_t i
         for i in range(self.n_particles):
-            stream = self.source.open(self.time, i, 0)
+            stream = self.source.open(self.time, i, MOVING)
             self.decisions[i] = self.moves.decide(
                 &self.entries[self.entry_of[i]], &stream
             )
@@ -371,7 +395,8 @@ cdef class Particles:
         if self.arena.reserve_rows(leaf, n_rows) < 0:
             self.arena.drop(h)
             raise MemoryError()
-        memcpy(leaf.rows, self.pool.order, n_rows * sizeof(slot_t))
+        if n_rows:
+            memcpy(leaf.rows, self.pool.order, n_rows * sizeof(slot_t))
         leaf.n_rows = n_rows
         self.leaf_model.build(leaf, self.pool)
         leaf.refs = self.n_target
@@ -403,3 +428,62 @@ cdef class Particles:
             view[i, 2] = rows / n
             view[i, 3] = retired / n
         return out
+
+    cdef int look(self) except -1:
+        """Let the cloud choose its prior point, where it is time to (N1).
+
+        A point's score is the mean over particles of the summed log evidence of their
+        leaves; trees stay as they are. When the point moves, everything derived from it
+        is computed anew.
+        """
+        cdef int64_t seen = self.pool.n_seen
+        cdef bint due = seen >= self.next_look
+        cdef double[32] scores
+        cdef int32_t i, k, n_distinct = 0
+        if self.n_retired and 2 * (seen - self.last_look) >= self.pool.n_rows:
+            due = due or self.next_look < INFINITY
+        if not due:
+            return 0
+        self.last_look = seen
+        while self.next_look <= seen:
+            self.next_look *= LOOK_GROWTH
+        counts = np.empty(self.arena.live_leaves, dtype=np.int64)
+        met = np.empty(self.arena.live_leaves, dtype=np.int32)
+        cdef int64_t[::1] count = counts
+        cdef handle_t[::1] handles = met
+        self.moves.reserve(0, self.arena.live_leaves + 1)
+        with nogil:
+            self.stamp += 1
+            for i in range(self.n_particles):
+                n_distinct = self.count_leaves(
+                    self.roots[i], &handles[0], &count[0], n_distinct
+                )
+            for k in range(N_B * N_KAPPA):
+                scores[k] = 0.0
+            for k in range(n_distinct):
+                self.leaf_model.score_priors(
+                    self.arena.leaf(handles[k]),
+                    count[k] / <double> self.n_particles, scores,
+                )
+            if self.leaf_model.adopt_prior(scores):
+                for k in range(n_distinct):
+                    self.leaf_model.refresh(self.arena.leaf(handles[k]))
+        return 0
+
+    cdef int32_t count_leaves(
+        self, handle_t h, handle_t *handles, int64_t *count, int32_t n
+    ) noexcept nogil:
+        """List the distinct leaves below h with how often they are met; returns n."""
+        cdef Leaf *leaf
+        while h > 0:
+            n = self.count_leaves(self.arena.node(h).left, handles, count, n)
+            h = self.arena.node(h).right
+        leaf = self.arena.leaf(h)
+        if leaf.stamp != self.stamp:
+            leaf.stamp = self.stamp
+            leaf.entry = n
+            handles[n] = h
+            count[n] = 0
+            n += 1
+        count[leaf.entry] += 1
+        return n

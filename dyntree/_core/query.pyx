@@ -4,11 +4,10 @@ from scipy.special import stdtr, stdtrit
 
 from cython.parallel import prange
 
-from libc.math cimport log
+from libc.math cimport exp, log
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
-from dyntree._core.linalg cimport dot
 from dyntree._core.openmp cimport thread_number
 from dyntree._core.rmath cimport t_constant, t_density
 from dyntree._core.tree cimport find_leaf
@@ -64,9 +63,7 @@ def predictive(Particles c, X):
     scale = np.empty_like(location)
     df = np.empty_like(location)
     cdef double[:, ::1] m = location, s = scale, d = df
-    cdef double *out = <double *> malloc(
-        (3 + 2 * c.leaf_model.n_basis) * sizeof(double)
-    )
+    cdef double *out = <double *> malloc(c.leaf_model.n_out * sizeof(double))
     if out == NULL:
         raise MemoryError()
     with nogil:
@@ -89,15 +86,17 @@ def densities(Particles c, X, y):
     cdef Py_ssize_t n_rows = rows.shape[0], j
     cdef int32_t i
     cdef handle_t h
+    cdef double density
     total = np.zeros(n_rows)
     cdef double[::1] sums = total
     with nogil:
         for i in range(c.n_particles):
             for j in range(n_rows):
                 h = find_leaf(c.arena, c.roots[i], &rows[j, 0])
-                sums[j] += c.leaf_model.density(
+                density = c.leaf_model.density(
                     c.arena.leaf(h), <double *> &rows[j, 0], response[j]
                 )
+                sums[j] += exp(density) if c.leaf_model.logs else density
     return total / c.n_particles
 
 
@@ -153,7 +152,7 @@ def mixture(Particles c, X, int n_threads=1):
     cdef const double[:, ::1] rows = rows_to_round(c, X)
     cdef Py_ssize_t n_rows = rows.shape[0], j, first, n_block
     cdef Py_ssize_t block = max(1, (1 << 16) // max(1, c.n_particles))
-    cdef int n_out = 3 + 2 * c.leaf_model.n_basis, thread
+    cdef int n_out = c.leaf_model.n_out, thread
     cdef double[:, :, ::1] parts = np.empty((min(block, n_rows), c.n_particles, 4))
     cdef int32_t[::1] counts = np.zeros(n_rows, dtype=np.int32)
     cdef double[:, ::1] out = np.empty((n_threads, n_out))
@@ -239,7 +238,11 @@ def predict(Particles c, X, y=None, quantiles=False, improvement=False):
     """
     rows = rows_for(c, X)
     if c.leaf_model.n_classes:
-        return predict_class(c, rows, y)
+        out = predict_class(c, rows)
+        if y is not None:
+            labels = np.asarray(y, dtype=np.int64)
+            out["density"] = out["p"][np.arange(len(rows)), labels]
+        return out
     names = ["mean", "vmean", "var", "df"] + ["q1", "q2"] * quantiles
     out = {name: np.empty(len(rows)) for name in names + ["ei"] * improvement}
     if improvement:
@@ -281,27 +284,45 @@ cdef double entropy_of(Particles c, const Leaf *leaf) noexcept nogil:
     return total
 
 
-cdef object predict_class(Particles c, const double[:, ::1] rows, y):
-    cdef int n_classes = c.leaf_model.n_classes, k
+def predict_class(Particles c, X, int n_threads=1):
+    """Class probabilities and mean entropy of the particles at each row.
+
+    Parameters
+    ----------
+    c : Cloud
+        A cloud with class leaves.
+    X : ndarray of shape (n_rows, n_features)
+    n_threads : int, default 1
+        Threads over rows; the answer does not depend on it.
+
+    Returns
+    -------
+    dict of ndarray
+        p of shape (n_rows, n_classes) and entropy of shape (n_rows,), in nats.
+    """
+    cdef const double[:, ::1] rows = rows_for(c, X)
     cdef Py_ssize_t n_rows = rows.shape[0], j
-    cdef int32_t i
-    cdef Leaf *leaf
-    probability = np.zeros((n_rows, n_classes))
+    probability = np.zeros((n_rows, c.leaf_model.n_classes))
     entropy = np.zeros(n_rows)
     cdef double[:, ::1] p = probability
     cdef double[::1] e = entropy
-    with nogil:
-        for i in range(c.n_particles):
-            for j in range(n_rows):
-                leaf = c.arena.leaf(find_leaf(c.arena, c.roots[i], &rows[j, 0]))
-                for k in range(n_classes):
-                    p[j, k] += c.leaf_model.probability(leaf, k)
-                e[j] += entropy_of(c, leaf)
-    out = {"p": probability / c.n_particles, "entropy": entropy / c.n_particles}
-    if y is not None:
-        labels = np.asarray(y, dtype=np.int64)
-        out["density"] = out["p"][np.arange(n_rows), labels]
-    return out
+    for j in prange(n_rows, num_threads=n_threads, nogil=True, schedule="static"):
+        add_classes(c, &rows[j, 0], &p[j, 0], &e[j])
+    return {"p": probability / c.n_particles, "entropy": entropy / c.n_particles}
+
+
+cdef void add_classes(
+    Particles c, const double *x, double *p, double *entropy
+) noexcept nogil:
+    """Add each particle's probabilities and entropy at x, in particle order."""
+    cdef Leaf *leaf
+    cdef int32_t i
+    cdef int k
+    for i in range(c.n_particles):
+        leaf = c.arena.leaf(find_leaf(c.arena, c.roots[i], x))
+        for k in range(c.leaf_model.n_classes):
+            p[k] += c.leaf_model.probability(leaf, k)
+        entropy[0] += entropy_of(c, leaf)
 
 
 def coef(Particles c, X):
@@ -313,24 +334,20 @@ def coef(Particles c, X):
     intercept first
     """
     cdef const double[:, ::1] rows = rows_for(c, X)
-    cdef int q = c.leaf_model.n_basis, first = c.leaf_model.rounds_rows, k
+    cdef double[::1] out = np.empty(1 + c.leaf_model.n_basis)
     cdef Py_ssize_t n_rows = rows.shape[0], j
     cdef int32_t i
+    cdef int k, n = c.leaf_model.n_basis + c.options["intercept"]
     cdef Leaf *leaf
-    cdef const double *slopes
-    total = np.zeros((n_rows, first + q))
+    total = np.zeros((n_rows, n))
     cdef double[:, ::1] sums = total
     with nogil:
         for i in range(c.n_particles):
             for j in range(n_rows):
                 leaf = c.arena.leaf(find_leaf(c.arena, c.roots[i], &rows[j, 0]))
-                slopes = c.leaf_model.slopes(leaf)
-                if first:
-                    sums[j, 0] += leaf.active[1] / leaf.n_rows - dot(
-                        c.leaf_model.centre(leaf), slopes, q
-                    )
-                for k in range(q):
-                    sums[j, first + k] += slopes[k]
+                c.leaf_model.coefficients(leaf, &out[0])
+                for k in range(n):
+                    sums[j, k] += out[k]
     return total / c.n_particles
 
 

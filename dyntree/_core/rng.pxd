@@ -11,7 +11,8 @@ ctypedef double (*atom_t)(RandomStream *s) noexcept nogil
 
 cdef struct RandomStream:
     uint64_t key
-    uint64_t counter
+    uint64_t time
+    uint64_t counter        # particle, purpose and draws so far
     void *shared            # state that all streams of the source share, or NULL
     atom_t uniform          # U(0, 1), both ends excluded
     atom_t normal           # N(0, 1)
@@ -25,8 +26,18 @@ cdef struct Mersenne:       # R's generator: MT19937 and a count of its outputs
 cdef class RandomSource:
     cdef RandomStream open(self, int64_t time, int32_t particle, int purpose) noexcept nogil
 
+cdef enum Purpose:          # what a stream is for
+    RESAMPLING = 0
+    MOVING = 1
+    ASKING = 2
+    CHOOSING = 3
+
 cdef class RSource(RandomSource):
     cdef Mersenne state_
+
+cdef class CounterSource(RandomSource):
+    cdef uint64_t seed
+    cdef uint64_t n_choices
 
 cdef double uniform_between(RandomStream *s, double low, double high) noexcept nogil
 cdef double gamma(RandomStream *s, double shape, double scale) noexcept nogil

@@ -15,7 +15,7 @@ cdef class RandomSource:
         self, int64_t time, int32_t particle, int purpose
     ) noexcept nogil:
         cdef RandomStream s
-        s.key = s.counter = 0
+        s.key = s.time = s.counter = 0
         s.shared = NULL
         s.uniform = s.normal = s.exponential = NULL
         return s
@@ -134,7 +134,7 @@ cdef class RSource(RandomSource):
         self, int64_t time, int32_t particle, int purpose
     ) noexcept nogil:
         cdef RandomStream s
-        s.key = s.counter = 0
+        s.key = s.time = s.counter = 0
         s.shared = <void *> &self.state_
         s.uniform = r_uniform
         s.normal = r_normal
@@ -224,6 +224,115 @@ def _restore(state, int64_t n_draws):
     cdef RSource source = RSource.from_state(state)
     source.state_.n_draws = n_draws
     return source
+
+
+# ---------------------------------------------------------------- by coordinate
+cdef extern from *:
+    """
+    static void dyntree_philox(uint64_t key, uint64_t a, uint64_t b, uint64_t *out)
+    {
+        for (int i = 0; i < 10; i++) {
+            unsigned __int128 p = (unsigned __int128)0xD2B74407B1CE6E93ULL * a;
+            a = (uint64_t)(p >> 64) ^ key ^ b;
+            b = (uint64_t)p;
+            key += 0x9E3779B97F4A7C15ULL;
+        }
+        *out = a;
+    }
+    """
+    void dyntree_philox(uint64_t key, uint64_t a, uint64_t b, uint64_t *out) nogil
+
+
+cdef double counter_uniform(RandomStream *s) noexcept nogil:
+    """53 bits of Philox 2x64-10 (Salmon et al. 2011) at the stream's coordinate."""
+    cdef uint64_t word
+    dyntree_philox(s.key, s.time, s.counter, &word)
+    s.counter += 1
+    return ((word >> 11) + 0.5) * 1.1102230246251565e-16
+
+
+cdef double counter_normal(RandomStream *s) noexcept nogil:
+    return ndtri(counter_uniform(s))
+
+
+cdef double counter_exponential(RandomStream *s) noexcept nogil:
+    return -log(counter_uniform(s))
+
+
+cdef class CounterSource(RandomSource):
+    """Streams by coordinate: any draw can be had without those before it.
+
+    Parameters
+    ----------
+    seed : int
+        In 0 .. 2**64 - 1.
+
+    Notes
+    -----
+    Philox 2x64-10 (Salmon, Moraes, Dror and Shaw 2011), keyed by the seed; the counter
+    is (time, particle, purpose, draw). `uniforms` walks a stream of its own, for choices
+    made outside a step.
+
+    Examples
+    --------
+    >>> source = CounterSource(1)
+    >>> bool((source.uniforms(2) == CounterSource(1).uniforms(2)).all())
+    True
+    """
+
+    def __init__(self, seed):
+        self.seed = <uint64_t> (int(seed) % (1 << 64))
+
+    cdef RandomStream open(
+        self, int64_t time, int32_t particle, int purpose
+    ) noexcept nogil:
+        cdef RandomStream s
+        s.key = self.seed
+        s.time = <uint64_t> time
+        s.counter = (<uint64_t> <uint32_t> particle << 32) | (<uint64_t> purpose << 28)
+        s.shared = NULL
+        s.uniform = counter_uniform
+        s.normal = counter_normal
+        s.exponential = counter_exponential
+        return s
+
+    def uniforms(self, Py_ssize_t n):
+        """Draw n values of U(0, 1), ndarray of shape (n,)."""
+        out = np.empty(n)
+        cdef double[::1] view = out
+        cdef RandomStream s = self.open(<int64_t> self.n_choices, 0, CHOOSING)
+        cdef Py_ssize_t i
+        for i in range(n):
+            view[i] = s.uniform(&s)
+        self.n_choices += 1
+        return out
+
+    @property
+    def state(self):
+        """Seed and number of choices, ndarray of uint64 of shape (2,)."""
+        return np.array([self.seed, self.n_choices], dtype=np.uint64)
+
+    @classmethod
+    def from_state(cls, state):
+        """The source that had this `state`."""
+        cdef CounterSource source = cls(int(state[0]))
+        source.n_choices = int(state[1])
+        return source
+
+    def save(self):
+        """Opaque value that `restore` takes back."""
+        return self.copy()
+
+    def restore(self, CounterSource saved):
+        """Go back to where `saved` was made."""
+        self.n_choices = saved.n_choices
+
+    def copy(self):
+        """An independent source that goes on alike."""
+        return type(self).from_state(self.state)
+
+    def __reduce__(self):
+        return type(self).from_state, (self.state,)
 
 
 # ---------------------------------------------------------------- samplers

@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc
 
 from dyntree._core.particles cimport Particles
-from dyntree._core.rng cimport RandomStream, student_t
+from dyntree._core.rng cimport ASKING, RandomStream, student_t
 from dyntree._core.tree cimport find_leaf
 from dyntree._core.types cimport Leaf
 
@@ -108,7 +108,7 @@ def _scaled_beta(source, p, low, high, shape, mode):
 
 def _bootstrap(Particles c, int n, int d):
     """Stored rows with replacement, ndarray of shape (n, d)."""
-    cdef RandomStream s = c.source.open(c.time, 0, 0)
+    cdef RandomStream s = c.source.open(c.time, -1, ASKING)
     cdef int32_t m = c.pool.n_features, k
     cdef const double *x
     out = np.empty((n, d))
@@ -136,7 +136,7 @@ def _respond(
     """
     cdef Py_ssize_t n = a.shape[0], d = a.shape[1], block, i, k
     cdef int32_t ones = c.pool.n_features - <int32_t> d
-    cdef RandomStream s = c.source.open(c.time, particle, 0)
+    cdef RandomStream s = c.source.open(c.time, particle, ASKING)
     cdef Leaf *leaf
     cdef double value
     level = np.empty(2 * n)
@@ -144,7 +144,7 @@ def _respond(
     cdef double[::1] levels = level
     cdef double[:, ::1] drawn = response
     cdef double *x = <double *> malloc(
-        (c.pool.n_features + 3 + 2 * c.leaf_model.n_basis) * sizeof(double)
+        (c.pool.n_features + c.leaf_model.n_out) * sizeof(double)
     )
     cdef double *out = x + c.pool.n_features
     if x == NULL:

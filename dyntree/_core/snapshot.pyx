@@ -1,6 +1,7 @@
 """Cloud <-> plain arrays: what copies and checkpoints are made of."""
 import numpy as np
 
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
@@ -65,12 +66,14 @@ def to_arrays(Particles cloud):
 
     variable = np.empty(len(nodes), dtype=np.int32)
     value = np.empty(len(nodes))
-    links = np.empty((len(nodes), 3), dtype=np.int32)
+    links = np.empty((len(nodes), 4), dtype=np.int32)
     for k, h in enumerate(nodes):
         node = a.node(h)
         variable[k] = node.variable
         value[k] = node.value
-        links[k] = number[node.left], number[node.right], node.depth
+        links[k] = (
+            number[node.left], number[node.right], node.depth, node.missing_left
+        )
 
     depths = np.empty((len(leaves), 3), dtype=np.int32)
     sums = np.empty((len(leaves), 2 * a.stride + a.n_derived))
@@ -89,7 +92,9 @@ def to_arrays(Particles cloud):
     header = dict(
         cloud.options, n_retired=cloud.n_retired, n_seen=cloud.pool.n_seen,
         n_degenerate=cloud.n_degenerate, time=cloud.time,
-        log_evidence=cloud.log_evidence,
+        log_evidence=cloud.log_evidence, next_look=cloud.next_look if cloud.next_look < INFINITY else None,
+        last_look=cloud.last_look, leaf_model=cloud.leaf_model.to_state(),
+        open_columns=cloud.moves.open_columns(),
     )
     arrays = {
         "X": X, "y": y, "row_ids": ids,
@@ -107,18 +112,23 @@ def to_arrays(Particles cloud):
 
 def from_arrays(kind, header, arrays, RandomSource source):
     """The cloud of class `kind` that `to_arrays` described, drawing from `source`."""
-    counters = ("n_retired", "n_seen", "n_degenerate", "time", "log_evidence")
+    counters = (
+        "n_retired", "n_seen", "n_degenerate", "time", "log_evidence", "next_look",
+        "last_look", "leaf_model", "open_columns",
+    )
     options = {name: header[name] for name in header if name not in counters}
     cdef Particles cloud = kind(source, **options)
+    cloud.leaf_model.from_state(header["leaf_model"])
+    cloud.moves.set_open_columns(header["open_columns"])
     cdef Arena a = cloud.arena
-    cdef int32_t[:, ::1] shape = arrays["leaf_shape"]
-    cdef int32_t[:, ::1] links = arrays["split_links"]
-    cdef int32_t[::1] variable = arrays["split_variable"]
-    cdef int32_t[::1] roots = arrays["roots"]
-    cdef int32_t[::1] rows = arrays["leaf_rows"]
-    cdef double[::1] value = arrays["split_value"]
-    cdef double[::1] credit = arrays["leaf_credit"]
-    cdef double[:, ::1] sums = arrays["leaf_sums"]
+    cdef const int32_t[:, ::1] shape = arrays["leaf_shape"]
+    cdef const int32_t[:, ::1] links = arrays["split_links"]
+    cdef const int32_t[::1] variable = arrays["split_variable"]
+    cdef const int32_t[::1] roots = arrays["roots"]
+    cdef const int32_t[::1] rows = arrays["leaf_rows"]
+    cdef const double[::1] value = arrays["split_value"]
+    cdef const double[::1] credit = arrays["leaf_credit"]
+    cdef const double[:, ::1] sums = arrays["leaf_sums"]
     cdef Py_ssize_t k, i, n_rows = 0, n_credit = 0
     cdef int32_t n_nodes = <int32_t> value.shape[0]
     cdef int32_t n_leaves = <int32_t> shape.shape[0]
@@ -156,6 +166,7 @@ def from_arrays(kind, header, arrays, RandomSource source):
         node.variable = variable[k]
         node.value = value[k]
         node.depth = links[k, 2]
+        node.missing_left = links[k, 3]
         node.left = node_at[links[k, 0]] if links[k, 0] > 0 else leaf_at[-links[k, 0]]
         node.right = node_at[links[k, 1]] if links[k, 1] > 0 else leaf_at[-links[k, 1]]
         a.share(node.left)
@@ -169,4 +180,7 @@ def from_arrays(kind, header, arrays, RandomSource source):
     cloud.n_degenerate = header["n_degenerate"]
     cloud.time = header["time"]
     cloud.log_evidence = header["log_evidence"]
+    look = header["next_look"]
+    cloud.next_look = INFINITY if look is None else look
+    cloud.last_look = header["last_look"]
     return cloud

@@ -1,7 +1,7 @@
 """Trees as handles into an arena."""
 from libc.string cimport memcpy
 
-from dyntree._core.types cimport NONE, Node
+from dyntree._core.types cimport NONE, Node, goes_left
 
 
 cdef handle_t descend(
@@ -14,7 +14,7 @@ cdef handle_t descend(
         node = a.node(root)
         path.nodes[path.length] = root
         path.length += 1
-        root = node.left if x[node.variable] <= node.value else node.right
+        root = node.left if goes_left(node, x) else node.right
     return root
 
 
@@ -23,7 +23,7 @@ cdef handle_t find_leaf(Arena a, handle_t root, const double *x) noexcept nogil:
     cdef Node *node
     while root > 0:
         node = a.node(root)
-        root = node.left if x[node.variable] <= node.value else node.right
+        root = node.left if goes_left(node, x) else node.right
     return root
 
 
@@ -47,6 +47,7 @@ cdef handle_t replaced(
         copied = a.node(h)
         copied.value = node.value
         copied.variable = node.variable
+        copied.missing_left = node.missing_left
         copied.depth = node.depth
         if node.left == below:
             copied.left = fresh
@@ -131,6 +132,7 @@ cdef handle_t copy_subtree(Arena a, handle_t h) noexcept nogil:
     node = a.node(fresh)
     node.value = source.value
     node.variable = source.variable
+    node.missing_left = source.missing_left
     node.depth = source.depth
     node.left = left
     node.right = right

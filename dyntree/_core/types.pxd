@@ -8,14 +8,19 @@ cdef enum:
     NONE = 0
 
 cdef struct Node:           # one split; its region never changes
-    double value            # a row goes left iff x[variable] <= value
+    double value            # a row goes left iff x[variable] <= value, if it has one
     int64_t stamp           # step in which `entry` was written
     handle_t left
     handle_t right
     int32_t variable
     int32_t depth           # of this node; a root has depth 0
+    int32_t missing_left    # whether rows that miss the variable go left
     int32_t refs            # parents and roots that lead here
     int32_t entry           # index of this step's Entry below this node
+
+cdef inline bint goes_left(const Node *node, const double *x) noexcept nogil:
+    cdef double v = x[node.variable]
+    return v <= node.value or (v != v and node.missing_left)
 
 cdef struct Leaf:
     double *active          # Family row of the rows still held
@@ -54,6 +59,7 @@ cdef enum MoveKind:
 cdef struct Move:
     int32_t kind
     int32_t variable
+    int32_t missing_left
     double value
 
 cdef enum Proposal:         # how a split is proposed

@@ -1,0 +1,49 @@
+"""The native rules: proper priors on a frozen scale, conjugate retirement.
+
+Regression leaves, on the scale of `Cross`: t = level + z'slopes + noise with
+    sigma^2 ~ IG(1/2, b0),  level | sigma^2 ~ N(0, sigma^2 / kappa0),
+    slopes | sigma^2 ~ N(0, sigma^2 / (0.02 p)),  p columns in the regression.
+Class leaves: a Dirichlet prior whose mass is spread evenly over the labels.
+Retired rows are part of the posterior; splits are judged on active rows alone.
+"""
+from dyntree._core.family cimport Cross
+from dyntree._core.leaf cimport LeafModel
+from dyntree._core.numerics cimport Numerics
+from dyntree._core.types cimport Leaf
+
+cdef enum:                  # places in `derived` of the Gaussian leaves
+    EVIDENCE = 0            # log evidence of active and retired rows together
+    ACTIVE = 1              # of the active rows alone; NaN = not computed yet
+    SHAPE = 2               # an of the inverse gamma posterior
+    SCALE = 3               # bn
+    T_CONSTANT = 4          # normaliser of the predictive t
+    FACTOR = 5              # Cholesky factor of prior precision + cross products, packed
+
+cdef enum:
+    N_TABLE = 1024          # whole weights with a tabled log gamma
+    N_B = 8
+    N_KAPPA = 4
+
+cdef class NativeGaussian(LeafModel):
+    cdef Cross cross
+    cdef readonly double b0
+    cdef readonly double kappa0
+    cdef double slope_precision
+    cdef int skip           # 1: no level
+    cdef bint has_evidence
+    cdef double *work
+    cdef double[1024] log_gammas
+    cdef double log_gamma_shape(self, double weight) noexcept nogil
+    cdef double prior_precision(self, int i, double kappa0) noexcept nogil
+    cdef double factorise(self, const double *row, double kappa0, double *u, double *residual) noexcept nogil
+    cdef double evidence(self, double weight, double half_log_det, double residual, double b0) noexcept nogil
+    cdef double half_prior_log_det(self, double kappa0) noexcept nogil
+    cdef const double *total(self, const Leaf *leaf) noexcept nogil
+    cdef double whiten(self, const Leaf *leaf, const double *x, double *v) noexcept nogil
+
+cdef class NativeMultinomial(LeafModel):
+    cdef readonly double mass
+    cdef double evidence(self, const double *active, const double *retired) noexcept nogil
+
+cdef class NativeNumerics(Numerics):
+    pass

@@ -1,0 +1,498 @@
+"""Leaf models and choices of the native rules."""
+from libc.math cimport INFINITY, NAN, exp, isfinite, isnan, log, log1p, sqrt
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free, malloc
+
+from dyntree._core.family cimport Counts
+from dyntree._core.linalg cimport at, packed_size
+from dyntree._core.pool cimport ActivePool
+from dyntree._core.resample cimport residual
+from dyntree._core.rmath cimport log_gamma
+from dyntree._core.rng cimport RandomStream
+from dyntree._core.types cimport GROW, PRUNE, STAY
+
+cdef double LOG_2PI = 1.8378770664093453
+cdef double LOG_PI = 1.1447298858494002
+cdef double SHAPE_0 = 0.5           # a0 of the inverse gamma prior
+cdef double SLOPE_UNIT = 0.02       # prior precision of a slope, per column
+cdef double EQUAL = 1e-12           # relative spread below which weights are equal
+
+# the grid of priors a cloud chooses from (N_B x N_KAPPA)
+cdef double[8] BS = [30.0, 3.0, 0.3, 0.03, 0.003, 3e-4, 3e-5, 3e-6]
+cdef double[4] KAPPAS = [1.0, 0.1, 0.01, 0.001]
+
+
+cdef class NativeGaussian(LeafModel):
+    """Constant and linear leaves under a normal-inverse-gamma prior.
+
+    Parameters
+    ----------
+    n_columns : int
+        Leading columns in the regression; 0 for constant leaves.
+    has_level : bool
+        False: regression through the frozen centre.
+    b0, kappa0 : float
+        Scale of the variance's prior and prior weight of the level.
+    has_evidence : bool, default True
+        False for the prior model: every log evidence and log density is 0.
+
+    Notes
+    -----
+    With prior precision P0, sums W'W of w = (1, z) and W't over active and retired
+    rows, P = P0 + W'W: an = 1/2 + n/2, bn = b0 + (t't - t'W P^-1 W't)/2 and
+    log evidence = -n/2 log 2 pi + (log|P0| - log|P|)/2 + a0 log b0 - an log bn
+    + lnG(an) - lnG(a0) (O'Hagan and Forster 2004, section 11.4). One Cholesky factor of
+    the cross products of (1, z, t) gives all of it.
+    """
+
+    def __init__(
+        self, int n_columns, bint has_level, double b0, double kappa0,
+        bint has_evidence=True,
+    ):
+        cdef int size = packed_size(n_columns + 2), k
+        self.cross = Cross(n_columns)
+        self.family = self.cross
+        self.n_basis = n_columns
+        self.n_derived = FACTOR + size
+        self.n_out = 3 + n_columns + 2
+        self.skip = not has_level
+        self.has_evidence = has_evidence
+        self.b0 = b0
+        self.kappa0 = kappa0
+        self.retires = True
+        self.logs = True
+        self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
+        self.work = <double *> malloc((2 * size + self.n_out) * sizeof(double))
+        if self.work == NULL:
+            raise MemoryError()
+        for k in range(N_TABLE):
+            self.log_gammas[k] = log_gamma(SHAPE_0 + 0.5 * k)
+
+    def __dealloc__(self):
+        free(self.work)
+
+    def set_scale(self, centre, spread, double y_centre, double y_spread):
+        """Freeze the scale: before the first row, or with a checkpoint."""
+        self.cross.set_scale(centre, spread, y_centre, y_spread)
+        n_used = sum(s > 0.0 for s in spread)
+        self.slope_precision = SLOPE_UNIT * max(n_used, 1)
+
+    def set_prior(self, double b0, double kappa0):
+        """Change the prior point; every leaf must be refreshed."""
+        self.b0 = b0
+        self.kappa0 = kappa0
+
+    def to_state(self):
+        """Prior point and frozen scale, as plain numbers and lists."""
+        centre, spread, y_centre, y_spread = self.cross.scale_of()
+        return {
+            "b0": self.b0, "kappa0": self.kappa0, "centre": centre, "spread": spread,
+            "y_centre": y_centre, "y_spread": y_spread,
+        }
+
+    def from_state(self, state):
+        """Take over what `to_state` gave."""
+        self.set_prior(state["b0"], state["kappa0"])
+        self.set_scale(
+            state["centre"], state["spread"], state["y_centre"], state["y_spread"]
+        )
+
+    # ------------------------------------------------------------ posterior
+    cdef double prior_precision(self, int i, double kappa0) noexcept nogil:
+        return kappa0 if i == 0 else self.slope_precision
+
+    cdef double factorise(
+        self, const double *row, double kappa0, double *u, double *residual
+    ) noexcept nogil:
+        """Factor prior precision + cross products into u; returns half log|P|.
+
+        In exact arithmetic no pivot is less than the prior's own precision, and the
+        last one, the residual sum of squares, is not negative: rounding is held to that.
+        """
+        cdef int m = self.n_basis + 2, i, j, k
+        cdef double t, least, half_log_det = 0.0
+        cdef double *uj
+        cdef double *ui
+        for j in range(self.skip, m):
+            uj = u + at(0, j)
+            for i in range(self.skip, j):
+                ui = u + at(0, i)
+                t = row[at(i, j)]
+                for k in range(self.skip, i):
+                    t -= ui[k] * uj[k]
+                uj[i] = t / ui[i]
+            t = row[at(j, j)]
+            if j < m - 1:
+                least = self.prior_precision(j, kappa0)
+                t += least
+            else:
+                least = 0.0
+            for k in range(self.skip, j):
+                t -= uj[k] * uj[k]
+            if not t > least:
+                t = least
+            if j < m - 1:
+                uj[j] = sqrt(t)
+                half_log_det += log(uj[j])
+            else:
+                uj[j] = t
+                residual[0] = t
+        return half_log_det
+
+    cdef double half_prior_log_det(self, double kappa0) noexcept nogil:
+        return 0.5 * (
+            (0.0 if self.skip else log(kappa0))
+            + self.n_basis * log(self.slope_precision)
+        )
+
+    cdef double log_gamma_shape(self, double weight) noexcept nogil:
+        """log Gamma(a0 + weight / 2), looked up for small whole weights."""
+        if weight < N_TABLE and weight == <int> weight:
+            return self.log_gammas[<int> weight]
+        return log_gamma(SHAPE_0 + 0.5 * weight)
+
+    cdef double evidence(
+        self, double weight, double half_log_det, double residual, double b0
+    ) noexcept nogil:
+        """Log evidence; `half_log_det` is that of prior over posterior precision."""
+        cdef double shape = SHAPE_0 + 0.5 * weight
+        return (
+            half_log_det - 0.5 * weight * LOG_2PI + SHAPE_0 * log(b0)
+            - shape * log(b0 + 0.5 * residual)
+            + self.log_gamma_shape(weight) - self.log_gammas[0]
+        )
+
+    cdef const double *total(self, const Leaf *leaf) noexcept nogil:
+        """Active and retired sums together; scratch, or the leaf's own active ones."""
+        cdef int k
+        if not leaf.retired[0] > 0.0:
+            return leaf.active
+        for k in range(self.family.stride):
+            self.work[k] = leaf.active[k] + leaf.retired[k]
+        return self.work
+
+    cdef void refresh(self, Leaf *leaf) noexcept nogil:
+        cdef double *d = leaf.derived
+        cdef const double *row = self.total(leaf)
+        cdef double residual, half
+        half = self.factorise(row, self.kappa0, d + FACTOR, &residual)
+        d[SHAPE] = SHAPE_0 + 0.5 * row[0]
+        d[SCALE] = self.b0 + 0.5 * residual
+        d[T_CONSTANT] = (
+            self.log_gamma_shape(row[0] + 1.0) - self.log_gamma_shape(row[0])
+            - 0.5 * (log(2.0 * d[SHAPE]) + LOG_PI)
+        )
+        d[EVIDENCE] = 0.0
+        if self.has_evidence:
+            d[EVIDENCE] = self.evidence(
+                row[0], self.half_prior_log_det(self.kappa0) - half, residual, self.b0
+            )
+        d[ACTIVE] = NAN if leaf.retired[0] > 0.0 else d[EVIDENCE]
+
+    cdef void build_children(
+        self, Leaf *left, Leaf *right, const Leaf *parent, ActivePool d
+    ) noexcept nogil:
+        """Sum the smaller child's rows; the other has the rest of its parent's sums."""
+        cdef Leaf *small = left if left.n_rows < right.n_rows else right
+        cdef Leaf *large = right if left.n_rows < right.n_rows else left
+        cdef int k
+        self.build(small, d)
+        for k in range(self.family.stride):
+            large.active[k] = parent.active[k] - small.active[k]
+        self.refresh(large)
+
+    cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil:
+        """Retired sums are released: nobody can tell to which child they belong."""
+        self.family.clear(child.retired)
+
+    cdef double release_gain(self, Leaf *leaf) noexcept nogil:
+        """Log evidence of all rows less that of the active ones."""
+        cdef double residual, half
+        if not self.has_evidence:
+            return 0.0
+        if isnan(leaf.derived[ACTIVE]):
+            half = self.factorise(
+                leaf.active, self.kappa0, self.work + self.family.stride, &residual
+            )
+            leaf.derived[ACTIVE] = self.evidence(
+                leaf.active[0], self.half_prior_log_det(self.kappa0) - half, residual,
+                self.b0,
+            )
+        return leaf.derived[EVIDENCE] - leaf.derived[ACTIVE]
+
+    cdef double size(self, const Leaf *leaf) noexcept nogil:
+        return leaf.n_rows + leaf.retired[0]
+
+    # ------------------------------------------------------------ prediction
+    cdef double whiten(
+        self, const Leaf *leaf, const double *x, double *v
+    ) noexcept nogil:
+        """v = U^-T (1, z); returns v'v, the variance of the mean over sigma^2."""
+        cdef const double *u = leaf.derived + FACTOR
+        cdef double total = 0.0, t
+        cdef int i, k
+        for i in range(self.skip, self.n_basis + 1):
+            t = 1.0 if i == 0 else self.cross.standard(x, i - 1)
+            for k in range(self.skip, i):
+                t -= u[at(k, i)] * v[k]
+            v[i] = t / u[at(i, i)]
+            total += v[i] * v[i]
+        return total
+
+    cdef void predict(
+        self, const Leaf *leaf, const double *x, double *out
+    ) noexcept nogil:
+        cdef const double *d = leaf.derived
+        cdef const double *last = d + FACTOR + at(0, self.n_basis + 1)
+        cdef double *v = out + 3
+        cdef double kappa = self.whiten(leaf, x, v), location = 0.0
+        cdef int i
+        for i in range(self.skip, self.n_basis + 1):
+            location += v[i] * last[i]
+        out[0] = self.cross.y_centre + self.cross.y_spread * location
+        out[1] = self.cross.y_spread * sqrt(d[SCALE] / d[SHAPE] * (1.0 + kappa))
+        out[2] = 2.0 * d[SHAPE]
+
+    cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
+        """Log density of the predictive Student t."""
+        cdef double *out = self.work + 2 * self.family.stride
+        cdef double z, df
+        if not self.has_evidence:
+            return 0.0
+        self.predict(leaf, x, out)
+        df = out[2]
+        z = (y - out[0]) / out[1]
+        return (
+            leaf.derived[T_CONSTANT] - 0.5 * (df + 1.0) * log1p(z * z / df)
+            - log(out[1])
+        )
+
+    # ------------------------------------------------------------ criteria
+    cdef double sum_squares(self, const Leaf *leaf) noexcept nogil:
+        return 2.0 * leaf.derived[SCALE] * self.cross.y_spread * self.cross.y_spread
+
+    cdef double df(self, const Leaf *leaf) noexcept nogil:
+        return 2.0 * leaf.derived[SHAPE]
+
+    cdef int coefficients(self, const Leaf *leaf, double *out) noexcept nogil:
+        """Posterior means on the raw scale."""
+        cdef const double *u = leaf.derived + FACTOR
+        cdef const double *last = u + at(0, self.n_basis + 1)
+        cdef int i, k, q = self.n_basis, first = 1 - self.skip
+        cdef double level = 0.0, t
+        for i in range(q, self.skip - 1, -1):
+            t = last[i]
+            for k in range(i + 1, q + 1):
+                t -= u[at(i, k)] * out[k - self.skip]
+            out[i - self.skip] = t / u[at(i, i)]
+        if first:
+            level = self.cross.y_centre + self.cross.y_spread * out[0]
+        for i in range(q):
+            if self.cross.spread[i] == 0.0:
+                out[first + i] = 0.0
+                continue
+            out[first + i] *= self.cross.y_spread / self.cross.spread[i]
+            level -= out[first + i] * self.cross.centre[i]
+        if first:
+            out[0] = level
+        return first + q
+
+    cdef double coordinate(
+        self, const Leaf *leaf, int j, double value
+    ) noexcept nogil:
+        if self.cross.spread[j] == 0.0:
+            return 0.0
+        return (value - self.cross.centre[j]) / self.cross.spread[j]
+
+    cdef double lift(
+        self, const Leaf *leaf, const double *x, double *u, double *kappa
+    ) noexcept nogil:
+        cdef const double *f = leaf.derived + FACTOR
+        cdef int i, k, q = self.n_basis
+        cdef double c0
+        kappa[0] = self.whiten(leaf, x, u)
+        for i in range(q, self.skip - 1, -1):       # u = U^-1 v, in place
+            for k in range(i + 1, q + 1):
+                u[i] -= f[at(i, k)] * u[k]
+            u[i] /= f[at(i, i)]
+        c0 = 0.0 if self.skip else u[0]
+        for i in range(q):
+            u[i] = u[i + 1]
+        return c0
+
+    cdef double mean_kappa(
+        self, const Leaf *leaf, const double *mean, const double *variance, double *v
+    ) noexcept nogil:
+        cdef const double *u = leaf.derived + FACTOR
+        cdef double total = 0.0, t
+        cdef int i, j, k, q = self.n_basis
+        for i in range(self.skip, q + 1):           # at the mean
+            t = 1.0 if i == 0 else mean[i - 1]
+            for k in range(self.skip, i):
+                t -= u[at(k, i)] * v[k]
+            v[i] = t / u[at(i, i)]
+            total += v[i] * v[i]
+        for j in range(1, q + 1):                   # trace: columns of U^-T
+            if variance[j - 1] == 0.0:
+                continue
+            for i in range(j, q + 1):
+                t = 1.0 if i == j else 0.0
+                for k in range(j, i):
+                    t -= u[at(k, i)] * v[k]
+                v[i] = t / u[at(i, i)]
+                total += variance[j - 1] * v[i] * v[i]
+        return total
+
+    # ------------------------------------------------------------ prior
+    cdef void score_priors(
+        self, const Leaf *leaf, double multiplicity, double *scores
+    ) noexcept nogil:
+        """Add the leaf's log evidence at every point of the grid."""
+        cdef const double *row = self.total(leaf)
+        cdef double residual, half
+        cdef int i, k
+        for k in range(N_KAPPA):
+            half = self.half_prior_log_det(KAPPAS[k]) - self.factorise(
+                row, KAPPAS[k], self.work + self.family.stride, &residual
+            )
+            for i in range(N_B):
+                scores[i * N_KAPPA + k] += multiplicity * self.evidence(
+                    row[0], half, residual, BS[i]
+                )
+
+    cdef bint adopt_prior(self, const double *scores) noexcept nogil:
+        """Move to the best point if it gains more than one nat; whether it moved."""
+        cdef int k, best = 0, now = -1
+        for k in range(N_B * N_KAPPA):
+            if scores[k] > scores[best]:
+                best = k
+            if BS[k // N_KAPPA] == self.b0 and KAPPAS[k % N_KAPPA] == self.kappa0:
+                now = k
+        if now >= 0 and not scores[best] > scores[now] + 1.0:
+            return False
+        self.b0 = BS[best // N_KAPPA]
+        self.kappa0 = KAPPAS[best % N_KAPPA]
+        return True
+
+
+cdef class NativeMultinomial(LeafModel):
+    """Class leaves under a Dirichlet prior of total mass `mass`, spread evenly.
+
+    Log evidence of counts c with total n: lnG(M) - lnG(M + n)
+    + sum_k [lnG(c_k + M/C) - lnG(M/C)].
+    """
+
+    def __init__(self, int n_classes, double mass):
+        self.family = Counts(n_classes)
+        self.n_classes = n_classes
+        self.mass = mass
+        self.n_derived = 2
+        self.retires = True
+        self.logs = True
+
+    cdef double evidence(
+        self, const double *active, const double *retired
+    ) noexcept nogil:
+        cdef double share = self.mass / self.n_classes, n = active[0], c
+        cdef double total
+        cdef int k
+        if retired != NULL:
+            n += retired[0]
+        total = log_gamma(self.mass) - log_gamma(self.mass + n)
+        for k in range(1, self.n_classes + 1):
+            c = active[k] + (retired[k] if retired != NULL else 0.0)
+            if c > 0.0:
+                total += log_gamma(c + share) - log_gamma(share)
+        return total
+
+    cdef void refresh(self, Leaf *leaf) noexcept nogil:
+        leaf.derived[EVIDENCE] = self.evidence(leaf.active, leaf.retired)
+        leaf.derived[ACTIVE] = NAN if leaf.retired[0] > 0.0 else leaf.derived[EVIDENCE]
+
+    cdef double release_gain(self, Leaf *leaf) noexcept nogil:
+        if isnan(leaf.derived[ACTIVE]):
+            leaf.derived[ACTIVE] = self.evidence(leaf.active, NULL)
+        return leaf.derived[EVIDENCE] - leaf.derived[ACTIVE]
+
+    cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil:
+        self.family.clear(child.retired)
+
+    cdef double size(self, const Leaf *leaf) noexcept nogil:
+        return leaf.n_rows + leaf.retired[0]
+
+    cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
+        return log(self.probability(leaf, <int> y))
+
+    cdef double probability(self, const Leaf *leaf, int k) noexcept nogil:
+        return (
+            leaf.active[1 + k] + leaf.retired[1 + k] + self.mass / self.n_classes
+        ) / (self.mass + leaf.active[0] + leaf.retired[0])
+
+
+cdef class NativeNumerics(Numerics):
+    """Weights on the log scale, moves by log-sum-exp."""
+
+    def __init__(self):
+        self.weighs_one = True
+        self.draws_missing = True
+        self.forgets_all = True
+
+    cdef int32_t resample(
+        self, double *weights, int32_t n, int32_t n_target, RandomStream *s,
+        int32_t *ancestors, double *work, double *log_mean, double *variance,
+    ) noexcept nogil:
+        """Resample log densities unless they are all but equal.
+
+        Where no particle gives a positive density all count as equal.
+        """
+        cdef double top = -INFINITY, low = INFINITY, total = 0.0, mean, squares = 0.0
+        cdef int32_t i
+        for i in range(n):
+            if weights[i] > top:
+                top = weights[i]
+        log_mean[0] = -INFINITY
+        variance[0] = 0.0
+        if not isfinite(top):
+            return 0
+        for i in range(n):
+            weights[i] = exp(weights[i] - top)
+            if not weights[i] >= 0.0:
+                weights[i] = 0.0
+            if weights[i] < low:
+                low = weights[i]
+            total += weights[i]
+        log_mean[0] = top + log(total / n)
+        mean = total / n
+        if 1.0 - low <= EQUAL * mean and n == n_target:
+            return 0
+        for i in range(n):
+            weights[i] /= total
+            squares += weights[i] * weights[i]
+        variance[0] = squares / n - 1.0 / (<double> n * n)
+        residual(weights, n, n_target, s, ancestors, work)
+        return n_target
+
+    cdef int choose(
+        self, double stay, double grow, double prune, RandomStream *s
+    ) noexcept nogil:
+        """Draw a move with probability proportional to exp(score)."""
+        cdef double top = -INFINITY, total, u
+        if stay > top:
+            top = stay
+        if grow > top:
+            top = grow
+        if prune > top:
+            top = prune
+        u = s.uniform(s)
+        if not isfinite(top):
+            return STAY
+        stay = exp(stay - top) if stay > -INFINITY else 0.0
+        grow = exp(grow - top) if grow > -INFINITY else 0.0
+        prune = exp(prune - top) if prune > -INFINITY else 0.0
+        total = stay + grow + prune
+        u *= total
+        if u < stay:
+            return STAY
+        if u < stay + prune:
+            return PRUNE
+        return GROW if grow > 0.0 else STAY
