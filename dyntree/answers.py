@@ -12,6 +12,7 @@ from dyntree._core import criteria, query
 from dyntree.errors import NotReadyError
 from dyntree.features import FeatureMap, Matrix, Vector, label_codes, with_ones
 from dyntree.params import TreeOptions
+from dyntree.planting import n_ones
 from dyntree.summaries import (
     ClassPrediction,
     Prediction,
@@ -51,7 +52,7 @@ class Answers:
     @property
     def _ones(self) -> int:
         """Columns of ones stored before the user's own."""
-        return int(self.options.intercept == "augmented")
+        return n_ones(self.options)
 
     def _stored(self, rows: Matrix) -> Matrix:
         """Rows as the cloud stores them."""
@@ -60,31 +61,53 @@ class Answers:
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns; x0, x1, ... where none were given."""
-        if self._features is None:
-            return ()
-        if self._features.names is not None:
-            return self._features.names
-        return tuple(f"x{k}" for k in range(self._features.n_features))
+        return () if self._features is None else self._features.feature_names
 
-    def predict(self, X: Any) -> Prediction | ClassPrediction:
+    def predict(
+        self, X: Any, *, threads: int | None = None
+    ) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X.
 
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            Under native rules values may be missing (NaN).
+        threads : int, optional
+            Threads over rows, default DYNTREE_NUM_THREADS or 1. The answer does not
+            depend on it.
 
         Returns
         -------
         Prediction or ClassPrediction
             The latter for class models.
         """
+        n_threads = params.n_threads(threads)
+        if self._cloud is None and self.options.rules == "native":
+            return self._predict_cold(X)
         cloud = self._ready("predict")
         rows = self._rows(X)
         if self.options.classes is not None:
-            answer = query.predict(cloud, rows)
-            return ClassPrediction(answer["p"], self.options.classes, answer["entropy"])
-        mixture = StudentMixture(*query.mixture(cloud, rows))
-        return Prediction.of(mixture)
+            answer = query.predict_class(cloud, rows, n_threads)
+            entropy = answer["entropy"]
+            if self.options.rules == "native":
+                with np.errstate(all="ignore"):
+                    terms = answer["p"] * np.log(answer["p"])
+                entropy = -np.where(answer["p"] > 0.0, terms, 0.0).sum(axis=1)
+            return ClassPrediction(answer["p"], self.options.classes, entropy)
+        return Prediction.of(StudentMixture(*query.mixture(cloud, rows, n_threads)))
+
+    def _predict_cold(self, X: Any) -> Prediction | ClassPrediction:
+        """Before there are trees: what the rows kept back say without them."""
+        if self._features is None:
+            n_rows = len(FeatureMap.learn(X, allow_missing=True)[1])
+        else:
+            n_rows = len(self._features.encode(X))
+        if self.options.model == "class":
+            classes = self.options.classes or ()
+            proba = np.full((n_rows, len(classes)), 1.0 / max(1, len(classes)))
+            entropy = np.full(n_rows, float(np.log(max(1, len(classes)))))
+            return ClassPrediction(proba, classes, entropy)
+        return Prediction.of(StudentMixture.of_sample(self._waiting_y, n_rows))
 
     def _rows(self, X: Any) -> Matrix:
         assert self._features is not None

@@ -13,5 +13,9 @@ class NotReadyError(ValueError):
     """The model has not seen enough rows to answer."""
 
 
+class StaleWindowWarning(UserWarning):
+    """The rule that discards rows keeps what forgetting should let go."""
+
+
 class DegenerateWeightsWarning(UserWarning):
     """A row had no density under any particle, so it could not weigh them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,13 @@ class FeatureMap:
         Number of columns.
     names : tuple of str or None
         Their names, where the first rows came as a frame or as dicts; later frames and
-        dicts are matched by name, in any order.
+        dicts are matched by name, in any order. A column of strings or categories makes
+        one 0/1 column a level, named "column=level".
+    levels : tuple of (str, tuple of str)
+        Levels of the columns of strings or categories, as the first rows had them. A
+        level that comes later counts as missing.
+    allow_missing : bool
+        Whether NaN may stand for a missing value.
 
     Examples
     --------
@@ -36,20 +42,57 @@ class FeatureMap:
 
     n_features: int
     names: tuple[str, ...] | None = None
+    levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    allow_missing: bool = False
 
     @classmethod
-    def learn(cls, X: Any) -> tuple[FeatureMap, Matrix]:
+    def learn(cls, X: Any, allow_missing: bool = False) -> tuple[FeatureMap, Matrix]:
         """Fix the columns by a first batch; returns the map and the encoded batch."""
         columns = _columns(X)
         if columns is None:
             rows = _matrix(X)
-            features = cls(rows.shape[1])
+            features = cls(rows.shape[1], allow_missing=allow_missing)
         else:
-            features = cls(len(columns), tuple(columns))
-            rows = _stack(columns)
+            levels = tuple(_levels(columns)) if allow_missing else ()
+            features = cls(0, tuple(columns), levels, allow_missing)
+            rows = features._stack(columns)
+            features = replace(features, n_features=rows.shape[1])
         if features.n_features < 1:
             raise ValueError("X must have at least one column; got none.")
         return features, _finite(rows, features)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the encoded columns; x0, x1, ... where none were given."""
+        if self.names is None:
+            return tuple(f"x{k}" for k in range(self.n_features))
+        levels = dict(self.levels)
+        return tuple(
+            title
+            for name in self.names
+            for title in (
+                [f"{name}={level}" for level in levels[name]]
+                if name in levels
+                else [name]
+            )
+        )
+
+    def _stack(self, columns: Mapping[str, Any]) -> Matrix:
+        """Named columns side by side, levels as indicators."""
+        levels = dict(self.levels)
+        arrays: list[Vector] = []
+        for name, column in columns.items():
+            if name in levels:
+                texts = _texts(column)
+                seen = np.array([text in levels[name] for text in texts])
+                for level in levels[name]:
+                    hit = np.array([text == level for text in texts], dtype=np.float64)
+                    arrays.append(np.where(seen, hit, np.nan))
+            else:
+                arrays.append(_numbers(name, column, self.allow_missing))
+        if not arrays:
+            raise ValueError("X must have at least one column; got none.")
+        return np.column_stack(arrays)
 
     def encode(self, X: Any) -> Matrix:
         """Rows as a float64 array of shape (n_rows, n_features).
@@ -85,7 +128,7 @@ class FeatureMap:
                     f"X must have {self.n_features} columns, as at the first update; "
                     f"got {len(columns)}."
                 )
-            return _finite(_stack(columns), self)
+            return _finite(self._stack(columns), self)
         missing = [name for name in self.names if name not in columns]
         unknown = [name for name in columns if name not in self.names]
         if missing or unknown:
@@ -93,12 +136,27 @@ class FeatureMap:
                 "X must have the columns of the first update; missing "
                 f"{missing}, unknown {unknown}."
             )
-        return _finite(_stack({name: columns[name] for name in self.names}), self)
+        return _finite(self._stack({name: columns[name] for name in self.names}), self)
 
     def to_header(self) -> dict[str, Any]:
         """Return what a checkpoint stores."""
-        names = None if self.names is None else list(self.names)
-        return {"n_features": self.n_features, "names": names}
+        return {
+            "n_features": self.n_features,
+            "names": None if self.names is None else list(self.names),
+            "levels": [[name, list(levels)] for name, levels in self.levels],
+            "allow_missing": self.allow_missing,
+        }
+
+    @classmethod
+    def from_header(cls, header: Mapping[str, Any]) -> FeatureMap:
+        """The map that `to_header` described."""
+        names = header["names"]
+        return cls(
+            header["n_features"],
+            None if names is None else tuple(names),
+            tuple((name, tuple(levels)) for name, levels in header["levels"]),
+            header["allow_missing"],
+        )
 
 
 def _columns(X: Any) -> dict[str, Any] | None:
@@ -121,20 +179,47 @@ def _columns(X: Any) -> dict[str, Any] | None:
     return None
 
 
-def _stack(columns: Mapping[str, Any]) -> Matrix:
-    """Named columns side by side."""
-    arrays = []
+def _levels(columns: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
+    """Sorted levels of every column that does not hold numbers."""
+    found = []
     for name, column in columns.items():
-        values = np.asarray(column)
-        if values.dtype.kind not in "biuf":
-            raise ValueError(
-                f"X must hold numbers only; column {name!r} has type {values.dtype}. "
-                "Encode it as numbers or indicator columns first."
-            )
-        arrays.append(values.astype(np.float64))
-    if not arrays:
-        raise ValueError("X must have at least one column; got none.")
-    return np.column_stack(arrays)
+        if hasattr(column, "cat") or np.asarray(column).dtype.kind in "OUST":
+            texts = {text for text in _texts(column) if text is not None}
+            numeric = all(isinstance(value, int | float) for value in _present(column))
+            if texts and not numeric:
+                found.append((name, tuple(sorted(texts))))
+    return found
+
+
+def _present(column: Any) -> list[Any]:
+    """Values of a column that are not missing."""
+    return [v for v in np.asarray(column, dtype=object).tolist() if not _is_missing(v)]
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or pandas' NA."""
+    return value is None or not is_label(value)
+
+
+def _texts(column: Any) -> list[str | None]:
+    """Values as text, None where missing."""
+    values = np.asarray(column, dtype=object).tolist()
+    return [None if _is_missing(value) else str(value) for value in values]
+
+
+def _numbers(name: str, column: Any, allow_missing: bool) -> Vector:
+    """A column of numbers; None and NA become NaN where they may."""
+    values = np.asarray(column)
+    if values.dtype.kind == "O" and allow_missing:
+        plain = [np.nan if _is_missing(v) else v for v in values.tolist()]
+        if all(isinstance(value, int | float) for value in plain):
+            return np.array(plain, dtype=np.float64)
+    if values.dtype.kind not in "biuf":
+        raise ValueError(
+            f"X must hold numbers only; column {name!r} has type {values.dtype}. "
+            "Encode it as numbers or indicator columns first."
+        )
+    return values.astype(np.float64)
 
 
 def _matrix(X: Any) -> Matrix:
@@ -154,13 +239,14 @@ def _matrix(X: Any) -> Matrix:
 
 def _finite(rows: Matrix, features: FeatureMap) -> Matrix:
     """Refuse NaN and infinities, naming the first."""
-    bad = np.argwhere(~np.isfinite(rows))
+    bad = np.argwhere(np.isinf(rows) if features.allow_missing else ~np.isfinite(rows))
     if len(bad):
         row, column = bad[0]
-        name = features.names[column] if features.names else int(column)
+        name = features.feature_names[column] if features.names else int(column)
         raise ValueError(
             f"X must be finite; got {rows[row, column]} in row {row}, column {name!r}. "
-            "Drop or impute such rows first."
+            "Drop or impute such rows first"
+            + ("." if features.allow_missing else ", or use rules='native' for NaN.")
         )
     return np.ascontiguousarray(rows)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
+import sys
 import time
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyntree import params
 from dyntree._core.cloud import Cloud
-from dyntree._core.rng import RSource
+from dyntree._core.rng import CounterSource, RSource
 from dyntree.answers import Answers
 from dyntree.errors import DegenerateWeightsWarning
 from dyntree.features import (
@@ -25,8 +26,8 @@ from dyntree.features import (
     label_list,
     real_response,
 )
-from dyntree.params import TreeOptions
-from dyntree.planting import plant, row_positions
+from dyntree.params import NIG, TreeOptions
+from dyntree.planting import n_waiting, plant, row_positions
 from dyntree.progress import Progress, check_progress, rows_bar
 
 Vector = NDArray[np.float64]
@@ -49,34 +50,45 @@ class DynamicTree(Answers):
     model : {"constant", "linear", "class", "prior"}, default "constant"
         What leaves hold: a mean, a linear regression, label counts, or nothing.
     n_particles : int, default 1000
-    rules : {"r"}, default "r"
-        Rules of the filter: those of CRAN dynaTree 1.2-17, number for number.
+    rules : {"native", "r"}, default "r"
+        Rules of the filter: proper priors on the scale of the data, or those of CRAN
+        dynaTree 1.2-17, number for number.
     intercept : {"implicit", "augmented", "none"}, default "implicit"
-        Linear leaves: centre the rows of a leaf, add a column of ones, or regress
-        through the origin. Only the last two can retire rows.
+        Linear leaves: with a level, or ("none") through the origin. Under R's rules
+        "implicit" centres the rows of a leaf, which then cannot retire, and "augmented"
+        adds a column of ones; native leaves do not tell the two apart.
     proposal : {"luvar", "luall", "reject"}, default "luvar"
         Split proposals: any column within limits that leave enough rows on both
         sides; a column where that is possible; any column over its whole range.
     min_leaf : int, optional
-        Fewest rows in a leaf, >= 1. Default 4 for constant leaves, 2 n_basis + 4 for
-        linear ones, 1 for the others.
+        Fewest rows in a leaf, >= 1. Default 4 for constant leaves, n_basis + 5 (R's
+        rules: 2 n_basis + 4) for linear ones, 1 for the others.
     n_start : int, optional
-        Rows the first tree is planted on, >= min_leaf, its default.
+        R's rules: rows the first tree is planted on, >= min_leaf, its default.
     tree_prior : (float, float), default (0.95, 2.0)
         a in [0, 1) and b > 0: a leaf at depth d splits with prior probability
         a (1 + d)^-b (Chipman, George and McCulloch 1998).
     variance_prior : (float, float), default (0.0, 0.0)
-        Degrees of freedom and scale of an inverse gamma prior on the variance in a
-        leaf; (0, 0) is flat.
+        R's rules: degrees of freedom and scale of an inverse gamma prior on the
+        variance in a leaf; (0, 0) is flat.
     first_split : int, default 0
         Linear leaves: first column that may be split on.
     n_basis : int, optional
         Linear leaves: how many leading columns they regress on, default all.
     classes : sequence, optional
         Labels of a class model. By default those among the rows given before the first
-        tree is planted; a label that is not known then is an error later.
+        tree is planted. A label that comes later is added; under R's rules it is an
+        error.
+    prior : "adaptive" or NIG, default "adaptive"
+        Native regression leaves: a normal-inverse-gamma prior whose scale and level
+        weight the cloud tunes by its evidence, or a fixed ``params.NIG(b0, kappa0)``.
+    class_mass : float, default 1.0
+        Native class leaves: total mass of the Dirichlet prior, spread over the labels.
+    max_retired_mass : float, optional
+        Native rules: most weight that a leaf's retired rows may have together.
     seed : int, optional
-        As in R's ``set.seed``; drawn from the system where absent, and kept as `seed`.
+        Drawn from the system where absent, and kept as `seed`. Under R's rules, as in
+        ``set.seed``.
 
     Attributes
     ----------
@@ -91,8 +103,10 @@ class DynamicTree(Answers):
 
     Notes
     -----
-    Rows are kept back until more than ``n_start`` have come. Regression needs two
-    distinct responses among the first ``min_leaf``.
+    Regression keeps the first ten rows back: their mean and standard deviation fix the
+    scale of the priors for good. Under R's rules rows are kept back until more than
+    ``n_start`` have come, and regression needs two distinct responses among the first
+    ``min_leaf``.
 
     Examples
     --------
@@ -118,6 +132,9 @@ class DynamicTree(Answers):
         first_split: int = 0,
         n_basis: int | None = None,
         classes: Sequence[Hashable] | None = None,
+        prior: str | NIG = "adaptive",
+        class_mass: float = 1.0,
+        max_retired_mass: float | None = None,
         seed: int | None = None,
     ) -> None:
         self.options = TreeOptions(
@@ -133,6 +150,9 @@ class DynamicTree(Answers):
             first_split=first_split,
             n_basis=n_basis,
             classes=classes,  # type: ignore[arg-type]
+            prior=prior,
+            class_mass=class_mass,
+            max_retired_mass=max_retired_mass,
         )
         if seed is None:
             self.seed = secrets.randbits(31)
@@ -142,6 +162,7 @@ class DynamicTree(Answers):
         self._cloud: Any = None
         self._waiting_X: Matrix = np.empty((0, 0))
         self._waiting_y: list[Any] = []
+        self._most_waiting = sys.maxsize
 
     # ------------------------------------------------------------ learning
     @property
@@ -180,7 +201,8 @@ class DynamicTree(Answers):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-            Finite numbers. The first call fixes the columns.
+            Numbers; under native rules also strings and categories, and NaN for what is
+            missing. The first call fixes the columns.
         y : array_like of shape (n_rows,)
             Responses, or labels of a class model.
         progress : bool, callable or None, default None
@@ -210,7 +232,8 @@ class DynamicTree(Answers):
     ) -> tuple[FeatureMap, Matrix, list[Any], TreeOptions]:
         """Rows and responses or labels, checked; nothing changes."""
         if self._features is None:
-            features, rows = FeatureMap.learn(X)
+            native = self.options.rules == "native"
+            features, rows = FeatureMap.learn(X, allow_missing=native)
         else:
             features, rows = self._features, self._features.encode(X)
         if not len(rows):
@@ -220,7 +243,7 @@ class DynamicTree(Answers):
             labels = label_list(y, len(rows))
         else:
             labels = real_response(y, len(rows)).tolist()
-        if options.classes is not None:
+        if options.classes is not None and options.rules == "r":
             label_codes(labels, options.classes)
         return features, rows, labels, options
 
@@ -235,19 +258,28 @@ class DynamicTree(Answers):
         """
         features, rows, labels, options = self._check(X, y)
         if self._cloud is not None:
+            self._take_new_labels(labels)
             return self._stored(rows), self._responses(labels)
         rows = np.concatenate([self._waiting_X.reshape(-1, rows.shape[1]), rows])
         labels = [*self._waiting_y, *labels]
-        n_start = options.n_start
-        assert n_start is not None
-        if len(labels) <= n_start:
+        if len(labels) < min(n_waiting(options), self._most_waiting):
             self._features = features
             self._waiting_X, self._waiting_y = rows, labels
             return np.empty((0, rows.shape[1] + self._ones)), np.empty(0)
-        cloud, options, responses = plant(options, rows, labels, self.seed)
+        cloud, options, responses, n_held = plant(options, rows, labels, self.seed)
         self._features, self.options, self._cloud = features, options, cloud
         self._waiting_X, self._waiting_y = np.empty((0, 0)), []
-        return self._stored(rows[n_start:]), responses[n_start:]
+        return self._stored(rows[n_held:]), responses[n_held:]
+
+    def _take_new_labels(self, labels: list[Any]) -> None:
+        """Give labels that were not known a place after the others (native rules)."""
+        known = self.options.classes
+        if known is None or self.options.rules == "r":
+            return
+        fresh = [label for label in dict.fromkeys(labels) if label not in known]
+        if fresh:
+            self._cloud = self._cloud.with_classes(len(known) + len(fresh))
+            self.options = replace(self.options, classes=(*known, *fresh))
 
     def _responses(self, y: list[Any]) -> Vector:
         """Responses as the cloud takes them."""
@@ -297,16 +329,22 @@ class DynamicTree(Answers):
         row_ids : array_like of int, shape (n,)
             Numbers of active rows, all different; rows are numbered from 0 in the
             order they were given to `update`. At least one row must stay active.
-        forget : float in (0, 1], default 1.0
-            Factor on what a leaf remembers, applied before it takes in a row.
+        forget : float in [0, 1], default 1.0
+            Factor on what a leaf remembers, applied before it takes in a row; not 0
+            under R's rules.
 
         Returns
         -------
         self
         """
         cloud = self._ready("retire")
-        forget = params.forget_factor(forget)
-        if self.options.model == "linear" and self.options.intercept == "implicit":
+        options = self.options
+        forget = params.forget_factor(forget, options.rules)
+        if (
+            options.rules == "r"
+            and options.model == "linear"
+            and options.intercept == "implicit"
+        ):
             raise ValueError(
                 "leaves with intercept='implicit' cannot retire rows; use "
                 "intercept='augmented'."
@@ -404,16 +442,15 @@ class DynamicTree(Answers):
     ) -> Self:
         """Return the model that `to_arrays` described."""
         options = dict(header["options"])
+        if isinstance(options["prior"], dict):
+            options["prior"] = NIG(**options["prior"])
         model = cls(**options, seed=header["seed"])
         if header["features"] is not None:
-            names = header["features"]["names"]
-            model._features = FeatureMap(
-                header["features"]["n_features"],
-                None if names is None else tuple(names),
-            )
+            model._features = FeatureMap.from_header(header["features"])
         model._waiting_X = arrays["waiting_X"].copy()
         model._waiting_y = list(header["waiting_y"])
         if header["cloud"] is not None:
-            source = RSource.from_state(arrays["random_state"])
+            kind = RSource if model.options.rules == "r" else CounterSource
+            source = kind.from_state(arrays["random_state"])
             model._cloud = Cloud.from_arrays(header["cloud"], arrays, source)
         return model

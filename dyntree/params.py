@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 import reprlib
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from numpy.typing import NDArray
 MODELS = ("constant", "linear", "class", "prior")
 INTERCEPTS = ("implicit", "augmented", "none")
 PROPOSALS = ("luvar", "luall", "reject")
-RULES = ("r",)
+RULES = ("native", "r")
+N_SCALE = 10  # rows that fix the scale of regression under the native rules
 DISCARDS = ("alc", "entropy", "age", "random")
 SCORES = ("alm", "alc", "ei", "ieci", "qei", "qentropy")
 
@@ -86,14 +88,55 @@ def is_label(label: Any) -> bool:
         return False
 
 
-def forget_factor(value: Any) -> float:
-    """Return a forgetting factor, in (0, 1] under R's rules."""
+def positive(name: str, value: Any) -> float:
+    """Return `value` as a finite float > 0."""
+    number = real(name, value)
+    if not number > 0.0:
+        raise ValueError(f"{name} must be > 0; got {value!r}.")
+    return number
+
+
+def forget_factor(value: Any, rules: str) -> float:
+    """Return a forgetting factor, in [0, 1], or (0, 1] under R's rules."""
     factor = real("forget", value)
-    if not 0.0 < factor <= 1.0:
+    if not 0.0 <= factor <= 1.0 or (factor == 0.0 and rules == "r"):
+        interval = "(0, 1]" if rules == "r" else "[0, 1]"
         raise ValueError(
-            f"forget must be in (0, 1], where 1 forgets nothing; got {value!r}."
+            f"forget must be in {interval}, where 1 forgets nothing; got {value!r}."
         )
     return factor
+
+
+def n_threads(value: Any = None) -> int:
+    """Return how many threads to use: `value`, or DYNTREE_NUM_THREADS, or one."""
+    if value is not None:
+        return count("threads", value, 1)
+    text = os.environ.get("DYNTREE_NUM_THREADS", "1")
+    if not text.isdigit() or int(text) < 1:
+        raise ValueError(f"DYNTREE_NUM_THREADS must be an int >= 1; got {text!r}.")
+    return int(text)
+
+
+@dataclass(frozen=True)
+class NIG:
+    """A fixed normal-inverse-gamma prior of regression leaves (native rules).
+
+    On the scale of the first rows: sigma^2 ~ IG(1/2, b0), and a level has the prior
+    weight of kappa0 rows at their mean.
+
+    Parameters
+    ----------
+    b0, kappa0 : float
+        Both > 0. Keep kappa0 within .001 and .1: less starves the tree of leaves
+        (Lindley's paradox), more biases them.
+    """
+
+    b0: float = 0.01
+    kappa0: float = 0.01
+
+    def __post_init__(self) -> None:
+        positive("b0", self.b0)
+        positive("kappa0", self.kappa0)
 
 
 @dataclass(frozen=True)
@@ -106,8 +149,8 @@ class TreeOptions:
         Leaf model.
     n_particles : int
         Particles, >= 1.
-    rules : {"r"}
-        Rules of the filter: those of CRAN dynaTree.
+    rules : {"native", "r"}
+        Rules of the filter: proper priors, or those of CRAN dynaTree.
     intercept : {"implicit", "augmented", "none"}
         How linear leaves get their level.
     proposal : {"luvar", "luall", "reject"}
@@ -125,6 +168,12 @@ class TreeOptions:
         Leading columns that linear leaves use; all by default.
     classes : tuple or None
         Labels of a class model, in the order of the probabilities.
+    prior : "adaptive" or NIG
+        Native regression leaves: a prior that the cloud tunes, or a fixed one.
+    class_mass : float
+        Native class leaves: total mass of the Dirichlet prior, > 0.
+    max_retired_mass : float or None
+        Native rules: most weight of a leaf's retired sums.
     """
 
     model: str = "constant"
@@ -139,6 +188,9 @@ class TreeOptions:
     first_split: int = 0
     n_basis: int | None = None
     classes: tuple[Hashable, ...] | None = None
+    prior: str | NIG = "adaptive"
+    class_mass: float = 1.0
+    max_retired_mass: float | None = None
 
     def __post_init__(self) -> None:
         one_of("model", self.model, MODELS)
@@ -173,7 +225,40 @@ class TreeOptions:
             self._refuse("intercept", self.intercept, "implicit")
             self._refuse("first_split", self.first_split, 0)
             self._refuse("n_basis", self.n_basis, None)
+        if self.rules == "r":
+            self._refuse_native()
+        else:
+            self._refuse_r()
         self._check_classes()
+
+    def _refuse_native(self) -> None:
+        defaults = {"prior": "adaptive", "class_mass": 1.0, "max_retired_mass": None}
+        for name, default in defaults.items():
+            value = getattr(self, name)
+            if value != default:
+                raise ValueError(
+                    f"{name} is an option of rules='native'; got {value!r} with "
+                    "rules='r'."
+                )
+
+    def _refuse_r(self) -> None:
+        if self.n_start is not None:
+            raise ValueError(
+                f"n_start is an option of rules='r'; got {self.n_start!r}. Native "
+                "trees start from the first row."
+            )
+        if self.variance_prior != (0.0, 0.0):
+            raise ValueError(
+                "variance_prior is an option of rules='r'; got "
+                f"{self.variance_prior!r}. Use prior=NIG(b0=..., kappa0=...)."
+            )
+        if not isinstance(self.prior, NIG) and self.prior != "adaptive":
+            raise ValueError(
+                f"prior must be 'adaptive' or NIG(...); got {self.prior!r}."
+            )
+        positive("class_mass", self.class_mass)
+        if self.max_retired_mass is not None:
+            positive("max_retired_mass", self.max_retired_mass)
 
     def _refuse(self, name: str, value: Any, default: Any) -> None:
         if value != default:
@@ -207,8 +292,9 @@ class TreeOptions:
     def with_width(self, n_features: int) -> TreeOptions:
         """Return these options with every default filled in for this many columns.
 
-        ``min_leaf`` is 4 for constant leaves, 2 n_basis + 4 for linear ones and 1 for
-        class and prior; ``n_start`` is ``min_leaf``.
+        ``min_leaf`` is 4 for constant leaves, n_basis + 5 for linear ones and 1 for
+        class and prior. Under R's rules it is 2 n_basis + 4 for linear leaves, and
+        ``n_start`` is ``min_leaf``.
         """
         basis = n_features if self.n_basis is None else self.n_basis
         if basis > n_features:
@@ -221,20 +307,21 @@ class TreeOptions:
                 f"first_split must be below the number of columns, {n_features}; got "
                 f"{self.first_split}."
             )
-        defaults = {"constant": 4, "linear": 2 * basis + 4, "class": 1, "prior": 1}
+        linear = 2 * basis + 4 if self.rules == "r" else basis + 5
+        defaults = {"constant": 4, "linear": linear, "class": 1, "prior": 1}
         least = defaults[self.model] if self.min_leaf is None else self.min_leaf
-        start = least if self.n_start is None else self.n_start
-        if start < least:
+        start = self.n_start
+        if self.rules == "r" and start is None:
+            start = least
+        if start is not None and start < least:
             raise ValueError(
                 f"n_start must be at least min_leaf, {least}; got {start}."
             )
-        return TreeOptions(
-            **{
-                **self.__dict__,
-                "min_leaf": least,
-                "n_start": start,
-                "n_basis": basis if self.model == "linear" else None,
-            }
+        return replace(
+            self,
+            min_leaf=least,
+            n_start=start,
+            n_basis=basis if self.model == "linear" else None,
         )
 
 
@@ -246,8 +333,8 @@ class StreamOptions:
     ----------
     window : int
         Most active rows, >= 2.
-    discard : {"alc", "entropy", "age", "random"}
-        Which active row makes room for a new one.
+    discard : {"alc", "entropy", "age", "random"} or None
+        Which active row makes room for a new one; None stands for a default.
     forget : float in (0, 1]
         Factor on a leaf's retired sums whenever one of its rows retires.
     rejuvenate_every : int
@@ -255,19 +342,37 @@ class StreamOptions:
     """
 
     window: int = 500
-    discard: str = "age"
+    discard: str | None = None
     forget: float = 1.0
     rejuvenate_every: int = 0
 
     def __post_init__(self) -> None:
         count("window", self.window, 2)
-        one_of("discard", self.discard, DISCARDS)
+        if self.discard is not None:
+            one_of("discard", self.discard, DISCARDS)
         count("rejuvenate_every", self.rejuvenate_every, 0)
-        forget_factor(self.forget)
+        forget_factor(self.forget, "native")
+
+    def for_model(self, options: TreeOptions) -> StreamOptions:
+        """Return these options with the default discard rule of such a tree.
+
+        The oldest row goes where evidence fades or under R's rules; else the row that
+        tells least: by ALC, or for classes by entropy.
+        """
+        if self.discard is not None:
+            return self
+        if options.rules == "r" or self.forget < 1.0 or options.model == "prior":
+            return replace(self, discard="age")
+        return replace(self, discard="entropy" if options.model == "class" else "alc")
 
     def check_model(self, options: TreeOptions) -> None:
         """Raise ValueError where the online scheme cannot run on such a tree."""
-        if options.model == "linear" and options.intercept == "implicit":
+        forget_factor(self.forget, options.rules)
+        if (
+            options.rules == "r"
+            and options.model == "linear"
+            and options.intercept == "implicit"
+        ):
             raise ValueError(
                 "a window needs rows that can be retired, which intercept='implicit' "
                 "leaves cannot; use intercept='augmented'."
@@ -284,6 +389,7 @@ class StreamOptions:
             )
         least = options.n_start or options.min_leaf or 1
         if self.window <= least:
+            name = "n_start" if options.rules == "r" else "min_leaf"
             raise ValueError(
-                f"window must be larger than n_start, {least}; got {self.window}."
+                f"window must be larger than {name}, {least}; got {self.window}."
             )

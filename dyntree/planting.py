@@ -9,15 +9,32 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyntree._core.cloud import Cloud
-from dyntree._core.rng import RSource
+from dyntree._core.rng import CounterSource, RSource
 from dyntree.features import Matrix, Vector, label_codes, sorted_labels, with_ones
-from dyntree.params import TreeOptions, as_array
+from dyntree.params import N_SCALE, NIG, TreeOptions, as_array
+
+
+def n_ones(options: TreeOptions) -> int:
+    """Columns of ones stored before the user's own: R's explicit intercept."""
+    return int(options.rules == "r" and options.intercept == "augmented")
+
+
+def n_waiting(options: TreeOptions) -> int:
+    """Rows that are kept back before trees are planted.
+
+    R's rules plant trees on n_start rows and want one more. Native regression fixes its
+    scale by the first rows; native class leaves need none.
+    """
+    if options.rules == "r":
+        assert options.n_start is not None
+        return options.n_start + 1
+    return 1 if options.model in ("class", "prior") else N_SCALE
 
 
 def plant(
     options: TreeOptions, X: Matrix, y: list[Any], seed: int
-) -> tuple[Any, TreeOptions, Vector]:
-    """Return a cloud whose trees hold the first n_start rows.
+) -> tuple[Any, TreeOptions, Vector, int]:
+    """Return a cloud with trees that can learn, and what is left to be learned.
 
     Parameters
     ----------
@@ -35,6 +52,8 @@ def plant(
         With the labels.
     responses : ndarray of shape (n_rows,)
         y as the cloud takes it.
+    n_held : int
+        Rows that the trees hold already.
 
     Raises
     ------
@@ -49,7 +68,7 @@ def plant(
         responses = label_codes(y, options.classes)
     else:
         responses = np.array(y, dtype=np.float64)
-    if options.model in ("constant", "linear"):
+    if options.rules == "r" and options.model in ("constant", "linear"):
         first = responses[: options.min_leaf]
         if np.all(first == first[0]):
             raise ValueError(
@@ -58,10 +77,11 @@ def plant(
                 "or set min_leaf higher."
             )
     assert options.min_leaf is not None
-    ones = int(options.intercept == "augmented")
+    ones = n_ones(options)
     basis = X.shape[1] if options.n_basis is None else options.n_basis
+    native = options.rules == "native"
     cloud = Cloud(
-        RSource(seed),
+        CounterSource(seed) if native else RSource(seed),
         model=options.model,
         n_features=X.shape[1] + ones,
         n_particles=options.n_particles,
@@ -69,14 +89,64 @@ def plant(
         tree_prior=options.tree_prior,
         proposal=options.proposal,
         variance_prior=options.variance_prior,
-        intercept=options.model != "linear" or options.intercept == "implicit",
+        intercept=_has_level(options),
         n_basis=basis + ones,
         first_split=options.first_split + ones,
         n_classes=len(options.classes or ()),
+        rules=options.rules,
+        prior=_prior(options) if native else None,
+        max_retired=options.max_retired_mass,
     )
-    start = options.n_start
-    cloud.start(with_ones(X[:start], ones), responses[:start])
-    return cloud, options, responses
+    if native and options.model != "class":
+        basis = basis if options.model == "linear" else 0
+        scale = frozen_scale(X[:N_SCALE, :basis], responses[:N_SCALE])
+        if options.intercept == "none":  # through the origin, not the centre
+            scale = ([0.0] * basis, scale[1], 0.0, scale[3])
+        cloud.set_scale(*scale)
+    held = options.n_start or 0
+    cloud.start(with_ones(X[:held], ones), responses[:held])
+    return cloud, options, responses, held
+
+
+def _has_level(options: TreeOptions) -> bool:
+    """Whether the core's leaves have a level besides the columns they are given."""
+    if options.model != "linear":
+        return True
+    if options.rules == "r":
+        return options.intercept == "implicit"
+    return options.intercept != "none"
+
+
+def _prior(options: TreeOptions) -> dict[str, Any]:
+    """Where the prior of the leaves starts, and whether it stays there."""
+    fixed = options.prior if isinstance(options.prior, NIG) else None
+    return {
+        "b0": 0.03 if fixed is None else fixed.b0,
+        "kappa0": 0.01 if fixed is None else fixed.kappa0,
+        "adaptive": fixed is None and options.model in ("constant", "linear"),
+        "class_mass": options.class_mass,
+    }
+
+
+def frozen_scale(X: Matrix, y: Vector) -> tuple[list[float], list[float], float, float]:
+    """Centre and spread of each column, and of y, by the first rows.
+
+    Columns without two distinct values have spread 1; columns that are missing in all
+    of these rows have spread 0, which leaves them out of regressions.
+    """
+    centre, spread = [], []
+    for column in X.T:
+        seen = column[~np.isnan(column)]
+        centre.append(float(seen.mean()) if len(seen) else 0.0)
+        spread.append(_spread(seen) if len(seen) else 0.0)
+    return centre, spread, float(y.mean()), _spread(y)
+
+
+def _spread(values: Vector) -> float:
+    """Standard deviation; 1 where all values are equal."""
+    if len(values) < 2 or np.all(values == values[0]):
+        return 1.0
+    return float(values.std(ddof=1)) or 1.0
 
 
 def row_positions(cloud: Any, row_ids: ArrayLike, name: str) -> NDArray[np.int64]:

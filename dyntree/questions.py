@@ -40,7 +40,8 @@ def region(
     stored = cloud.rows()[0]
     m = stored.shape[1]
     every = stored if candidates is None else np.concatenate([stored, candidates])
-    low, high = every.min(axis=0), every.max(axis=0)
+    low = np.nan_to_num(np.fmin.reduce(every, axis=0), nan=0.0)  # missing throughout
+    high = np.nan_to_num(np.fmax.reduce(every, axis=0), nan=0.0)
     if bounds is not None:
         given = params.as_array("bounds", bounds, np.float64)
         if given.shape != (m - ones, 2) or not np.all(np.isfinite(given)):
@@ -56,7 +57,8 @@ def region(
     flags = np.zeros(m, dtype=bool)
     if categorical is None:
         flags[ones:] = [
-            np.array_equal(np.unique(column), [0.0, 1.0]) for column in stored.T[ones:]
+            np.array_equal(np.unique(column[~np.isnan(column)]), [0.0, 1.0])
+            for column in stored.T[ones:]
         ]
     else:
         chosen = params.as_array("categorical", categorical)
@@ -129,7 +131,7 @@ def sensitivity(
     low, high, flags = low[ones:], high[ones:], flags[ones:]
     stored = cloud.rows()[0][:, ones:]
     shapes = np.where(flags, 0.0, 1.0) if shape is None else _floats("shape", shape)
-    modes = stored.mean(axis=0) if mode is None else _floats("mode", mode)
+    modes = np.nanmean(stored, axis=0) if mode is None else _floats("mode", mode)
     if shapes.shape != low.shape or modes.shape != low.shape or np.any(shapes < 0.0):
         raise ValueError(
             f"shape and mode must hold {len(low)} numbers each, shapes >= 0; got "

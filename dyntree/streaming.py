@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict
 from typing import Any, Self
@@ -9,11 +10,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.errors import StaleWindowWarning
 from dyntree.features import FeatureMap, Matrix, Vector
 from dyntree.model import DynamicTree
-from dyntree.params import StreamOptions
+from dyntree.params import NIG, StreamOptions
 from dyntree.progress import Progress, check_progress, rows_bar
 from dyntree.summaries import ClassPrediction, Prediction
+
+DRIFT_FORGET = 0.95  # the factor that `drift` stands for
 
 
 class StreamingTree:
@@ -26,22 +30,25 @@ class StreamingTree:
     Parameters
     ----------
     model : {"constant", "linear", "class", "prior"}, default "constant"
-        What leaves hold; as in `DynamicTree`. Linear leaves need
+        What leaves hold; as in `DynamicTree`. Under R's rules linear leaves need
         ``intercept="augmented"`` or ``"none"``.
     window : int, default 500
-        Most rows held one by one, larger than ``n_start``.
-    discard : {"alc", "entropy", "age", "random"}, default "age"
+        Most rows held one by one, larger than ``min_leaf`` (R's rules: ``n_start``).
+    discard : {"alc", "entropy", "age", "random"}, optional
         Which row retires: the one whose leaf mates would miss it least by reduction in
-        variance (regression) or by entropy (classes), the oldest, or any.
-    forget : float in (0, 1], default 1.0
+        variance (regression) or by entropy (classes), the oldest, or any. Default: the
+        oldest where evidence fades and under R's rules, else "alc" or "entropy".
+    forget : float in [0, 1], optional
         Power-prior factor on a leaf's retired sums whenever one of its rows retires;
-        below 1 the tree follows drift.
+        below 1 the tree follows drift. Default 1, or .95 with `drift`.
+    drift : bool, default False
+        Whether the stream changes: sets the default of `forget`.
     rejuvenate_every : int, default 0
         Rows between rejuvenations; 0 never.
     n_particles : int, default 1000
     rules, intercept, proposal, min_leaf, n_start, tree_prior, variance_prior
         As in `DynamicTree`.
-    first_split, n_basis, classes, seed
+    first_split, n_basis, classes, prior, class_mass, max_retired_mass, seed
         As in `DynamicTree`.
 
     Attributes
@@ -70,8 +77,9 @@ class StreamingTree:
         model: str = "constant",
         *,
         window: int = 500,
-        discard: str = "age",
-        forget: float = 1.0,
+        discard: str | None = None,
+        forget: float | None = None,
+        drift: bool = False,
         rejuvenate_every: int = 0,
         n_particles: int = 1000,
         rules: str = "r",
@@ -84,9 +92,14 @@ class StreamingTree:
         first_split: int = 0,
         n_basis: int | None = None,
         classes: Sequence[Hashable] | None = None,
+        prior: str | NIG = "adaptive",
+        class_mass: float = 1.0,
+        max_retired_mass: float | None = None,
         seed: int | None = None,
     ) -> None:
-        self.options = StreamOptions(window, discard, forget, rejuvenate_every)
+        if forget is None:
+            forget = DRIFT_FORGET if drift else 1.0
+        options = StreamOptions(window, discard, forget, rejuvenate_every)
         self.tree = DynamicTree(
             model,
             n_particles=n_particles,
@@ -100,9 +113,21 @@ class StreamingTree:
             first_split=first_split,
             n_basis=n_basis,
             classes=classes,
+            prior=prior,
+            class_mass=class_mass,
+            max_retired_mass=max_retired_mass,
             seed=seed,
         )
+        self.options = options.for_model(self.tree.options)
         self.options.check_model(self.tree.options)
+        self.tree._most_waiting = window
+        if self.options.discard == "alc" and forget < 1.0 and rules == "native":
+            warnings.warn(
+                "discard='alc' keeps rows that say much and so seldom touches their "
+                "leaves, whose past then never fades; with forget < 1 use 'age'.",
+                StaleWindowWarning,
+                stacklevel=2,
+            )
         self.is_frozen = False
 
     @property
@@ -154,7 +179,8 @@ class StreamingTree:
             tree._check(X, y)
             return self
         if tree._features is None:
-            width = FeatureMap.learn(X)[0].n_features
+            native = tree.options.rules == "native"
+            width = FeatureMap.learn(X, allow_missing=native)[0].n_features
             self.options.check_model(tree.options.with_width(width))
         before = tree.n_seen
         rows, responses = tree._accept(X, y)
@@ -172,8 +198,9 @@ class StreamingTree:
         return self
 
     def _take(self, row: Matrix, response: Vector) -> None:
-        """Retire a row, learn one, rejuvenate if due; an interrupt waits for all three.
+        """Learn a row, retire one, rejuvenate if due; an interrupt waits for all three.
 
+        R's rules retire before they learn, native rules after.
         `row` is of shape (1, n_stored) and `response` of shape (1,).
         """
         tree, every = self.tree, self.options.rejuvenate_every
@@ -184,8 +211,13 @@ class StreamingTree:
             try:
                 if tree.n_seen == seen:
                     cloud.source.restore(drawn)
-                    position = int(np.argmin(tree.score_active(self.options.discard)))
-                    cloud.replace(position, self.options.forget, row, response)
+                    if tree.options.rules == "r":
+                        place = self._next_to_go()
+                        cloud.replace(place, self.options.forget, row, response)
+                    else:
+                        cloud.update(row, response)
+                while cloud.n_active > self.options.window:
+                    cloud.retire([self._next_to_go()], self.options.forget)
                 if every and tree.n_seen % every == 0:
                     n_particles = n_particles or cloud.n_particles
                     if cloud.n_particles == n_particles:
@@ -196,9 +228,16 @@ class StreamingTree:
         if interrupt is not None:
             raise interrupt
 
-    def predict(self, X: Any) -> Prediction | ClassPrediction:
+    def _next_to_go(self) -> int:
+        """Place of the active row that retires next."""
+        assert self.options.discard is not None
+        return int(np.argmin(self.tree.score_active(self.options.discard)))
+
+    def predict(
+        self, X: Any, *, threads: int | None = None
+    ) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X; see `DynamicTree.predict`."""
-        return self.tree.predict(X)
+        return self.tree.predict(X, threads=threads)
 
     def freeze(self) -> Self:
         """Stop learning: from now on `update` checks its rows and forgets them."""
@@ -230,7 +269,9 @@ class StreamingTree:
     ) -> Self:
         """Return the model that `to_arrays` described."""
         tree = DynamicTree.from_arrays(header["tree"], arrays)
-        model = cls(**header["options"], **asdict(tree.options), seed=tree.seed)
+        options = {**asdict(tree.options), "prior": tree.options.prior}
+        model = cls(**header["options"], **options, seed=tree.seed)
+        tree._most_waiting = model.options.window
         model.tree = tree
         model.is_frozen = header["is_frozen"]
         return model

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,21 @@ class StudentMixture:
 
     def __post_init__(self) -> None:
         _freeze(self)
+
+    @classmethod
+    def of_sample(cls, values: Sequence[float], n_rows: int) -> StudentMixture:
+        """Predictive of a normal sample under a flat prior, the same for every row.
+
+        Student's t about the mean with n - 1 degrees of freedom. Without two distinct
+        values the scale is infinite, and without any value the location is 0.
+        """
+        n, df, scale = len(values), 1.0, np.inf
+        location = float(np.mean(values)) if n else 0.0
+        if n > 1 and np.ptp(values) > 0.0:
+            df = float(n - 1)
+            scale = float(np.std(values, ddof=1) * np.sqrt(1.0 + 1.0 / n))
+        one = np.ones(n_rows)
+        return cls(np.arange(n_rows + 1), one, location * one, scale * one, df * one)
 
     @property
     def n_rows(self) -> int:
