@@ -138,10 +138,16 @@ def handles_below(cloud: Cloud, h: int) -> Iterator[int]:
 
 
 def fresh_limits(cloud: Cloud, positions: list[int]) -> tuple[Any, Any]:
-    """Proposal limits of a leaf from its sorted columns."""
-    columns = np.sort(cloud.rows()[0][positions], axis=0)
-    skip = 0 if cloud.options["proposal"] == "reject" else cloud.options["min_leaf"] - 1
-    return columns[skip], columns[len(positions) - 1 - skip]
+    """Proposal limits of a leaf by sorting; inf, -inf with too few rows."""
+    options = cloud.options
+    skip = 0 if options["proposal"] == "reject" else options["min_leaf"] - 1
+    low, high = [], []
+    for column in cloud.rows()[0][positions].T:
+        seen = np.sort(column[~np.isnan(column)])
+        enough = len(seen) >= 2 * options["min_leaf"]
+        low.append(seen[skip] if enough else np.inf)
+        high.append(seen[len(seen) - 1 - skip] if enough else -np.inf)
+    return low, high
 
 
 def audit(cloud: Cloud) -> None:

@@ -69,8 +69,11 @@ def test_one_dict_is_one_row() -> None:
 def test_names_that_are_not_text_become_text() -> None:
     learned, _ = FeatureMap.learn(pd.DataFrame(VALUES))
     assert learned.names == ("0", "1", "2")
-    assert learned.to_header() == {"n_features": 3, "names": ["0", "1", "2"]}
-    assert PLAIN.to_header() == {"n_features": 3, "names": None}
+    header = learned.to_header()
+    assert (header["n_features"], header["names"]) == (3, ["0", "1", "2"])
+    assert PLAIN.to_header()["names"] is None
+    for known in (learned, PLAIN):
+        assert FeatureMap.from_header(known.to_header()) == known
 
 
 def test_no_rows_are_fine_to_encode() -> None:

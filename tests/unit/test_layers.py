@@ -24,8 +24,9 @@ SOURCES = sorted(CORE.glob("*.pyx")) + sorted(CORE.glob("*.pxd"))
 # A file may use those of a strictly lower level.
 CORE_ORDER = [
     {"types", "openmp"}, {"linalg"}, {"rng", "rmath"}, {"numerics"}, {"arena"},
-    {"pool"}, {"family"}, {"leaf"}, {"tree"}, {"moves"}, {"resample"}, {"compat"},
-    {"particles"}, {"snapshot"}, {"cloud"}, {"query"}, {"criteria"}, {"sensitivity"},
+    {"pool"}, {"family"}, {"leaf"}, {"tree"}, {"moves"}, {"resample"},
+    {"compat", "native"}, {"particles"}, {"snapshot"}, {"cloud"}, {"query"},
+    {"region"}, {"rregion"}, {"criteria"}, {"sensitivity"},
     {"probe"},
 ]  # fmt: skip
 PYTHON_ORDER = [

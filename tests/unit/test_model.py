@@ -316,7 +316,7 @@ def test_implicit_leaves_cannot_retire_rows() -> None:
         ("n_start", 0),
         ("tree_prior", (1.0, 2.0)),
         ("model", "lin"),
-        ("rules", "native"),
+        ("rules", "python"),
         ("proposal", "any"),
         ("intercept", None),
     ],

@@ -55,11 +55,18 @@ def test_pairs_may_be_any_sequence() -> None:
         assert params.pair("ab", value) == (1.0, 2.0)
 
 
-@pytest.mark.parametrize("value", [0.0, -0.1, 1.0000001, np.nan, "1", None, True])
-def test_forget_is_above_zero_and_at_most_one(value: Any) -> None:
+@pytest.mark.parametrize("rules", ["r", "native"])
+@pytest.mark.parametrize("value", [-0.1, 1.0000001, np.nan, "1", None, True])
+def test_forget_is_at_least_zero_and_at_most_one(value: Any, rules: str) -> None:
     with refused("forget", repr(value)):
-        params.forget_factor(value)
-    assert params.forget_factor(1) == 1.0
+        params.forget_factor(value, rules)
+    assert params.forget_factor(1, rules) == 1.0
+
+
+def test_forgetting_all_needs_native_rules() -> None:
+    assert params.forget_factor(0, "native") == 0.0
+    with refused("forget", "0"):
+        params.forget_factor(0, "r")
 
 
 @pytest.mark.parametrize("value", ["B", "", None, 1, ["a"]])
@@ -172,8 +179,7 @@ def test_options_must_fit_the_width(name: str, value: int, others: Any) -> None:
         ("window", 10.0),
         ("window", True),
         ("discard", "oldest"),
-        ("discard", None),
-        ("forget", 0.0),
+        ("forget", -0.5),
         ("forget", 1.5),
         ("rejuvenate_every", -1),
         ("rejuvenate_every", 1.5),

@@ -21,7 +21,8 @@ def planted(name: str, n: int = 30, **options: Any) -> Any:
 
 @pytest.mark.parametrize(("name", "start"), [("constant", 4), ("linear", 8)])
 def test_every_particle_is_one_leaf_of_the_first_rows(name: str, start: int) -> None:
-    X, y, cloud, options, responses = planted(name)
+    X, y, cloud, options, responses, n_held = planted(name)
+    assert n_held == start
     assert (cloud.n_particles, cloud.n_seen, options.n_start) == (5, start, start)
     for i in range(5):
         kind, _, rows, *_ = cloud.tree(i)
@@ -31,7 +32,7 @@ def test_every_particle_is_one_leaf_of_the_first_rows(name: str, start: int) -> 
 
 
 def test_an_augmented_intercept_is_a_column_of_ones_never_split_on() -> None:
-    X, _, cloud, _, _ = planted("linear", intercept="augmented", n_basis=1)
+    X, _, cloud, *_ = planted("linear", intercept="augmented", n_basis=1)
     assert cloud.rows()[0][:, 0].tolist() == [1.0] * cloud.n_active
     assert cloud.rows()[0][:, 1:].tolist() == X[: cloud.n_active].tolist()
     assert (cloud.n_features, cloud.n_basis, cloud.first_split) == (3, 2, 1)
@@ -39,11 +40,11 @@ def test_an_augmented_intercept_is_a_column_of_ones_never_split_on() -> None:
 
 
 def test_labels_are_sorted_or_as_named() -> None:
-    _, y, cloud, options, responses = planted("class")
+    _, y, cloud, options, responses, _ = planted("class")
     assert options.classes == ("a", "b", "c")
     assert cloud.n_classes == 3
     assert [options.classes[int(code)] for code in responses] == y.tolist()
-    _, _, _, options, _ = planted("class", classes=("c", "b", "a"))
+    _, _, _, options, *_ = planted("class", classes=("c", "b", "a"))
     assert options.classes == ("c", "b", "a")
 
 

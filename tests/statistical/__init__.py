@@ -1,0 +1,1 @@
+"""Tests of the mathematics: exact identities, enumeration, invariance, calibration."""

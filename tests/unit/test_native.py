@@ -1,0 +1,207 @@
+"""The native rules as users meet them: cold start, labels, gaps, windows, copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dyntree import DynamicTree, StreamingTree
+from dyntree.errors import StaleWindowWarning
+from dyntree.params import NIG
+
+from .models import refused
+
+
+def native(model: str = "constant", **options: Any) -> DynamicTree:
+    return DynamicTree(model, rules="native", n_particles=20, seed=1, **options)
+
+
+def streaming(model: str = "constant", **options: Any) -> StreamingTree:
+    return StreamingTree(model, rules="native", n_particles=20, seed=1, **options)
+
+
+def smooth(n: int = 120) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.random((n, 3))
+    return X, 3 + np.sin(6 * X[:, 0]) + 0.1 * rng.standard_normal(n)
+
+
+def model_bytes(model: Any) -> tuple[Any, dict[str, bytes]]:
+    header, arrays = model.to_arrays()
+    return header, {name: array.tobytes() for name, array in arrays.items()}
+
+
+# ------------------------------------------------------------ cold start
+def test_without_rows_nothing_is_known() -> None:
+    p = native().predict([[1.0], [2.0]])
+    assert p.mean.tolist() == [0.0, 0.0]
+    assert np.isinf(p.mixture.scale).all()
+    assert native("class").predict([[1.0]]).proba.shape == (1, 0)
+    q = native("class", classes=("a", "b")).predict([[1.0]])
+    assert q.proba.tolist() == [[0.5, 0.5]]
+
+
+def test_the_first_rows_answer_by_their_own_t() -> None:
+    y = [1.0, 3.0, 2.0, 6.0]
+    tree = native().update([[0.0]] * 4, y)
+    assert not tree.is_ready
+    p = tree.predict([[5.0]])
+    assert p.mean[0] == pytest.approx(3.0)
+    assert p.df[0] == 3.0
+    scale = np.std(y, ddof=1) * np.sqrt(1.25)
+    assert p.mixture.scale[0] == pytest.approx(scale, rel=1e-12)
+
+
+def test_equal_responses_are_no_obstacle() -> None:
+    tree = native().update(np.arange(30.0)[:, None], np.ones(30))
+    assert tree.predict([[3.0]]).mean[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("model", ["constant", "linear"])
+def test_rows_one_by_one_are_rows_at_once(model: str) -> None:
+    X, y = smooth(60)
+    whole, parts = native(model).update(X, y), native(model)
+    for row, label in zip(X, y, strict=True):
+        parts.update(row[None], [label])
+    assert model_bytes(whole) == model_bytes(parts)
+
+
+# ------------------------------------------------------------ labels
+def test_new_labels_take_their_place_after_the_others() -> None:
+    tree = native("class").update([[0.0], [1.0]] * 10, ["a", "b"] * 10)
+    before = tree.predict([[0.0]]).proba
+    tree.update([[2.0]], ["zebra"])
+    assert tree.classes == ("a", "b", "zebra")
+    after = tree.predict([[0.0], [2.0]]).proba
+    assert after.shape == (2, 3)
+    assert after.sum(axis=1) == pytest.approx(1.0)
+    assert after[0, 0] > 0.5
+    assert before.shape == (1, 2)
+
+
+def test_new_labels_keep_retired_counts() -> None:
+    stream = streaming("class", window=10, discard="age")
+    stream.update([[0.0]] * 40, ["a", "b"] * 20)
+    retired = stream.tree.stats().leaf_retired
+    stream.update([[0.0]], ["c"])
+    assert stream.tree.stats().leaf_retired == pytest.approx(retired + 1, abs=1e-9)
+    assert stream.tree.n_active == 10
+
+
+# ------------------------------------------------------------ missing values, levels
+def test_missing_values_are_taken_everywhere() -> None:
+    X, y = smooth()
+    X[::3, 0] = np.nan
+    for model in ("constant", "linear"):
+        stream = streaming(model, window=40).update(X, y)
+        p = stream.predict([[np.nan] * 3, [0.5, np.nan, 0.5]])
+        assert np.all(np.isfinite(p.mean))
+        assert np.all(np.isfinite(stream.tree.score_active("alc")))
+        assert np.all(np.isfinite(stream.tree.relevance().values))
+
+
+def test_infinite_values_are_refused() -> None:
+    with refused("X", "inf"):
+        native().update([[np.inf]], [1.0])
+
+
+def test_strings_become_indicators_and_new_levels_are_missing() -> None:
+    frame = pd.DataFrame({"a": [0.5, None, 2.0] * 8, "site": ["n", "s", None] * 8})
+    tree = native("linear").update(frame, np.arange(24.0))
+    assert tree.feature_names == ("a", "site=n", "site=s")
+    p = tree.predict(pd.DataFrame({"site": ["n", "moon"], "a": [1, 1]}))
+    assert np.all(np.isfinite(p.mean))
+
+
+# ------------------------------------------------------------ options
+def test_options_belong_to_their_rules() -> None:
+    for name, value in [("n_start", 5), ("variance_prior", (1.0, 1.0))]:
+        with refused(name, str(value)[:1]):
+            native(**{name: value})
+    for name, value in [("prior", NIG()), ("class_mass", 2.0)]:
+        with pytest.raises(ValueError, match=name):
+            DynamicTree(rules="r", **{name: value})
+    with refused("prior", "'flat'"):
+        native(prior="flat")
+    with refused("b0", "-1"):
+        NIG(b0=-1.0)
+
+
+def test_a_fixed_prior_stays_and_an_adaptive_one_moves() -> None:
+    X, y = smooth(300)
+    fixed = native("linear", prior=NIG(0.2, 0.02)).update(X, y)._cloud.prior_point
+    assert (fixed["b0"], fixed["kappa0"]) == (0.2, 0.02)
+    tuned = native("constant").update(X, 1e-4 * np.round(y))._cloud.prior_point
+    assert tuned["b0"] < 0.03
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "rule"),
+    [
+        ("linear", {}, "alc"),
+        ("class", {}, "entropy"),
+        ("linear", {"drift": True}, "age"),
+        ("class", {"forget": 0.5}, "age"),
+    ],
+)
+def test_default_discard_rules(model: str, options: Any, rule: str) -> None:
+    stream = streaming(model, **options)
+    assert stream.options.discard == rule
+    assert stream.options.forget == options.get(
+        "forget", 0.95 if "drift" in options else 1.0
+    )
+
+
+def test_alc_with_forgetting_warns() -> None:
+    with pytest.warns(StaleWindowWarning, match="discard='alc'"):
+        streaming("linear", discard="alc", forget=0.9)
+
+
+# ------------------------------------------------------------ windows and copies
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        ("constant", {"discard": "random"}),
+        ("linear", {"discard": "alc"}),
+        ("linear", {"intercept": "none", "drift": True}),
+        ("class", {"rejuvenate_every": 25}),
+        ("constant", {"forget": 0.0, "max_retired_mass": 3.0}),
+    ],
+)
+def test_streams_stay_in_their_window_and_copies_go_on_alike(
+    model: str, options: Any
+) -> None:
+    X, y = smooth(200)
+    labels = np.where(y > 3, "high", "low") if model == "class" else y
+    stream = streaming(model, window=40, **options).update(X[:120], labels[:120])
+    assert stream.tree.n_active == 40
+    twin = stream.copy()
+    assert model_bytes(twin) == model_bytes(stream)
+    for each in (stream, twin):
+        each.update(X[120:], labels[120:])
+    assert model_bytes(twin) == model_bytes(stream)
+    assert stream.n_seen == 200
+
+
+@pytest.mark.parametrize("model", ["constant", "linear", "class"])
+def test_bad_calls_change_no_byte(model: str) -> None:
+    X, y = smooth(60)
+    labels = np.where(y > 3, "high", "low") if model == "class" else y
+    stream = streaming(model, window=30).update(X, labels)
+    before = model_bytes(stream)
+    bad = [
+        lambda: stream.update(X[:2, :2], labels[:2]),
+        lambda: stream.update(X[:2], labels[:3]),
+        lambda: stream.update([[np.inf, 0, 0]], labels[:1]),
+        lambda: stream.update(np.empty((0, 3)), []),
+        lambda: stream.tree.retire([1000]),
+        lambda: stream.tree.retire(stream.tree.active_ids),
+        lambda: stream.predict(X[:2], threads=0),
+    ]
+    for call in bad:
+        with pytest.raises(ValueError, match=r"must|active"):
+            call()
+        assert model_bytes(stream) == before
