@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Unit, property, golden and statistical tests under AddressSanitizer and UBSan, then with
-# Cython's bounds checks. Run from the project's root; the last result is in
-# sanitizers.txt. Leaks are left out: the interpreter itself has some.
+# Cython's bounds checks. Leaks are left out: the interpreter itself has some.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)

@@ -212,6 +212,26 @@ def test_an_interrupted_rejuvenation_never_happened(name: str, row: int) -> None
     helpers.audit(cloud)
 
 
+def test_rows_rounded_in_vain_get_their_digits_back() -> None:
+    """Small rows lose digits to the large means that they meet in the other order."""
+    X, y = helpers.data("implicit", 20)
+    X = np.sort(np.exp(12.0 * X), axis=0)
+    cloud = Cloud(RSource(1), **helpers.options_of("implicit"))
+    cloud.start(X[:4], y[:4])
+    cloud.update(X[4:], y[4:])
+    before = helpers.state_bytes(cloud)
+
+    def stop(at: int, *_: Any) -> None:
+        if at == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cloud.rejuvenate(np.arange(20)[::-1], 1, stop)
+    assert helpers.state_bytes(cloud) == before
+    cloud.rejuvenate(np.arange(20)[::-1])
+    assert not np.array_equal(np.sort(cloud.rows()[0], axis=0), X)
+
+
 def test_one_row_can_be_rejuvenated() -> None:
     core, oracle = helpers.pair("constant", 12)
     for cloud in (core, oracle):

@@ -56,10 +56,11 @@ def test_arrays_go_round(name: str, past: str) -> None:
 def test_equal_clouds_give_equal_bytes(name: str, past: str) -> None:
     """Wherever they lie: between the two, memory is filled with something else."""
     first = helpers.state_bytes(PASTS[past](name))
-    litter = [np.full(n, 7.25) for n in range(1, 3000, 7)]
-    litter = litter[::2]
-    assert helpers.state_bytes(PASTS[past](name)) == first
+    litter = [np.full(n, 7.25) for n in range(1, 12_000, 37)]
+    kept = litter[::2]
     del litter
+    assert helpers.state_bytes(PASTS[past](name)) == first
+    del kept
 
 
 @pytest.mark.parametrize("name", helpers.MODELS)
