@@ -142,7 +142,9 @@ class StudentMixture:
         u = before + rng.random((n, self.n_rows)) * (ends[self.start[1:] - 1] - before)
         part = np.searchsorted(ends, u, side="right")
         part = np.clip(part, self.start[:-1], self.start[1:] - 1)
-        draws = rng.standard_t(self.df[part])
+        df = self.df[part]
+        draws = np.full(df.shape, np.nan)  # where a component is no distribution
+        draws[df > 0.0] = rng.standard_t(df[df > 0.0])
         result: Matrix = self.location[part] + self.scale[part] * draws
         return result
 

@@ -281,3 +281,11 @@ def test_records_with_arrays_compare_by_identity() -> None:
     assert one == one
     assert one != other
     assert len({one, other}) == 2
+
+
+def test_a_component_without_degrees_of_freedom_draws_nan() -> None:
+    one = np.ones(2)
+    mixture = StudentMixture(np.arange(3), one, one, one, np.array([0.0, 5.0]))
+    draws = mixture.sample(50, np.random.default_rng(1))
+    assert np.all(np.isnan(draws[:, 0]))
+    assert np.all(np.isfinite(draws[:, 1]))
