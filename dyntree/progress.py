@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,11 @@ def check_progress(progress: Progress) -> None:
         raise ValueError(
             f"progress must be True, False, None or a callable; got {progress!r}."
         )
+
+
+def _on_a_terminal() -> bool:
+    """Whether standard error is a terminal that could show a bar."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 @contextmanager
@@ -32,8 +38,8 @@ def rows_bar(
     title : str
         What is being done.
     """
-    if progress is False:
-        yield lambda n_done: None
+    if progress is False or (progress is None and not _on_a_terminal()):
+        yield lambda n_done: None  # even a disabled tqdm bar starts a thread
         return
     if callable(progress):
         done = 0
@@ -51,7 +57,6 @@ def rows_bar(
         total=n_rows,
         desc=title,
         unit="row",
-        disable=False if progress else None,
         delay=0.0 if progress else 2.0,
         dynamic_ncols=True,
     ) as bar:
