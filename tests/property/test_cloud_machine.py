@@ -75,17 +75,8 @@ def burst(kind: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, step
 
 
-KINDS = [
-    "step",
-    "flip",
-    "level",
-    "exact",
-    "ties",
-    "constant",
-    "neighbours",
-    "repeated",
-    "scales",
-]
+SMOOTH = ("step", "flip", "level", "exact")
+COARSE = ("ties", "constant", "neighbours", "repeated", "scales")
 
 
 class CloudMachine(RuleBasedStateMachine):
