@@ -356,14 +356,15 @@ class StreamOptions:
     def for_model(self, options: TreeOptions) -> StreamOptions:
         """Return these options with the default discard rule of such a tree.
 
-        The oldest row goes where evidence fades or under R's rules; else the row that
-        tells least: by ALC, or for classes by entropy.
+        The oldest row goes where evidence fades or under R's rules; else the one that
+        tells least by ALC, or for classes any: chance errs less than entropy there
+        (rotating XOR .195 against .213, Spambase .110 against .114).
         """
         if self.discard is not None:
             return self
         if options.rules == "r" or self.forget < 1.0 or options.model == "prior":
             return replace(self, discard="age")
-        return replace(self, discard="entropy" if options.model == "class" else "alc")
+        return replace(self, discard="random" if options.model == "class" else "alc")
 
     def check_model(self, options: TreeOptions) -> None:
         """Raise ValueError where the online scheme cannot run on such a tree."""

@@ -142,7 +142,7 @@ def test_a_fixed_prior_stays_and_an_adaptive_one_moves() -> None:
     ("model", "options", "rule"),
     [
         ("linear", {}, "alc"),
-        ("class", {}, "entropy"),
+        ("class", {}, "random"),
         ("linear", {"drift": True}, "age"),
         ("class", {"forget": 0.5}, "age"),
     ],
