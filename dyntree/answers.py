@@ -1,4 +1,4 @@
-"""Answers: everything a tree can be asked that leaves it as it is."""
+"""Answers: everything a tree can be asked that leaves its trees as they are."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ from dyntree.summaries import (
 
 
 class Answers:
-    """The read-only half of `DynamicTree`: prediction, criteria, summaries."""
+    """The half of `DynamicTree` that changes no tree: prediction, criteria, summaries.
+
+    `sensitivity` and ``score_active("random")`` draw from the model's stream, and
+    ``score_active("alc")`` and ``("entropy")`` keep what they found in the leaves.
+    """
 
     options: TreeOptions
     _features: FeatureMap | None
@@ -43,6 +47,8 @@ class Answers:
             if n_start is None and self._features is not None:
                 n_start = self.options.with_width(self._features.n_features).n_start
             least = "n_start" if n_start is None else f"n_start={n_start}"
+            if self.options.rules == "native":
+                least = f"{params.N_SCALE - 1}"
             raise NotReadyError(
                 f"{what} needs a model that has learned more than {least} rows; got "
                 f"{self.n_seen}. Call update with more rows first."
@@ -152,7 +158,7 @@ class Answers:
         Returns
         -------
         ndarray of shape (n_rows,)
-            High is promising, except for "ieci" and "alc" read as they are: reductions.
+            High is promising.
         """
         cloud = self._ready("score")
         params.one_of("rule", rule, params.SCORES)

@@ -335,7 +335,7 @@ class StreamOptions:
         Most active rows, >= 2.
     discard : {"alc", "entropy", "age", "random"} or None
         Which active row makes room for a new one; None stands for a default.
-    forget : float in (0, 1]
+    forget : float in [0, 1]
         Factor on a leaf's retired sums whenever one of its rows retires.
     rejuvenate_every : int
         Rows between rejuvenations; 0 never.

@@ -232,7 +232,8 @@ class ClassPrediction:
     classes : tuple
         The labels, in the order of the columns.
     entropy : ndarray of shape (n_rows,)
-        Entropy in nats, the mean over particles of each particle's entropy.
+        Entropy in nats: under R's rules the mean over particles of each particle's
+        entropy, under native rules that of `proba`.
     """
 
     proba: Matrix
