@@ -95,6 +95,22 @@ def test_active_rows(name: str, retire: bool, where: str) -> None:
             cloud.update(X, y)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_limits_are_forgotten_where_rows_are_rounded(seed: int) -> None:
+    """Columns of many magnitudes lose digits to their means."""
+    pair = helpers.pair("implicit", 4, seed=seed)
+    X, y = helpers.data("implicit", 40, seed=seed)
+    X = np.exp(12.0 * X)
+    for cloud in pair:
+        cloud.update(X, y)
+    both("alc_active", pair, *box())
+    helpers.assert_same_cloud(*pair)
+    helpers.audit(pair[0])
+    for cloud in pair:
+        cloud.update(X[::-1].copy(), y)
+    helpers.assert_same_cloud(*pair)
+
+
 @pytest.mark.parametrize("retire", [False, True])
 def test_entropies_of_active_rows(retire: bool) -> None:
     pair = helpers.pair("class", 40, retire=retire)

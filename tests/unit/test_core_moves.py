@@ -169,13 +169,14 @@ def test_a_value_that_rounds_up_fails_to_split() -> None:
     assert decided > 50
 
 
+@pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("proposal", PROPOSALS)
-def test_clouds_survive_values_that_round_up(proposal: str) -> None:
+def test_clouds_survive_values_that_round_up(proposal: str, seed: int) -> None:
     """CRAN crashes here (quirk 53); the trees and the stream are the oracle's."""
-    X = np.tile(neighbours(10), (2, 1))
-    y = np.random.default_rng(3).normal(size=40)
-    core, oracle = helpers.pair("constant", 4, proposal=proposal, n_features=1)
-    np.testing.assert_array_equal(core.update(X, y), oracle.update(X, y))
+    core, oracle = helpers.pair("constant", 30, seed, proposal=proposal)
+    X, y = helpers.data("constant", 40, seed)
+    X[:, 0] = np.tile(neighbours(10)[:, 0], 2)
+    np.testing.assert_array_equal(core.update(X, -y), oracle.update(X, -y))
     helpers.assert_same_cloud(core, oracle)
 
 

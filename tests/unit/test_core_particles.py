@@ -11,8 +11,6 @@ import pytest
 from dyntree._core.cloud import Cloud
 from dyntree._core.rng import RSource
 from tests import helpers
-from tests.oracle.cloud import Cloud as OracleCloud
-from tests.oracle.stream import RSource as OracleSource
 
 PROPOSALS = ("luvar", "luall", "reject")
 
@@ -22,17 +20,29 @@ PROPOSALS = ("luvar", "luall", "reject")
 def test_steps_are_the_oracles(name: str, proposal: str) -> None:
     """Thirty particles: equal weights then cost draws or not by a last bit (11.1)."""
     changes = {"n_particles": 30, "proposal": proposal}
-    options = helpers.options_of(name, **changes)
+    core, oracle = helpers.pair(name, 4, seed=2, **changes)
     X, y = helpers.data(name, 60, seed=2)
     X = np.round(X, 1)
-    core, oracle = Cloud(RSource(2), **options), OracleCloud(OracleSource(2), **options)
     reports: tuple[list, list] = [], []
-    for cloud, seen in zip((core, oracle), reports, strict=True):
-        cloud.start(X[:3], y[:3])
-        cloud.update(X[3:], y[3:], 7, lambda *line, seen=seen: seen.append(line))
+    densities = [
+        cloud.update(X, y, 7, lambda *line, seen=seen: seen.append(line))
+        for cloud, seen in zip((core, oracle), reports, strict=True)
+    ]
+    np.testing.assert_array_equal(*densities)
     helpers.assert_same_cloud(core, oracle)
-    assert len(reports[0]) == 8
+    assert len(reports[0]) == 9
     helpers.assert_close(*reports, "progress")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_row_is_rounded_by_one_particle_after_the_other(seed: int) -> None:
+    """Each sees it as the one before left it, of the same leaf too (11.2)."""
+    X = np.random.default_rng(seed).normal((0.3, 5.0), size=(60, 2))
+    y = np.ascontiguousarray(X[:, 0] ** 2)
+    core, oracle = helpers.pair("implicit", 4, seed=seed, n_particles=30)
+    np.testing.assert_array_equal(core.update(X, y), oracle.update(X, y))
+    helpers.assert_same_cloud(core, oracle)
+    assert not np.array_equal(core.rows()[0][4:], X)
 
 
 def started(name: str = "constant", **changes: Any) -> tuple[Cloud, Any, Any]:

@@ -29,6 +29,7 @@ def credited(name: str) -> Cloud:
 
 PASTS: dict[str, Callable[[str], Cloud]] = {
     "new": lambda name: Cloud(RSource(1), **helpers.options_of(name)),
+    "started": lambda name: helpers.grown(name, 4),
     "grown": lambda name: helpers.grown(name, 30),
     "credited": credited,
     "rejuvenated": lambda name: rejuvenated(helpers.grown(name, 20)),
