@@ -358,7 +358,7 @@ class StreamOptions:
 
         The oldest row goes where evidence fades or under R's rules; else the one that
         tells least by ALC, or for classes any: chance errs less than entropy there
-        (rotating XOR .195 against .213, Spambase .110 against .114).
+        (rotating XOR .195 against .213; tests/statistical/native_tables.txt).
         """
         if self.discard is not None:
             return self
