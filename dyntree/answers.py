@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dyntree import params, questions
 from dyntree._core import criteria, query
-from dyntree.errors import NotReadyError
-from dyntree.features import FeatureMap, Matrix, Vector, label_codes, with_ones
+from dyntree.errors import NotReadyError, UnseenLevelWarning, warn
+from dyntree.features import (
+    Encoded,
+    FeatureMap,
+    Matrix,
+    Vector,
+    label_codes,
+    with_ones,
+)
 from dyntree.params import TreeOptions
 from dyntree.planting import n_ones
 from dyntree.summaries import (
@@ -34,6 +41,8 @@ class Answers:
     _features: FeatureMap | None
     _cloud: Any
     _waiting_y: list[Any]
+    _told_unseen: bool
+    _extended: Callable[[Any], tuple[FeatureMap, Matrix]]
 
     @property
     def n_seen(self) -> int:
@@ -104,10 +113,7 @@ class Answers:
 
     def _predict_cold(self, X: Any) -> Prediction | ClassPrediction:
         """Before there are trees: what the rows kept back say without them."""
-        if self._features is None:
-            n_rows = len(FeatureMap.learn(X, allow_missing=True)[1])
-        else:
-            n_rows = len(self._features.encode(X))
+        n_rows = len(self._extended(X)[1])
         if self.options.model == "class":
             classes = self.options.classes or ()
             proba = np.full((n_rows, len(classes)), 1.0 / max(1, len(classes)))
@@ -116,8 +122,28 @@ class Answers:
         return Prediction.of(StudentMixture.of_sample(self._waiting_y, n_rows))
 
     def _rows(self, X: Any) -> Matrix:
+        return self._stored(self._encode(X))
+
+    def _encode(self, X: Any) -> Matrix:
+        """Rows as features of the trees; warns once of levels that came late."""
         assert self._features is not None
-        return self._stored(self._features.encode(X))
+        if isinstance(X, Encoded):
+            return X.rows
+        codes = self._features.codes(X)
+        self._tell_unseen(self._features, codes)
+        return self._features.expand(codes)
+
+    def _tell_unseen(self, features: FeatureMap, codes: Matrix) -> None:
+        """Warn the first time that a column brings a level too late."""
+        if self._told_unseen or not (late := features.unseen(codes)):
+            return
+        self._told_unseen = True
+        warn(
+            UnseenLevelWarning,
+            f"X has levels in column {late[0]!r} that came after the first trees; they "
+            "count as missing. Name all levels at the start: "
+            f"categories={{{late[0]!r}: [...]}}.",
+        )
 
     def score(
         self,

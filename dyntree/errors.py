@@ -1,4 +1,13 @@
-"""The few exceptions dyntree raises that callers may want to tell apart."""
+"""The few exceptions and warnings that callers may want to tell apart."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
 class DeletedCloudError(ValueError):
@@ -19,3 +28,15 @@ class StaleWindowWarning(UserWarning):
 
 class DegenerateWeightsWarning(UserWarning):
     """A row had no density under any particle, so it could not weigh them."""
+
+
+class UnseenLevelWarning(UserWarning):
+    """A column brought a level that no row had in time, which counts as missing."""
+
+
+def warn(category: type[Warning], message: str) -> None:
+    """Warn at the line outside the package that led here."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

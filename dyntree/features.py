@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,25 +14,45 @@ from dyntree.params import as_array, is_label, plain_label
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
+Categories = tuple[tuple[str, tuple[str, ...]], ...]
+
+NUMBER = (numbers.Real, np.bool_)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Rows that a model's own FeatureMap has encoded and checked: taken as they are."""
+
+    rows: Matrix
 
 
 @dataclass(frozen=True)
 class FeatureMap:
     """The columns a model was first given, and how later rows become arrays.
 
+    Rows become codes, one number a column: a number stands for itself, a level for its
+    place among the levels, -1 for a level that is not among them, NaN for what is
+    missing. Codes become features, in which levels are 0/1 columns. While a model still
+    waits for its first trees, `extend` lets more rows add levels and decide the kind of
+    columns that were missing so far; `settle` fixes all that.
+
     Parameters
     ----------
-    n_features : int
+    n_columns : int
         Number of columns.
     names : tuple of str or None
         Their names, where the first rows came as a frame or as dicts; later frames and
         dicts are matched by name, in any order. A column of strings or categories makes
-        one 0/1 column a level, named "column=level".
+        one 0/1 feature a level, named "column=level".
     levels : tuple of (str, tuple of str)
-        Levels of the columns of strings or categories, as the first rows had them. A
-        level that comes later counts as missing.
+        Levels of the columns of strings or categories.
+    declared : tuple of str
+        Columns whose levels the user named: no others are learned.
+    unknown : tuple of str
+        Columns without any value so far.
     allow_missing : bool
-        Whether NaN may stand for a missing value.
+        Whether NaN may stand for a missing value, and columns hold levels: the native
+        rules.
 
     Examples
     --------
@@ -40,26 +61,80 @@ class FeatureMap:
     array([[1., 2.]])
     """
 
-    n_features: int
+    n_columns: int
     names: tuple[str, ...] | None = None
     levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    declared: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     allow_missing: bool = False
 
     @classmethod
-    def learn(cls, X: Any, allow_missing: bool = False) -> tuple[FeatureMap, Matrix]:
-        """Fix the columns by a first batch; returns the map and the encoded batch."""
+    def learn(
+        cls, X: Any, allow_missing: bool = False, categories: Categories = ()
+    ) -> tuple[FeatureMap, Matrix]:
+        """Learn the columns of a first batch; returns the map and the batch's codes."""
         columns = _columns(X)
         if columns is None:
-            rows = _matrix(X)
-            features = cls(rows.shape[1], allow_missing=allow_missing)
+            names, n_columns = None, _matrix(X).shape[1]
         else:
-            levels = tuple(_levels(columns)) if allow_missing else ()
-            features = cls(0, tuple(columns), levels, allow_missing)
-            rows = features._stack(columns)
-            features = replace(features, n_features=rows.shape[1])
-        if features.n_features < 1:
+            names, n_columns = tuple(columns), len(columns)
+        if n_columns < 1:
             raise ValueError("X must have at least one column; got none.")
-        return features, _finite(rows, features)
+        declared = tuple(name for name, _ in categories)
+        for name in declared:
+            if name not in (names or ()):
+                raise ValueError(
+                    f"categories must name columns of X; got {name!r}, and X has "
+                    f"{'no names' if names is None else list(names)}. Give X as a "
+                    "frame or as dicts with that column."
+                )
+        unknown: tuple[str, ...] = ()
+        if names is not None and allow_missing:
+            unknown = tuple(name for name in names if name not in declared)
+        features = cls(n_columns, names, categories, declared, unknown, allow_missing)
+        return features.extend(X)
+
+    def extend(self, X: Any) -> tuple[FeatureMap, Matrix]:
+        """Learn kinds and levels from more rows; earlier codes keep their meaning.
+
+        Returns
+        -------
+        FeatureMap
+        codes : ndarray of shape (n_rows, n_columns)
+        """
+        columns = self._matched(X)
+        levels, unknown = dict(self.levels), []
+        for name, column in columns.items() if isinstance(columns, dict) else ():
+            kind = _kind(column) if name in self.unknown else ""
+            if kind == "unknown":
+                unknown.append(name)
+            if kind == "levels" or (name in levels and name not in self.declared):
+                texts = [text for text in _texts(column) if text is not None]
+                levels[name] = tuple(dict.fromkeys([*levels.get(name, ()), *texts]))
+        grown = replace(self, levels=tuple(levels.items()), unknown=tuple(unknown))
+        return grown, grown._codes(columns)
+
+    def settle(self, codes: Matrix) -> tuple[FeatureMap, Matrix]:
+        """Fix kinds and the order of levels; returns the map and what codes become.
+
+        Learned levels are sorted, declared ones stay as they were given. A column
+        without any value counts as one of numbers.
+        """
+        codes, levels = codes.copy(), []
+        for name, old in self.levels:
+            new = old if name in self.declared else tuple(sorted(old))
+            place = np.array([new.index(level) for level in old], dtype=np.float64)
+            column = codes[:, (self.names or ()).index(name)]
+            hit = column >= 0.0
+            column[hit] = place[column[hit].astype(np.int64)]
+            levels.append((name, new))
+        settled = replace(self, levels=tuple(levels), unknown=())
+        return settled, settled.expand(codes)
+
+    @property
+    def n_features(self) -> int:
+        """Number of encoded columns."""
+        return self.n_columns + sum(len(levels) - 1 for _, levels in self.levels)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -77,22 +152,45 @@ class FeatureMap:
             )
         )
 
-    def _stack(self, columns: Mapping[str, Any]) -> Matrix:
-        """Named columns side by side, levels as indicators."""
+    def codes(self, X: Any) -> Matrix:
+        """Codes of rows, ndarray of shape (n_rows, n_columns); see `encode`."""
+        return self._codes(self._matched(X))
+
+    def _codes(self, columns: Matrix | dict[str, Any]) -> Matrix:
+        """Codes of what `_matched` gives."""
+        if not isinstance(columns, dict):
+            return _finite(columns, self)
         levels = dict(self.levels)
-        arrays: list[Vector] = []
-        for name, column in columns.items():
+        arrays = [
+            _places(column, levels[name])
+            if name in levels
+            else _numbers(name, column, self.allow_missing)
+            for name, column in columns.items()
+        ]
+        return _finite(np.column_stack(arrays), self)
+
+    def unseen(self, codes: Matrix) -> list[str]:
+        """Columns with levels that nobody declared and no row had in time."""
+        return [
+            name
+            for name, _ in self.levels
+            if name not in self.declared
+            and np.any(codes[:, (self.names or ()).index(name)] < 0.0)
+        ]
+
+    def expand(self, codes: Matrix) -> Matrix:
+        """Features of codes, ndarray of shape (n_rows, n_features)."""
+        if not self.levels:
+            return codes
+        levels, arrays = dict(self.levels), []
+        for name, column in zip(self.names or (), codes.T, strict=True):
             if name in levels:
-                texts = _texts(column)
-                seen = np.array([text in levels[name] for text in texts])
-                for level in levels[name]:
-                    hit = np.array([text == level for text in texts], dtype=np.float64)
-                    arrays.append(np.where(seen, hit, np.nan))
+                known = column >= 0.0
+                for place in range(len(levels[name])):
+                    arrays.append(np.where(known, column == place, np.nan))
             else:
-                arrays.append(_numbers(name, column, self.allow_missing))
-        if not arrays:
-            raise ValueError("X must have at least one column; got none.")
-        return np.column_stack(arrays)
+                arrays.append(column)
+        return np.ascontiguousarray(np.column_stack(arrays))
 
     def encode(self, X: Any) -> Matrix:
         """Rows as a float64 array of shape (n_rows, n_features).
@@ -100,8 +198,8 @@ class FeatureMap:
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-            Numbers only, all finite. Arrays are matched by position, everything named
-            by name.
+            Numbers only, all finite; with `allow_missing` also NaN and levels. Arrays
+            are matched by position, everything named by name.
 
         Returns
         -------
@@ -113,37 +211,46 @@ class FeatureMap:
         ValueError
             If columns are missing, unknown, not numeric, or hold NaN or infinities.
         """
+        return self.expand(self.codes(X))
+
+    def _matched(self, X: Any) -> Matrix | dict[str, Any]:
+        """X as an array of the map's width, or as columns by name in its order."""
         columns = _columns(X)
-        if columns is None:
-            rows = _matrix(X)
-            if rows.shape[1] != self.n_features:
-                raise ValueError(
-                    f"X must have {self.n_features} columns, as at the first update; "
-                    f"got {rows.shape[1]}."
-                )
-            return _finite(rows, self)
-        if self.names is None:
-            if len(columns) != self.n_features:
-                raise ValueError(
-                    f"X must have {self.n_features} columns, as at the first update; "
-                    f"got {len(columns)}."
-                )
-            return _finite(self._stack(columns), self)
-        missing = [name for name in self.names if name not in columns]
-        unknown = [name for name in columns if name not in self.names]
-        if missing or unknown:
+        rows = _matrix(X) if columns is None else None
+        if rows is not None and self.levels:
             raise ValueError(
-                "X must have the columns of the first update; missing "
-                f"{missing}, unknown {unknown}."
+                f"X must have named columns, because column {self.levels[0][0]!r} "
+                "holds levels; got an array. Give a frame or dicts."
             )
-        return _finite(self._stack({name: columns[name] for name in self.names}), self)
+        if columns is not None and self.names is not None:
+            missing = [name for name in self.names if name not in columns]
+            unknown = [name for name in columns if name not in self.names]
+            if missing or unknown:
+                raise ValueError(
+                    "X must have the columns of the first update; missing "
+                    f"{missing}, unknown {unknown}."
+                )
+            return {name: columns[name] for name in self.names}
+        width = len(columns or ()) if rows is None else rows.shape[1]
+        if width != self.n_columns:
+            raise ValueError(
+                f"X must have {self.n_columns} columns, as at the first update; "
+                f"got {width}."
+            )
+        if rows is None:
+            return columns or {}
+        if self.unknown:
+            return dict(zip(self.names or (), rows.T, strict=True))
+        return rows
 
     def to_header(self) -> dict[str, Any]:
         """Return what a checkpoint stores."""
         return {
-            "n_features": self.n_features,
+            "n_columns": self.n_columns,
             "names": None if self.names is None else list(self.names),
             "levels": [[name, list(levels)] for name, levels in self.levels],
+            "declared": list(self.declared),
+            "unknown": list(self.unknown),
             "allow_missing": self.allow_missing,
         }
 
@@ -152,9 +259,11 @@ class FeatureMap:
         """The map that `to_header` described."""
         names = header["names"]
         return cls(
-            header["n_features"],
+            header["n_columns"],
             None if names is None else tuple(names),
             tuple((name, tuple(levels)) for name, levels in header["levels"]),
+            tuple(header["declared"]),
+            tuple(header["unknown"]),
             header["allow_missing"],
         )
 
@@ -179,16 +288,24 @@ def _columns(X: Any) -> dict[str, Any] | None:
     return None
 
 
-def _levels(columns: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...]]]:
-    """Sorted levels of every column that does not hold numbers."""
-    found = []
-    for name, column in columns.items():
-        if hasattr(column, "cat") or np.asarray(column).dtype.kind in "OUST":
-            texts = {text for text in _texts(column) if text is not None}
-            numeric = all(isinstance(value, int | float) for value in _present(column))
-            if texts and not numeric:
-                found.append((name, tuple(sorted(texts))))
-    return found
+def _kind(column: Any) -> str:
+    """Whether a column holds "numbers", "levels", or, without any value, "unknown"."""
+    values = np.asarray(column)
+    if values.dtype.kind == "f":
+        return "unknown" if np.all(np.isnan(values)) else "numbers"
+    if values.dtype.kind not in "OUST":
+        return "numbers"
+    present = _present(column)
+    if not present:
+        return "unknown"
+    return "numbers" if all(isinstance(v, NUMBER) for v in present) else "levels"
+
+
+def _places(column: Any, levels: tuple[str, ...]) -> Vector:
+    """Place of each value among the levels: -1 where it is none, NaN where missing."""
+    place: dict[str | None, float] = {level: float(k) for k, level in enumerate(levels)}
+    place[None] = np.nan
+    return np.array([place.get(text, -1.0) for text in _texts(column)])
 
 
 def _present(column: Any) -> list[Any]:
@@ -210,10 +327,17 @@ def _texts(column: Any) -> list[str | None]:
 def _numbers(name: str, column: Any, allow_missing: bool) -> Vector:
     """A column of numbers; None and NA become NaN where they may."""
     values = np.asarray(column)
-    if values.dtype.kind == "O" and allow_missing:
-        plain = [np.nan if _is_missing(v) else v for v in values.tolist()]
-        if all(isinstance(value, int | float) for value in plain):
-            return np.array(plain, dtype=np.float64)
+    if values.dtype.kind in "OUST" and allow_missing:
+        given = np.asarray(column, dtype=object).tolist()
+        plain = [np.nan if _is_missing(value) else value for value in given]
+        for row, value in enumerate(plain):
+            if not isinstance(value, NUMBER):
+                raise ValueError(
+                    f"X must hold numbers in column {name!r}, as it did before; got "
+                    f"{value!r} in row {row}. Name the levels of such a column at the "
+                    f"start: categories={{{name!r}: [...]}}."
+                )
+        return np.array(plain, dtype=np.float64)
     if values.dtype.kind not in "biuf":
         raise ValueError(
             f"X must hold numbers only; column {name!r} has type {values.dtype}. "
@@ -242,7 +366,7 @@ def _finite(rows: Matrix, features: FeatureMap) -> Matrix:
     bad = np.argwhere(np.isinf(rows) if features.allow_missing else ~np.isfinite(rows))
     if len(bad):
         row, column = bad[0]
-        name = features.feature_names[column] if features.names else int(column)
+        name = features.names[column] if features.names else int(column)
         raise ValueError(
             f"X must be finite; got {rows[row, column]} in row {row}, column {name!r}. "
             "Drop or impute such rows first"

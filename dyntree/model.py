@@ -6,7 +6,7 @@ import secrets
 import sys
 import time
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, Self
@@ -86,6 +86,10 @@ class DynamicTree(Answers):
         Native class leaves: total mass of the Dirichlet prior, spread over the labels.
     max_retired_mass : float, optional
         Native rules: most weight that a leaf's retired rows may have together.
+    categories : dict of str to sequence, optional
+        Native rules: levels of columns of strings, where they are known beforehand. Any
+        other level counts as missing. For columns not named here the levels are those
+        of the rows before the first trees, and of the rows that come with them.
     seed : int, optional
         Drawn from the system where absent, and kept as `seed`. Under R's rules, as in
         ``set.seed``.
@@ -135,6 +139,7 @@ class DynamicTree(Answers):
         prior: str | NIG = "adaptive",
         class_mass: float = 1.0,
         max_retired_mass: float | None = None,
+        categories: Mapping[str, Sequence[Hashable]] | None = None,
         seed: int | None = None,
     ) -> None:
         self.options = TreeOptions(
@@ -153,12 +158,14 @@ class DynamicTree(Answers):
             prior=prior,
             class_mass=class_mass,
             max_retired_mass=max_retired_mass,
+            categories=categories,  # type: ignore[arg-type]
         )
         if seed is None:
             self.seed = secrets.randbits(31)
         else:
             self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self._features: FeatureMap | None = None
+        self._told_unseen = False
         self._cloud: Any = None
         self._waiting_X: Matrix = np.empty((0, 0))
         self._waiting_y: list[Any] = []
@@ -202,7 +209,9 @@ class DynamicTree(Answers):
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
             Numbers; under native rules also strings and categories, and NaN for what is
-            missing. The first call fixes the columns.
+            missing. The first call fixes the columns; their kinds and levels are those
+            of all rows until there are trees. A level that comes later counts as
+            missing, with a warning the first time.
         y : array_like of shape (n_rows,)
             Responses, or labels of a class model.
         progress : bool, callable or None, default None
@@ -230,12 +239,15 @@ class DynamicTree(Answers):
     def _check(
         self, X: Any, y: Any
     ) -> tuple[FeatureMap, Matrix, list[Any], TreeOptions]:
-        """Rows and responses or labels, checked; nothing changes."""
-        if self._features is None:
-            native = self.options.rules == "native"
-            features, rows = FeatureMap.learn(X, allow_missing=native)
+        """Rows and responses or labels, checked; nothing changes.
+
+        While there are no trees, the rows come as codes.
+        """
+        if self._cloud is None:
+            features, rows = self._extended(X)
         else:
-            features, rows = self._features, self._features.encode(X)
+            assert self._features is not None
+            features, rows = self._features, self._encode(X)
         if not len(rows):
             raise ValueError("X must have at least one row; got none.")
         options = self.options.with_width(features.n_features)
@@ -266,10 +278,18 @@ class DynamicTree(Answers):
             self._features = features
             self._waiting_X, self._waiting_y = rows, labels
             return np.empty((0, rows.shape[1] + self._ones)), np.empty(0)
+        features, rows = features.settle(rows)
         cloud, options, responses, n_held = plant(options, rows, labels, self.seed)
         self._features, self.options, self._cloud = features, options, cloud
         self._waiting_X, self._waiting_y = np.empty((0, 0)), []
         return self._stored(rows[n_held:]), responses[n_held:]
+
+    def _extended(self, X: Any) -> tuple[FeatureMap, Matrix]:
+        """Columns as they are known with these rows too, and the rows' codes."""
+        if self._features is not None:
+            return self._features.extend(X)
+        native = self.options.rules == "native"
+        return FeatureMap.learn(X, native, self.options.categories or ())
 
     def _take_new_labels(self, labels: list[Any]) -> None:
         """Give labels that were not known a place after the others (native rules)."""

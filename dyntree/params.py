@@ -88,6 +88,32 @@ def is_label(label: Any) -> bool:
         return False
 
 
+def level_table(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return `categories`, a dict from columns to levels, as pairs of text."""
+    try:
+        columns = dict(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"categories must be a dict from columns to their levels; got {value!r}."
+        ) from error
+    table = []
+    for name, levels in columns.items():
+        if isinstance(levels, str) or not np.iterable(levels):
+            raise ValueError(
+                f"categories must give each column a sequence of levels; got "
+                f"{levels!r} for {name!r}."
+            )
+        given = list(levels)
+        texts = tuple(str(level) for level in given)
+        if not texts or len(set(texts)) != len(texts) or not all(map(is_label, given)):
+            raise ValueError(
+                "categories must name at least one level a column, each once and none "
+                f"missing; got {given!r} for {name!r}."
+            )
+        table.append((str(name), texts))
+    return tuple(table)
+
+
 def positive(name: str, value: Any) -> float:
     """Return `value` as a finite float > 0."""
     number = real(name, value)
@@ -174,6 +200,8 @@ class TreeOptions:
         Native class leaves: total mass of the Dirichlet prior, > 0.
     max_retired_mass : float or None
         Native rules: most weight of a leaf's retired sums.
+    categories : tuple of (str, tuple of str), or None
+        Native rules: levels of columns of strings, as the user named them.
     """
 
     model: str = "constant"
@@ -191,6 +219,7 @@ class TreeOptions:
     prior: str | NIG = "adaptive"
     class_mass: float = 1.0
     max_retired_mass: float | None = None
+    categories: tuple[tuple[str, tuple[str, ...]], ...] | None = None
 
     def __post_init__(self) -> None:
         one_of("model", self.model, MODELS)
@@ -229,10 +258,17 @@ class TreeOptions:
             self._refuse_native()
         else:
             self._refuse_r()
+        if self.categories is not None:
+            object.__setattr__(self, "categories", level_table(self.categories))
         self._check_classes()
 
     def _refuse_native(self) -> None:
-        defaults = {"prior": "adaptive", "class_mass": 1.0, "max_retired_mass": None}
+        defaults = {
+            "prior": "adaptive",
+            "class_mass": 1.0,
+            "max_retired_mass": None,
+            "categories": None,
+        }
         for name, default in defaults.items():
             value = getattr(self, name)
             if value != default:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.errors import StaleWindowWarning
-from dyntree.features import FeatureMap, Matrix, Vector
+from dyntree.features import Matrix, Vector
 from dyntree.model import DynamicTree
 from dyntree.params import NIG, StreamOptions
 from dyntree.progress import Progress, check_progress, rows_bar
@@ -49,7 +49,9 @@ class StreamingTree:
     n_particles : int, default 1000
     rules, intercept, proposal, min_leaf, n_start, tree_prior, variance_prior
         As in `DynamicTree`.
-    first_split, n_basis, classes, prior, class_mass, max_retired_mass, seed
+    first_split, n_basis, classes, prior, class_mass, max_retired_mass
+        As in `DynamicTree`.
+    categories, seed
         As in `DynamicTree`.
 
     Attributes
@@ -96,6 +98,7 @@ class StreamingTree:
         prior: str | NIG = "adaptive",
         class_mass: float = 1.0,
         max_retired_mass: float | None = None,
+        categories: Mapping[str, Sequence[Hashable]] | None = None,
         seed: int | None = None,
     ) -> None:
         if forget is None:
@@ -117,6 +120,7 @@ class StreamingTree:
             prior=prior,
             class_mass=class_mass,
             max_retired_mass=max_retired_mass,
+            categories=categories,
             seed=seed,
         )
         self.options = options.for_model(self.tree.options)
@@ -179,9 +183,8 @@ class StreamingTree:
         if self.is_frozen:
             tree._check(X, y)
             return self
-        if tree._features is None:
-            native = tree.options.rules == "native"
-            width = FeatureMap.learn(X, allow_missing=native)[0].n_features
+        if not tree.is_ready:
+            width = tree._extended(X)[0].n_features
             self.options.check_model(tree.options.with_width(width))
         before = tree.n_seen
         rows, responses = tree._accept(X, y)

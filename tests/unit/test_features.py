@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def test_names_that_are_not_text_become_text() -> None:
     learned, _ = FeatureMap.learn(pd.DataFrame(VALUES))
     assert learned.names == ("0", "1", "2")
     header = learned.to_header()
-    assert (header["n_features"], header["names"]) == (3, ["0", "1", "2"])
+    assert (header["n_columns"], header["names"]) == (3, ["0", "1", "2"])
     assert PLAIN.to_header()["names"] is None
     for known in (learned, PLAIN):
         assert FeatureMap.from_header(known.to_header()) == known
@@ -164,3 +165,80 @@ def test_labels_and_their_places() -> None:
 def test_ones_come_first_where_asked() -> None:
     assert features.with_ones(VALUES, 1).tolist() == [[1.0, *row] for row in VALUES]
     assert features.with_ones(VALUES, 0).tolist() == VALUES.tolist()
+
+
+# ------------------------------------------------------------ levels
+def sites(*values: Any) -> list[dict[str, Any]]:
+    return [{"site": value} for value in values]
+
+
+def learned(*batches: Any, **categories: Any) -> tuple[FeatureMap, np.ndarray]:
+    """A settled map after some batches, and the features of all their rows."""
+    table = tuple(categories.items())
+    known, codes = FeatureMap.learn(batches[0], True, table)
+    for batch in batches[1:]:
+        known, more = known.extend(batch)
+        codes = np.concatenate([codes, more])
+    return known.settle(codes)
+
+
+@pytest.mark.parametrize("cuts", [[], [1], [1, 2, 3], [2, 3]])
+def test_levels_of_rows_before_the_map_is_settled_do_not_depend_on_batches(
+    cuts: list[int],
+) -> None:
+    rows = sites(None, "south", "north", None, "south")
+    known, encoded = learned(*[rows[a:b] for a, b in pairwise([0, *cuts, 5])])
+    assert known.feature_names == ("site=north", "site=south")
+    assert np.array_equal(
+        encoded,
+        [[np.nan] * 2, [0, 1], [1, 0], [np.nan] * 2, [0, 1]],
+        equal_nan=True,
+    )
+    assert FeatureMap.from_header(known.to_header()) == known
+    late = known.codes(sites("moon", "north"))
+    assert late.ravel().tolist() == [-1.0, 0.0]
+    assert known.unseen(late) == ["site"]
+    assert known.unseen(known.codes(sites("south", None))) == []
+    assert np.isnan(known.encode(sites("moon"))).all()
+
+
+def test_declared_levels_keep_their_order_and_take_no_others() -> None:
+    known, encoded = learned(sites(None), sites("b", "z"), site=("b", "a"))
+    assert known.feature_names == ("site=b", "site=a")
+    assert np.isnan(encoded).tolist() == [[True] * 2, [False] * 2, [True] * 2]
+    assert known.unseen(known.codes(sites("z"))) == []
+
+
+@pytest.mark.parametrize(
+    "first", [sites(1.5), sites(None, 2), sites(np.nan, np.int64(1)), sites(True)]
+)
+def test_a_column_of_numbers_takes_no_strings(first: Any) -> None:
+    known, _ = FeatureMap.learn(first, allow_missing=True)
+    assert known.unknown == known.levels == ()
+    for call in (known.extend, known.encode):
+        with refused("X", "'north' in row 1"):
+            call(sites(3, "north"))
+        with refused("categories", "'site'"):
+            call(sites("north"))
+
+
+def test_a_column_without_values_settles_on_numbers() -> None:
+    known, encoded = learned(sites(None), sites(np.nan))
+    assert np.isnan(encoded).all()
+    assert known.encode(sites(2)).tolist() == [[2.0]]
+    with refused("categories", "'site'"):
+        known.encode(sites("north"))
+
+
+def test_arrays_cannot_stand_for_columns_of_levels() -> None:
+    waiting, _ = FeatureMap.learn(sites(None), allow_missing=True)
+    assert waiting.extend([[2.0]])[0].unknown == ()
+    known, _ = learned(sites("a"))
+    with refused("X", "'site'"):
+        known.encode([[1.0]])
+
+
+@pytest.mark.parametrize("X", [sites("a"), [[1.0]]])
+def test_categories_name_columns(X: Any) -> None:
+    with refused("categories", "'sight'"):
+        FeatureMap.learn(X, True, (("sight", ("a",)),))

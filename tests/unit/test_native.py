@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
-from dyntree.errors import StaleWindowWarning
+from dyntree.errors import StaleWindowWarning, UnseenLevelWarning
 from dyntree.params import NIG
 
 from .models import refused
@@ -112,8 +112,61 @@ def test_strings_become_indicators_and_new_levels_are_missing() -> None:
     frame = pd.DataFrame({"a": [0.5, None, 2.0] * 8, "site": ["n", "s", None] * 8})
     tree = native("linear").update(frame, np.arange(24.0))
     assert tree.feature_names == ("a", "site=n", "site=s")
-    p = tree.predict(pd.DataFrame({"site": ["n", "moon"], "a": [1, 1]}))
+    with pytest.warns(UnseenLevelWarning, match="'site'") as caught:
+        p = tree.predict(pd.DataFrame({"site": ["n", "moon"], "a": [1, 1]}))
+    assert caught[0].filename == __file__
     assert np.all(np.isfinite(p.mean))
+    tree.update([{"a": 1.0, "site": "moon"}], [1.0])  # told once
+
+
+def two_sites(n: int = 40) -> tuple[list[dict[str, Any]], np.ndarray]:
+    rows = [{"a": k % 7, "site": [None, "s", "n"][k % 3]} for k in range(n)]
+    return rows, np.array([2.0 * (row["site"] == "s") for row in rows])
+
+
+@pytest.mark.parametrize("categories", [None, {"site": ["s", "n"]}])
+def test_levels_of_rows_one_by_one_are_those_of_rows_at_once(categories: Any) -> None:
+    rows, y = two_sites()
+    whole = streaming("linear", window=20, categories=categories).update(
+        rows[:10], y[:10]
+    )
+    parts = streaming("linear", window=20, categories=categories)
+    for row, response in zip(rows[:10], y[:10], strict=True):
+        parts.update(row, [response])
+        parts = parts.copy()
+    for each in (whole, parts):
+        each.update(rows[10:], y[10:])
+    assert model_bytes(whole) == model_bytes(parts)
+    names = ("s", "n") if categories else ("n", "s")
+    assert whole.tree.feature_names == ("a", *(f"site={name}" for name in names))
+
+
+def test_declared_levels_serve_class_trees_from_the_first_row() -> None:
+    rows, y = two_sites(200)
+    labels = np.where(y > 1, "high", "low").tolist()
+    tree = native("class", categories={"site": ["n", "s"]})
+    for row, label in zip(rows, labels, strict=True):
+        tree.update(row, [label])
+    told = tree.copy().predict([{"a": 1, "site": "s"}, {"a": 1, "site": "moon"}])
+    assert told.label[0] == "high"
+
+
+@pytest.mark.parametrize(
+    ("categories", "came"),
+    [
+        (["site"], "['site']"),
+        ({"site": "north"}, "'north'"),
+        ({"site": []}, "[]"),
+        ({"site": ["n", "n"]}, "['n', 'n']"),
+        ({"site": ["n", None]}, "None"),
+        ({"sight": ["n"]}, "'sight'"),
+    ],
+)
+def test_bad_categories_are_refused(categories: Any, came: str) -> None:
+    with refused("categories", came):
+        native(categories=categories).update(*two_sites())
+    with refused("categories", "rules='r'"):
+        DynamicTree(rules="r", categories={"site": ["n"]})
 
 
 # ------------------------------------------------------------ options
