@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,39 +14,24 @@ from scipy.stats import rankdata
 
 from dyntree import params
 from dyntree.features import (
-    FeatureMap,
+    Encoded,
     Matrix,
     label_codes,
     label_list,
     real_response,
+    sorted_labels,
+    take,
 )
+from dyntree.model import DynamicTree
 from dyntree.progress import Progress, check_progress, rows_bar
+from dyntree.streaming import StreamingTree
 from dyntree.summaries import ClassPrediction, Prediction, student_log_density
 
 Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
-class Learner(Protocol):
-    """What can be evaluated: `DynamicTree`, `StreamingTree` and their like."""
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether predict can be called."""
-        ...
-
-    @property
-    def classes(self) -> tuple[Hashable, ...] | None:
-        """Labels, or None for a real response."""
-        ...
-
-    def update(self, X: Any, y: Any, *, progress: Progress = None) -> Any:
-        """Learn rows."""
-        ...
-
-    def predict(self, X: Any) -> Prediction | ClassPrediction:
-        """Return the predictive distribution."""
-        ...
+Learner = DynamicTree | StreamingTree
 
 
 @dataclass(frozen=True)
@@ -63,9 +48,13 @@ class ClassScores:
         Area under the ROC curve, averaged over labels against the rest (for two labels
         that is the usual one); NaN unless two labels occur.
     log_loss : float
-        Minus the mean log probability of the true label, in nats.
+        Minus the mean log probability of the true label, in nats, over the rows whose
+        label the model had met or been told of; NaN where there are none.
     brier : float
         Mean squared distance between probabilities and the true label's indicator.
+    n_new_labels : int
+        Rows whose label the model could not know. They count as errors, and with
+        probability 0 for their label in `brier` and `auc`; `log_loss` leaves them out.
     """
 
     n_rows: int
@@ -73,6 +62,7 @@ class ClassScores:
     auc: float
     log_loss: float
     brier: float
+    n_new_labels: int = 0
 
 
 @dataclass(frozen=True)
@@ -112,12 +102,14 @@ class Prequential:
     y : ndarray of shape (n_scored,)
         Responses, or labels as places in `classes`.
     mean : ndarray of shape (n_scored,) or (n_scored, n_classes)
-        Predictive means, or probabilities.
+        Predictive means, or probabilities: 0 for labels that were not known yet.
     log_density : ndarray of shape (n_scored,)
-        Log predictive density, or probability, of what came.
+        Log predictive density, or probability, of what came; -inf for a label that was
+        not known yet.
     interval : ndarray of shape (n_scored, 2) or None
         Central predictive intervals of real responses.
     classes : tuple or None
+        The labels known at the end, and after them those that a frozen model met.
     scores, baseline : ClassScores or RealScores
         Of the model; of the trivial model that knows the earlier responses only.
     seconds_per_row : float
@@ -174,8 +166,11 @@ def prequential(
     ----------
     model : DynamicTree, StreamingTree or the like
         It learns the rows as a side effect (unless it is frozen).
-    X : array_like of shape (n_rows, n_features) or frame
+    X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+        Whatever the model takes.
     y : array_like of shape (n_rows,)
+        Responses or labels. Native models take new labels as they come, each scored as
+        `ClassScores` says; under R's rules all must be among the model's own.
     start : int, default 0
         First row that is scored; those before it are learned at once. Rows that come
         before the model can predict are learned and not scored.
@@ -187,6 +182,11 @@ def prequential(
     Returns
     -------
     Prequential
+
+    Raises
+    ------
+    ValueError
+        On bad input, before any row is learned; or where no row could be scored.
 
     Examples
     --------
@@ -201,42 +201,34 @@ def prequential(
     True
     """
     check_progress(progress)
-    features, rows = FeatureMap.learn(X)
     start = params.count("start", start, 0)
+    share = params.real("level", level)
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"level must be in (0, 1); got {level!r}.")
+    tree = model if isinstance(model, DynamicTree) else model.tree
+    rows, n_first = _encoded(tree, X, start)
     if start >= len(rows):
         raise ValueError(
             f"start must be below the number of rows, {len(rows)}; got {start}."
         )
-    share = params.real("level", level)
-    if not 0.0 < share < 1.0:
-        raise ValueError(f"level must be in (0, 1); got {level!r}.")
-    labels = label_list(y, len(rows))
-    if model.classes is not None:
-        label_codes(labels, model.classes)
-    elif all(isinstance(label, int | float) for label in labels):
-        real_response(labels, len(labels))
+    y = _responses(tree, y, len(rows), n_first)
     tails = [(1.0 - share) / 2.0, (1.0 + share) / 2.0]
-
-    def named(part: Matrix) -> Any:
-        """Rows as a model takes them that knows its columns by name."""
-        if features.names is None:
-            return part
-        return [dict(zip(features.names, row, strict=True)) for row in part.tolist()]
-
     scored: list[int] = []
     answers: list[tuple[Any, Any, Any]] = []
     clock = time.perf_counter()
     with rows_bar(progress, len(rows), "prequential") as tell:
         if start:
-            model.update(named(rows[:start]), labels[:start], progress=False)
+            model.update(take(X, 0, start), y[:start], progress=False)
             tell(start)
             clock = time.perf_counter()
         for t in range(start, len(rows)):
-            row, label = named(rows[t : t + 1]), labels[t : t + 1]
             if model.is_ready:
+                row: Any = Encoded(rows[t : t + 1])
                 scored.append(t)
-                answers.append(_foresee(model.predict(row), label, tails))
-            model.update(row, label, progress=False)
+                answers.append(_foresee(model.predict(row), y[t], tails))
+            else:
+                row = take(X, t, t + 1)
+            model.update(row, y[t : t + 1], progress=False)
             tell(1)
     clock = time.perf_counter() - clock
     if not scored:
@@ -244,65 +236,127 @@ def prequential(
             f"no row was scored: the model needs more than the {len(rows)} rows given."
         )
     seconds = clock / (len(rows) - start)
-    return _record(model.classes, labels, scored, answers, share, seconds)
+    if model.classes is None:
+        return _real_record(y, scored, answers, share, seconds)
+    classes = tuple(dict.fromkeys([*model.classes, *y]))
+    return _class_record(classes, y, scored, answers, seconds)
 
 
-def _record(
-    classes: tuple[Hashable, ...] | None,
-    labels: list[Any],
+def _encoded(tree: DynamicTree, X: Any, start: int) -> tuple[Matrix, int]:
+    """All rows as the trees will take them; how many may come before there are trees.
+
+    The first rows fix the encoding just as they will when the model learns them: those
+    before `start` at once, the others one by one. Nothing is learned here.
+    """
+    features, n_first = tree._features, start
+    if not tree.is_ready:
+        n_known = max(1, start)
+        features, codes = tree._extended(take(X, 0, n_known))
+        n_first = max(start, tree._n_until_trees(features.n_features))
+        for row in range(n_known, n_first):
+            features, codes = features.extend(take(X, row, row + 1))
+        features, _ = features.settle(codes)
+    assert features is not None
+    codes = features.codes(X)
+    tree._tell_unseen(features, codes)
+    return features.expand(codes), n_first
+
+
+def _responses(tree: DynamicTree, y: Any, n_rows: int, n_first: int) -> list[Any]:
+    """Responses or labels that the model will take."""
+    if tree.options.model != "class":
+        return list(real_response(y, n_rows).tolist())
+    labels = label_list(y, n_rows)
+    if tree.options.rules == "r":
+        known = tree.classes or sorted_labels([*tree._waiting_y, *labels[:n_first]])
+        label_codes(labels, known)
+    return labels
+
+
+def _real_record(
+    y: list[float],
     scored: list[int],
     answers: list[tuple[Any, Any, Any]],
     level: float,
     seconds: float,
 ) -> Prequential:
-    """Scores of the rows foreseen, and of the trivial baseline on the same rows."""
-    mean, density, interval = (
-        np.array([answer[k] for answer in answers]) for k in range(3)
-    )
-    earlier, came = labels[: scored[0]], [labels[t] for t in scored]
-    scores: ClassScores | RealScores
-    baseline: ClassScores | RealScores
-    if classes is None:
-        y = real_response(came, len(came))
-        scores = real_scores(y, mean, density, interval, level)
-        baseline = _real_baseline(np.array(earlier, dtype=np.float64), y, level)
-    else:
-        y = label_codes(came, classes)
-        scores = class_scores(y.astype(np.int64), mean, density)
-        baseline = _class_baseline(label_codes(earlier, classes), y, len(classes))
+    """Scores of the responses foreseen, and of the trivial baseline."""
+    mean, density, interval = (np.array(part) for part in zip(*answers, strict=True))
+    response = np.array(y)
+    earlier, came = response[: scored[0]], response[scored]
     return Prequential(
         rows=np.array(scored),
-        y=y,
+        y=came,
         mean=mean,
         log_density=density,
-        interval=interval if classes is None else None,
+        interval=interval,
+        classes=None,
+        scores=real_scores(came, mean, density, interval, level),
+        baseline=_real_baseline(earlier, came, level),
+        seconds_per_row=seconds,
+    )
+
+
+def _class_record(
+    classes: tuple[Hashable, ...],
+    y: list[Any],
+    scored: list[int],
+    answers: list[tuple[Any, Any, Any]],
+    seconds: float,
+) -> Prequential:
+    """Scores of the labels foreseen, and of the trivial baseline."""
+    codes = label_codes(y, classes).astype(np.int64)
+    earlier, came = codes[: scored[0]], codes[scored]
+    with np.errstate(divide="ignore"):
+        density = np.log([answer[1] for answer in answers])
+    n_known = np.array([len(answer[0]) for answer in answers])
+    proba = np.zeros((len(answers), len(classes)))
+    for row, answer in zip(proba, answers, strict=True):
+        row[: len(answer[0])] = answer[0]
+    return Prequential(
+        rows=np.array(scored),
+        y=came.astype(np.float64),
+        mean=proba,
+        log_density=density,
+        interval=None,
         classes=classes,
-        scores=scores,
-        baseline=baseline,
+        scores=class_scores(came, proba, density, came < n_known),
+        baseline=_class_baseline(earlier, came, n_known, len(classes)),
         seconds_per_row=seconds,
     )
 
 
 def _foresee(
-    answer: Prediction | ClassPrediction, label: list[Any], tails: list[float]
+    answer: Prediction | ClassPrediction, y: Any, tails: list[float]
 ) -> tuple[Any, Any, Any]:
-    """Mean or probabilities, log density of what came, interval."""
-    density = answer.log_density(label)[0]
+    """Mean, log density and interval; or probabilities, and that of what came."""
     if isinstance(answer, ClassPrediction):
-        return answer.proba[0], density, (np.nan, np.nan)
-    return answer.mean[0], density, answer.quantile(tails)[0]
+        p = answer.proba[0]
+        came = p[answer.classes.index(y)] if y in answer.classes else 0.0
+        return p, came, None
+    return answer.mean[0], answer.log_density([y])[0], answer.quantile(tails)[0]
 
 
-def class_scores(y: Codes, proba: Vector, log_density: Vector) -> ClassScores:
-    """Score probabilities of shape (n_rows, n_classes) against label codes y."""
+def class_scores(
+    y: Codes,
+    proba: Vector,
+    log_density: Vector,
+    known: NDArray[np.bool_] | None = None,
+) -> ClassScores:
+    """Score probabilities of shape (n_rows, n_classes) against label codes y.
+
+    `known` says which rows had a label that the model could know, by default all.
+    """
     hit = np.zeros_like(proba)
     hit[np.arange(len(y)), y] = 1.0
+    foreseen = log_density if known is None else log_density[known]
     return ClassScores(
         n_rows=len(y),
         error=float(np.mean(proba.argmax(axis=1) != y)),
         auc=auc(y, proba),
-        log_loss=float(-np.mean(log_density)),
+        log_loss=float(-np.mean(foreseen)) if len(foreseen) else float("nan"),
         brier=float(np.mean(((proba - hit) ** 2).sum(axis=1))),
+        n_new_labels=len(y) - len(foreseen),
     )
 
 
@@ -337,16 +391,22 @@ def real_scores(
     )
 
 
-def _class_baseline(earlier: Vector, y: Vector, n_classes: int) -> ClassScores:
-    """Running label frequencies under a Dirichlet prior of total weight 1."""
-    codes = np.concatenate([earlier, y]).astype(np.int64)
+def _class_baseline(
+    earlier: Codes, y: Codes, n_known: Codes, n_classes: int
+) -> ClassScores:
+    """Running label frequencies under a Dirichlet prior of total weight 1.
+
+    The prior is spread over the labels that the model knows at each row.
+    """
+    codes = np.concatenate([earlier, y])
     counts = np.zeros((len(codes) + 1, n_classes))
     counts[np.arange(1, len(codes) + 1), codes] = 1.0
-    counts = counts.cumsum(axis=0)[len(earlier) : -1] + 1.0 / n_classes
+    counts = counts.cumsum(axis=0)[len(earlier) : -1]
+    counts += (np.arange(n_classes) < n_known[:, None]) / n_known[:, None]
     proba = counts / counts.sum(axis=1, keepdims=True)
-    labels = codes[len(earlier) :]
-    density = np.log(proba[np.arange(len(labels)), labels])
-    return class_scores(labels, proba, density)
+    with np.errstate(divide="ignore"):
+        density = np.log(proba[np.arange(len(y)), y])
+    return class_scores(y, proba, density, y < n_known)
 
 
 def _real_baseline(earlier: Vector, y: Vector, level: float) -> RealScores:

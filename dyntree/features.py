@@ -288,6 +288,18 @@ def _columns(X: Any) -> dict[str, Any] | None:
     return None
 
 
+def take(X: Any, first: int, end: int) -> Any:
+    """Some rows of a frame, a dict, a list of dicts or an array, as they were given."""
+    if hasattr(X, "iloc"):
+        return X.iloc[first:end]
+    if isinstance(X, Mapping):
+        X = [X]
+    if isinstance(X, list | tuple):
+        return X[first:end]
+    rows = as_array("X", X)
+    return rows[first:end] if rows.ndim else rows
+
+
 def _kind(column: Any) -> str:
     """Whether a column holds "numbers", "levels", or, without any value, "unknown"."""
     values = np.asarray(column)

@@ -243,14 +243,15 @@ class DynamicTree(Answers):
 
         While there are no trees, the rows come as codes.
         """
+        options = self.options
         if self._cloud is None:
             features, rows = self._extended(X)
+            options = options.with_width(features.n_features)
         else:
             assert self._features is not None
             features, rows = self._features, self._encode(X)
         if not len(rows):
             raise ValueError("X must have at least one row; got none.")
-        options = self.options.with_width(features.n_features)
         if options.model == "class":
             labels = label_list(y, len(rows))
         else:
@@ -290,6 +291,13 @@ class DynamicTree(Answers):
             return self._features.extend(X)
         native = self.options.rules == "native"
         return FeatureMap.learn(X, native, self.options.categories or ())
+
+    def _n_until_trees(self, n_features: int) -> int:
+        """Rows that must still come before trees are planted."""
+        if self._cloud is not None:
+            return 0
+        needed = n_waiting(self.options.with_width(n_features))
+        return max(0, min(needed, self._most_waiting) - len(self._waiting_y))
 
     def _take_new_labels(self, labels: list[Any]) -> None:
         """Give labels that were not known a place after the others (native rules)."""

@@ -7,9 +7,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
+from dyntree import DynamicTree, StreamingTree
+from dyntree.errors import UnseenLevelWarning
 from dyntree.evaluate import (
     ClassScores,
     Prequential,
@@ -200,6 +203,101 @@ def test_rolling_is_the_mean_of_the_last_losses(name: str, window: int) -> None:
     total = np.sqrt(np.mean(losses)) if name == "constant" else np.mean(losses)
     assert told[key] == pytest.approx(total, **EXACT)
     assert told["baseline"]["n_rows"] == told["n_rows"] == len(losses)
+
+
+def mixed(n: int = 60) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Rows with numbers, gaps and sites, of which one comes late; a response."""
+    X, y = data("constant", n)
+    site = ["n", None, "s"]
+    rows = [{"x": x[0], "site": site[k % 3]} for k, x in enumerate(X)]
+    rows[4]["x"] = rows[40]["x"] = None
+    rows[50]["site"] = "moon"
+    return rows, y
+
+
+@pytest.mark.parametrize("model", ["constant", "class"])
+@pytest.mark.parametrize("start", [0, 3, 25])
+@pytest.mark.parametrize("form", [list, pd.DataFrame])
+def test_gaps_strings_and_new_labels_are_foreseen_as_by_hand(
+    model: str, start: int, form: Any
+) -> None:
+    rows, y = mixed()
+    if model == "class":
+        y = np.where(y > 1, "high", "low").astype(object)
+        y[45] = y[55] = "odd"
+    options = {"rules": "native", "discard": "random", "window": 30, "seed": 1}
+    by_hand = StreamingTree(model, n_particles=20, **options)
+    model_ = by_hand.copy()
+    with pytest.warns(UnseenLevelWarning, match="'site'") as caught:
+        seen = prequential(model_, form(rows), y, start=start)
+    assert [warning.filename for warning in caught] == [__file__]
+    scored, means, densities, known = [], [], [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenLevelWarning)
+        if start:
+            by_hand.update(rows[:start], y[:start])
+        for t in range(start, len(rows)):
+            if by_hand.is_ready:
+                told = by_hand.predict(rows[t])
+                scored.append(t)
+                means.append((told.proba if model == "class" else told.mean)[0])
+                known.append(model != "class" or y[t] in told.classes)
+                densities.append(
+                    told.log_density(y[t : t + 1])[0] if known[-1] else -np.inf
+                )
+            by_hand.update(rows[t], y[t : t + 1])
+    assert model_bytes(model_) == model_bytes(by_hand)
+    assert seen.rows.tolist() == scored
+    assert seen.log_density.tolist() == densities
+    if model == "constant":
+        assert seen.mean.tolist() == means
+        return
+    assert seen.classes == by_hand.classes
+    for row, mean in zip(seen.mean, means, strict=True):
+        assert row.tolist() == [*mean, *[0.0] * (len(row) - len(mean))]
+    fresh_labels = known.count(False)  # "odd", and the second label where rows are few
+    assert fresh_labels == (1 if start else 2)
+    for scores in (seen.scores, seen.baseline):
+        assert isinstance(scores, ClassScores)
+        assert scores.n_new_labels == fresh_labels
+        assert np.isfinite(scores.log_loss)
+    assert seen.scores.log_loss == pytest.approx(-np.mean(np.array(densities)[known]))
+    assert seen.losses[~np.array(known)].tolist() == [1.0] * fresh_labels
+
+
+def test_labels_that_a_frozen_model_never_met_come_last() -> None:
+    X, _ = data("class")
+    frozen = StreamingTree("class", rules="native", window=30, n_particles=20, seed=1)
+    frozen.update(X[:30], ["a", "b"] * 15).freeze()
+    seen = prequential(frozen, X[30:], ["z"] * 30)
+    assert seen.classes == ("a", "b", "z")
+    assert isinstance(seen.scores, ClassScores)
+    assert (seen.scores.error, seen.scores.n_new_labels) == (1.0, 30)
+    assert np.isnan(seen.scores.log_loss)
+    assert seen.mean[:, 2].tolist() == [0.0] * 30
+
+
+def test_labels_outside_those_of_the_first_rows_are_refused_under_r() -> None:
+    X, y = data("class")
+    y = y.astype(object)
+    y[50] = "z"
+    with refused("y", "'z' in row 50", model := fresh("class")):
+        prequential(model, X, y, start=20)
+    prequential(fresh("class"), X, y, start=51)
+
+
+@pytest.mark.parametrize(
+    ("row", "column", "value", "came"),
+    [(40, "x", np.inf, "row 40"), (40, "x", "n", "row 40"), (3, "x", "n", "'n'")],
+)
+def test_bad_rows_are_named_before_any_is_learned(
+    row: int, column: str, value: Any, came: str
+) -> None:
+    rows, y = mixed()
+    rows[row][column] = value
+    rows[50]["site"] = "n"
+    with refused("X", came, model := DynamicTree(rules="native", n_particles=20)):
+        prequential(model, rows, y)
 
 
 def test_columns_are_matched_by_name() -> None:
