@@ -265,7 +265,7 @@ def _encoded(tree: DynamicTree, X: Any, start: int) -> tuple[Matrix, int]:
 def _responses(tree: DynamicTree, y: Any, n_rows: int, n_first: int) -> list[Any]:
     """Responses or labels that the model will take."""
     if tree.options.model != "class":
-        return list(real_response(y, n_rows).tolist())
+        return list(real_response(y, n_rows, tree.options.rules).tolist())
     labels = label_list(y, n_rows)
     if tree.options.rules == "r":
         known = tree.classes or sorted_labels([*tree._waiting_y, *labels[:n_first]])

@@ -16,6 +16,7 @@ Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 Categories = tuple[tuple[str, tuple[str, ...]], ...]
 
+LARGEST = 1e150  # size of a value under the native rules: sums of squares stay finite
 NUMBER = (numbers.Real, np.bool_)
 
 
@@ -52,7 +53,7 @@ class FeatureMap:
         Columns without any value so far.
     allow_missing : bool
         Whether NaN may stand for a missing value, and columns hold levels: the native
-        rules.
+        rules, which also bound values by `LARGEST`.
 
     Examples
     --------
@@ -374,21 +375,32 @@ def _matrix(X: Any) -> Matrix:
 
 
 def _finite(rows: Matrix, features: FeatureMap) -> Matrix:
-    """Refuse NaN and infinities, naming the first."""
-    bad = np.argwhere(np.isinf(rows) if features.allow_missing else ~np.isfinite(rows))
-    if len(bad):
-        row, column = bad[0]
+    """Refuse NaN, infinities and what is too large, naming the first."""
+    native = features.allow_missing
+    bad = np.abs(rows) > LARGEST if native else ~np.isfinite(rows)
+    if np.any(bad):
+        row, column = np.argwhere(bad)[0]
         name = features.names[column] if features.names else int(column)
+        value, where = rows[row, column], f"in row {row}, column {name!r}"
+        if np.isfinite(value):
+            raise ValueError(_too_large("X", value, where))
         raise ValueError(
-            f"X must be finite; got {rows[row, column]} in row {row}, column {name!r}. "
-            "Drop or impute such rows first"
-            + ("." if features.allow_missing else ", or use rules='native' for NaN.")
+            f"X must be finite; got {value} {where}. Drop or impute such rows first"
+            + ("." if native else ", or use rules='native' for NaN.")
         )
     return np.ascontiguousarray(rows)
 
 
-def real_response(y: Any, n_rows: int) -> Matrix:
-    """Responses as a float64 array of shape (n_rows,), all finite."""
+def _too_large(name: str, value: float, where: str) -> str:
+    """What is said of values whose squares would overflow."""
+    return (
+        f"{name} must be at most {LARGEST:g} in size, so that its square is finite; "
+        f"got {value} {where}. Rescale it first."
+    )
+
+
+def real_response(y: Any, n_rows: int, rules: str = "r") -> Matrix:
+    """Responses as a float64 array of shape (n_rows,), finite and not too large."""
     values = _vector(y, n_rows)
     if values.dtype.kind not in "biuf":
         raise ValueError(
@@ -399,6 +411,9 @@ def real_response(y: Any, n_rows: int) -> Matrix:
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise ValueError(f"y must be finite; got {values[bad[0]]} in row {bad[0]}.")
+    large = np.flatnonzero(np.abs(values) > LARGEST)
+    if rules == "native" and len(large):
+        raise ValueError(_too_large("y", values[large[0]], f"in row {large[0]}"))
     return values
 
 

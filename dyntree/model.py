@@ -255,7 +255,7 @@ class DynamicTree(Answers):
         if options.model == "class":
             labels = label_list(y, len(rows))
         else:
-            labels = real_response(y, len(rows)).tolist()
+            labels = real_response(y, len(rows), options.rules).tolist()
         if options.classes is not None and options.rules == "r":
             label_codes(labels, options.classes)
         return features, rows, labels, options

@@ -108,6 +108,28 @@ def test_infinite_values_are_refused() -> None:
         native().update([[np.inf]], [1.0])
 
 
+@pytest.mark.parametrize("value", [1.1e150, -1e155, 1e308])
+def test_values_whose_squares_overflow_are_refused(value: float) -> None:
+    X, y = smooth(40)
+    for model in (native(), native("linear").update(X, y)):
+        for name, place in [("X", "row 3, column 1"), ("y", "row 3")]:
+            bad = {"X": X.copy(), "y": y.copy()}
+            bad[name][(3, 1) if name == "X" else 3] = value
+            with refused(name, f"{value} in {place}. Rescale", model):
+                model.update(**bad)
+    with refused("X", f"{value} in row 0"):
+        model.predict([[0.0, value, 0.0]])
+    DynamicTree(rules="r", n_particles=5, seed=1).update(X * value / 1e5, y)
+
+
+@pytest.mark.parametrize("model", ["constant", "linear"])
+def test_values_just_below_give_finite_answers(model: str) -> None:
+    X, y = smooth(80)
+    p = native(model).update(X * 0.9e150, y * 0.2e150).predict(X * 0.9e150)
+    assert np.all(np.isfinite(p.mean))
+    assert np.corrcoef(p.mean / 1e150, y)[0, 1] > 0.5
+
+
 def test_strings_become_indicators_and_new_levels_are_missing() -> None:
     frame = pd.DataFrame({"a": [0.5, None, 2.0] * 8, "site": ["n", "s", None] * 8})
     tree = native("linear").update(frame, np.arange(24.0))
