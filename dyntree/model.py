@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import sys
 import time
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from dyntree.features import (
     label_list,
     real_response,
 )
-from dyntree.params import NIG, TreeOptions
+from dyntree.params import N_SCALE, NIG, TreeOptions
 from dyntree.planting import n_waiting, plant, row_positions
 from dyntree.progress import Progress, check_progress, rows_bar
 
@@ -169,7 +168,7 @@ class DynamicTree(Answers):
         self._cloud: Any = None
         self._waiting_X: Matrix = np.empty((0, 0))
         self._waiting_y: list[Any] = []
-        self._most_waiting = sys.maxsize
+        self._n_scale = N_SCALE
 
     # ------------------------------------------------------------ learning
     @property
@@ -275,12 +274,14 @@ class DynamicTree(Answers):
             return self._stored(rows), self._responses(labels)
         rows = np.concatenate([self._waiting_X.reshape(-1, rows.shape[1]), rows])
         labels = [*self._waiting_y, *labels]
-        if len(labels) < min(n_waiting(options), self._most_waiting):
+        if len(labels) < n_waiting(options, self._n_scale):
             self._features = features
             self._waiting_X, self._waiting_y = rows, labels
             return np.empty((0, rows.shape[1] + self._ones)), np.empty(0)
         features, rows = features.settle(rows)
-        cloud, options, responses, n_held = plant(options, rows, labels, self.seed)
+        cloud, options, responses, n_held = plant(
+            options, rows, labels, self.seed, self._n_scale
+        )
         self._features, self.options, self._cloud = features, options, cloud
         self._waiting_X, self._waiting_y = np.empty((0, 0)), []
         return self._stored(rows[n_held:]), responses[n_held:]
@@ -296,8 +297,8 @@ class DynamicTree(Answers):
         """Rows that must still come before trees are planted."""
         if self._cloud is not None:
             return 0
-        needed = n_waiting(self.options.with_width(n_features))
-        return max(0, min(needed, self._most_waiting) - len(self._waiting_y))
+        needed = n_waiting(self.options.with_width(n_features), self._n_scale)
+        return max(0, needed - len(self._waiting_y))
 
     def _take_new_labels(self, labels: list[Any]) -> None:
         """Give labels that were not known a place after the others (native rules)."""

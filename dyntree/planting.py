@@ -19,20 +19,20 @@ def n_ones(options: TreeOptions) -> int:
     return int(options.rules == "r" and options.intercept == "augmented")
 
 
-def n_waiting(options: TreeOptions) -> int:
+def n_waiting(options: TreeOptions, n_scale: int = N_SCALE) -> int:
     """Rows that are kept back before trees are planted.
 
     R's rules plant trees on n_start rows and want one more. Native regression fixes its
-    scale by the first rows; native class leaves need none.
+    scale by the first `n_scale` rows; native class leaves need none.
     """
     if options.rules == "r":
         assert options.n_start is not None
         return options.n_start + 1
-    return 1 if options.model in ("class", "prior") else N_SCALE
+    return 1 if options.model == "class" else n_scale
 
 
 def plant(
-    options: TreeOptions, X: Matrix, y: list[Any], seed: int
+    options: TreeOptions, X: Matrix, y: list[Any], seed: int, n_scale: int = N_SCALE
 ) -> tuple[Any, TreeOptions, Vector, int]:
     """Return a cloud with trees that can learn, and what is left to be learned.
 
@@ -44,6 +44,8 @@ def plant(
     y : list of length n_rows
         Responses or labels; n_rows > n_start.
     seed : int
+    n_scale : int, default N_SCALE
+        Native regression: rows that fix the scale.
 
     Returns
     -------
@@ -99,7 +101,7 @@ def plant(
     )
     if native and options.model != "class":
         basis = basis if options.model == "linear" else 0
-        scale = frozen_scale(X[:N_SCALE, :basis], responses[:N_SCALE])
+        scale = frozen_scale(X[:n_scale, :basis], responses[:n_scale])
         if options.intercept == "none":  # through the origin, not the centre
             scale = ([0.0] * basis, scale[1], 0.0, scale[3])
         cloud.set_scale(*scale)

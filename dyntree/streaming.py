@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dyntree.errors import StaleWindowWarning
 from dyntree.features import Matrix, Vector
 from dyntree.model import DynamicTree
-from dyntree.params import NIG, StreamOptions
+from dyntree.params import N_SCALE, NIG, StreamOptions
 from dyntree.progress import Progress, check_progress, rows_bar
 from dyntree.summaries import ClassPrediction, Prediction
 
@@ -125,7 +125,7 @@ class StreamingTree:
         )
         self.options = options.for_model(self.tree.options)
         self.options.check_model(self.tree.options)
-        self.tree._most_waiting = window
+        self.tree._n_scale = min(N_SCALE, window)
         if self.options.discard == "alc" and forget < 1.0 and rules == "native":
             warnings.warn(
                 "discard='alc' keeps rows that say much and so seldom touches their "
@@ -275,7 +275,7 @@ class StreamingTree:
         tree = DynamicTree.from_arrays(header["tree"], arrays)
         options = {**asdict(tree.options), "prior": tree.options.prior}
         model = cls(**header["options"], **options, seed=tree.seed)
-        tree._most_waiting = model.options.window
+        tree._n_scale = model.tree._n_scale
         model.tree = tree
         model.is_frozen = header["is_frozen"]
         return model
