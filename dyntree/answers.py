@@ -19,7 +19,7 @@ from dyntree.features import (
     with_ones,
 )
 from dyntree.params import TreeOptions
-from dyntree.planting import n_ones
+from dyntree.planting import n_ones, n_waiting
 from dyntree.summaries import (
     ClassPrediction,
     Prediction,
@@ -41,6 +41,7 @@ class Answers:
     _features: FeatureMap | None
     _cloud: Any
     _waiting_y: list[Any]
+    _n_scale: int
     _told_unseen: bool
     _extended: Callable[[Any], tuple[FeatureMap, Matrix]]
 
@@ -52,17 +53,27 @@ class Answers:
     def _ready(self, what: str) -> Any:
         """Return the cloud, or raise NotReadyError."""
         if self._cloud is None:
-            n_start = self.options.n_start
-            if n_start is None and self._features is not None:
-                n_start = self.options.with_width(self._features.n_features).n_start
-            least = "n_start" if n_start is None else f"n_start={n_start}"
-            if self.options.rules == "native":
-                least = f"{params.N_SCALE - 1}"
-            raise NotReadyError(
-                f"{what} needs a model that has learned more than {least} rows; got "
-                f"{self.n_seen}. Call update with more rows first."
-            )
+            raise self._not_ready(what)
         return self._cloud
+
+    def _not_ready(self, what: str) -> NotReadyError:
+        """Say how many rows must come before `what` can be answered."""
+        options = self.options
+        if self._features is not None:
+            options = options.with_width(self._features.n_features)
+        if options.rules == "r" and options.n_start is None:
+            needed, more = "more than n_start rows", "more rows"
+        else:
+            n_needed = n_waiting(options, self._n_scale)
+            n_more = n_needed - self.n_seen
+            needed = f"at least {n_needed} row" + "s" * (n_needed > 1)
+            if options.rules == "r":
+                needed = f"more than n_start={options.n_start} rows"
+            more = f"{n_more} more row" + "s" * (n_more > 1)
+        return NotReadyError(
+            f"{what} needs a model that has learned {needed}; got {self.n_seen}. "
+            f"Call update with {more} first."
+        )
 
     @property
     def _ones(self) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, stdtr, stdtrit
 
 from dyntree import params
+from dyntree.errors import NotReadyError
 from dyntree.features import label_list, real_response
 
 Vector = NDArray[np.float64]
@@ -198,14 +199,22 @@ class Prediction:
         Returns
         -------
         ndarray of shape (n_rows,), or (n_rows, n_q) for a sequence of probabilities
+            Infinite, but for the median, where the scale is: before two distinct
+            responses have come.
         """
         levels = params.as_array("q", q, np.float64)
         if levels.ndim > 1 or not np.all((levels > 0.0) & (levels < 1.0)):
             raise ValueError(f"q must hold probabilities in (0, 1); got {q!r}.")
         if levels.ndim == 0:
-            return self.mixture.quantile(float(levels))
-        columns = [self.mixture.quantile(float(level)) for level in levels]
+            return self._quantile(float(levels))
+        columns = [self._quantile(float(level)) for level in levels]
         return np.stack(columns, axis=1) if columns else np.empty((len(self.mean), 0))
+
+    def _quantile(self, q: float) -> Vector:
+        """Quantile of the mixture; of an infinite scale, the mean or an infinity."""
+        if not np.all(np.isinf(self.mixture.scale)):
+            return self.mixture.quantile(q)
+        return self.mean + (0.0 if q == 0.5 else np.copysign(np.inf, q - 0.5))
 
     def cdf(self, y: ArrayLike) -> Vector:
         """Probability of a response <= y, each row at its own y, shape (n_rows,)."""
@@ -246,12 +255,21 @@ class ClassPrediction:
     @property
     def label(self) -> NDArray[Any]:
         """Most probable label of each row, shape (n_rows,)."""
+        self._check_classes("label")
         labels = np.empty(len(self.classes), dtype=object)
         labels[:] = self.classes
         plain = np.array(labels.tolist())
         chosen = plain if plain.shape == labels.shape else labels
         result: NDArray[Any] = chosen[self.proba.argmax(axis=1)]
         return result
+
+    def _check_classes(self, what: str) -> None:
+        """Raise NotReadyError where no label is known."""
+        if not self.classes:
+            raise NotReadyError(
+                f"{what} needs a model that knows a label; got none. Call update with "
+                "a row first, or name the labels: classes=(...)."
+            )
 
     def log_density(self, y: Any) -> Vector:
         """Log probability of each row's own label, shape (n_rows,)."""
@@ -273,6 +291,7 @@ class ClassPrediction:
     ) -> NDArray[Any]:
         """Draw n labels per row, ndarray of shape (n, n_rows)."""
         n = params.count("n", n, 0)
+        self._check_classes("sample")
         rng = np.random.default_rng(seed)
         ends = self.proba.cumsum(axis=1)
         u = rng.random((n, len(ends), 1)) * ends[:, -1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
-from dyntree.errors import StaleWindowWarning, UnseenLevelWarning
+from dyntree.errors import NotReadyError, StaleWindowWarning, UnseenLevelWarning
 from dyntree.params import NIG
 
 from .models import refused
@@ -42,6 +43,48 @@ def test_without_rows_nothing_is_known() -> None:
     assert native("class").predict([[1.0]]).proba.shape == (1, 0)
     q = native("class", classes=("a", "b")).predict([[1.0]])
     assert q.proba.tolist() == [[0.5, 0.5]]
+
+
+@pytest.mark.parametrize("y", [[], [2.0], [2.0, 2.0, 2.0]])
+def test_without_two_responses_all_but_the_median_is_infinitely_far(y: Any) -> None:
+    tree = native()
+    if y:
+        tree.update([[0.0]] * len(y), y)
+    p, middle = tree.predict([[1.0], [2.0]]), 2.0 if y else 0.0
+    assert p.quantile([0.1, 0.5, 0.9]).tolist() == [[-np.inf, middle, np.inf]] * 2
+    assert p.quantile(0.4).tolist() == [-np.inf] * 2
+    assert p.cdf([-1.0, 1e6]).tolist() == [0.5, 0.5]
+    assert p.log_density([middle, 1.0]).tolist() == [-np.inf] * 2
+    assert p.var.tolist() == [np.inf] * 2
+    assert np.isinf(p.sample(3, seed=1)).all()
+
+
+def test_without_a_label_none_is_told_or_drawn() -> None:
+    p = native("class").predict([[1.0]])
+    assert (p.classes, p.entropy.tolist()) == ((), [0.0])
+    for what, call in [("label", lambda: p.label), ("sample", lambda: p.sample(2))]:
+        with pytest.raises(NotReadyError, match=f"{what}.*update.*classes"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("model", "n", "told"),
+    [
+        (native(), 0, "at least 10 rows; got 0. Call update with 10 more rows"),
+        (native(), 9, "at least 10 rows; got 9. Call update with 1 more row first"),
+        (native("class"), 0, "at least 1 row; got 0. Call update with 1 more row"),
+        (streaming(window=6).tree, 4, "at least 6 rows; got 4. Call update with 2"),
+        (DynamicTree(rules="r"), 0, "more than n_start rows; got 0. Call update with"),
+        (DynamicTree(rules="r"), 3, "n_start=4 rows; got 3. Call update with 2 more"),
+    ],
+)
+def test_questions_tell_how_many_rows_are_missing(
+    model: Any, n: int, told: str
+) -> None:
+    if n:
+        model.update(np.ones((n, 1)), np.arange(float(n)))
+    with pytest.raises(NotReadyError, match=re.escape(told)):
+        model.stats()
 
 
 def test_the_first_rows_answer_by_their_own_t() -> None:
