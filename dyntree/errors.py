@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
 from pathlib import Path
 
-PACKAGE = f"{Path(__file__).parent}{os.sep}"
+OURS = (f"{Path(__file__).parent}{os.sep}", contextlib.__file__)  # whose frames to skip
 
 
 class DeletedCloudError(ValueError):
@@ -37,6 +38,6 @@ class UnseenLevelWarning(UserWarning):
 def warn(category: type[Warning], message: str) -> None:
     """Warn at the line outside the package that led here."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import time
-import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -17,7 +16,7 @@ from dyntree import params
 from dyntree._core.cloud import Cloud
 from dyntree._core.rng import CounterSource, RSource
 from dyntree.answers import Answers
-from dyntree.errors import DegenerateWeightsWarning
+from dyntree.errors import DegenerateWeightsWarning, warn
 from dyntree.features import (
     FeatureMap,
     Matrix,
@@ -342,12 +341,11 @@ class DynamicTree(Answers):
         before = self.n_degenerate
         yield
         if self.n_degenerate > before:
-            warnings.warn(
+            warn(
+                DegenerateWeightsWarning,
                 f"{self.n_degenerate - before} row(s) had density zero or NaN under "
                 "every particle and weighed them equally: leaves without variance, "
                 "from repeated or noise-free responses.",
-                DegenerateWeightsWarning,
-                stacklevel=4,
             )
 
     def retire(self, row_ids: ArrayLike, forget: float = 1.0) -> Self:
@@ -427,6 +425,12 @@ class DynamicTree(Answers):
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
         return self.from_arrays(*self.to_arrays())
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
 
     # ------------------------------------------------------------ looking
     @property

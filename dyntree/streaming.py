@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Self
@@ -10,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.errors import StaleWindowWarning
+from dyntree.errors import StaleWindowWarning, warn
 from dyntree.features import Matrix, Vector
 from dyntree.model import DynamicTree
 from dyntree.params import N_SCALE, NIG, StreamOptions
@@ -127,11 +126,10 @@ class StreamingTree:
         self.options.check_model(self.tree.options)
         self.tree._n_scale = min(N_SCALE, window)
         if self.options.discard == "alc" and forget < 1.0 and rules == "native":
-            warnings.warn(
+            warn(
+                StaleWindowWarning,
                 "discard='alc' keeps rows that say much and so seldom touches their "
                 "leaves, whose past then never fades; with forget < 1 use 'age'.",
-                StaleWindowWarning,
-                stacklevel=2,
             )
         self.is_frozen = False
 
@@ -256,6 +254,12 @@ class StreamingTree:
         """Return an independent model that would draw the same random numbers."""
         return self.from_arrays(*self.to_arrays())
 
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything the model is; see `DynamicTree.to_arrays`."""
         tree, arrays = self.tree.to_arrays()
@@ -272,10 +276,9 @@ class StreamingTree:
         cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Self:
         """Return the model that `to_arrays` described."""
-        tree = DynamicTree.from_arrays(header["tree"], arrays)
-        options = {**asdict(tree.options), "prior": tree.options.prior}
-        model = cls(**header["options"], **options, seed=tree.seed)
-        tree._n_scale = model.tree._n_scale
-        model.tree = tree
+        model = cls.__new__(cls)  # not again what __init__ checks and warns of
+        model.options = StreamOptions(**header["options"])
+        model.tree = DynamicTree.from_arrays(header["tree"], arrays)
+        model.tree._n_scale = min(N_SCALE, model.options.window)
         model.is_frozen = header["is_frozen"]
         return model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import Any
 
@@ -274,8 +275,10 @@ def test_default_discard_rules(model: str, options: Any, rule: str) -> None:
 
 
 def test_alc_with_forgetting_warns() -> None:
-    with pytest.warns(StaleWindowWarning, match="discard='alc'"):
-        streaming("linear", discard="alc", forget=0.9)
+    with pytest.warns(StaleWindowWarning, match="discard='alc'") as caught:
+        stream = streaming("linear", discard="alc", forget=0.9)
+    assert caught[0].filename == __file__
+    assert model_bytes(stream.copy()) == model_bytes(stream)  # without a warning
 
 
 # ------------------------------------------------------------ windows and copies
@@ -302,6 +305,21 @@ def test_streams_stay_in_their_window_and_copies_go_on_alike(
         each.update(X[120:], labels[120:])
     assert model_bytes(twin) == model_bytes(stream)
     assert stream.n_seen == 200
+
+
+@pytest.mark.parametrize("rules", ["native", "r"])
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_python_copies_are_independent(copied: Any, rules: str) -> None:
+    X, y = smooth(60)
+    models: list[Any] = [
+        DynamicTree(rules=rules, n_particles=20, seed=1),
+        StreamingTree(rules=rules, n_particles=20, seed=1, window=30),
+    ]
+    for model in models:
+        before = model_bytes(model.update(X, y))
+        twin = copied(model).update(X, y)
+        assert model_bytes(model) == before
+        assert model_bytes(model.update(X, y)) == model_bytes(twin)
 
 
 @pytest.mark.parametrize("model", ["constant", "linear", "class"])
