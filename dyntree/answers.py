@@ -15,7 +15,6 @@ from dyntree.features import (
     FeatureMap,
     Matrix,
     Vector,
-    label_codes,
     with_ones,
 )
 from dyntree.params import TreeOptions
@@ -132,15 +131,15 @@ class Answers:
             return ClassPrediction(proba, classes, entropy)
         return Prediction.of(StudentMixture.of_sample(self._waiting_y, n_rows))
 
-    def _rows(self, X: Any) -> Matrix:
-        return self._stored(self._encode(X))
+    def _rows(self, X: Any, argument: str = "X") -> Matrix:
+        return self._stored(self._encode(X, argument))
 
-    def _encode(self, X: Any) -> Matrix:
+    def _encode(self, X: Any, argument: str = "X") -> Matrix:
         """Rows as features of the trees; warns once of levels that came late."""
         assert self._features is not None
         if isinstance(X, Encoded):
             return X.rows
-        codes = self._features.codes(X)
+        codes = self._features.codes(X, argument)
         self._tell_unseen(self._features, codes)
         return self._features.expand(codes)
 
@@ -204,7 +203,7 @@ class Answers:
                 f"rule={rule!r} needs a real response; for model='class' see "
                 "predict(X).entropy."
             )
-        references = None if Xref is None else self._rows(Xref)
+        references = None if Xref is None else self._rows(Xref, "Xref")
         return questions.score(
             cloud,
             self._ones,
@@ -215,7 +214,7 @@ class Answers:
             alpha,
             bounds,
             categorical,
-            approx,
+            params.flag("approx", approx),
         )
 
     def score_active(self, rule: str) -> Vector:
@@ -279,7 +278,7 @@ class Answers:
         values = criteria.relevance(
             cloud,
             *questions.region(cloud, self._ones, None, bounds, categorical),
-            bool(approx),
+            params.flag("approx", approx),
         )
         return Relevance(values[:, self._ones :].copy(), self.feature_names)
 
@@ -322,7 +321,7 @@ class Answers:
         cloud = self._ready("sensitivity")
         place = None
         if self.options.classes is not None:
-            place = int(label_codes([label], self.options.classes, "label")[0])
+            place = self._class_place(label)
         elif label is not None:
             raise ValueError(f"label is for class models only; got {label!r}.")
         answer = questions.sensitivity(
@@ -339,6 +338,16 @@ class Answers:
             categorical,
         )
         return Sensitivity(*answer, self.feature_names)
+
+    def _class_place(self, label: Hashable) -> int:
+        """Place of the label that sensitivity analyses."""
+        classes = self.options.classes or ()
+        if not params.is_label(label) or label not in classes:
+            raise ValueError(
+                "label must name the class whose probability is analysed, one of "
+                f"{list(classes)}; got {label!r}."
+            )
+        return classes.index(label)
 
     def stats(self) -> TreeStats:
         """Return height, leaves and leaf sizes, averaged over particles."""

@@ -153,22 +153,25 @@ class FeatureMap:
             )
         )
 
-    def codes(self, X: Any) -> Matrix:
-        """Codes of rows, ndarray of shape (n_rows, n_columns); see `encode`."""
-        return self._codes(self._matched(X))
+    def codes(self, X: Any, argument: str = "X") -> Matrix:
+        """Codes of rows, ndarray of shape (n_rows, n_columns); see `encode`.
 
-    def _codes(self, columns: Matrix | dict[str, Any]) -> Matrix:
+        `argument` is what errors call them.
+        """
+        return self._codes(self._matched(X, argument), argument)
+
+    def _codes(self, columns: Matrix | dict[str, Any], argument: str = "X") -> Matrix:
         """Codes of what `_matched` gives."""
         if not isinstance(columns, dict):
-            return _finite(columns, self)
+            return _finite(columns, self, argument)
         levels = dict(self.levels)
         arrays = [
             _places(column, levels[name])
             if name in levels
-            else _numbers(name, column, self.allow_missing)
+            else _numbers(name, column, self.allow_missing, argument)
             for name, column in columns.items()
         ]
-        return _finite(np.column_stack(arrays), self)
+        return _finite(np.column_stack(arrays), self, argument)
 
     def unseen(self, codes: Matrix) -> list[str]:
         """Columns with levels that nobody declared and no row had in time."""
@@ -214,29 +217,30 @@ class FeatureMap:
         """
         return self.expand(self.codes(X))
 
-    def _matched(self, X: Any) -> Matrix | dict[str, Any]:
+    def _matched(self, X: Any, argument: str = "X") -> Matrix | dict[str, Any]:
         """X as an array of the map's width, or as columns by name in its order."""
-        columns = _columns(X)
-        rows = _matrix(X) if columns is None else None
+        columns = _columns(X, argument)
+        rows = _matrix(X, argument) if columns is None else None
         if rows is not None and self.levels:
             raise ValueError(
-                f"X must have named columns, because column {self.levels[0][0]!r} "
-                "holds levels; got an array. Give a frame or dicts."
+                f"{argument} must have named columns, because column "
+                f"{self.levels[0][0]!r} holds levels; got an array. Give a frame or "
+                "dicts."
             )
         if columns is not None and self.names is not None:
             missing = [name for name in self.names if name not in columns]
             unknown = [name for name in columns if name not in self.names]
             if missing or unknown:
                 raise ValueError(
-                    "X must have the columns of the first update; missing "
+                    f"{argument} must have the columns of the first update; missing "
                     f"{missing}, unknown {unknown}."
                 )
             return {name: columns[name] for name in self.names}
         width = len(columns or ()) if rows is None else rows.shape[1]
         if width != self.n_columns:
             raise ValueError(
-                f"X must have {self.n_columns} columns, as at the first update; "
-                f"got {width}."
+                f"{argument} must have {self.n_columns} columns, as at the first "
+                f"update; got {width}."
             )
         if rows is None:
             return columns or {}
@@ -269,12 +273,14 @@ class FeatureMap:
         )
 
 
-def _columns(X: Any) -> dict[str, Any] | None:
+def _columns(X: Any, argument: str = "X") -> dict[str, Any] | None:
     """Columns by name of a frame, a dict or a list of dicts; None for arrays."""
     if hasattr(X, "columns") and hasattr(X, "to_numpy"):
         names = [str(name) for name in X.columns]
         if len(set(names)) != len(names):
-            raise ValueError(f"X must have distinct column names; got {names}.")
+            raise ValueError(
+                f"{argument} must have distinct column names; got {names}."
+            )
         return {str(name): X[name] for name in X.columns}
     if isinstance(X, Mapping):
         X = [X]
@@ -282,8 +288,8 @@ def _columns(X: Any) -> dict[str, Any] | None:
         for number, row in enumerate(X):
             if not isinstance(row, Mapping) or row.keys() != X[0].keys():
                 raise ValueError(
-                    f"X must be dicts with the same keys; row {number} differs from "
-                    f"row 0, {list(X[0])}."
+                    f"{argument} must be dicts with the same keys; row {number} "
+                    f"differs from row 0, {list(X[0])}."
                 )
         return {str(name): [row[name] for row in X] for name in X[0]}
     return None
@@ -337,7 +343,9 @@ def _texts(column: Any) -> list[str | None]:
     return [None if _is_missing(value) else str(value) for value in values]
 
 
-def _numbers(name: str, column: Any, allow_missing: bool) -> Vector:
+def _numbers(
+    name: str, column: Any, allow_missing: bool, argument: str = "X"
+) -> Vector:
     """A column of numbers; None and NA become NaN where they may."""
     values = np.asarray(column)
     if values.dtype.kind in "OUST" and allow_missing:
@@ -346,35 +354,37 @@ def _numbers(name: str, column: Any, allow_missing: bool) -> Vector:
         for row, value in enumerate(plain):
             if not isinstance(value, NUMBER):
                 raise ValueError(
-                    f"X must hold numbers in column {name!r}, as it did before; got "
-                    f"{value!r} in row {row}. Name the levels of such a column at the "
-                    f"start: categories={{{name!r}: [...]}}."
+                    f"{argument} must hold numbers in column {name!r}, as it did "
+                    f"before; got {value!r} in row {row}. Name the levels of such a "
+                    f"column at the start: categories={{{name!r}: [...]}}."
                 )
         return np.array(plain, dtype=np.float64)
     if values.dtype.kind not in "biuf":
         raise ValueError(
-            f"X must hold numbers only; column {name!r} has type {values.dtype}. "
-            "Encode it as numbers or indicator columns first."
+            f"{argument} must hold numbers only; column {name!r} has type "
+            f"{values.dtype}. Encode it as numbers or indicator columns first."
         )
     return values.astype(np.float64)
 
 
-def _matrix(X: Any) -> Matrix:
+def _matrix(X: Any, argument: str = "X") -> Matrix:
     """X as a new two-dimensional float64 array."""
-    values = as_array("X", X)
+    values = as_array(argument, X)
     if values.ndim != 2:
         raise ValueError(
-            f"X must be of shape (n_rows, n_features); got shape {values.shape}. Use "
-            "reshape(-1, 1) for one column and reshape(1, -1) for one row."
+            f"{argument} must be of shape (n_rows, n_features); got shape "
+            f"{values.shape}. Use reshape(-1, 1) for one column and reshape(1, -1) for "
+            "one row."
         )
     if values.dtype.kind not in "biuf":
         raise ValueError(
-            f"X must hold real numbers only; got an array of type {values.dtype}."
+            f"{argument} must hold real numbers only; got an array of type "
+            f"{values.dtype}."
         )
     return np.array(values, dtype=np.float64, order="C")
 
 
-def _finite(rows: Matrix, features: FeatureMap) -> Matrix:
+def _finite(rows: Matrix, features: FeatureMap, argument: str = "X") -> Matrix:
     """Refuse NaN, infinities and what is too large, naming the first."""
     native = features.allow_missing
     bad = np.abs(rows) > LARGEST if native else ~np.isfinite(rows)
@@ -383,10 +393,10 @@ def _finite(rows: Matrix, features: FeatureMap) -> Matrix:
         name = features.names[column] if features.names else int(column)
         value, where = rows[row, column], f"in row {row}, column {name!r}"
         if np.isfinite(value):
-            raise ValueError(_too_large("X", value, where))
+            raise ValueError(_too_large(argument, value, where))
         raise ValueError(
-            f"X must be finite; got {value} {where}. Drop or impute such rows first"
-            + ("." if native else ", or use rules='native' for NaN.")
+            f"{argument} must be finite; got {value} {where}. Drop or impute such rows "
+            "first" + ("." if native else ", or use rules='native' for NaN.")
         )
     return np.ascontiguousarray(rows)
 
@@ -446,16 +456,14 @@ def with_ones(rows: Matrix, ones: int) -> Matrix:
     return np.ascontiguousarray(rows)
 
 
-def label_codes(
-    labels: Sequence[Any], classes: tuple[Hashable, ...], name: str = "y"
-) -> Vector:
+def label_codes(labels: Sequence[Any], classes: tuple[Hashable, ...]) -> Vector:
     """Labels as places in `classes`."""
     place = {label: float(k) for k, label in enumerate(classes)}
     codes = np.empty(len(labels))
     for row, label in enumerate(labels):
         if label not in place:
             raise ValueError(
-                f"{name} must hold labels among {list(classes)}; got {label!r} in row "
+                f"y must hold labels among {list(classes)}; got {label!r} in row "
                 f"{row}. Name every label at the start: classes=(...)."
             )
         codes[row] = place[label]

@@ -47,6 +47,23 @@ def count(name: str, value: Any, least: int, most: int | None = None) -> int:
     return number
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return `value` as a bool."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """Return the generator that `seed` is or starts; None starts one at random."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"seed must be an int >= 0 or a numpy Generator; got {seed!r}."
+        ) from error
+
+
 def real(name: str, value: Any) -> float:
     """Return `value` as a finite float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -165,6 +182,11 @@ class NIG:
         positive("kappa0", self.kappa0)
 
 
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether an option has its default value, whatever came."""
+    return not isinstance(value, np.ndarray) and bool(value == default)
+
+
 @dataclass(frozen=True)
 class TreeOptions:
     """Options of one dynamic tree, checked and complete but for the data's width.
@@ -271,7 +293,7 @@ class TreeOptions:
         }
         for name, default in defaults.items():
             value = getattr(self, name)
-            if value != default:
+            if not _is_default(value, default):
                 raise ValueError(
                     f"{name} is an option of rules='native'; got {value!r} with "
                     "rules='r'."
@@ -288,7 +310,7 @@ class TreeOptions:
                 "variance_prior is an option of rules='r'; got "
                 f"{self.variance_prior!r}. Use prior=NIG(b0=..., kappa0=...)."
             )
-        if not isinstance(self.prior, NIG) and self.prior != "adaptive":
+        if not isinstance(self.prior, NIG) and not _is_default(self.prior, "adaptive"):
             raise ValueError(
                 f"prior must be 'adaptive' or NIG(...); got {self.prior!r}."
             )

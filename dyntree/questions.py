@@ -67,12 +67,28 @@ def region(
                 f"categorical must be {m - ones} booleans; got {categorical!r}."
             )
         flags[ones:] = chosen
-    for column in np.flatnonzero(flags & ((low != 0.0) | (high != 1.0))):
-        raise ValueError(
-            f"bounds of categorical columns must be exactly (0, 1); got "
-            f"({low[column]}, {high[column]}) in column {column - ones}."
-        )
+    wrong = np.flatnonzero(flags & ((low != 0.0) | (high != 1.0)))
+    if len(wrong):
+        k = wrong[0]
+        name = "categorical" if candidates is None or categorical is not None else "X"
+        name = name if bounds is None else "bounds"
+        raise ValueError(_not_binary(name, k - ones, low[k], high[k]))
     return low, high, flags
+
+
+def _not_binary(argument: str, column: int, low: float, high: float) -> str:
+    """What is said of a categorical column that is not of 0 and 1."""
+    rule = {
+        "bounds": "bounds of categorical columns must be exactly (0, 1)",
+        "categorical": "categorical must flag columns of 0 and 1 only",
+        "X": "X must be within 0 and 1 where the active rows hold 0 and 1 only",
+    }[argument]
+    remedy = {
+        "bounds": "Set them so, or flag the column False in categorical.",
+        "categorical": "Give the column bounds of (0, 1), or flag it False.",
+        "X": "Give bounds, or flag the column False in categorical.",
+    }[argument]
+    return f"{rule}; got ({low}, {high}) in column {column}. {remedy}"
 
 
 def score(
@@ -110,7 +126,7 @@ def score(
     if references is not None:
         return np.asarray(criteria.alc_reference(cloud, rows, references))
     where = region(cloud, ones, rows, bounds, categorical)
-    return np.asarray(criteria.alc_rectangle(cloud, rows, *where, bool(approx)))
+    return np.asarray(criteria.alc_rectangle(cloud, rows, *where, approx))
 
 
 def sensitivity(
@@ -131,7 +147,7 @@ def sensitivity(
     low, high, flags = low[ones:], high[ones:], flags[ones:]
     stored = cloud.rows()[0][:, ones:]
     shapes = np.where(flags, 0.0, 1.0) if shape is None else _floats("shape", shape)
-    modes = np.nanmean(stored, axis=0) if mode is None else _floats("mode", mode)
+    modes = _means(stored) if mode is None else _floats("mode", mode)
     if shapes.shape != low.shape or modes.shape != low.shape or np.any(shapes < 0.0):
         raise ValueError(
             f"shape and mode must hold {len(low)} numbers each, shapes >= 0; got "
@@ -159,6 +175,13 @@ def sensitivity(
         label=label,
     )
     return grid, main, first, total
+
+
+def _means(stored: Matrix) -> Vector:
+    """Column means of what is not missing; 0 where everything is."""
+    n_there = np.maximum(1, (~np.isnan(stored)).sum(axis=0))
+    means: Vector = np.nansum(stored, axis=0) / n_there
+    return means
 
 
 def _floats(name: str, values: Sequence[float]) -> Vector:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree import params
 from dyntree.errors import StaleWindowWarning, warn
 from dyntree.features import Matrix, Vector
 from dyntree.model import DynamicTree
@@ -100,8 +101,9 @@ class StreamingTree:
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         seed: int | None = None,
     ) -> None:
+        drifts = params.flag("drift", drift)
         if forget is None:
-            forget = DRIFT_FORGET if drift else 1.0
+            forget = DRIFT_FORGET if drifts else 1.0
         options = StreamOptions(window, discard, forget, rejuvenate_every)
         self.tree = DynamicTree(
             model,

@@ -227,7 +227,7 @@ class Prediction:
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Matrix:
         """Draw n responses per row, ndarray of shape (n, n_rows)."""
         n = params.count("n", n, 0)
-        return self.mixture.sample(n, np.random.default_rng(seed))
+        return self.mixture.sample(n, params.generator(seed))
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +292,7 @@ class ClassPrediction:
         """Draw n labels per row, ndarray of shape (n, n_rows)."""
         n = params.count("n", n, 0)
         self._check_classes("sample")
-        rng = np.random.default_rng(seed)
+        rng = params.generator(seed)
         ends = self.proba.cumsum(axis=1)
         u = rng.random((n, len(ends), 1)) * ends[:, -1:]
         place = (u >= ends[None, :, :-1]).sum(axis=2)

@@ -200,6 +200,7 @@ def test_bad_queries_change_nothing() -> None:
         ({"rorder": np.ones((40, 2))}, "rorder"),
         ({"rorder": np.arange(80).reshape(40, 2)}, "rorder"),
         ({"rorder": 3}, "rorder"),
+        ({"pverb": "a"}, "pverb"),
     ],
 )
 def test_bad_repeats_raise_and_draw_nothing(options: Any, message: str) -> None:

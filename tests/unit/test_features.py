@@ -156,8 +156,6 @@ def test_labels_and_their_places() -> None:
     assert features.label_codes(["b", "a"], ("a", "b")).tolist() == [1.0, 0.0]
     with refused("y", "'c' in row 1"):
         features.label_codes(["a", "c"], ("a", "b"))
-    with refused("label", "'c'"):
-        features.label_codes(["c"], ("a", "b"), "label")
     with refused("classes", "different types"):
         features.sorted_labels([1, "a"])
 

@@ -245,6 +245,12 @@ def test_options_belong_to_their_rules() -> None:
             DynamicTree(rules="r", **{name: value})
     with refused("prior", "'flat'"):
         native(prior="flat")
+    for rules in ("native", "r"):
+        with refused("prior", "array([1., 1.])"):
+            DynamicTree(rules=rules, prior=np.ones(2))  # type: ignore[arg-type]
+    for value in ("no", 1, None, np.ones(2)):
+        with refused("drift", repr(value)):
+            streaming(drift=value)
     with refused("b0", "-1"):
         NIG(b0=-1.0)
 

@@ -59,7 +59,7 @@ BAD_REGIONS: list[tuple[dict[str, Any], str, str]] = [
     ({"bounds": [[0, 1], [0]]}, "bounds", "[0]"),
     ({"bounds": "all"}, "bounds", "'all'"),
     ({"bounds": [[0, 1], [0, 2]]}, "bounds", "(0.0, 2.0) in column 1"),
-    ({"categorical": [True, True]}, "bounds", "in column 0"),
+    ({"categorical": [True, True]}, "categorical", "in column 0"),
     ({"categorical": [False]}, "categorical", "[False]"),
     ({"categorical": [0, 1]}, "categorical", "[0, 1]"),
     ({"categorical": [[True], [True, False]]}, "categorical", "[True]"),
@@ -107,6 +107,27 @@ def test_bad_arguments_of_sensitivity_are_refused(name: str, value: Any) -> None
     model = flagged()
     with refused(name, repr(value), model):
         model.sensitivity(**{name: value})
+
+
+def test_candidates_outside_a_categorical_column_are_named() -> None:
+    with refused("X", "(0.0, 2.0) in column 1", model := flagged()):
+        model.score([[0.5, 2.0]], "alc")
+    assert len(model.score([[0.5, 2.0]], "alc", bounds=[[0, 1], [0, 1]])) == 1
+    assert len(model.score([[0.5, 2.0]], "alc", categorical=[False, False])) == 1
+
+
+@pytest.mark.parametrize("model", ["constant", "linear"])
+def test_missing_values_leave_bounds_and_means_alone(model: str) -> None:
+    X, y = data("constant")
+    gaps = np.column_stack([X, X[:, 0]])
+    gaps[::3, 0] = gaps[:, 2] = np.nan
+    tree = DynamicTree(model, rules="native", n_particles=20, seed=1).update(gaps, y)
+    told = tree.sensitivity(n_samples=40, n_grid=5)
+    there = gaps[~np.isnan(gaps[:, 0]), 0]
+    assert told.grid[[0, -1], 0].tolist() == [there.min(), there.max()]
+    assert told.grid[:, 2].tolist() == [0.0] * 5
+    assert np.isfinite(told.first).all()
+    assert np.isfinite(told.main[:, :, :2]).all()
 
 
 def test_main_effects_and_indices_find_the_column_that_matters() -> None:

@@ -121,13 +121,13 @@ def as_permutation(value: Any, name: str, n: int) -> NDArray[np.int64]:
     return places
 
 
-def as_verb(verb: Any, rows: int) -> int:
+def as_verb(verb: Any, rows: int, name: str = "verb") -> int:
     """Return the reporting interval; None means a tenth of the rows, True means 1."""
     if verb is None:
         return round(rows / 10)
     if isinstance(verb, bool | np.bool_):
         return int(verb)
-    return int(as_number(verb, "verb"))
+    return int(as_number(verb, name))
 
 
 def real_array(value: Any, name: str) -> NDArray[np.float64]:

@@ -139,7 +139,7 @@ def dynaTrees(
         XX=XX,
         yy=yy,
         varstats=as_flag(varstats, "varstats"),
-        pverb=as_verb(pverb, plan.n_particles),
+        pverb=as_verb(pverb, plan.n_particles, "pverb"),
         quants=quants,
         ei=ei,
         cls=cls,
