@@ -140,7 +140,10 @@ cdef class Cloud(Particles):
         forget : float in (0, 1], default 1.0
             Factor on the retired sums of a leaf, before a row joins them.
         """
-        places = np.asarray(positions, dtype=np.int64).reshape(-1)
+        given = np.asarray(positions)
+        if given.size and given.dtype.kind not in "iu":
+            raise ValueError(f"positions must be ints; got {positions}.")
+        places = given.astype(np.int64).reshape(-1)
         if not self.leaf_model.retires:
             raise ValueError(
                 "rows of linear leaves with an implicit intercept cannot be retired; "
@@ -239,7 +242,7 @@ cdef class Cloud(Particles):
         return fresh
 
     cdef int collapse(self, slot_t s) noexcept nogil:
-        """Dissolve leaves that retiring row s left too small (7.5); -1: no memory.
+        """Dissolve leaves that retiring row s left too small; -1: no memory.
 
         The leaf's rows join its sibling's subtree, which takes the parent's place and
         keeps its depths; its retired sums are lost. A root stays as it is. Particles

@@ -353,6 +353,8 @@ def coef(Particles c, X):
 
 def class_probabilities(Particles c, int k, X):
     """Probability of class k, ndarray of shape (n_particles, n_rows)."""
+    if not 0 <= k < c.leaf_model.n_classes:
+        raise IndexError(f"k must be in 0..{c.leaf_model.n_classes - 1}; got {k}.")
     cdef const double[:, ::1] rows = rows_for(c, X)
     cdef Py_ssize_t n_rows = rows.shape[0], j
     cdef int32_t i

@@ -55,6 +55,13 @@ def test_class_probabilities_are_the_oracles(retire: bool) -> None:
         assert got.tolist() == oracle_query.class_probabilities(oracle, k, X).tolist()
 
 
+@pytest.mark.parametrize(("name", "k"), [("class", -1), ("class", 3), ("constant", 0)])
+def test_probabilities_are_of_the_classes_there_are(name: str, k: int) -> None:
+    cloud = helpers.grown(name)
+    with pytest.raises(IndexError, match=f"k must be in .* got {k}"):
+        query.class_probabilities(cloud, k, helpers.data(name, 5)[0])
+
+
 @pytest.mark.parametrize("n_basis", [1, 2])
 @pytest.mark.parametrize("name", LINEAR)
 def test_coefficients_are_the_oracles(name: str, n_basis: int) -> None:
