@@ -29,7 +29,7 @@ cdef class RGaussian(LeafModel):
 
     Notes
     -----
-    With n active rows, retired weight g, I = 1 with a level, d parameters (3.1):
+    With n active rows, retired weight g, I = 1 with a level, d parameters:
     Q = Q1 - R + Q0 is the posterior sum of squares, df = nu0 + g + n - d.
     """
 
@@ -59,7 +59,7 @@ cdef class RGaussian(LeafModel):
         free(self.work)
 
     cdef void sum_rows(self, Leaf *leaf, ActivePool d) noexcept nogil:
-        """Active sums from scratch; a tiny sum of squares counts as zero (3.6)."""
+        """Active sums from scratch; a tiny sum of squares counts as zero."""
         LeafModel.sum_rows(self, leaf, d)
         if leaf.active[2] < EPSILON:
             leaf.active[2] = 0.0
@@ -72,7 +72,7 @@ cdef class RGaussian(LeafModel):
         self.refresh(leaf)
 
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
-        """Q, df, level (3.1) and log evidence (3.2), in R's order."""
+        """Q, df, level and log evidence, in R's order."""
         cdef double *t = leaf.derived
         cdef double n = leaf.n_rows, g = leaf.retired[0], r = t[EXPLAINED]
         cdef double sg = leaf.retired[1], sum_y = leaf.active[1]
@@ -126,7 +126,7 @@ cdef class RGaussian(LeafModel):
         return t_constant(df)
 
     cdef void solve(self, double *gram, const double *cross, double *t) noexcept nogil:
-        """Inverse Gram, slopes, explained sum of squares and log det (3.4).
+        """Inverse Gram, slopes, explained sum of squares and log det.
 
         A Gram matrix that is not positive definite is overwritten with zeros.
         """
@@ -158,7 +158,7 @@ cdef class RGaussian(LeafModel):
             t[LOG_DET] = 0.0
 
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
-        """Predictive density (3.3); implicit leaves round x as R does (11.2)."""
+        """Predictive density; implicit leaves round x as R does."""
         cdef double *t = leaf.derived
         cdef double kappa = t[SPREAD], level = t[LEVEL], precision
         cdef int q = self.n_basis, k
@@ -247,7 +247,7 @@ cdef class RImplicit(RGaussian):
         self.retires = False
 
     cdef void round_row(self, const Leaf *leaf, double *x) noexcept nogil:
-        """Centre x and shift it back, as R does in the caller's storage (11.2)."""
+        """Centre x and shift it back, as R does in the caller's storage."""
         cdef const double *means = leaf.derived + self.means
         cdef int k
         for k in range(self.n_basis):
@@ -327,7 +327,7 @@ cdef class RExplicit(RGaussian):
 
 
 cdef class RMultinomial(LeafModel):
-    """Class leaves under a Dirichlet prior of weight 1 / n_classes per class (3.5)."""
+    """Class leaves under a Dirichlet prior of weight 1 / n_classes per class."""
 
     def __init__(self, int n_classes):
         self.family = Counts(n_classes)
@@ -362,7 +362,7 @@ cdef class RNumerics(Numerics):
         self, double *weights, int32_t n, int32_t n_target, RandomStream *s,
         int32_t *ancestors, double *work, double *log_mean, double *variance,
     ) noexcept nogil:
-        """Normalise the densities and resample unless their variance is zero (6.1)."""
+        """Normalise the densities and resample unless their variance is zero."""
         cdef double total = 0.0, norm, mean = 0.0, squares = 0.0, spread
         cdef int32_t i
         for i in range(n):

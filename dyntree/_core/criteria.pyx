@@ -51,7 +51,7 @@ cdef double reduction_below(Region r, handle_t h, double *x) noexcept nogil:
 cdef int credit_below(Region r, handle_t h) noexcept nogil:
     """Credit each row of each leaf below h, once per leaf; -1: no memory.
 
-    Under R's rules leaves that have credit keep it (9.6), and every particle rounds the
+    Under R's rules leaves that have credit keep it, and every particle rounds the
     rows that are evaluated once more.
     """
     cdef Node *node

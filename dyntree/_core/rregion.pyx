@@ -88,7 +88,7 @@ cdef class RRegion(Region):
     cdef double square_integral(
         self, const Leaf *leaf, bint regression
     ) noexcept nogil:
-        """Integral of (spread + z'u)^2 over the leaf's rectangle, u = `lifted` (9.5)."""
+        """Integral of (spread + z'u)^2 over the leaf's rectangle, u = `lifted`."""
         cdef int32_t q = self.c.leaf_model.n_basis, i, j, n
         cdef double *low = self.shifted_low
         cdef double *high = self.shifted_high
@@ -132,7 +132,7 @@ cdef class RRegion(Region):
         )
 
     cdef double quadratic(self, const double *inverse) noexcept nogil:
-        """Mean of z'Az over the rectangle about the leaf's centre (9.8)."""
+        """Mean of z'Az over the rectangle about the leaf's centre."""
         cdef int32_t i, j
         cdef double *low = self.shifted_low
         cdef double *high = self.shifted_high
