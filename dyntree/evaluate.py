@@ -193,7 +193,7 @@ def prequential(
     >>> import dyntree
     >>> from dyntree.datasets import load_mcycle
     >>> data = load_mcycle()
-    >>> tree = dyntree.DynamicTree(n_particles=200, seed=1)
+    >>> tree = dyntree.DynamicTree(rules="r", n_particles=200, seed=1)
     >>> seen = prequential(tree, data[["times"]], data["accel"], start=50)
     >>> seen.scores.n_rows
     83

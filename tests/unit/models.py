@@ -1,4 +1,4 @@
-"""Small models with their data; refused calls, bad rows, interrupts."""
+"""Small models under R's rules with their data; refused calls, bad rows, interrupts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dyntree import DynamicTree, StreamingTree
 from tests.helpers import same_bytes
 
 MODELS: dict[str, dict[str, Any]] = {
-    "constant": {"model": "constant"},
-    "implicit": {"model": "linear"},
-    "augmented": {"model": "linear", "intercept": "augmented"},
-    "none": {"model": "linear", "intercept": "none"},
-    "class": {"model": "class"},
-    "prior": {"model": "prior"},
+    "constant": {"model": "constant", "rules": "r"},
+    "implicit": {"model": "linear", "rules": "r"},
+    "augmented": {"model": "linear", "rules": "r", "intercept": "augmented"},
+    "none": {"model": "linear", "rules": "r", "intercept": "none"},
+    "class": {"model": "class", "rules": "r"},
+    "prior": {"model": "prior", "rules": "r"},
 }
 RETIRING = [name for name in MODELS if name != "implicit"]
 

@@ -323,7 +323,7 @@ def test_implicit_leaves_cannot_retire_rows() -> None:
 )
 def test_bad_options_are_refused_at_construction(name: str, value: Any) -> None:
     with refused(name, repr(value)):
-        DynamicTree(**{name: value})
+        DynamicTree(**({"rules": "r"} | {name: value}))
 
 
 @pytest.mark.parametrize(("name", "value"), [("first_split", 2), ("n_basis", 3)])

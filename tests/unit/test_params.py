@@ -157,14 +157,32 @@ def test_options_are_frozen() -> None:
 def test_defaults_follow_model_and_width(
     given: Any, least: int, start: int, basis: int | None
 ) -> None:
-    full = TreeOptions(**given).with_width(3)
+    full = TreeOptions(rules="r", **given).with_width(3)
     assert (full.min_leaf, full.n_start, full.n_basis) == (least, start, basis)
     assert full.with_width(3) == full
 
 
 @pytest.mark.parametrize(
+    ("given", "least", "basis"),
+    [
+        ({"model": "constant"}, 4, None),
+        ({"model": "linear"}, 8, 3),
+        ({"model": "linear", "n_basis": 1}, 6, 1),
+        ({"model": "class"}, 1, None),
+        ({"model": "prior", "min_leaf": 2}, 2, None),
+    ],
+)
+def test_native_defaults_follow_model_and_width(
+    given: Any, least: int, basis: int | None
+) -> None:
+    full = TreeOptions(rules="native", **given).with_width(3)
+    assert (full.min_leaf, full.n_start, full.n_basis) == (least, None, basis)
+    assert full.with_width(3) == full
+
+
+@pytest.mark.parametrize(
     ("name", "value", "others"),
-    [("n_basis", 4, {}), ("first_split", 3, {}), ("n_start", 9, {})],
+    [("n_basis", 4, {}), ("first_split", 3, {}), ("n_start", 9, {"rules": "r"})],
 )
 def test_options_must_fit_the_width(name: str, value: int, others: Any) -> None:
     options = TreeOptions(model="linear", **(others | {name: value}))
@@ -194,11 +212,11 @@ def test_bad_stream_options_are_refused(name: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("stream", "tree", "name", "came"),
     [
-        ({}, {"model": "linear"}, "intercept", "augmented"),
+        ({}, {"model": "linear", "rules": "r"}, "intercept", "augmented"),
         ({"discard": "entropy"}, {"model": "prior"}, "discard", "'prior'"),
         ({"discard": "alc"}, {"model": "class"}, "discard", "'class'"),
         ({"window": 4}, {"min_leaf": 4}, "window", "4"),
-        ({"window": 9}, {"min_leaf": 4, "n_start": 9}, "window", "9"),
+        ({"window": 9}, {"min_leaf": 4, "n_start": 9, "rules": "r"}, "window", "9"),
     ],
 )
 def test_streams_and_trees_must_fit(

@@ -15,7 +15,7 @@ from .models import data, grown, refused
 
 def planted(name: str, n: int = 30, **options: Any) -> Any:
     X, y = data("class" if name == "class" else "constant", n)
-    full = TreeOptions(model=name, n_particles=5, **options).with_width(2)
+    full = TreeOptions(model=name, rules="r", n_particles=5, **options).with_width(2)
     return X, y, *plant(full, X, y.tolist(), 1)
 
 
@@ -50,7 +50,7 @@ def test_labels_are_sorted_or_as_named() -> None:
 
 @pytest.mark.parametrize("name", ["constant", "linear"])
 def test_regression_needs_two_responses_at_the_start(name: str) -> None:
-    options = TreeOptions(model=name, n_particles=5).with_width(2)
+    options = TreeOptions(model=name, rules="r", n_particles=5).with_width(2)
     X, _ = data("constant", 30)
     y = np.where(np.arange(30) < (options.min_leaf or 0), 3.5, 1.0).tolist()
     with refused("y", "3.5"):

@@ -208,14 +208,14 @@ def test_a_bad_row_at_the_end_of_a_batch_stops_all_of_it() -> None:
 def test_bad_options_are_refused_at_construction(name: str, value: Any) -> None:
     came = "constant" if value == "entropy" else repr(value)
     with refused(name, came):
-        StreamingTree(**({"min_leaf": 4} | {name: value}))
+        StreamingTree(**({"min_leaf": 4, "rules": "r"} | {name: value}))
 
 
 def test_implicit_leaves_are_refused_and_the_remedy_named() -> None:
     with refused("intercept", "intercept='augmented'"):
-        StreamingTree("linear")
+        StreamingTree("linear", rules="r")
     for intercept in ("augmented", "none"):
-        StreamingTree("linear", intercept=intercept)
+        StreamingTree("linear", rules="r", intercept=intercept)
 
 
 @pytest.mark.parametrize(("name", "least"), [("constant", 4), ("augmented", 8)])
