@@ -250,11 +250,11 @@ def _encoded(tree: DynamicTree, X: Any, start: int) -> tuple[Matrix, int]:
     """
     features, n_first = tree._features, start
     if not tree.is_ready:
-        n_known = max(1, start)
-        features, codes = tree._extended(take(X, 0, n_known))
+        features, codes = tree._extended(take(X, 0, max(1, start)))
         n_first = max(start, tree._n_until_trees(features.n_features))
-        for row in range(n_known, n_first):
-            features, codes = features.extend(take(X, row, row + 1))
+        one_by_one = range(start + 1, n_first + 1) if features.allow_missing else ()
+        for end in one_by_one:
+            features, codes = features.extend(take(X, 0, end))
         features, _ = features.settle(codes)
     assert features is not None
     codes = features.codes(X)

@@ -288,7 +288,13 @@ def test_labels_outside_those_of_the_first_rows_are_refused_under_r() -> None:
 
 @pytest.mark.parametrize(
     ("row", "column", "value", "came"),
-    [(40, "x", np.inf, "row 40"), (40, "x", "n", "row 40"), (3, "x", "n", "'n'")],
+    [
+        (40, "x", np.inf, "inf in row 40"),
+        (40, "x", "n", "'n' in row 40"),
+        (3, "x", "n", "'n' in row 3"),
+        (3, "x", -np.inf, "-inf in row 3"),
+        (0, "x", 1e151, "row 0"),
+    ],
 )
 def test_bad_rows_are_named_before_any_is_learned(
     row: int, column: str, value: Any, came: str
