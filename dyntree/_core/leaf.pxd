@@ -35,8 +35,9 @@ cdef class LeafModel:
     cdef void pool(self, Leaf *into, Leaf **leaves, int n, ActivePool d) noexcept nogil
     # predictive density of (x, y); may round x where rounds_rows says so
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil
-    # log evidence that a leaf gives up with its retired sums when it splits
-    cdef double release_gain(self, Leaf *leaf) noexcept nogil
+    # log evidence of active sums alone, and that of a leaf's
+    cdef double judge(self, const double *active) noexcept nogil
+    cdef double active_evidence(self, Leaf *leaf) noexcept nogil
     # rows that count towards a leaf that may be pruned to
     cdef double size(self, const Leaf *leaf) noexcept nogil
     # location, scale, df of the predictive t, then scratch

@@ -85,8 +85,11 @@ cdef class LeafModel:
     ) noexcept nogil:
         out[0] = out[1] = out[2] = NAN
 
-    cdef double release_gain(self, Leaf *leaf) noexcept nogil:
-        return 0.0
+    cdef double judge(self, const double *active) noexcept nogil:
+        return NAN
+
+    cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
+        return NAN
 
     cdef double size(self, const Leaf *leaf) noexcept nogil:
         return leaf.n_rows

@@ -7,13 +7,13 @@ With leaf log evidence e and depth d, and a tree prior a (1 + d)^-b of splitting
 and the moves of a leaf compete on the scores of its parent's subtree (Taddy, Gramacy
 and Polson 2011, section 3.2).
 """
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.arena cimport Arena
 from dyntree._core.leaf cimport LeafModel
 from dyntree._core.numerics cimport Numerics
 from dyntree._core.pool cimport ActivePool
-from dyntree._core.rng cimport RandomStream
+from dyntree._core.rng cimport RandomSource, RandomStream
 from dyntree._core.types cimport Entry, Leaf, Move, handle_t, slot_t
 
 cdef enum:
@@ -43,6 +43,7 @@ cdef class Moves:
 
     cdef void observe(self, const double *x) noexcept nogil
 
+    cdef int expect(self, int32_t n_particles) except -1
     cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1
     cdef double leaf_prior(self, int32_t depth) noexcept nogil
     cdef double split_prior(self, int32_t depth) noexcept nogil
@@ -50,9 +51,10 @@ cdef class Moves:
     cdef void score_entry(self, Entry *e) noexcept nogil
     cdef void limits(self, Leaf *leaf, int32_t variable) noexcept nogil
     cdef bint propose(self, Leaf *leaf, RandomStream *s, Move *move) noexcept nogil
-    cdef void draw_side(self, const Leaf *leaf, RandomStream *s, Move *move) noexcept nogil
     cdef bint split(self, const Leaf *leaf, const Move *move) noexcept nogil
     cdef Move decide(self, Entry *e, RandomStream *s) noexcept nogil
+    cdef void decide_all(self, Entry *entries, int32_t n_entries, const int32_t *entry_of, int32_t n, RandomSource source, int64_t time, Move *moves) noexcept nogil
+    cdef void clear(self) noexcept nogil
     cdef handle_t fresh_leaf(self, const Leaf *source, int32_t depth) noexcept nogil
     cdef handle_t grown(self, const Leaf *leaf, const Move *move) noexcept nogil
     cdef handle_t pruned(self, handle_t parent) noexcept nogil

@@ -3,7 +3,7 @@ from libc.math cimport INFINITY, NAN, isnan, log, pow
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
 
-from dyntree._core.rng cimport uniform_between
+from dyntree._core.rng cimport MOVING, uniform_between
 from dyntree._core.tree cimport gather
 from dyntree._core.types cimport GROW, LUALL, NONE, PRUNE, REJECT, STAY, Node
 
@@ -58,8 +58,7 @@ cdef class Moves:
         self.model = model
         self.pool = pool
         self.numerics = numerics
-        self.alpha = alpha
-        self.beta = beta
+        self.set_tree_prior(alpha, beta)
         self.min_leaf = min_leaf
         self.first_split = first_split
         self.proposal = proposal
@@ -67,9 +66,6 @@ cdef class Moves:
         self.columns = <int32_t *> calloc(pool.n_features + 1, sizeof(int32_t))
         if self.sums == NULL or self.columns == NULL:
             raise MemoryError()
-        for k in range(N_DEPTHS):
-            self.leaf_priors[k] = log(1.0 - alpha * pow(1.0 + k, -beta))
-            self.split_priors[k] = log(alpha) - beta * log(1.0 + k)
         for k in range(3):
             leaf = &self.scratch[k]
             leaf.active = self.sums + k * size
@@ -79,6 +75,15 @@ cdef class Moves:
         self.right = &self.scratch[1]
         self.pooled = &self.scratch[2]
 
+    def set_tree_prior(self, double alpha, double beta):
+        """A leaf at depth d splits with prior probability alpha (1 + d)^-beta."""
+        cdef int k
+        self.alpha = alpha
+        self.beta = beta
+        for k in range(N_DEPTHS):
+            self.leaf_priors[k] = log(1.0 - alpha * pow(1.0 + k, -beta))
+            self.split_priors[k] = log(alpha) - beta * log(1.0 + k)
+
     def __dealloc__(self):
         cdef int k
         free(self.sums)
@@ -87,6 +92,10 @@ cdef class Moves:
         free(self.leaves)
         for k in range(3):
             free(self.scratch[k].rows)
+
+    cdef int expect(self, int32_t n_particles) except -1:
+        """Scratch for the moves of n_particles."""
+        return 0
 
     cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1:
         """Scratch for leaves of up to n_rows rows and subtrees of n_leaves leaves."""
@@ -254,20 +263,7 @@ cdef class Moves:
         move.variable = j
         move.value = uniform_between(s, leaf.low[j], leaf.high[j])
         move.missing_left = 0
-        if self.numerics.draws_missing:
-            self.draw_side(leaf, s, move)
         return True
-
-    cdef void draw_side(self, const Leaf *leaf, RandomStream *s, Move *move) noexcept nogil:
-        """Where rows without the variable go: left with the share of those that have it.
-        """
-        cdef int32_t k, n = 0, n_left = 0
-        cdef double x, u = s.uniform(s)
-        for k in range(leaf.n_rows):
-            x = self.pool.x(leaf.rows[k])[move.variable]
-            n += not isnan(x)
-            n_left += x <= move.value
-        move.missing_left = u * n < n_left
 
     cdef bint split(self, const Leaf *leaf, const Move *move) noexcept nogil:
         """Build the children in scratch; False if one has fewer than min_leaf rows."""
@@ -309,7 +305,7 @@ cdef class Moves:
                 below = self.leaf_prior(leaf.depth + 1)
                 grow = (
                     self.split_prior(leaf.depth) + (below + self.left.derived[0])
-                ) + (below + self.right.derived[0]) + self.model.release_gain(leaf)
+                ) + (below + self.right.derived[0])
                 if e.parent != NONE:
                     parent = self.arena.node(e.parent)
                     if parent.left == e.leaf:
@@ -322,6 +318,17 @@ cdef class Moves:
         if move.kind == GROW and not can_split:
             move.kind = STAY
         return move
+
+    cdef void decide_all(
+        self, Entry *entries, int32_t n_entries, const int32_t *entry_of, int32_t n,
+        RandomSource source, int64_t time, Move *moves,
+    ) noexcept nogil:
+        """A move for each of n particles, in their order."""
+        cdef RandomStream stream
+        cdef int32_t i
+        for i in range(n):
+            stream = source.open(time, i, MOVING)
+            moves[i] = self.decide(&entries[entry_of[i]], &stream)
 
     # ------------------------------------------------------------ new parts of trees
     cdef handle_t fresh_leaf(self, const Leaf *source, int32_t depth) noexcept nogil:
@@ -367,3 +374,6 @@ cdef class Moves:
         """The leaf that pools everything below `parent`; NONE: no memory."""
         self.pool_below(parent)
         return self.fresh_leaf(self.pooled, self.arena.node(parent).depth)
+
+    cdef void clear(self) noexcept nogil:
+        """Give up what was made for the moves of one step."""

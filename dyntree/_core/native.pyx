@@ -9,7 +9,6 @@ from dyntree._core.pool cimport ActivePool
 from dyntree._core.resample cimport residual
 from dyntree._core.rmath cimport log_gamma
 from dyntree._core.rng cimport RandomStream
-from dyntree._core.types cimport GROW, PRUNE, STAY
 
 cdef double LOG_2PI = 1.8378770664093453
 cdef double LOG_PI = 1.1447298858494002
@@ -205,20 +204,21 @@ cdef class NativeGaussian(LeafModel):
         """Retired sums are released: nobody can tell to which child they belong."""
         self.family.clear(child.retired)
 
-    cdef double release_gain(self, Leaf *leaf) noexcept nogil:
-        """Log evidence of all rows less that of the active ones."""
+    cdef double judge(self, const double *active) noexcept nogil:
         cdef double residual, half
         if not self.has_evidence:
             return 0.0
+        half = self.factorise(
+            active, self.kappa0, self.work + self.family.stride, &residual
+        )
+        return self.evidence(
+            active[0], self.half_prior_log_det(self.kappa0) - half, residual, self.b0
+        )
+
+    cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
         if isnan(leaf.derived[ACTIVE]):
-            half = self.factorise(
-                leaf.active, self.kappa0, self.work + self.family.stride, &residual
-            )
-            leaf.derived[ACTIVE] = self.evidence(
-                leaf.active[0], self.half_prior_log_det(self.kappa0) - half, residual,
-                self.b0,
-            )
-        return leaf.derived[EVIDENCE] - leaf.derived[ACTIVE]
+            leaf.derived[ACTIVE] = self.judge(leaf.active)
+        return leaf.derived[ACTIVE]
 
     cdef double size(self, const Leaf *leaf) noexcept nogil:
         return leaf.n_rows + leaf.retired[0]
@@ -409,10 +409,13 @@ cdef class NativeMultinomial(LeafModel):
         leaf.derived[EVIDENCE] = self.evidence(leaf.active, leaf.retired)
         leaf.derived[ACTIVE] = NAN if leaf.retired[0] > 0.0 else leaf.derived[EVIDENCE]
 
-    cdef double release_gain(self, Leaf *leaf) noexcept nogil:
+    cdef double judge(self, const double *active) noexcept nogil:
+        return self.evidence(active, NULL)
+
+    cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
         if isnan(leaf.derived[ACTIVE]):
-            leaf.derived[ACTIVE] = self.evidence(leaf.active, NULL)
-        return leaf.derived[EVIDENCE] - leaf.derived[ACTIVE]
+            leaf.derived[ACTIVE] = self.judge(leaf.active)
+        return leaf.derived[ACTIVE]
 
     cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil:
         self.family.clear(child.retired)
@@ -430,11 +433,10 @@ cdef class NativeMultinomial(LeafModel):
 
 
 cdef class NativeNumerics(Numerics):
-    """Weights on the log scale, moves by log-sum-exp."""
+    """Weights on the log scale; moves are those of `SharedMoves`."""
 
     def __init__(self):
         self.weighs_one = True
-        self.draws_missing = True
         self.forgets_all = True
 
     cdef int32_t resample(
@@ -471,28 +473,3 @@ cdef class NativeNumerics(Numerics):
         variance[0] = squares / n - 1.0 / (<double> n * n)
         residual(weights, n, n_target, s, ancestors, work)
         return n_target
-
-    cdef int choose(
-        self, double stay, double grow, double prune, RandomStream *s
-    ) noexcept nogil:
-        """Draw a move with probability proportional to exp(score)."""
-        cdef double top = -INFINITY, total, u
-        if stay > top:
-            top = stay
-        if grow > top:
-            top = grow
-        if prune > top:
-            top = prune
-        u = s.uniform(s)
-        if not isfinite(top):
-            return STAY
-        stay = exp(stay - top) if stay > -INFINITY else 0.0
-        grow = exp(grow - top) if grow > -INFINITY else 0.0
-        prune = exp(prune - top) if prune > -INFINITY else 0.0
-        total = stay + grow + prune
-        u *= total
-        if u < stay:
-            return STAY
-        if u < stay + prune:
-            return PRUNE
-        return GROW if grow > 0.0 else STAY

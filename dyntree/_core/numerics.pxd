@@ -5,7 +5,6 @@ from dyntree._core.rng cimport RandomStream
 
 cdef class Numerics:
     cdef readonly bint weighs_one       # a lone particle is weighed too
-    cdef readonly bint draws_missing    # a split draws a side for rows that miss it
     cdef readonly bint forgets_all      # forget may be 0
     cdef readonly bint collapses        # leaves may become too small to stay
     # densities -> ancestors; how many particles follow, or 0 to keep those there are
@@ -13,7 +12,7 @@ cdef class Numerics:
         self, double *weights, int32_t n, int32_t n_target, RandomStream *s,
         int32_t *ancestors, double *work, double *log_mean, double *variance,
     ) noexcept nogil
-    # log scores -> MoveKind
+    # log scores -> MoveKind, where a particle proposes for itself
     cdef int choose(self, double stay, double grow, double prune, RandomStream *s) noexcept nogil
     # log score of a proposal that leaves a child too small
     cdef double failed_split(self, int proposal, double stay) noexcept nogil

@@ -53,7 +53,6 @@ cdef class Particles:
     cdef int weigh(self, slot_t s) noexcept nogil
     cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil
     cdef int add_row(self, slot_t s) noexcept nogil
-    cdef void decide(self) noexcept nogil
     cdef int apply(self, slot_t s) noexcept nogil
     cdef handle_t moved(self, int32_t particle, slot_t s) noexcept nogil
     cdef void append_row(self, Leaf *leaf, slot_t s) noexcept nogil

@@ -10,7 +10,8 @@ from dyntree._core.compat cimport (
 )
 from dyntree._core.native cimport NativeGaussian, NativeMultinomial, NativeNumerics
 from dyntree._core.native cimport N_B, N_KAPPA
-from dyntree._core.rng cimport MOVING, RESAMPLING, RandomStream
+from dyntree._core.proposals cimport SharedMoves
+from dyntree._core.rng cimport RESAMPLING, RandomStream
 from dyntree._core.tree cimport descend, gather, replaced
 from dyntree._core.types cimport GROW, LUALL, LUVAR, NONE, REJECT, STAY, Node, goes_left
 
@@ -117,7 +118,7 @@ cdef class Particles:
         self.arena = Arena(
             self.leaf_model.family.stride, self.leaf_model.n_derived, n_features
         )
-        self.moves = Moves(
+        self.moves = (SharedMoves if rules == "native" else Moves)(
             self.arena, self.leaf_model, self.pool, self.numerics, tree_prior[0],
             tree_prior[1], min_leaf, first_split, PROPOSALS[proposal],
         )
@@ -151,6 +152,7 @@ cdef class Particles:
         resized(<void **> &self.weights, n * sizeof(double))
         resized(<void **> &self.work, n * sizeof(double))
         resized(<void **> &self.decisions, n * sizeof(Move))
+        self.moves.expect(n_particles)
         self.room = n_particles
         return 0
 
@@ -290,16 +292,6 @@ cdef class Particles:
                 self.append_row(self.arena.leaf(self.entries[i].leaf), s)
         return 0
 
-    cdef void decide(self) noexcept nogil:
-        """A move for each particle, in particle order."""
-        cdef RandomStream stream
-        cdef int32_t i
-        for i in range(self.n_particles):
-            stream = self.source.open(self.time, i, MOVING)
-            self.decisions[i] = self.moves.decide(
-                &self.entries[self.entry_of[i]], &stream
-            )
-
     cdef handle_t moved(self, int32_t particle, slot_t s) noexcept nogil:
         """Root of the particle's tree after its move; NONE: no memory."""
         cdef Move *move = &self.decisions[particle]
@@ -341,6 +333,7 @@ cdef class Particles:
         for i in range(self.n_entries):
             if self.entries[i].pruned != NONE:
                 self.arena.drop(self.entries[i].pruned)
+        self.moves.clear()
         return status
 
     # ------------------------------------------------------------ steps
@@ -378,7 +371,10 @@ cdef class Particles:
         if status < 0:
             return -1
         with nogil:
-            self.decide()
+            self.moves.decide_all(
+                self.entries, self.n_entries, self.entry_of, self.n_particles,
+                self.source, self.time, self.decisions,
+            )
             status = self.apply(s)
             self.time += 1
         if status < 0:
@@ -430,7 +426,7 @@ cdef class Particles:
         return out
 
     cdef int look(self) except -1:
-        """Let the cloud choose its prior point, where it is time to (N1).
+        """Let the cloud choose its prior point, where it is time to.
 
         A point's score is the mean over particles of the summed log evidence of their
         leaves; trees stay as they are. When the point moves, everything derived from it

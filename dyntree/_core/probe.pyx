@@ -6,6 +6,7 @@ are packed as in `linalg`; handles are those of `types`.
 import numpy as np
 
 from libc.stdint cimport int32_t
+from libc.stdlib cimport free, malloc
 
 from dyntree._core cimport linalg, rmath
 from dyntree._core.arena cimport Arena
@@ -13,6 +14,7 @@ from dyntree._core.family cimport Family
 from dyntree._core.numerics cimport Numerics
 from dyntree._core.particles cimport Particles
 from dyntree._core.pool cimport ActivePool
+from dyntree._core.proposals cimport SharedMoves
 from dyntree._core.resample cimport residual as _residual
 from dyntree._core.rng cimport (
     RandomSource, RandomStream, gamma, student_t, uniform_between,
@@ -283,9 +285,10 @@ cdef Entry entry_at(handle_t h, handle_t parent):
     e.leaf = h
     e.parent = parent
     e.pruned = NONE
-    e.owner = e.count = 0
+    e.owner = e.count = e.first_cut = e.n_cuts = 0
     e.weighed = e.scored = False
     e.density = e.stay = e.prune = e.left = e.right = 0.0
+    e.grow = e.stays = e.prunes = 0.0
     return e
 
 
@@ -344,3 +347,40 @@ def decide(Particles c, handle_t h, handle_t parent):
     c.reserve(c.pool.n_rows)
     move = c.moves.decide(&e, &s)
     return move.kind, move.variable, move.value
+
+
+def offer(Particles c, handle_t h, handle_t parent, int32_t n):
+    """Native rules: n splits proposed for a leaf, and the moves of n particles in it.
+
+    Returns
+    -------
+    cuts : list of (variable, value, missing_left, cumulated odds)
+    grow : float
+        Log odds of splitting.
+    chances : (float, float)
+        Probabilities of staying and of pruning.
+    moves : list of (kind, variable, value)
+    """
+    cdef SharedMoves shared = c.moves
+    cdef Entry e = entry_at(h, parent)
+    cdef int32_t[::1] entry_of = np.zeros(n, dtype=np.int32)
+    cdef Move *moves = <Move *> malloc(n * sizeof(Move))
+    cdef int32_t k
+    e.count = n
+    c.reserve(c.pool.n_rows)
+    shared.expect(max(n, c.room))
+    shared.decide_all(&e, 1, &entry_of[0], n, c.source, 0, moves)
+    cuts = [
+        (shared.cuts[k].variable, shared.cuts[k].value, shared.cuts[k].missing_left,
+         shared.cuts[k].odds)
+        for k in range(shared.n_cuts)
+    ]
+    made = [(moves[k].kind, moves[k].variable, moves[k].value) for k in range(n)]
+    free(moves)
+    shared.clear()
+    return cuts, e.grow, (e.stays, e.prunes), made
+
+
+def set_tree_prior(Particles c, double alpha, double beta):
+    """Give the moves another tree prior: a leaf held together by alpha = 0 may split."""
+    c.moves.set_tree_prior(alpha, beta)

@@ -31,6 +31,7 @@ cdef enum Purpose:          # what a stream is for
     MOVING = 1
     ASKING = 2
     CHOOSING = 3
+    PROPOSING = 4
 
 cdef class RSource(RandomSource):
     cdef Mersenne state_

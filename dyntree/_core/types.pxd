@@ -50,6 +50,12 @@ cdef struct Entry:          # what a step knows about one distinct (parent, leaf
     double prune            # the same with the subtree collapsed to a leaf
     double left             # scores of the parent's two subtrees
     double right
+    # shared proposals; the first two on the entry that owns the leaf
+    int32_t first_cut       # where the leaf's cuts start
+    int32_t n_cuts
+    double grow             # log odds of splitting the leaf against leaving it
+    double stays            # probabilities of two of the moves
+    double prunes
 
 cdef enum MoveKind:
     STAY = 0
@@ -60,6 +66,7 @@ cdef struct Move:
     int32_t kind
     int32_t variable
     int32_t missing_left
+    int32_t cut             # which of the step's shared proposals
     double value
 
 cdef enum Proposal:         # how a split is proposed

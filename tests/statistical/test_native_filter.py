@@ -73,25 +73,25 @@ class Enumerated:
         self.trees = after
 
     def moves(self, tree: object, value: int) -> list[tuple[object, float]]:
-        """Stay, prune and the possible grows, each with its probability."""
-        found = []
+        """Stay, prune and the possible grows, each with its probability.
+
+        A split weighs as its posterior times the chance of proposing it.
+        """
+        options = [(tree, 1.0)]
+        if is_split(tree):
+            options.append((pruned(tree, value), 1.0))
         for grown, chance in self.proposals(leaf_at(tree, value)):
-            options = [tree]
-            if is_split(tree):
-                options.append(pruned(tree, value))
-            if grown is not None:
-                options.append(grafted(tree, value, grown))
-            scores = np.array([self.score(option, 0) for option in options])
-            odds = np.exp(scores - scores.max())
-            odds = chance * odds / odds.sum()
-            found += list(zip(options, odds.tolist(), strict=True))
-        return found
+            options.append((grafted(tree, value, grown), chance))
+        scores = np.array([self.score(option, 0) for option, _ in options])
+        odds = np.exp(scores - scores.max()) * [chance for _, chance in options]
+        odds /= odds.sum()
+        return [(o, p) for (o, _), p in zip(options, odds.tolist(), strict=True)]
 
     def proposals(self, leaf: tuple[int, ...]) -> list[tuple[object, float]]:
         """Splits of a leaf by uniform cuts between its least and largest input."""
         held = [value for value, _ in self.rows if value in leaf]
         if not held or min(held) == max(held):
-            return [(None, 1.0)]
+            return []
         low, high = min(held), max(held)
         found = []
         for cut in range(low, high):

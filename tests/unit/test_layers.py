@@ -24,7 +24,7 @@ SOURCES = sorted(CORE.glob("*.pyx")) + sorted(CORE.glob("*.pxd"))
 # A file may use those of a strictly lower level.
 CORE_ORDER = [
     {"types", "openmp"}, {"linalg"}, {"rng", "rmath"}, {"numerics"}, {"arena"},
-    {"pool"}, {"family"}, {"leaf"}, {"tree"}, {"moves"}, {"resample"},
+    {"pool"}, {"family"}, {"leaf"}, {"tree"}, {"moves"}, {"proposals", "resample"},
     {"compat", "native"}, {"particles"}, {"snapshot"}, {"cloud"}, {"query"},
     {"region"}, {"rregion"}, {"criteria"}, {"sensitivity"},
     {"probe"},

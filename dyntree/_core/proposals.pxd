@@ -1,0 +1,35 @@
+"""Shared proposals: particles in one leaf choose among the splits all of them propose.
+
+A tree's move is drawn given the row that came, and growing then has the mean posterior
+odds over all splits that may be proposed (Taddy, Gramacy and Polson 2011, section 3.2,
+with the split averaged over rather than drawn first). Those odds belong to the leaf:
+each particle that holds it contributes one proposal, and all choose among all of them.
+"""
+from libc.stdint cimport int32_t, int64_t
+
+from dyntree._core.moves cimport Moves
+from dyntree._core.rng cimport RandomStream
+from dyntree._core.types cimport Entry, Leaf, Move, handle_t
+
+cdef enum:
+    N_CUTS = 256            # most cuts of a column that one pass over the rows scores
+
+cdef struct Cut:            # one proposed split of a leaf
+    double value
+    double side             # uniform: where rows without the variable go
+    double odds             # log odds of splitting; then odds, cumulated over the leaf
+    int32_t variable
+    int32_t missing_left
+    handle_t grown          # the split with its leaves, once a particle has taken it
+
+cdef class SharedMoves(Moves):
+    cdef Cut *cuts                      # of all leaves of a step, one a particle
+    cdef int32_t n_cuts
+    cdef double *tallies                # (N_CUTS + 4, stride) sums between cuts
+
+    cdef int32_t draw(self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s) noexcept nogil
+    cdef void tally(self, const Leaf *leaf, const Cut *cuts, int32_t n) noexcept nogil
+    cdef void rate(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil
+    cdef void offer(self, Entry *e, int32_t n, RandomStream *s) noexcept nogil
+    cdef void compete(self, Entry *e, double odds) noexcept nogil
+    cdef void choose(self, const Entry *e, const Entry *owner, RandomStream *s, Move *move) noexcept nogil

@@ -1,0 +1,225 @@
+"""Moves of the native rules: proposed once per distinct leaf, and shared."""
+from libc.math cimport INFINITY, exp, isnan, log
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, malloc, qsort, realloc
+from libc.string cimport memset
+
+from dyntree._core.rng cimport MOVING, PROPOSING, RandomSource
+from dyntree._core.types cimport GROW, NONE, PRUNE, STAY, slot_t
+
+
+cdef int by_column_and_value(const void *a, const void *b) noexcept nogil:
+    """Order of two cuts; equal ones by the side that rows without a value take."""
+    cdef const Cut *p = <const Cut *> a
+    cdef const Cut *q = <const Cut *> b
+    if p.variable != q.variable:
+        return -1 if p.variable < q.variable else 1
+    if p.value != q.value:
+        return -1 if p.value < q.value else 1
+    return (p.side > q.side) - (p.side < q.side)
+
+
+cdef class SharedMoves(Moves):
+    """Moves drawn among staying, pruning and all splits proposed for the leaf.
+
+    The arguments are those of `Moves`. A leaf that n particles share is offered n cuts;
+    its rows are summed between neighbouring cuts of a column, so that one pass over
+    them scores all of a column's cuts.
+    """
+
+    def __init__(self, *args):
+        Moves.__init__(self, *args)
+        self.tallies = <double *> malloc(
+            (N_CUTS + 4) * self.arena.stride * sizeof(double)
+        )
+        if self.tallies == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        free(self.cuts)
+        free(self.tallies)
+
+    cdef int expect(self, int32_t n_particles) except -1:
+        cdef void *p = realloc(self.cuts, n_particles * sizeof(Cut))
+        if p == NULL:
+            raise MemoryError()
+        self.cuts = <Cut *> p
+        return 0
+
+    # ------------------------------------------------------------ proposals
+    cdef int32_t draw(
+        self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s
+    ) noexcept nogil:
+        """Propose n times; returns how many splits came of it, sorted into `cuts`."""
+        cdef int32_t k, n_drawn = 0
+        cdef Move move
+        for k in range(n):
+            if not self.propose(leaf, s, &move):
+                continue
+            cuts[n_drawn].variable = move.variable
+            cuts[n_drawn].value = move.value
+            cuts[n_drawn].side = s.uniform(s)
+            cuts[n_drawn].missing_left = 0
+            cuts[n_drawn].grown = NONE
+            n_drawn += 1
+        qsort(cuts, n_drawn, sizeof(Cut), by_column_and_value)
+        return n_drawn
+
+    cdef void tally(self, const Leaf *leaf, const Cut *cuts, int32_t n) noexcept nogil:
+        """Sum the rows between neighbouring cuts of a column.
+
+        Part j of `tallies` has the rows above cut j - 1 and not above cut j, part n
+        those above all cuts, part n + 1 those without a value.
+        """
+        cdef int32_t stride = self.arena.stride, k, low, high, middle
+        cdef int32_t variable = cuts[0].variable
+        cdef slot_t s
+        cdef double x
+        memset(self.tallies, 0, (n + 2) * stride * sizeof(double))
+        for k in range(leaf.n_rows):
+            s = leaf.rows[k]
+            x = self.pool.x(s)[variable]
+            low = 0
+            high = n
+            if isnan(x):
+                low = high = n + 1
+            while low < high:               # cuts below x
+                middle = (low + high) // 2
+                if cuts[middle].value < x:
+                    low = middle + 1
+                else:
+                    high = middle
+            self.model.family.add(
+                self.tallies + low * stride, self.pool.x(s), self.pool.y(s), 1.0
+            )
+
+    cdef void rate(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil:
+        """Log evidence of the children of n cuts of one column, active rows alone."""
+        cdef int32_t stride = self.arena.stride, j, k
+        cdef double *below = self.tallies
+        cdef double *missing = self.tallies + (n + 1) * stride
+        cdef double *left = self.tallies + (n + 2) * stride
+        cdef double *right = left + stride
+        cdef double n_known
+        self.tally(leaf, cuts, n)
+        n_known = leaf.n_rows - missing[0]
+        for j in range(n):
+            if j:
+                for k in range(stride):
+                    below[k] += below[k - stride]
+            cuts[j].missing_left = cuts[j].side * n_known < below[0]
+            for k in range(stride):
+                left[k] = below[k] + missing[k] if cuts[j].missing_left else below[k]
+                right[k] = leaf.active[k] - left[k]
+            if left[0] < self.min_leaf or leaf.n_rows - left[0] < self.min_leaf:
+                cuts[j].odds = -INFINITY
+            else:
+                right[0] = leaf.n_rows - left[0]
+                cuts[j].odds = self.model.judge(left) + self.model.judge(right)
+            below += stride
+
+    cdef void offer(self, Entry *e, int32_t n, RandomStream *s) noexcept nogil:
+        """Propose n splits of the leaf at e and cumulate their odds."""
+        cdef Leaf *leaf = self.arena.leaf(e.leaf)
+        cdef Cut *cuts = self.cuts + self.n_cuts
+        cdef double gain, top = -INFINITY, total = 0.0
+        cdef int32_t first = 0, last, k
+        e.first_cut = self.n_cuts
+        e.n_cuts = self.draw(leaf, cuts, n, s)
+        self.n_cuts += e.n_cuts
+        e.grow = -INFINITY
+        while first < e.n_cuts:
+            last = first + 1
+            while (last < e.n_cuts and last - first < N_CUTS
+                    and cuts[last].variable == cuts[first].variable):
+                last += 1
+            self.rate(leaf, cuts + first, last - first)
+            first = last
+        for k in range(e.n_cuts):
+            if cuts[k].odds > top:
+                top = cuts[k].odds
+        if top == -INFINITY:
+            return
+        for k in range(e.n_cuts):
+            total += exp(cuts[k].odds - top)
+            cuts[k].odds = total
+        gain = self.split_prior(leaf.depth) + 2.0 * self.leaf_prior(leaf.depth + 1)
+        gain -= self.leaf_prior(leaf.depth) + self.model.active_evidence(leaf)
+        e.grow = gain + top + log(total / n)
+
+    # ------------------------------------------------------------ the choice
+    cdef void compete(self, Entry *e, double grow) noexcept nogil:
+        """Probabilities of staying and of pruning; `grow` is the log odds of growing."""
+        cdef double top, stay, prune
+        self.score_entry(e)
+        grow += e.stay
+        top = max(e.stay, max(grow, e.prune))
+        stay = exp(e.stay - top)
+        prune = exp(e.prune - top)
+        grow = exp(grow - top)
+        e.stays = stay / (stay + prune + grow)
+        e.prunes = prune / (stay + prune + grow)
+
+    cdef void choose(
+        self, const Entry *e, const Entry *owner, RandomStream *s, Move *move
+    ) noexcept nogil:
+        """Draw the move of one particle; a grow takes one of the leaf's cuts."""
+        cdef const Cut *cuts = self.cuts + owner.first_cut
+        cdef double u = s.uniform(s) - e.stays
+        cdef int32_t low = 0, high = owner.n_cuts - 1, middle
+        move.kind = PRUNE if 0.0 <= u and u < e.prunes else STAY
+        if u < e.prunes or owner.grow == -INFINITY:
+            return
+        u = (u - e.prunes) / (1.0 - e.stays - e.prunes) * cuts[high].odds
+        while low < high:                   # the first whose cumulated odds exceed u
+            middle = (low + high) // 2
+            if cuts[middle].odds > u:
+                high = middle
+            else:
+                low = middle + 1
+        move.kind = GROW
+        move.cut = owner.first_cut + low
+        move.variable = self.cuts[move.cut].variable
+        move.value = self.cuts[move.cut].value
+        move.missing_left = self.cuts[move.cut].missing_left
+
+    cdef void decide_all(
+        self, Entry *entries, int32_t n_entries, const int32_t *entry_of, int32_t n,
+        RandomSource source, int64_t time, Move *moves,
+    ) noexcept nogil:
+        cdef RandomStream stream
+        cdef Entry *e
+        cdef int32_t i
+        self.n_cuts = 0
+        for i in range(n_entries):
+            entries[i].n_cuts = 0
+        for i in range(n_entries):
+            entries[entries[i].owner].n_cuts += entries[i].count
+        for i in range(n_entries):
+            e = &entries[i]
+            if e.owner == i:
+                stream = source.open(time, i, PROPOSING)
+                self.offer(e, e.n_cuts, &stream)
+            self.compete(e, entries[e.owner].grow)
+        for i in range(n):
+            e = &entries[entry_of[i]]
+            stream = source.open(time, i, MOVING)
+            self.choose(e, &entries[e.owner], &stream, &moves[i])
+
+    # ------------------------------------------------------------ new parts of trees
+    cdef handle_t grown(self, const Leaf *leaf, const Move *move) noexcept nogil:
+        """The leaf split as the move says: one for all particles that chose the cut."""
+        cdef Cut *cut = self.cuts + move.cut
+        if cut.grown == NONE:
+            cut.grown = Moves.grown(self, leaf, move)
+            if cut.grown == NONE:
+                return NONE
+        self.arena.share(cut.grown)
+        return cut.grown
+
+    cdef void clear(self) noexcept nogil:
+        cdef int32_t k
+        for k in range(self.n_cuts):
+            if self.cuts[k].grown != NONE:
+                self.arena.drop(self.cuts[k].grown)
+        self.n_cuts = 0
