@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, stdtr, stdtrit
+from scipy.special import gammaln
 
 from dyntree import params
+from dyntree._core import mixture as core
 from dyntree.errors import NotReadyError
 from dyntree.features import label_list, real_response
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-
-MAX_ROUNDS = 200  # of bisection; 60 already reach the last bit
 
 
 def student_log_density(distance: Vector, scale: Vector, df: Vector) -> Vector:
@@ -94,47 +93,34 @@ class StudentMixture:
         total: Vector = np.add.reduceat(self.weight * values, self.start[:-1])
         return total
 
+    @property
+    def _parts(self) -> tuple[NDArray[np.int64], Vector, Vector, Vector, Vector]:
+        return self.start, self.weight, self.location, self.scale, self.df
+
     def cdf(self, y: Vector) -> Vector:
         """Distribution function of each row at its own y, shape (n_rows,)."""
-        with np.errstate(all="ignore"):
-            z = (y[self.row] - self.location) / self.scale
-        return self.average(stdtr(self.df, z))
+        return core.cdf(*self._parts, y)
 
     def log_density(self, y: Vector) -> Vector:
         """Log density of each row at its own y, shape (n_rows,)."""
-        if not self.n_rows:
-            return np.empty(0)
-        row = self.row
-        with np.errstate(all="ignore"):
-            terms = np.log(self.weight) + student_log_density(
-                y[row] - self.location, self.scale, self.df
-            )
-            top = np.maximum.reduceat(terms, self.start[:-1])
-            base = np.where(np.isfinite(top), top, 0.0)
-            sums = np.add.reduceat(np.exp(terms - base[row]), self.start[:-1])
-            result: Vector = np.log(sums) + base
-        return result
+        return core.log_density(*self._parts, y)
 
     def quantile(self, q: float) -> Vector:
-        """Point below which each row has probability q, shape (n_rows,).
+        """Point below which each row has probability q, shape (n_rows,)."""
+        return self.quantiles(np.array([q]))[:, 0]
 
-        The root lies between the least and the largest quantile of the components;
-        bisection finds it to the last bit.
+    def quantiles(self, levels: Vector) -> Matrix:
+        """Points below which each row has these probabilities.
+
+        The distribution function behind them is good to 1e-13 at any df; infinite and
+        zero scales have their limits, and a component without degrees of freedom makes
+        its row NaN.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_levels)
         """
-        if not self.n_rows:
-            return np.empty(0)
-        with np.errstate(all="ignore"):
-            parts = self.location + self.scale * stdtrit(self.df, q)
-            low = np.minimum.reduceat(parts, self.start[:-1])
-            high = np.maximum.reduceat(parts, self.start[:-1])
-            for _ in range(MAX_ROUNDS):
-                middle = low + (high - low) / 2.0
-                if not np.any((middle > low) & (middle < high)):
-                    break
-                below = self.cdf(middle) < q
-                low = np.where(below, middle, low)
-                high = np.where(below, high, middle)
-        return high
+        return core.quantiles(*self._parts, levels, params.n_threads())
 
     def sample(self, n: int, rng: np.random.Generator) -> Matrix:
         """Independent draws, shape (n, n_rows)."""
@@ -181,12 +167,7 @@ class Prediction:
     @classmethod
     def of(cls, mixture: StudentMixture) -> Prediction:
         """Return the moments of a mixture beside it."""
-        mean = mixture.average(mixture.location)
-        with np.errstate(all="ignore"):
-            parts = mixture.df * mixture.scale**2 / (mixture.df - 2.0)
-            within = mixture.average(np.where(mixture.df <= 2.0, np.inf, parts))
-            between = mixture.average((mixture.location - mean[mixture.row]) ** 2)
-        return cls(mean, within + between, mixture.average(mixture.df), mixture)
+        return cls(*core.moments(*mixture._parts), mixture)
 
     def quantile(self, q: ArrayLike) -> Vector:
         """Quantiles of the predictive distribution.
@@ -205,16 +186,8 @@ class Prediction:
         levels = params.as_array("q", q, np.float64)
         if levels.ndim > 1 or not np.all((levels > 0.0) & (levels < 1.0)):
             raise ValueError(f"q must hold probabilities in (0, 1); got {q!r}.")
-        if levels.ndim == 0:
-            return self._quantile(float(levels))
-        columns = [self._quantile(float(level)) for level in levels]
-        return np.stack(columns, axis=1) if columns else np.empty((len(self.mean), 0))
-
-    def _quantile(self, q: float) -> Vector:
-        """Quantile of the mixture; of an infinite scale, the mean or an infinity."""
-        if not np.all(np.isinf(self.mixture.scale)):
-            return self.mixture.quantile(q)
-        return self.mean + (0.0 if q == 0.5 else np.copysign(np.inf, q - 0.5))
+        values = self.mixture.quantiles(levels.reshape(-1))
+        return values[:, 0] if levels.ndim == 0 else values
 
     def cdf(self, y: ArrayLike) -> Vector:
         """Probability of a response <= y, each row at its own y, shape (n_rows,)."""

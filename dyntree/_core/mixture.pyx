@@ -1,0 +1,399 @@
+"""Mixtures of Student t's, one a row: moments, density, distribution, quantiles.
+
+Row j has the components start[j] .. start[j + 1] - 1, each with a weight, a location, a
+scale and a df. A scale of 0 is a point mass; one of infinity puts half of its weight
+beyond every point on either side.
+"""
+import numpy as np
+
+from cython.parallel import prange
+
+from libc.float cimport DBL_EPSILON
+from libc.math cimport (
+    INFINITY, NAN, exp, fabs, isfinite, isinf, isnan, log, sqrt,
+)
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from scipy.special.cython_special cimport ndtri
+
+from dyntree._core.openmp cimport thread_number
+from dyntree._core.student cimport (
+    CELLS_PER_UNIT, Students, cell_density, cell_of, cell_tail, close_students,
+    log_density as student_log_density, place_of, tail,
+)
+
+cdef enum:
+    MAX_ROUNDS = 400
+    NEWTON_ROUNDS = 12      # from here on every second round halves the bracket
+
+cdef double CLOSE = 1e-8    # |log(p / q)| at which one more Newton step is the last
+cdef double HEAVY = 3.0     # variance over scale^2 where a start needs one and df <= 3
+
+cdef struct Part:           # one component while its row is solved
+    double weight
+    double location
+    double inverse          # 1 / scale
+    double offset           # from the middle of its cell
+    int64_t cell            # where its series begins, -1 = it has none
+    int32_t place           # of its df
+    bint upper              # whether the point lies above its location
+
+
+cdef object columns(start, weight, location, scale, df):
+    """The arrays as C wants them, once `start` is known to stay within them."""
+    first = np.ascontiguousarray(start, dtype=np.int64)
+    parts = [
+        np.ascontiguousarray(a, dtype=np.float64)
+        for a in (weight, location, scale, df)
+    ]
+    cdef const int64_t[::1] s = first
+    cdef int64_t n = parts[0].shape[0]
+    cdef Py_ssize_t j
+    cdef bint good = s.shape[0] > 0 and s[0] >= 0 and s[s.shape[0] - 1] <= n
+    for j in range(s.shape[0] - 1):
+        good = good and s[j] <= s[j + 1]
+    for a in parts:
+        good = good and a.shape == (n,)
+    if not good:
+        raise ValueError(
+            "start must not decrease and must end within the components, whose arrays "
+            "must have one length."
+        )
+    return first, parts[0], parts[1], parts[2], parts[3]
+
+
+cdef object responses(y, Py_ssize_t n_rows):
+    """One number a row, as C wants it."""
+    at = np.ascontiguousarray(y, dtype=np.float64)
+    if at.shape != (n_rows,):
+        raise ValueError(f"y must be of shape ({n_rows},); got {at.shape}.")
+    return at
+
+
+cdef double standard(double y, double location, double scale) noexcept nogil:
+    """(y - location) / scale; a point mass lies at or below its location."""
+    if y == location and scale == 0.0:
+        return INFINITY
+    return (y - location) / scale
+
+
+def moments(start, weight, location, scale, df):
+    """Mean, variance and mean df of each row, three arrays of shape (n_rows,).
+
+    The variance is the mean of df scale^2 / (df - 2), infinite for df <= 2, plus the
+    variance of the locations.
+    """
+    start, weight, location, scale, df = columns(start, weight, location, scale, df)
+    cdef const int64_t[::1] s = start
+    cdef const double[::1] w = weight, m = location, c = scale, d = df
+    cdef Py_ssize_t j, k, n_rows = s.shape[0] - 1
+    cdef double centre, within, between, total_df
+    mean, var, mean_df = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
+    cdef double[::1] out_mean = mean, out_var = var, out_df = mean_df
+    with nogil:
+        for j in range(n_rows):
+            centre = within = between = total_df = 0.0
+            for k in range(s[j], s[j + 1]):
+                centre += w[k] * m[k]
+                total_df += w[k] * d[k]
+            for k in range(s[j], s[j + 1]):
+                within += w[k] * (
+                    INFINITY if d[k] <= 2.0 else d[k] * (c[k] * c[k]) / (d[k] - 2.0)
+                )
+                between += w[k] * ((m[k] - centre) * (m[k] - centre))
+            out_mean[j] = centre
+            out_var[j] = within + between
+            out_df[j] = total_df
+    return mean, var, mean_df
+
+
+cdef double row_density(
+    const double *w, const double *m, const double *c, const double *d, int64_t n,
+    double y, double *terms, Students *students,
+) noexcept nogil:
+    """Log density of one row; `terms` is scratch of n doubles."""
+    cdef double top = -INFINITY, total = 0.0
+    cdef int32_t place
+    cdef int64_t k
+    for k in range(n):
+        if not d[k] > 0.0 or isnan(m[k]) or isnan(c[k]):
+            return NAN
+        place = place_of(students, d[k])
+        if place < 0:
+            students.failed = True
+            return NAN
+        terms[k] = log(w[k]) - log(c[k]) + student_log_density(
+            0.0 if y == m[k] else (y - m[k]) / c[k], d[k], students.constant[place]
+        )
+        if terms[k] > top:
+            top = terms[k]
+    if isinf(top):
+        return top
+    for k in range(n):
+        total += exp(terms[k] - top)
+    return log(total) + top
+
+
+def log_density(start, weight, location, scale, df, y):
+    """Log density of each row at its own y, ndarray of shape (n_rows,)."""
+    start, weight, location, scale, df = columns(start, weight, location, scale, df)
+    cdef const int64_t[::1] s = start
+    cdef const double[::1] w = weight, m = location, c = scale, d = df
+    cdef Py_ssize_t j, n_rows = s.shape[0] - 1
+    cdef const double[::1] at = responses(y, n_rows)
+    cdef int64_t first, n, longest = 1
+    cdef Students students
+    cdef double *terms
+    cdef bint failed
+    out = np.empty(n_rows)
+    cdef double[::1] view = out
+    for j in range(n_rows):
+        longest = max(longest, s[j + 1] - s[j])
+    terms = <double *> malloc(longest * sizeof(double))
+    failed = terms == NULL
+    memset(&students, 0, sizeof(Students))
+    if not failed:
+        with nogil:
+            for j in range(n_rows):
+                first = s[j]
+                n = s[j + 1] - first
+                view[j] = -INFINITY if n == 0 else row_density(
+                    &w[first], &m[first], &c[first], &d[first], n, at[j], terms,
+                    &students,
+                )
+        failed = students.failed
+        close_students(&students)
+    free(terms)
+    if failed:
+        raise MemoryError()
+    return out
+
+
+def cdf(start, weight, location, scale, df, y):
+    """P(Y <= y) of each row at its own y, ndarray of shape (n_rows,)."""
+    start, weight, location, scale, df = columns(start, weight, location, scale, df)
+    cdef const int64_t[::1] s = start
+    cdef const double[::1] w = weight, m = location, c = scale, d = df
+    cdef Py_ssize_t j, k, n_rows = s.shape[0] - 1
+    cdef const double[::1] at = responses(y, n_rows)
+    cdef int32_t place
+    cdef double total
+    cdef Students students
+    cdef bint failed = False
+    out = np.empty(n_rows)
+    cdef double[::1] view = out
+    memset(&students, 0, sizeof(Students))
+    with nogil:
+        for j in range(n_rows):
+            total = 0.0
+            for k in range(s[j], s[j + 1]):
+                if not d[k] > 0.0:
+                    total = NAN
+                    break
+                place = place_of(&students, d[k])
+                if place < 0:
+                    failed = True
+                    break
+                total += w[k] * tail(
+                    -standard(at[j], m[k], c[k]), d[k], students.constant[place]
+                )
+            view[j] = total
+    close_students(&students)
+    if failed:
+        raise MemoryError()
+    return out
+
+
+cdef double below(
+    Part *parts, int64_t n, double t, Students *students, double *density
+) noexcept nogil:
+    """P(Y <= t), and the density there to five digits or more."""
+    cdef double total = 0.0, slope = 0.0, z, f, x
+    cdef const double *series
+    cdef int64_t k
+    for k in range(n):
+        z = (parts[k].location - t) * parts[k].inverse
+        x = fabs(z) * CELLS_PER_UNIT
+        parts[k].cell = cell_of(students, parts[k].place, x)
+        parts[k].upper = z < 0.0
+        if parts[k].cell >= 0:
+            parts[k].offset = (x - (<int32_t> x + 0.5)) * (1.0 / CELLS_PER_UNIT)
+        elif isnan(z):                      # at a point mass
+            total += parts[k].weight
+        else:
+            f = students.constant[parts[k].place]
+            total += parts[k].weight * tail(z, students.df[parts[k].place], f)
+            f = exp(student_log_density(z, students.df[parts[k].place], f))
+            if f > 0.0:
+                slope += parts[k].weight * parts[k].inverse * f
+    for k in range(n):
+        if parts[k].cell >= 0:
+            series = students.series + parts[k].cell
+            f = cell_tail(series, parts[k].offset)
+            total += parts[k].weight * (1.0 - f if parts[k].upper else f)
+            slope += parts[k].weight * parts[k].inverse * cell_density(
+                series, parts[k].offset
+            )
+    density[0] = slope
+    return total
+
+
+cdef double solve(
+    Part *parts, int64_t n, double p, double t, double width, Students *students
+) noexcept nogil:
+    """The t with P(Y <= t) = p, from a start t; `width` is a first step.
+
+    Newton's method on log P, inside a bracket that steps of growing length find and
+    bisection shrinks wherever Newton's step leaves it or does not get on.
+    """
+    cdef double low = -INFINITY, high = INFINITY, total, slope, gap, following
+    cdef bint bounded
+    cdef int round
+    for round in range(MAX_ROUNDS):
+        total = below(parts, n, t, students, &slope)
+        if isnan(total):
+            return NAN
+        if fabs(total - p) <= 2.0 * DBL_EPSILON * p:
+            return t
+        if total < p:
+            low = t
+        else:
+            high = t
+        gap = log(total / p)
+        following = t - gap * total / slope
+        bounded = isfinite(low) and isfinite(high)
+        if fabs(gap) < CLOSE and low <= following <= high and (
+            bounded or fabs(following - t) < width
+        ):
+            return following
+        if bounded:
+            if not (low < following < high) or (round > NEWTON_ROUNDS and round & 1):
+                following = 0.5 * low + 0.5 * high
+            if not (low < following < high):
+                return high
+        elif not (low < following < high) or fabs(following - t) > width:
+            following = t + (width if total < p else -width)
+            width *= 4.0
+        t = following
+        if isinf(t):
+            return t
+    return high
+
+
+cdef double row_quantile(
+    Part *parts, int64_t n, double q, Students *students
+) noexcept nogil:
+    """Quantile of one row; the lower tail of the mirrored row where q > 1/2."""
+    cdef double sign = 1.0 if q <= 0.5 else -1.0, p = q if q <= 0.5 else 1.0 - q
+    cdef double mean = 0.0, var = 0.0, unbounded = 0.0, mass = 0.0, d, t, width
+    cdef int64_t k
+    for k in range(n):
+        parts[k].location *= sign
+        if parts[k].inverse == 0.0:
+            unbounded += parts[k].weight
+        else:
+            mass += parts[k].weight
+            mean += parts[k].weight * parts[k].location
+    if p < 0.5 * unbounded or (p == 0.5 * unbounded and mass > 0.0):
+        t = -INFINITY
+    elif not mass > 0.0:
+        t = parts[0].location
+    else:
+        mean /= mass
+        for k in range(n):
+            if parts[k].inverse > 0.0:
+                d = students.df[parts[k].place]
+                d = d / (d - 2.0) if 3.0 < d < INFINITY else HEAVY
+                t = parts[k].location - mean
+                var += parts[k].weight * (
+                    d / parts[k].inverse / parts[k].inverse + t * t
+                )
+        width = sqrt(var / mass)
+        t = mean + ndtri(p) * width
+        if not (isfinite(t) and width > 0.0):
+            t = parts[0].location
+            width = max(fabs(t), 1.0)
+        t = solve(parts, n, p, t, 4.0 * width, students)
+    for k in range(n):
+        parts[k].location *= sign
+    return sign * t
+
+
+cdef void row_quantiles(
+    const double *w, const double *m, const double *c, const double *d, int64_t n,
+    const double *levels, Py_ssize_t n_levels, Part *parts, Students *students,
+    double *out,
+) noexcept nogil:
+    """Quantiles of one row at every level; `parts` is scratch of n components."""
+    cdef bint good = n > 0
+    cdef int64_t k
+    cdef Py_ssize_t i
+    for k in range(n):
+        if not (d[k] > 0.0 and isfinite(m[k]) and c[k] >= 0.0):
+            good = False
+            break
+        parts[k].weight = w[k]
+        parts[k].location = m[k]
+        parts[k].inverse = 1.0 / c[k]
+        parts[k].place = place_of(students, d[k])
+        if parts[k].place < 0:
+            students.failed = True
+            good = False
+            break
+    for i in range(n_levels):
+        out[i] = row_quantile(parts, n, levels[i], students) if good else NAN
+
+
+def quantiles(start, weight, location, scale, df, levels, int n_threads=1):
+    """Quantiles of each row at each level in (0, 1).
+
+    Parameters
+    ----------
+    start : ndarray of int64 of shape (n_rows + 1,)
+    weight, location, scale, df : ndarray of shape (n_components,)
+    levels : ndarray of shape (n_levels,)
+    n_threads : int, default 1
+        Threads over rows; the answer does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_levels)
+        NaN where a component has no distribution (df <= 0 or NaN). The distribution
+        function behind them has an absolute error below 1e-13.
+    """
+    start, weight, location, scale, df = columns(start, weight, location, scale, df)
+    cdef const int64_t[::1] s = start
+    cdef const double[::1] w = weight, m = location, c = scale, d = df
+    cdef const double[::1] at = levels
+    cdef Py_ssize_t j, n_rows = s.shape[0] - 1, n_levels = at.shape[0]
+    cdef int64_t longest = 1
+    cdef int thread
+    cdef bint failed
+    out = np.empty((n_rows, n_levels))
+    cdef double[:, ::1] view = out
+    if out.size == 0:
+        return out
+    for j in range(n_rows):
+        longest = max(longest, s[j + 1] - s[j])
+    n_threads = <int> min(n_threads, n_rows)
+    cdef Students *students = <Students *> calloc(n_threads, sizeof(Students))
+    cdef Part *parts = <Part *> malloc(n_threads * longest * sizeof(Part))
+    failed = students == NULL or parts == NULL
+    if not failed:
+        for j in prange(n_rows, num_threads=n_threads, nogil=True, schedule="static"):
+            thread = thread_number()
+            row_quantiles(
+                &w[0] + s[j], &m[0] + s[j], &c[0] + s[j], &d[0] + s[j],
+                s[j + 1] - s[j], &at[0], n_levels, parts + thread * longest,
+                students + thread, &view[j, 0],
+            )
+        for thread in range(n_threads):
+            failed = failed or students[thread].failed
+            close_students(students + thread)
+    free(students)
+    free(parts)
+    if failed:
+        raise MemoryError()
+    return out
