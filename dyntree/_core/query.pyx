@@ -2,14 +2,14 @@
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from cython.parallel import prange
-
-from libc.math cimport exp, log
+from libc.math cimport exp
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
-from dyntree._core.openmp cimport thread_number
 from dyntree._core.rmath cimport t_constant, t_density
+from dyntree._core.routes cimport (
+    CLASSES, COEFFICIENTS, MOMENTS, distinct_components, sums,
+)
 from dyntree._core.tree cimport find_leaf
 from dyntree._core.types cimport Leaf, Node, handle_t
 
@@ -100,36 +100,6 @@ def densities(Particles c, X, y):
     return total / c.n_particles
 
 
-cdef int32_t components(
-    Particles c, double *x, int32_t *seen, int32_t row, double *out, double *parts
-) noexcept nogil:
-    """Distinct leaves that row x meets, as (weight, location, scale, df) in `parts`.
-
-    `seen` is one thread's own: 2 numbers a leaf, the row that met it last and its place
-    in `parts`. `row` counts from 1; `out` is scratch of LeafModel.predict.
-    """
-    cdef int32_t i, k, n = 0
-    cdef handle_t h
-    cdef int32_t *mark
-    cdef Leaf *leaf
-    for i in range(c.n_particles):
-        h = find_leaf(c.arena, c.roots[i], x)
-        leaf = c.arena.leaf(h)
-        mark = seen + 2 * <size_t> (-h)
-        if mark[0] == row:
-            parts[4 * mark[1]] += 1.0
-        else:
-            mark[0] = row
-            mark[1] = n
-            c.leaf_model.predict(leaf, x, out)
-            parts[4 * n] = 1.0
-            for k in range(3):
-                parts[4 * n + 1 + k] = out[k]
-            n += 1
-        c.leaf_model.round_row(leaf, x)
-    return n
-
-
 def mixture(Particles c, X, int n_threads=1):
     """Predictive distribution of each row as a mixture of distinct Student t's.
 
@@ -149,31 +119,7 @@ def mixture(Particles c, X, int n_threads=1):
         Row j has the components start[j] .. start[j + 1] - 1.
     weight, location, scale, df : ndarray of shape (n_components,)
     """
-    cdef const double[:, ::1] rows = rows_to_round(c, X)
-    cdef Py_ssize_t n_rows = rows.shape[0], j, first, n_block
-    cdef Py_ssize_t block = max(1, (1 << 16) // max(1, c.n_particles))
-    cdef int n_out = c.leaf_model.n_out, thread
-    cdef double[:, :, ::1] parts = np.empty((min(block, n_rows), c.n_particles, 4))
-    cdef int32_t[::1] counts = np.zeros(n_rows, dtype=np.int32)
-    cdef double[:, ::1] out = np.empty((n_threads, n_out))
-    cdef int32_t[:, ::1] seen = np.zeros(
-        (n_threads, 2 * c.arena.leaf_capacity()), dtype=np.int32
-    )
-    tables = [np.empty((0, 4))]
-    for first in range(0, n_rows, block):
-        n_block = min(block, n_rows - first)
-        for j in prange(n_block, num_threads=n_threads, nogil=True, schedule="static"):
-            thread = thread_number()
-            counts[first + j] = components(
-                c, <double *> &rows[first + j, 0], &seen[thread, 0],
-                <int32_t> (first + j + 1), &out[thread, 0], &parts[j, 0, 0],
-            )
-        tables += [
-            np.array(parts[j, :counts[first + j]]) for j in range(n_block)
-        ]
-    table = np.concatenate(tables)
-    start = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    return start, table[:, 0] / c.n_particles, *table[:, 1:].T.copy()
+    return distinct_components(c, rows_for(c, X), n_threads)
 
 
 def t_quantile(double p, df):
@@ -243,45 +189,35 @@ def predict(Particles c, X, y=None, quantiles=False, improvement=False):
             labels = np.asarray(y, dtype=np.int64)
             out["density"] = out["p"][np.arange(len(rows)), labels]
         return out
-    names = ["mean", "vmean", "var", "df"] + ["q1", "q2"] * quantiles
-    out = {name: np.empty(len(rows)) for name in names + ["ei"] * improvement}
-    if improvement:
-        best = np.full(c.n_particles, np.inf)
-        for part in blocks(c, len(rows)):
-            best = np.minimum(best, predictive(c, rows[part])[0].min(axis=1))
+    total = sums(c, rows, MOMENTS, 6, 1) / c.n_particles
+    mean, square, var, df, q1, q2 = total.T.copy()
     with np.errstate(all="ignore"):
-        for part in blocks(c, len(rows)):
-            location, scale, df = predictive(c, rows[part])
-            mean = location.sum(axis=0) / c.n_particles
-            vmean = (location * location).sum(axis=0) / c.n_particles - mean * mean
-            vmean[vmean < 0.0] = 0.0
-            var = (df * (scale * scale) / (df - 2.0)).sum(axis=0) / c.n_particles
-            var += vmean
-            var[var < 0.0] = 0.0
-            out["mean"][part] = mean
-            out["vmean"][part] = vmean
-            out["var"][part] = var
-            out["df"][part] = df.sum(axis=0) / c.n_particles
-            if quantiles:
-                half = scale * t_quantile(0.95, df)
-                out["q1"][part] = (location - half).sum(axis=0) / c.n_particles
-                out["q2"][part] = (location + half).sum(axis=0) / c.n_particles
-            if improvement:
-                out["ei"][part] = expected_improvement(
-                    location, scale, df, best[:, None]
-                ).sum(axis=0) / c.n_particles
+        vmean = square - mean * mean
+        vmean[vmean < 0.0] = 0.0
+        var += vmean
+        var[var < 0.0] = 0.0
+    out = {"mean": mean, "vmean": vmean, "var": var, "df": df}
+    if quantiles:
+        out |= {"q1": q1, "q2": q2}
+    if improvement:
+        out["ei"] = mean_improvement(c, rows)
     if y is not None:
         out["density"] = densities(c, rows, y)
     return out
 
 
-cdef double entropy_of(Particles c, const Leaf *leaf) noexcept nogil:
-    cdef double p, total = 0.0
-    cdef int k
-    for k in range(c.leaf_model.n_classes):
-        p = c.leaf_model.probability(leaf, k)
-        total -= p * log(p)
-    return total
+cdef object mean_improvement(Particles c, object rows):
+    """Expected improvement on each particle's least location, averaged."""
+    best = np.full(c.n_particles, np.inf)
+    for part in blocks(c, len(rows)):
+        best = np.minimum(best, predictive(c, rows[part])[0].min(axis=1))
+    out = np.empty(len(rows))
+    with np.errstate(all="ignore"):
+        for part in blocks(c, len(rows)):
+            out[part] = expected_improvement(
+                *predictive(c, rows[part]), best[:, None]
+            ).sum(axis=0) / c.n_particles
+    return out
 
 
 def predict_class(Particles c, X, int n_threads=1):
@@ -300,29 +236,9 @@ def predict_class(Particles c, X, int n_threads=1):
     dict of ndarray
         p of shape (n_rows, n_classes) and entropy of shape (n_rows,), in nats.
     """
-    cdef const double[:, ::1] rows = rows_for(c, X)
-    cdef Py_ssize_t n_rows = rows.shape[0], j
-    probability = np.zeros((n_rows, c.leaf_model.n_classes))
-    entropy = np.zeros(n_rows)
-    cdef double[:, ::1] p = probability
-    cdef double[::1] e = entropy
-    for j in prange(n_rows, num_threads=n_threads, nogil=True, schedule="static"):
-        add_classes(c, &rows[j, 0], &p[j, 0], &e[j])
-    return {"p": probability / c.n_particles, "entropy": entropy / c.n_particles}
-
-
-cdef void add_classes(
-    Particles c, const double *x, double *p, double *entropy
-) noexcept nogil:
-    """Add each particle's probabilities and entropy at x, in particle order."""
-    cdef Leaf *leaf
-    cdef int32_t i
-    cdef int k
-    for i in range(c.n_particles):
-        leaf = c.arena.leaf(find_leaf(c.arena, c.roots[i], x))
-        for k in range(c.leaf_model.n_classes):
-            p[k] += c.leaf_model.probability(leaf, k)
-        entropy[0] += entropy_of(c, leaf)
+    cdef int n = c.leaf_model.n_classes
+    total = sums(c, rows_for(c, X), CLASSES, n + 1, n_threads) / c.n_particles
+    return {"p": total[:, :n].copy(), "entropy": total[:, n].copy()}
 
 
 def coef(Particles c, X):
@@ -333,22 +249,8 @@ def coef(Particles c, X):
     ndarray of shape (n_rows, n_basis), or (n_rows, 1 + n_basis) with the implicit
     intercept first
     """
-    cdef const double[:, ::1] rows = rows_for(c, X)
-    cdef double[::1] out = np.empty(1 + c.leaf_model.n_basis)
-    cdef Py_ssize_t n_rows = rows.shape[0], j
-    cdef int32_t i
-    cdef int k, n = c.leaf_model.n_basis + c.options["intercept"]
-    cdef Leaf *leaf
-    total = np.zeros((n_rows, n))
-    cdef double[:, ::1] sums = total
-    with nogil:
-        for i in range(c.n_particles):
-            for j in range(n_rows):
-                leaf = c.arena.leaf(find_leaf(c.arena, c.roots[i], &rows[j, 0]))
-                c.leaf_model.coefficients(leaf, &out[0])
-                for k in range(n):
-                    sums[j, k] += out[k]
-    return total / c.n_particles
+    cdef int n = c.leaf_model.n_basis + c.options["intercept"]
+    return sums(c, rows_for(c, X), COEFFICIENTS, n, 1) / c.n_particles
 
 
 def class_probabilities(Particles c, int k, X):

@@ -145,6 +145,42 @@ def test_threads_change_nothing(name: str, n_threads: int) -> None:
         assert got.tobytes() == expected.tobytes()
 
 
+@pytest.mark.parametrize("name", helpers.MODELS)
+@pytest.mark.parametrize("n", [1, 15, 16, 300])
+def test_a_row_is_answered_alike_alone_and_in_company(name: str, n: int) -> None:
+    """Few rows go down every tree, many go by distinct nodes: the same bits."""
+    cloud = helpers.grown(name, 60, n_particles=50)
+    if name not in ("implicit", "prior"):
+        cloud.retire(range(20), 0.9)  # degrees of freedom that are not whole
+    X, _ = helpers.data(name, 300, seed=6)
+    X[7] = X[8]
+    X[9, -1] = np.nextafter(split_value(cloud), 1.0)
+    together = query.predict(cloud, X, quantiles=True)
+    for name_, values in query.predict(cloud, X[:n], quantiles=True).items():
+        assert values.tobytes() == together[name_][:n].tobytes()
+    if name == "class":
+        return
+    start, *parts = query.mixture(cloud, X)
+    few_start, *few = query.mixture(cloud, X[:n])
+    assert few_start.tolist() == start[: n + 1].tolist()
+    for got, expected in zip(few, parts, strict=True):
+        assert got.tobytes() == expected[: start[n]].tobytes()
+    table = np.stack(query.predictive(cloud, X[:n]))
+    mean = np.zeros(n)
+    for location in table[0]:
+        mean += location
+    assert together["mean"][:n].tolist() == (mean / 50).tolist()
+
+
+def split_value(cloud) -> float:
+    """Value of some split, 0.5 where there is none."""
+    for i in range(cloud.n_particles):
+        tree = cloud.tree(i)
+        if tree[0] == "split":
+            return tree[3]
+    return 0.5
+
+
 @pytest.mark.parametrize("p", [0.05, 0.95])
 def test_quantiles_are_looked_up_once_per_df(p: float) -> None:
     df = np.array([[3.0, 1.5, 3.0], [-1.0, 0.0, 1.5]])

@@ -1,0 +1,618 @@
+"""Sums and components over particles, block by block of points."""
+import numpy as np
+
+from cython.parallel import prange
+
+from libc.math cimport NAN, log
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from scipy.special.cython_special cimport stdtrit
+
+from dyntree._core.arena cimport CHUNK, Arena
+from dyntree._core.openmp cimport thread_number
+from dyntree._core.tree cimport find_leaf
+from dyntree._core.types cimport Leaf, Node, handle_t
+
+cdef enum:
+    BLOCK = 256             # points of a block
+    FEW = 16                # fewer rows than this go down every tree on their own
+    LANES = 6               # sums that are kept in registers at a time
+    N_QUANTILES = 1024      # whole df whose quantile is kept
+
+cdef double UPPER = 0.95    # level of the quantiles among the moments
+
+
+cdef class Crowd:
+    """The distinct trees of a cloud, and for large passes their distinct nodes.
+
+    Parameters
+    ----------
+    c : Particles
+    whole : bool
+        Whether to collect nodes, counts and the sorted split values.
+    """
+
+    cdef handle_t[::1] trees            # distinct roots, in order of appearance
+    cdef int32_t[::1] place             # (n_particles,) index into `trees`
+    cdef int32_t n_trees
+    cdef int32_t[::1] count             # (leaves,) particles that share a leaf
+    cdef double[::1] values             # split values, sorted within each variable
+    cdef int64_t[::1] first             # (n_features + 1,) where a variable's begin
+
+    def __init__(self, Particles c, bint whole):
+        cdef Arena a = c.arena
+        cdef int32_t n_nodes = a.n_node_chunks * CHUNK, i, k, n = 0
+        cdef handle_t h
+        cdef Node *node
+        self.place = np.empty(c.n_particles, dtype=np.int32)
+        self.trees = np.empty(c.n_particles, dtype=np.int32)
+        if not whole:
+            return
+        cdef int32_t[::1] seen = np.zeros(n_nodes + a.leaf_capacity(), dtype=np.int32)
+        cdef int32_t[::1] total = np.zeros(n_nodes, dtype=np.int32)
+        cdef handle_t[::1] order = np.empty(max(1, a.live_nodes), dtype=np.int32)
+        self.count = np.zeros(a.leaf_capacity(), dtype=np.int32)
+        for i in range(c.n_particles):
+            h = c.roots[i]
+            k = h if h > 0 else n_nodes - h
+            if seen[k] == 0:
+                self.trees[self.n_trees] = h
+                self.n_trees += 1
+                seen[k] = self.n_trees
+            self.place[i] = seen[k] - 1
+            if h > 0:
+                total[h] += 1
+            else:
+                self.count[-h] += 1
+        seen[:] = 0
+        for i in range(self.n_trees):
+            n = collect(a, self.trees[i], &seen[0], &order[0], n)
+        for i in range(n - 1, -1, -1):      # parents before their children
+            node = a.node(order[i])
+            for h in (node.left, node.right):
+                if h > 0:
+                    total[h] += total[order[i]]
+                else:
+                    self.count[-h] += total[order[i]]
+        variable, value = np.empty(n, dtype=np.int32), np.empty(n)
+        cdef int32_t[::1] to_variable = variable
+        cdef double[::1] to_value = value
+        for i in range(n):
+            node = a.node(order[i])
+            to_variable[i] = node.variable
+            to_value[i] = node.value
+        if c.leaf_model.rounds_rows:
+            self.values = value[np.lexsort((value, variable))]
+            width = c.pool.n_features
+            self.first = np.searchsorted(np.sort(variable), np.arange(width + 1))
+
+
+cdef int32_t collect(
+    Arena a, handle_t h, int32_t *seen, handle_t *order, int32_t n
+) noexcept nogil:
+    """Append the nodes at and below h that are new, children first; the new length."""
+    cdef Node *node
+    if h < 0 or seen[h]:
+        return n
+    seen[h] = 1
+    node = a.node(h)
+    n = collect(a, node.left, seen, order, n)
+    n = collect(a, node.right, seen, order, n)
+    order[n] = h
+    return n + 1
+
+
+cdef struct Walk:           # one thread's way over the blocks
+    Kind kind
+    int32_t width           # doubles of an entry
+    int32_t n_points        # of the block
+    const double *rows      # (n_points, n_features), then the same by columns
+    double *columns
+    double *row             # (2 n_features,) scratch
+    double *entry           # (width,) scratch
+    const int32_t *count    # (leaves,) particles that share a leaf, or NULL
+    double *out             # scratch of LeafModel.predict
+    int32_t *points         # (BLOCK,) numbers of points, permuted as trees split them
+    int32_t *spare
+    int32_t stride          # of `ids`
+    int32_t *ids            # (BLOCK, stride) entry of each point in each tree, or NULL
+    int64_t base            # marks below it are of earlier blocks
+    int64_t *node_marks     # base + the first tree that met the node
+    int64_t *leaf_marks
+    double *quantiles       # (leaves + N_QUANTILES,) of leaves and whole df, 0 = unknown
+    int64_t n_entries
+    int64_t room
+    double *entries         # (room, width)
+    int32_t *entry_points   # (room,)
+    handle_t *entry_leaves
+    int64_t *entry_versions # state of the row for which the entry holds
+
+
+cdef int open_walk(
+    Walk *w, Particles c, Kind kind, int32_t width, int32_t n_trees
+) noexcept nogil:
+    """Memory for one thread; -1: none. `w` is full of zeros."""
+    cdef int32_t q = c.pool.n_features, leaves = c.arena.leaf_capacity()
+    w.kind = kind
+    w.width = width
+    w.base = 1
+    w.columns = <double *> malloc(BLOCK * <int64_t> q * sizeof(double))
+    w.row = <double *> malloc((2 * q + width) * sizeof(double))
+    w.entry = w.row + 2 * q
+    w.out = <double *> malloc(c.leaf_model.n_out * sizeof(double))
+    w.points = <int32_t *> malloc(2 * BLOCK * sizeof(int32_t))
+    w.spare = w.points + BLOCK
+    w.leaf_marks = <int64_t *> calloc(leaves, sizeof(int64_t))
+    if w.columns == NULL or w.row == NULL or w.out == NULL or w.points == NULL:
+        return -1
+    if w.leaf_marks == NULL:
+        return -1
+    if kind == MOMENTS:
+        w.quantiles = <double *> calloc(leaves + N_QUANTILES, sizeof(double))
+        if w.quantiles == NULL:
+            return -1
+    if n_trees:
+        w.node_marks = <int64_t *> calloc(
+            c.arena.n_node_chunks * CHUNK, sizeof(int64_t)
+        )
+        if w.node_marks == NULL:
+            return -1
+    if n_trees and kind != COMPONENTS:
+        w.stride = (n_trees + 15) // 16 * 16 | 16   # an odd number of cache lines
+        w.ids = <int32_t *> malloc(BLOCK * <int64_t> w.stride * sizeof(int32_t))
+        if w.ids == NULL:
+            return -1
+    return 0
+
+
+cdef void close_walk(Walk *w) noexcept nogil:
+    free(w.columns)
+    free(w.row)
+    free(w.out)
+    free(w.points)
+    free(w.ids)
+    free(w.node_marks)
+    free(w.leaf_marks)
+    free(w.quantiles)
+    free(w.entries)
+    free(w.entry_points)
+    free(w.entry_leaves)
+    free(w.entry_versions)
+
+
+cdef int grown(void **p, int64_t room, size_t size) noexcept nogil:
+    cdef void *fresh = realloc(p[0], room * size)
+    if fresh == NULL:
+        return -1
+    p[0] = fresh
+    return 0
+
+
+cdef int make_room(Walk *w, int64_t n) noexcept nogil:
+    """Room for n more entries; -1: no memory."""
+    cdef int64_t room
+    if w.n_entries + n <= w.room:
+        return 0
+    room = 2 * (w.n_entries + n) + 64
+    if (grown(<void **> &w.entries, room, w.width * sizeof(double)) < 0
+            or grown(<void **> &w.entry_points, room, sizeof(int32_t)) < 0
+            or grown(<void **> &w.entry_leaves, room, sizeof(handle_t)) < 0
+            or grown(<void **> &w.entry_versions, room, sizeof(int64_t)) < 0):
+        return -1
+    w.room = room
+    return 0
+
+
+# ---------------------------------------------------------------- what a leaf tells
+cdef double upper_quantile(Walk *w, handle_t h, double df) noexcept nogil:
+    """Quantile of Student's t, once per whole df and else once per leaf."""
+    cdef double *known
+    if not df > 0.0:
+        return NAN
+    if df < N_QUANTILES and df == <int> df:
+        known = w.quantiles + <int> df
+    else:
+        known = w.quantiles + (N_QUANTILES - h)
+    if known[0] == 0.0:
+        known[0] = stdtrit(df, UPPER)
+    return known[0]
+
+
+cdef void describe(
+    Walk *w, Particles c, handle_t h, const double *x, double *e
+) noexcept nogil:
+    """Entry e of leaf h at row x."""
+    cdef const Leaf *leaf = c.arena.leaf(h)
+    cdef double half, p
+    cdef int k
+    if w.kind == COMPONENTS:
+        c.leaf_model.predict(leaf, x, w.out)
+        e[0] = 1.0 if w.count == NULL else w.count[-h]
+        memcpy(e + 1, w.out, 3 * sizeof(double))
+    elif w.kind == MOMENTS:
+        c.leaf_model.predict(leaf, x, w.out)
+        half = w.out[1] * upper_quantile(w, h, w.out[2])
+        e[0] = w.out[0]
+        e[1] = w.out[0] * w.out[0]
+        e[2] = w.out[2] * (w.out[1] * w.out[1]) / (w.out[2] - 2.0)
+        e[3] = w.out[2]
+        e[4] = w.out[0] - half
+        e[5] = w.out[0] + half
+    elif w.kind == CLASSES:
+        memset(e, 0, w.width * sizeof(double))
+        for k in range(c.leaf_model.n_classes):
+            p = c.leaf_model.probability(leaf, k)
+            e[k] = p
+            e[c.leaf_model.n_classes] -= p * log(p)
+    else:
+        memset(e, 0, w.width * sizeof(double))
+        c.leaf_model.coefficients(leaf, e)
+
+
+# ---------------------------------------------------------------- one block
+cdef int arrive(
+    Walk *w, Particles c, handle_t h, const int32_t *points, int32_t n, int32_t tree
+) noexcept nogil:
+    """Entries of a leaf for the points that reach it; -1: no memory."""
+    cdef bint shared = w.kind != COMPONENTS and (
+        w.kind != MOMENTS or c.leaf_model.n_basis == 0 or c.leaf_model.rounds_rows
+    )
+    cdef int64_t e = w.n_entries
+    cdef int32_t k, width = c.pool.n_features
+    if make_room(w, n) < 0:
+        return -1
+    if shared:
+        w.entry_leaves[e] = h
+        w.entry_versions[e] = 0
+        if not c.leaf_model.rounds_rows or w.kind != MOMENTS:
+            describe(w, c, h, w.rows + points[0] * width, w.entries + w.width * e)
+        for k in range(n):
+            w.ids[points[k] * <int64_t> w.stride + tree] = <int32_t> e
+        w.n_entries += 1
+        return 0
+    for k in range(n):
+        describe(w, c, h, w.rows + points[k] * width, w.entries + w.width * (e + k))
+        w.entry_points[e + k] = points[k]
+    if w.ids != NULL:
+        for k in range(n):
+            w.ids[points[k] * <int64_t> w.stride + tree] = <int32_t> (e + k)
+    w.n_entries += n
+    return 0
+
+
+cdef int32_t split(
+    const Node *node, const double *x, int32_t *points, int32_t *spare, int32_t n
+) noexcept nogil:
+    """Bring the points that go left to the front; how many they are."""
+    cdef int32_t k, p, a = 0, b = 0
+    cdef double value = node.value
+    cdef bint left
+    if node.missing_left:
+        for k in range(n):
+            p = points[k]
+            left = not x[p] > value
+            points[a] = p
+            spare[b] = p
+            a += left
+            b += not left
+    else:
+        for k in range(n):
+            p = points[k]
+            left = x[p] <= value
+            points[a] = p
+            spare[b] = p
+            a += left
+            b += not left
+    memcpy(points + a, spare, b * sizeof(int32_t))
+    return a
+
+
+cdef int walk(
+    Walk *w, Particles c, handle_t h, int32_t *points, int32_t n, int32_t tree
+) noexcept nogil:
+    """Send n points down from h, as far as no earlier tree has; -1: no memory."""
+    cdef int64_t *mark
+    cdef int32_t k, known
+    cdef int32_t *ids
+    cdef Node *node
+    while n:
+        mark = w.node_marks + h if h > 0 else w.leaf_marks - h
+        if mark[0] >= w.base:
+            if w.ids != NULL:
+                known = <int32_t> (mark[0] - w.base)
+                for k in range(n):
+                    ids = w.ids + points[k] * <int64_t> w.stride
+                    ids[tree] = ids[known]
+            return 0
+        mark[0] = w.base + tree
+        if h < 0:
+            return arrive(w, c, h, points, n, tree)
+        node = c.arena.node(h)
+        k = split(node, w.columns + node.variable * BLOCK, points, w.spare, n)
+        if walk(w, c, node.left, points, k, tree) < 0:
+            return -1
+        h = node.right
+        points += k
+        n -= k
+    return 0
+
+
+cdef int visit(Walk *w, Particles c, Crowd crowd) noexcept nogil:
+    """All trees over the block; -1: no memory."""
+    cdef int32_t p, j, tree, q = c.pool.n_features
+    for p in range(w.n_points):
+        w.points[p] = p
+        for j in range(q):
+            w.columns[j * BLOCK + p] = w.rows[p * q + j]
+    w.n_entries = 0
+    for tree in range(crowd.n_trees):
+        if walk(w, c, crowd.trees[tree], w.points, w.n_points, tree) < 0:
+            return -1
+    w.base += crowd.n_trees
+    return 0
+
+
+# ---------------------------------------------------------------- sums
+cdef void add_up(
+    const double *entries, int32_t width, const int32_t *ids, const int32_t *place,
+    int32_t n, double *total,
+) noexcept nogil:
+    """Sum the entries ids[place[i]] over i, in this order."""
+    cdef double t0, t1, t2, t3, t4, t5
+    cdef const double *e
+    cdef int32_t i, lane = 0
+    while lane < width:
+        t0 = t1 = t2 = t3 = t4 = t5 = 0.0
+        for i in range(n):
+            e = entries + (ids[place[i]] * <int64_t> width + lane)
+            t0 += e[0]
+            t1 += e[1]
+            t2 += e[2]
+            t3 += e[3]
+            t4 += e[4]
+            t5 += e[5]
+        total[lane] = t0
+        total[lane + 1] = t1
+        total[lane + 2] = t2
+        total[lane + 3] = t3
+        total[lane + 4] = t4
+        total[lane + 5] = t5
+        lane += LANES
+
+
+cdef void add_alone(
+    Walk *w, Particles c, const double *x, double *total
+) noexcept nogil:
+    """Sum over particles at one row, each going down its tree."""
+    cdef int32_t i, k
+    cdef handle_t h
+    memcpy(w.row, x, c.pool.n_features * sizeof(double))
+    memset(total, 0, w.width * sizeof(double))
+    for i in range(c.n_particles):
+        h = find_leaf(c.arena, c.roots[i], w.row)
+        describe(w, c, h, w.row, w.entry)
+        for k in range(w.width):
+            total[k] += w.entry[k]
+        if w.kind == MOMENTS:
+            c.leaf_model.round_row(c.arena.leaf(h), w.row)
+
+
+cdef bint separated(Crowd crowd, int32_t j, double a, double b) noexcept nogil:
+    """Whether some split on column j sends a and b to different sides."""
+    cdef int64_t low = crowd.first[j], high = crowd.first[j + 1], middle
+    cdef double least = min(a, b)
+    while low < high:                       # first value >= the lesser one
+        middle = (low + high) // 2
+        if crowd.values[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low < crowd.first[j + 1] and crowd.values[low] < max(a, b)
+
+
+cdef bint add_rounding(
+    Walk *w, Particles c, Crowd crowd, const int32_t *ids, const double *x,
+    int64_t *version, double *total,
+) noexcept nogil:
+    """Sum over particles at a row that each of them may round.
+
+    An entry holds as long as the row stays as it was when the entry was made. False
+    once rounding has carried the row over a split.
+    """
+    cdef int32_t q = c.pool.n_features, i, j, k
+    cdef double *before = w.row + q
+    cdef double *e
+    version[0] += 1
+    memcpy(w.row, x, q * sizeof(double))
+    memset(total, 0, w.width * sizeof(double))
+    for i in range(c.n_particles):
+        k = ids[crowd.place[i]]
+        e = w.entries + k * <int64_t> w.width
+        if w.entry_versions[k] != version[0]:
+            describe(w, c, w.entry_leaves[k], w.row, e)
+            w.entry_versions[k] = version[0]
+            memcpy(before, w.row, q * sizeof(double))
+            c.leaf_model.round_row(c.arena.leaf(w.entry_leaves[k]), w.row)
+            if memcmp(before, w.row, q * sizeof(double)):
+                version[0] += 1
+                for j in range(q):
+                    if before[j] != w.row[j] and separated(
+                        crowd, j, before[j], w.row[j]
+                    ):
+                        return False
+        for j in range(w.width):
+            total[j] += e[j]
+    return True
+
+
+cdef int sum_block(
+    Walk *w, Particles c, Crowd crowd, const double *rows, int32_t n, double *total
+) noexcept nogil:
+    """Sums over particles at n <= BLOCK rows; -1: no memory."""
+    cdef int32_t p, q = c.pool.n_features
+    cdef int64_t version = 0
+    cdef double *out
+    cdef const int32_t *ids
+    w.rows = rows
+    w.n_points = n
+    if crowd.n_trees and visit(w, c, crowd) < 0:
+        return -1
+    for p in range(n):
+        out = total + p * w.width
+        ids = w.ids + p * <int64_t> w.stride
+        if crowd.n_trees == 0:
+            add_alone(w, c, rows + p * q, out)
+        elif w.kind == MOMENTS and c.leaf_model.rounds_rows:
+            if not add_rounding(w, c, crowd, ids, rows + p * q, &version, out):
+                add_alone(w, c, rows + p * q, out)
+        else:
+            add_up(w.entries, w.width, ids, &crowd.place[0], c.n_particles, out)
+    return 0
+
+
+cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
+    cdef const double[:, ::1] X = rows
+    cdef Py_ssize_t n_rows = X.shape[0], b, n_blocks = (n_rows + BLOCK - 1) // BLOCK
+    cdef int lanes = (width + LANES - 1) // LANES * LANES, thread
+    cdef Crowd crowd = Crowd(c, n_rows >= FEW)
+    cdef int32_t failed = 0
+    total = np.empty((n_rows, lanes))
+    cdef double[:, ::1] out = total
+    cdef Walk *walks
+    if n_rows == 0:
+        return total[:, :width]
+    n_threads = <int> min(n_threads, n_blocks)
+    walks = <Walk *> calloc(n_threads, sizeof(Walk))
+    if walks == NULL:
+        raise MemoryError()
+    for thread in range(n_threads):
+        failed |= open_walk(walks + thread, c, kind, lanes, crowd.n_trees)
+    if not failed:
+        for b in prange(n_blocks, num_threads=n_threads, nogil=True, schedule="static"):
+            failed |= sum_block(
+                walks + thread_number(), c, crowd, &X[b * BLOCK, 0],
+                <int32_t> min(BLOCK, n_rows - b * BLOCK), &out[b * BLOCK, 0],
+            )
+    for thread in range(n_threads):
+        close_walk(walks + thread)
+    free(walks)
+    if failed:
+        raise MemoryError()
+    return total[:, :width]
+
+
+# ---------------------------------------------------------------- components
+cdef int add_components(
+    Walk *w, Particles c, int32_t p
+) noexcept nogil:
+    """Entries of the distinct leaves that point p meets, in order; -1: no memory."""
+    cdef int64_t begin = w.n_entries
+    cdef int32_t i
+    cdef int64_t *mark
+    cdef handle_t h
+    if make_room(w, c.n_particles) < 0:
+        return -1
+    memcpy(w.row, w.rows + p * c.pool.n_features, c.pool.n_features * sizeof(double))
+    for i in range(c.n_particles):
+        h = find_leaf(c.arena, c.roots[i], w.row)
+        mark = w.leaf_marks - h
+        if mark[0] >= w.base:
+            w.entries[w.width * (begin + mark[0] - w.base)] += 1.0
+        else:
+            mark[0] = w.base + w.n_entries - begin
+            describe(w, c, h, w.row, w.entries + w.width * w.n_entries)
+            w.entry_points[w.n_entries] = p
+            w.n_entries += 1
+        c.leaf_model.round_row(c.arena.leaf(h), w.row)
+    w.base += c.n_particles
+    return 0
+
+
+cdef int gather_block(
+    Walk *w, Particles c, Crowd crowd, const double *rows, int32_t n, int64_t *counts,
+    double **table,
+) noexcept nogil:
+    """Components of n <= BLOCK rows, sorted by row, in a new table; -1: no memory."""
+    cdef int32_t p
+    cdef int64_t k, at = 0, size
+    cdef int64_t[BLOCK] places
+    w.rows = rows
+    w.n_points = n
+    w.n_entries = 0
+    if crowd.n_trees:
+        w.count = &crowd.count[0]
+        if visit(w, c, crowd) < 0:
+            return -1
+    else:
+        for p in range(n):
+            if add_components(w, c, p) < 0:
+                return -1
+    table[0] = <double *> malloc(w.n_entries * w.width * sizeof(double))
+    if table[0] == NULL:
+        return -1
+    memset(counts, 0, n * sizeof(int64_t))
+    for k in range(w.n_entries):
+        counts[w.entry_points[k]] += 1
+    for p in range(n):
+        places[p] = at
+        at += counts[p]
+    size = w.width * sizeof(double)
+    for k in range(w.n_entries):
+        p = w.entry_points[k]
+        memcpy(table[0] + w.width * places[p], w.entries + w.width * k, size)
+        places[p] += 1
+    return 0
+
+
+cdef object distinct_components(Particles c, object rows, int n_threads):
+    cdef const double[:, ::1] X = rows
+    cdef Py_ssize_t n_rows = X.shape[0], b, j, n_blocks = (n_rows + BLOCK - 1) // BLOCK
+    cdef bint whole = n_rows >= FEW and not c.leaf_model.rounds_rows
+    cdef Crowd crowd = Crowd(c, whole)
+    cdef int32_t failed = 0
+    cdef int64_t k, n
+    cdef int thread
+    cdef Walk *walks
+    cdef double **tables
+    cdef const double *e
+    start = np.zeros(n_rows + 1, dtype=np.int64)
+    cdef int64_t[::1] ends = start
+    n_threads = <int> max(1, min(n_threads, n_blocks))
+    walks = <Walk *> calloc(n_threads, sizeof(Walk))
+    tables = <double **> calloc(n_blocks + 1, sizeof(double *))
+    failed = walks == NULL or tables == NULL
+    if not failed:
+        for thread in range(n_threads):
+            failed |= open_walk(walks + thread, c, COMPONENTS, 4, crowd.n_trees)
+    if not failed:
+        for b in prange(n_blocks, num_threads=n_threads, nogil=True, schedule="static"):
+            failed |= gather_block(
+                walks + thread_number(), c, crowd, &X[b * BLOCK, 0],
+                <int32_t> min(BLOCK, n_rows - b * BLOCK), &ends[1 + b * BLOCK],
+                &tables[b],
+            )
+    if walks != NULL:
+        for thread in range(n_threads):
+            close_walk(walks + thread)
+    free(walks)
+    for j in range(n_rows):
+        ends[j + 1] += ends[j]
+    n = 0 if failed else ends[n_rows]
+    weight, location, scale, df = (np.empty(n) for _ in range(4))
+    cdef double[::1] w = weight, m = location, s = scale, d = df
+    for b in range(n_blocks if tables != NULL else 0):
+        if not failed:
+            e = tables[b]
+            for k in range(ends[b * BLOCK], ends[min(n_rows, (b + 1) * BLOCK)]):
+                w[k] = e[0] / c.n_particles
+                m[k] = e[1]
+                s[k] = e[2]
+                d[k] = e[3]
+                e += 4
+        free(tables[b])
+    free(tables)
+    if failed:
+        raise MemoryError()
+    return start, weight, location, scale, df
