@@ -5,18 +5,21 @@ from cython.parallel import prange
 
 from libc.math cimport NAN, log
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from scipy.special.cython_special cimport stdtrit
 
-from dyntree._core.arena cimport CHUNK, Arena
+from dyntree._core.arena cimport CHUNK
+from dyntree._core.crowd cimport Crowd
+from dyntree._core.cuts cimport (
+    BLOCK, WHOLE, Cuts, Region, close_cuts, cut_by, grown, open_block,
+)
 from dyntree._core.openmp cimport thread_number
 from dyntree._core.tree cimport find_leaf
 from dyntree._core.types cimport Leaf, Node, handle_t
 
 cdef enum:
-    BLOCK = 256             # points of a block
     FEW = 16                # fewer rows than this go down every tree on their own
     LANES = 6               # sums that are kept in registers at a time
     N_QUANTILES = 1024      # whole df whose quantile is kept
@@ -24,110 +27,31 @@ cdef enum:
 cdef double UPPER = 0.95    # level of the quantiles among the moments
 
 
-cdef class Crowd:
-    """The distinct trees of a cloud, and for large passes their distinct nodes.
-
-    Parameters
-    ----------
-    c : Particles
-    whole : bool
-        Whether to collect nodes, counts and the sorted split values.
-    """
-
-    cdef handle_t[::1] trees            # distinct roots, in order of appearance
-    cdef int32_t[::1] place             # (n_particles,) index into `trees`
-    cdef int32_t n_trees
-    cdef int32_t[::1] count             # (leaves,) particles that share a leaf
-    cdef double[::1] values             # split values, sorted within each variable
-    cdef int64_t[::1] first             # (n_features + 1,) where a variable's begin
-
-    def __init__(self, Particles c, bint whole):
-        cdef Arena a = c.arena
-        cdef int32_t n_nodes = a.n_node_chunks * CHUNK, i, k, n = 0
-        cdef handle_t h
-        cdef Node *node
-        self.place = np.empty(c.n_particles, dtype=np.int32)
-        self.trees = np.empty(c.n_particles, dtype=np.int32)
-        if not whole:
-            return
-        cdef int32_t[::1] seen = np.zeros(n_nodes + a.leaf_capacity(), dtype=np.int32)
-        cdef int32_t[::1] total = np.zeros(n_nodes, dtype=np.int32)
-        cdef handle_t[::1] order = np.empty(max(1, a.live_nodes), dtype=np.int32)
-        self.count = np.zeros(a.leaf_capacity(), dtype=np.int32)
-        for i in range(c.n_particles):
-            h = c.roots[i]
-            k = h if h > 0 else n_nodes - h
-            if seen[k] == 0:
-                self.trees[self.n_trees] = h
-                self.n_trees += 1
-                seen[k] = self.n_trees
-            self.place[i] = seen[k] - 1
-            if h > 0:
-                total[h] += 1
-            else:
-                self.count[-h] += 1
-        seen[:] = 0
-        for i in range(self.n_trees):
-            n = collect(a, self.trees[i], &seen[0], &order[0], n)
-        for i in range(n - 1, -1, -1):      # parents before their children
-            node = a.node(order[i])
-            for h in (node.left, node.right):
-                if h > 0:
-                    total[h] += total[order[i]]
-                else:
-                    self.count[-h] += total[order[i]]
-        variable, value = np.empty(n, dtype=np.int32), np.empty(n)
-        cdef int32_t[::1] to_variable = variable
-        cdef double[::1] to_value = value
-        for i in range(n):
-            node = a.node(order[i])
-            to_variable[i] = node.variable
-            to_value[i] = node.value
-        if c.leaf_model.rounds_rows:
-            self.values = value[np.lexsort((value, variable))]
-            width = c.pool.n_features
-            self.first = np.searchsorted(np.sort(variable), np.arange(width + 1))
-
-
-cdef int32_t collect(
-    Arena a, handle_t h, int32_t *seen, handle_t *order, int32_t n
-) noexcept nogil:
-    """Append the nodes at and below h that are new, children first; the new length."""
-    cdef Node *node
-    if h < 0 or seen[h]:
-        return n
-    seen[h] = 1
-    node = a.node(h)
-    n = collect(a, node.left, seen, order, n)
-    n = collect(a, node.right, seen, order, n)
-    order[n] = h
-    return n + 1
-
-
 cdef struct Walk:           # one thread's way over the blocks
     Kind kind
     int32_t width           # doubles of an entry
+    bint shared             # one entry a leaf, kept over all blocks
     int32_t n_points        # of the block
-    const double *rows      # (n_points, n_features), then the same by columns
-    double *columns
+    const double *rows      # (n_points, n_features)
     double *row             # (2 n_features,) scratch
     double *entry           # (width,) scratch
     const int32_t *count    # (leaves,) particles that share a leaf, or NULL
     double *out             # scratch of LeafModel.predict
-    int32_t *points         # (BLOCK,) numbers of points, permuted as trees split them
-    int32_t *spare
+    Cuts cuts               # the block's points, parted by the splits met
     int32_t stride          # of `ids`
     int32_t *ids            # (BLOCK, stride) entry of each point in each tree, or NULL
     int64_t base            # marks below it are of earlier blocks
     int64_t *node_marks     # base + the first tree that met the node
     int64_t *leaf_marks
+    int32_t *leaf_entries   # (leaves,) 1 + the entry they share
     double *quantiles       # (leaves + N_QUANTILES,) of leaves and whole df, 0 = unknown
     int64_t n_entries
     int64_t room
     double *entries         # (room, width)
     int32_t *entry_points   # (room,)
     handle_t *entry_leaves
-    int64_t *entry_versions # state of the row for which the entry holds
+    int64_t *entry_versions # state of a row for which the entry holds
+    int64_t version         # the latest state
 
 
 cdef int open_walk(
@@ -137,17 +61,18 @@ cdef int open_walk(
     cdef int32_t q = c.pool.n_features, leaves = c.arena.leaf_capacity()
     w.kind = kind
     w.width = width
+    w.shared = kind != COMPONENTS and (
+        kind != MOMENTS or c.leaf_model.n_basis == 0 or c.leaf_model.rounds_rows
+    )
     w.base = 1
-    w.columns = <double *> malloc(BLOCK * <int64_t> q * sizeof(double))
     w.row = <double *> malloc((2 * q + width) * sizeof(double))
     w.entry = w.row + 2 * q
     w.out = <double *> malloc(c.leaf_model.n_out * sizeof(double))
-    w.points = <int32_t *> malloc(2 * BLOCK * sizeof(int32_t))
-    w.spare = w.points + BLOCK
     w.leaf_marks = <int64_t *> calloc(leaves, sizeof(int64_t))
-    if w.columns == NULL or w.row == NULL or w.out == NULL or w.points == NULL:
+    w.leaf_entries = <int32_t *> calloc(leaves, sizeof(int32_t))
+    if w.row == NULL or w.out == NULL:
         return -1
-    if w.leaf_marks == NULL:
+    if w.leaf_marks == NULL or w.leaf_entries == NULL:
         return -1
     if kind == MOMENTS:
         w.quantiles = <double *> calloc(leaves + N_QUANTILES, sizeof(double))
@@ -168,26 +93,18 @@ cdef int open_walk(
 
 
 cdef void close_walk(Walk *w) noexcept nogil:
-    free(w.columns)
     free(w.row)
     free(w.out)
-    free(w.points)
+    close_cuts(&w.cuts)
     free(w.ids)
     free(w.node_marks)
     free(w.leaf_marks)
+    free(w.leaf_entries)
     free(w.quantiles)
     free(w.entries)
     free(w.entry_points)
     free(w.entry_leaves)
     free(w.entry_versions)
-
-
-cdef int grown(void **p, int64_t room, size_t size) noexcept nogil:
-    cdef void *fresh = realloc(p[0], room * size)
-    if fresh == NULL:
-        return -1
-    p[0] = fresh
-    return 0
 
 
 cdef int make_room(Walk *w, int64_t n) noexcept nogil:
@@ -253,102 +170,76 @@ cdef void describe(
 
 # ---------------------------------------------------------------- one block
 cdef int arrive(
-    Walk *w, Particles c, handle_t h, const int32_t *points, int32_t n, int32_t tree
+    Walk *w, Particles c, handle_t h, const Region *region, int32_t tree
 ) noexcept nogil:
     """Entries of a leaf for the points that reach it; -1: no memory."""
-    cdef bint shared = w.kind != COMPONENTS and (
-        w.kind != MOMENTS or c.leaf_model.n_basis == 0 or c.leaf_model.rounds_rows
-    )
+    cdef const int32_t *points = w.cuts.points + region.first
+    cdef int32_t k, p, width = c.pool.n_features
     cdef int64_t e = w.n_entries
-    cdef int32_t k, width = c.pool.n_features
-    if make_room(w, n) < 0:
+    if make_room(w, region.n) < 0:
         return -1
-    if shared:
-        w.entry_leaves[e] = h
-        w.entry_versions[e] = 0
-        if not c.leaf_model.rounds_rows or w.kind != MOMENTS:
+    if w.shared:
+        if w.leaf_entries[-h] == 0:
+            w.n_entries += 1
+            w.leaf_entries[-h] = <int32_t> w.n_entries
+            w.entry_leaves[e] = h
+            w.entry_versions[e] = 0
             describe(w, c, h, w.rows + points[0] * width, w.entries + w.width * e)
-        for k in range(n):
+        e = w.leaf_entries[-h] - 1
+        for k in range(region.n):
             w.ids[points[k] * <int64_t> w.stride + tree] = <int32_t> e
-        w.n_entries += 1
         return 0
-    for k in range(n):
-        describe(w, c, h, w.rows + points[k] * width, w.entries + w.width * (e + k))
-        w.entry_points[e + k] = points[k]
-    if w.ids != NULL:
-        for k in range(n):
-            w.ids[points[k] * <int64_t> w.stride + tree] = <int32_t> (e + k)
-    w.n_entries += n
+    for k in range(region.n):
+        p = points[k]
+        describe(w, c, h, w.rows + p * width, w.entries + w.width * e)
+        w.entry_points[e] = p
+        if w.ids != NULL:
+            w.ids[p * <int64_t> w.stride + tree] = <int32_t> e
+        e += 1
+    w.n_entries = e
     return 0
 
 
-cdef int32_t split(
-    const Node *node, const double *x, int32_t *points, int32_t *spare, int32_t n
-) noexcept nogil:
-    """Bring the points that go left to the front; how many they are."""
-    cdef int32_t k, p, a = 0, b = 0
-    cdef double value = node.value
-    cdef bint left
-    if node.missing_left:
-        for k in range(n):
-            p = points[k]
-            left = not x[p] > value
-            points[a] = p
-            spare[b] = p
-            a += left
-            b += not left
-    else:
-        for k in range(n):
-            p = points[k]
-            left = x[p] <= value
-            points[a] = p
-            spare[b] = p
-            a += left
-            b += not left
-    memcpy(points + a, spare, b * sizeof(int32_t))
-    return a
-
-
 cdef int walk(
-    Walk *w, Particles c, handle_t h, int32_t *points, int32_t n, int32_t tree
+    Walk *w, Particles c, handle_t h, int32_t region, int32_t tree
 ) noexcept nogil:
-    """Send n points down from h, as far as no earlier tree has; -1: no memory."""
+    """Send a region's points down from h, as far as no earlier tree has; -1: no memory."""
     cdef int64_t *mark
     cdef int32_t k, known
     cdef int32_t *ids
+    cdef const int32_t *points
     cdef Node *node
-    while n:
+    while region:
         mark = w.node_marks + h if h > 0 else w.leaf_marks - h
         if mark[0] >= w.base:
             if w.ids != NULL:
                 known = <int32_t> (mark[0] - w.base)
-                for k in range(n):
+                points = w.cuts.points + w.cuts.regions[region].first
+                for k in range(w.cuts.regions[region].n):
                     ids = w.ids + points[k] * <int64_t> w.stride
                     ids[tree] = ids[known]
             return 0
         mark[0] = w.base + tree
         if h < 0:
-            return arrive(w, c, h, points, n, tree)
+            return arrive(w, c, h, w.cuts.regions + region, tree)
         node = c.arena.node(h)
-        k = split(node, w.columns + node.variable * BLOCK, points, w.spare, n)
-        if walk(w, c, node.left, points, k, tree) < 0:
+        k = cut_by(&w.cuts, node, region)
+        if k == 0 or walk(w, c, node.left, w.cuts.cuts[k].left, tree) < 0:
             return -1
         h = node.right
-        points += k
-        n -= k
+        region = w.cuts.cuts[k].right
     return 0
 
 
 cdef int visit(Walk *w, Particles c, Crowd crowd) noexcept nogil:
     """All trees over the block; -1: no memory."""
-    cdef int32_t p, j, tree, q = c.pool.n_features
-    for p in range(w.n_points):
-        w.points[p] = p
-        for j in range(q):
-            w.columns[j * BLOCK + p] = w.rows[p * q + j]
-    w.n_entries = 0
+    cdef int32_t tree
+    if open_block(&w.cuts, w.rows, w.n_points, c.pool.n_features) < 0:
+        return -1
+    if not w.shared:
+        w.n_entries = 0
     for tree in range(crowd.n_trees):
-        if walk(w, c, crowd.trees[tree], w.points, w.n_points, tree) < 0:
+        if walk(w, c, crowd.trees[tree], WHOLE, tree) < 0:
             return -1
     w.base += crowd.n_trees
     return 0
@@ -399,51 +290,50 @@ cdef void add_alone(
             c.leaf_model.round_row(c.arena.leaf(h), w.row)
 
 
-cdef bint separated(Crowd crowd, int32_t j, double a, double b) noexcept nogil:
-    """Whether some split on column j sends a and b to different sides."""
-    cdef int64_t low = crowd.first[j], high = crowd.first[j + 1], middle
-    cdef double least = min(a, b)
-    while low < high:                       # first value >= the lesser one
-        middle = (low + high) // 2
-        if crowd.values[middle] < least:
-            low = middle + 1
-        else:
-            high = middle
-    return low < crowd.first[j + 1] and crowd.values[low] < max(a, b)
-
-
 cdef bint add_rounding(
     Walk *w, Particles c, Crowd crowd, const int32_t *ids, const double *x,
-    int64_t *version, double *total,
+    double *total,
 ) noexcept nogil:
-    """Sum over particles at a row that each of them may round.
+    """Sum moments over particles at a row that each of them may round.
 
     An entry holds as long as the row stays as it was when the entry was made. False
     once rounding has carried the row over a split.
     """
+    cdef double t0 = 0.0, t1 = 0.0, t2 = 0.0, t3 = 0.0, t4 = 0.0, t5 = 0.0
     cdef int32_t q = c.pool.n_features, i, j, k
+    cdef int64_t version = w.version + 1
     cdef double *before = w.row + q
     cdef double *e
-    version[0] += 1
     memcpy(w.row, x, q * sizeof(double))
-    memset(total, 0, w.width * sizeof(double))
     for i in range(c.n_particles):
         k = ids[crowd.place[i]]
         e = w.entries + k * <int64_t> w.width
-        if w.entry_versions[k] != version[0]:
+        if w.entry_versions[k] != version:
             describe(w, c, w.entry_leaves[k], w.row, e)
-            w.entry_versions[k] = version[0]
+            w.entry_versions[k] = version
             memcpy(before, w.row, q * sizeof(double))
             c.leaf_model.round_row(c.arena.leaf(w.entry_leaves[k]), w.row)
             if memcmp(before, w.row, q * sizeof(double)):
-                version[0] += 1
+                version += 1
                 for j in range(q):
-                    if before[j] != w.row[j] and separated(
-                        crowd, j, before[j], w.row[j]
+                    if before[j] != w.row[j] and crowd.separated(
+                        j, before[j], w.row[j]
                     ):
+                        w.version = version
                         return False
-        for j in range(w.width):
-            total[j] += e[j]
+        t0 += e[0]
+        t1 += e[1]
+        t2 += e[2]
+        t3 += e[3]
+        t4 += e[4]
+        t5 += e[5]
+    w.version = version
+    total[0] = t0
+    total[1] = t1
+    total[2] = t2
+    total[3] = t3
+    total[4] = t4
+    total[5] = t5
     return True
 
 
@@ -452,7 +342,6 @@ cdef int sum_block(
 ) noexcept nogil:
     """Sums over particles at n <= BLOCK rows; -1: no memory."""
     cdef int32_t p, q = c.pool.n_features
-    cdef int64_t version = 0
     cdef double *out
     cdef const int32_t *ids
     w.rows = rows
@@ -465,7 +354,7 @@ cdef int sum_block(
         if crowd.n_trees == 0:
             add_alone(w, c, rows + p * q, out)
         elif w.kind == MOMENTS and c.leaf_model.rounds_rows:
-            if not add_rounding(w, c, crowd, ids, rows + p * q, &version, out):
+            if not add_rounding(w, c, crowd, ids, rows + p * q, out):
                 add_alone(w, c, rows + p * q, out)
         else:
             add_up(w.entries, w.width, ids, &crowd.place[0], c.n_particles, out)
@@ -504,9 +393,7 @@ cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
 
 
 # ---------------------------------------------------------------- components
-cdef int add_components(
-    Walk *w, Particles c, int32_t p
-) noexcept nogil:
+cdef int add_components(Walk *w, Particles c, int32_t p) noexcept nogil:
     """Entries of the distinct leaves that point p meets, in order; -1: no memory."""
     cdef int64_t begin = w.n_entries
     cdef int32_t i

@@ -7,6 +7,8 @@ import pytest
 from scipy import integrate, stats
 
 from dyntree._core import query
+from dyntree._core.cloud import Cloud
+from dyntree._core.rng import RSource
 from tests import helpers
 from tests.oracle import query as oracle_query
 
@@ -154,7 +156,10 @@ def test_a_row_is_answered_alike_alone_and_in_company(name: str, n: int) -> None
         cloud.retire(range(20), 0.9)  # degrees of freedom that are not whole
     X, _ = helpers.data(name, 300, seed=6)
     X[7] = X[8]
-    X[9, -1] = np.nextafter(split_value(cloud), 1.0)
+    variable, value = next(
+        (s for i in range(50) for s in splits(cloud.tree(i))), (0, 0.5)
+    )
+    X[9, variable] = value
     together = query.predict(cloud, X, quantiles=True)
     for name_, values in query.predict(cloud, X[:n], quantiles=True).items():
         assert values.tobytes() == together[name_][:n].tobytes()
@@ -172,13 +177,33 @@ def test_a_row_is_answered_alike_alone_and_in_company(name: str, n: int) -> None
     assert together["mean"][:n].tolist() == (mean / 50).tolist()
 
 
-def split_value(cloud) -> float:
-    """Value of some split, 0.5 where there is none."""
-    for i in range(cloud.n_particles):
-        tree = cloud.tree(i)
-        if tree[0] == "split":
-            return tree[3]
-    return 0.5
+def test_rounding_may_carry_a_row_over_a_split() -> None:
+    """Implicit leaves: rows within a few ulp of a split, small against the means."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(80, 2)) ** 4
+    cloud = Cloud(RSource(3), **helpers.options_of("implicit", n_particles=60))
+    y = 5.0 * np.sign(X[:, 0] - 0.02) + 0.3 * rng.normal(size=80)
+    cloud.start(X[:4], y[:4])
+    cloud.update(X[4:], y[4:])
+    rows = []
+    for variable, value in {s for i in range(60) for s in splits(cloud.tree(i))}:
+        for steps in range(-8, 9):
+            row = rng.uniform(size=2) ** 4
+            row[variable] = value + steps * np.spacing(value)
+            rows.append(row)
+    table = np.stack(query.predictive(cloud, np.array(rows)))
+    mean = np.zeros(len(rows))
+    for location in table[0]:
+        mean += location
+    got = query.predict(cloud, np.array(rows))
+    assert got["mean"].tolist() == (mean / cloud.n_particles).tolist()
+
+
+def splits(tree: tuple) -> list[tuple[int, float]]:
+    """Variable and value of every split."""
+    if tree[0] == "leaf":
+        return []
+    return [tree[2:4], *splits(tree[4]), *splits(tree[5])]
 
 
 @pytest.mark.parametrize("p", [0.05, 0.95])

@@ -26,7 +26,8 @@ CORE_ORDER = [
     {"types", "openmp"}, {"linalg"}, {"rng", "rmath"}, {"numerics", "student"},
     {"mixture"}, {"arena"}, {"pool"}, {"family"}, {"leaf"}, {"tree"},
     {"moves"}, {"proposals", "resample"},
-    {"compat", "native"}, {"particles"}, {"snapshot"}, {"cloud"}, {"routes"}, {"query"},
+    {"compat", "native"}, {"particles"}, {"snapshot"}, {"crowd", "cuts"},
+    {"cloud"}, {"routes"}, {"query"},
     {"region"}, {"rregion"}, {"criteria"}, {"sensitivity"},
     {"probe"},
 ]  # fmt: skip
