@@ -1,0 +1,1 @@
+"""What the package costs, against a peer measured in the same minutes."""
