@@ -21,6 +21,7 @@ from dyntree._core.types cimport Leaf, Node, handle_t
 
 cdef enum:
     FEW = 16                # fewer rows than this go down every tree on their own
+    MOST_IDS = 1 << 22      # places of a block in the trees, by its size
     LANES = 6               # sums that are kept in registers at a time
     N_QUANTILES = 1024      # whole df whose quantile is kept
 
@@ -39,7 +40,7 @@ cdef struct Walk:           # one thread's way over the blocks
     double *out             # scratch of LeafModel.predict
     Cuts cuts               # the block's points, parted by the splits met
     int32_t stride          # of `ids`
-    int32_t *ids            # (BLOCK, stride) entry of each point in each tree, or NULL
+    int32_t *ids            # (size, stride) entry of each point in each tree, or NULL
     int64_t base            # marks below it are of earlier blocks
     int64_t *node_marks     # base + the first tree that met the node
     int64_t *leaf_marks
@@ -55,9 +56,9 @@ cdef struct Walk:           # one thread's way over the blocks
 
 
 cdef int open_walk(
-    Walk *w, Particles c, Kind kind, int32_t width, int32_t n_trees
+    Walk *w, Particles c, Kind kind, int32_t width, int32_t n_trees, int32_t size
 ) noexcept nogil:
-    """Memory for one thread; -1: none. `w` is full of zeros."""
+    """Memory for one thread and blocks of `size` points; -1: none. `w` is all zeros."""
     cdef int32_t q = c.pool.n_features, leaves = c.arena.leaf_capacity()
     w.kind = kind
     w.width = width
@@ -86,7 +87,7 @@ cdef int open_walk(
             return -1
     if n_trees and kind != COMPONENTS:
         w.stride = (n_trees + 15) // 16 * 16 | 16   # an odd number of cache lines
-        w.ids = <int32_t *> malloc(BLOCK * <int64_t> w.stride * sizeof(int32_t))
+        w.ids = <int32_t *> malloc(size * <int64_t> w.stride * sizeof(int32_t))
         if w.ids == NULL:
             return -1
     return 0
@@ -363,26 +364,28 @@ cdef int sum_block(
 
 cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
     cdef const double[:, ::1] X = rows
-    cdef Py_ssize_t n_rows = X.shape[0], b, n_blocks = (n_rows + BLOCK - 1) // BLOCK
+    cdef Py_ssize_t n_rows = X.shape[0], b, n_blocks
     cdef int lanes = (width + LANES - 1) // LANES * LANES, thread
     cdef Crowd crowd = Crowd(c, n_rows >= FEW)
     cdef int32_t failed = 0
+    cdef int32_t size = max(16, min(BLOCK, MOST_IDS // max(1, crowd.n_trees)))
     total = np.empty((n_rows, lanes))
     cdef double[:, ::1] out = total
     cdef Walk *walks
     if n_rows == 0:
         return total[:, :width]
+    n_blocks = (n_rows + size - 1) // size
     n_threads = <int> min(n_threads, n_blocks)
     walks = <Walk *> calloc(n_threads, sizeof(Walk))
     if walks == NULL:
         raise MemoryError()
     for thread in range(n_threads):
-        failed |= open_walk(walks + thread, c, kind, lanes, crowd.n_trees)
+        failed |= open_walk(walks + thread, c, kind, lanes, crowd.n_trees, size)
     if not failed:
         for b in prange(n_blocks, num_threads=n_threads, nogil=True, schedule="static"):
             failed |= sum_block(
-                walks + thread_number(), c, crowd, &X[b * BLOCK, 0],
-                <int32_t> min(BLOCK, n_rows - b * BLOCK), &out[b * BLOCK, 0],
+                walks + thread_number(), c, crowd, &X[b * size, 0],
+                <int32_t> min(size, n_rows - b * size), &out[b * size, 0],
             )
     for thread in range(n_threads):
         close_walk(walks + thread)
@@ -472,7 +475,9 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
     failed = walks == NULL or tables == NULL
     if not failed:
         for thread in range(n_threads):
-            failed |= open_walk(walks + thread, c, COMPONENTS, 4, crowd.n_trees)
+            failed |= open_walk(
+                walks + thread, c, COMPONENTS, 4, crowd.n_trees, BLOCK
+            )
     if not failed:
         for b in prange(n_blocks, num_threads=n_threads, nogil=True, schedule="static"):
             failed |= gather_block(
