@@ -42,10 +42,10 @@ class Line:
 
 
 LINES = [
-    Line("predict r constant", 250.0, "ns/(point particle)", 10_000, 20, 4000),
-    Line("predict r linear", 500.0, "ns/(point particle)", 10_000, 20, 4000),
-    Line("predict native constant", 150.0, "ns/(point particle)", 10_000, 20, 4000),
-    Line("predict native linear", 400.0, "ns/(point particle)", 10_000, 20, 4000),
+    Line("predict r constant", 250.0, "ns/(point particle)", 10_000, 20, 10_000),
+    Line("predict r linear", 500.0, "ns/(point particle)", 10_000, 20, 10_000),
+    Line("predict native constant", 150.0, "ns/(point particle)", 10_000, 20, 10_000),
+    Line("predict native linear", 400.0, "ns/(point particle)", 10_000, 20, 10_000),
 ]
 
 
