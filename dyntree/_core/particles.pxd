@@ -10,7 +10,7 @@ from dyntree._core.leaf cimport LeafModel
 from dyntree._core.moves cimport Moves
 from dyntree._core.numerics cimport Numerics
 from dyntree._core.pool cimport ActivePool
-from dyntree._core.rng cimport RandomSource
+from dyntree._core.rng cimport RandomSource, RandomStream
 from dyntree._core.tree cimport Path
 from dyntree._core.types cimport Entry, Leaf, Move, handle_t, slot_t
 
@@ -60,4 +60,6 @@ cdef class Particles:
     cdef int step(self, slot_t s, double *log_mean, int64_t every, object report) except -2
     cdef int plant(self, int32_t n_rows) except -1
     cdef int look(self) except -1
+    cdef void reweigh(self, const double *change) noexcept nogil
+    cdef int32_t draw_survivors(self, RandomStream *stream, double *log_mean, double *variance) noexcept nogil
     cdef int32_t count_leaves(self, handle_t h, handle_t *handles, int64_t *count, int32_t n) noexcept nogil

@@ -11,7 +11,7 @@ from dyntree._core.compat cimport (
 from dyntree._core.native cimport NativeGaussian, NativeMultinomial, NativeNumerics
 from dyntree._core.native cimport N_B, N_KAPPA
 from dyntree._core.proposals cimport SharedMoves
-from dyntree._core.rng cimport RESAMPLING, RandomStream
+from dyntree._core.rng cimport RESAMPLING, REWEIGHING, RandomStream
 from dyntree._core.tree cimport descend, gather, replaced
 from dyntree._core.types cimport GROW, LUALL, LUVAR, NONE, REJECT, STAY, Node, goes_left
 
@@ -240,9 +240,15 @@ cdef class Particles:
     cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil:
         """Resample and adopt the survivors; returns how many distinct ones."""
         cdef RandomStream stream = self.source.open(self.time, 0, RESAMPLING)
-        cdef int32_t n, i, kept = 0, last = -1
+        return self.draw_survivors(&stream, log_mean, variance)
+
+    cdef int32_t draw_survivors(
+        self, RandomStream *stream, double *log_mean, double *variance
+    ) noexcept nogil:
+        """Resample by `weights`; returns how many distinct particles survive."""
+        cdef int32_t n, i, kept = 0
         n = self.numerics.resample(
-            self.weights, self.n_particles, self.n_target, &stream, self.ancestors,
+            self.weights, self.n_particles, self.n_target, stream, self.ancestors,
             self.work, log_mean, variance,
         )
         if n == 0:
@@ -430,12 +436,13 @@ cdef class Particles:
 
         A point's score is the mean over particles of the summed log evidence of their
         leaves; trees stay as they are. When the point moves, everything derived from it
-        is computed anew.
+        is computed anew, and the trees are resampled by what that did to their evidence.
         """
         cdef int64_t seen = self.pool.n_seen
         cdef bint due = seen >= self.next_look
         cdef double[32] scores
         cdef int32_t i, k, n_distinct = 0
+        cdef Leaf *leaf
         if self.n_retired and 2 * (seen - self.last_look) >= self.pool.n_rows:
             due = due or self.next_look < INFINITY
         if not due:
@@ -445,7 +452,9 @@ cdef class Particles:
             self.next_look *= LOOK_GROWTH
         counts = np.empty(self.arena.live_leaves, dtype=np.int64)
         met = np.empty(self.arena.live_leaves, dtype=np.int32)
+        changes = np.empty(self.arena.live_leaves)
         cdef int64_t[::1] count = counts
+        cdef double[::1] change = changes
         cdef handle_t[::1] handles = met
         self.moves.reserve(0, self.arena.live_leaves + 1)
         with nogil:
@@ -463,8 +472,24 @@ cdef class Particles:
                 )
             if self.leaf_model.adopt_prior(scores):
                 for k in range(n_distinct):
-                    self.leaf_model.refresh(self.arena.leaf(handles[k]))
+                    leaf = self.arena.leaf(handles[k])
+                    change[k] = -leaf.derived[0]
+                    self.leaf_model.refresh(leaf)
+                    change[k] += leaf.derived[0]
+                self.reweigh(&change[0])
         return 0
+
+    cdef void reweigh(self, const double *change) noexcept nogil:
+        """Resample by what a new prior point did to the evidence of each tree."""
+        cdef RandomStream stream = self.source.open(self.time, 0, REWEIGHING)
+        cdef double log_mean = 0.0, variance = 0.0
+        cdef int32_t i, k, n
+        for i in range(self.n_particles):
+            n = gather(self.arena, self.roots[i], self.moves.leaves)
+            self.weights[i] = 0.0
+            for k in range(n):
+                self.weights[i] += change[self.moves.leaves[k].entry]
+        self.draw_survivors(&stream, &log_mean, &variance)
 
     cdef int32_t count_leaves(
         self, handle_t h, handle_t *handles, int64_t *count, int32_t n

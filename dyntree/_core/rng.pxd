@@ -32,6 +32,7 @@ cdef enum Purpose:          # what a stream is for
     ASKING = 2
     CHOOSING = 3
     PROPOSING = 4
+    REWEIGHING = 5
 
 cdef class RSource(RandomSource):
     cdef Mersenne state_
