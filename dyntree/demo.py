@@ -64,7 +64,6 @@ def run(
     X, y = shuffled_spambase()
     learning = StreamingTree(
         "class",
-        rules="r",
         window=WINDOW,
         discard="entropy",
         n_particles=N_PARTICLES,

@@ -48,7 +48,7 @@ class DynamicTree(Answers):
     model : {"constant", "linear", "class", "prior"}, default "constant"
         What leaves hold: a mean, a linear regression, label counts, or nothing.
     n_particles : int, default 1000
-    rules : {"native", "r"}, default "r"
+    rules : {"native", "r"}, default "native"
         Rules of the filter: proper priors on the scale of the data, or those of CRAN
         dynaTree 1.2-17, number for number.
     intercept : {"implicit", "augmented", "none"}, default "implicit"
@@ -100,8 +100,8 @@ class DynamicTree(Answers):
     n_seen : int
         Rows ever given to `update`.
     log_evidence : float
-        Sum of the log predictive densities of the rows after the first ``n_start``,
-        each given the rows before it.
+        Sum of the log predictive densities of the rows (R's rules: of those after the
+        first ``n_start``), each given the rows before it.
 
     Notes
     -----
@@ -114,7 +114,7 @@ class DynamicTree(Answers):
     --------
     >>> import numpy as np
     >>> x = np.linspace(0, 1, 80)[:, None]
-    >>> tree = DynamicTree("linear", rules="r", n_particles=200, seed=1)
+    >>> tree = DynamicTree("linear", n_particles=200, seed=1)
     >>> tree.update(x, np.sin(6 * x[:, 0])).predict([[0.25], [0.75]]).mean.round(2)
     array([ 0.99, -0.97])
     """
@@ -124,7 +124,7 @@ class DynamicTree(Answers):
         model: str = "constant",
         *,
         n_particles: int = 1000,
-        rules: str = "r",
+        rules: str = "native",
         intercept: str = "implicit",
         proposal: str = "luvar",
         min_leaf: int | None = None,

@@ -228,7 +228,7 @@ class TreeOptions:
 
     model: str = "constant"
     n_particles: int = 1000
-    rules: str = "r"
+    rules: str = "native"
     intercept: str = "implicit"
     proposal: str = "luvar"
     min_leaf: int | None = None

@@ -85,7 +85,7 @@ class StreamingTree:
         drift: bool = False,
         rejuvenate_every: int = 0,
         n_particles: int = 1000,
-        rules: str = "r",
+        rules: str = "native",
         intercept: str = "implicit",
         proposal: str = "luvar",
         min_leaf: int | None = None,
