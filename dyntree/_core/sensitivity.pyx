@@ -68,10 +68,7 @@ def sensitivity(
         for j in range(d):
             x = np.ascontiguousarray(both[:, j])
             points = np.ascontiguousarray(grid[:, j])
-            if categorical[j]:
-                main[i, :, j] = _group_means(x, level, points)
-            else:
-                main[i, :, j] = _moving_average(x, level, points, span)
+            main[i, :, j] = _main_effect(c, x, level, points, span, categorical[j])
         first[i], total[i] = _indices(response, n)
     return main, first, total
 
@@ -108,14 +105,14 @@ def _scaled_beta(source, p, low, high, shape, mode):
 
 def _bootstrap(Particles c, int n, int d):
     """Stored rows with replacement, ndarray of shape (n, d)."""
-    cdef RandomStream s = c.source.open(c.time, -1, ASKING)
+    cdef const double[::1] u = c.source.uniforms(n)     # each call draws other rows
     cdef int32_t m = c.pool.n_features, k
     cdef const double *x
     out = np.empty((n, d))
     cdef double[:, ::1] rows = out
     cdef Py_ssize_t i
     for i in range(n):
-        x = c.pool.x(c.pool.order[<int32_t> (s.uniform(&s) * c.pool.n_rows)])
+        x = c.pool.x(c.pool.order[<int32_t> (u[i] * c.pool.n_rows)])
         for k in range(d):
             rows[i, k] = x[m - d + k]
     return out
@@ -173,6 +170,25 @@ def _respond(
     return level, response
 
 
+def _main_effect(Particles c, x, level, grid, span, categorical):
+    """Main effect of one column at the grid's points, ndarray of shape (n_grid,).
+
+    Native rules leave out rows where the column is missing, and give a mean where R's
+    window has no width; a column or a group without rows has the overall mean.
+    """
+    cdef bint native = c.options["rules"] == "native"
+    mean = level.mean()
+    if native:
+        seen = ~np.isnan(x)
+        x, level = x[seen], level[seen]
+        if not len(x):
+            return np.full(len(grid), mean)
+    if not categorical:
+        return _moving_average(x, level, grid, span, native)
+    effect = _group_means(x, level, grid)
+    return np.where(np.isnan(effect), mean, effect) if native else effect
+
+
 def _group_means(x, level, grid):
     """Mean level where x is 0 and where it is not; grid points below .5 take the first.
     """
@@ -183,11 +199,12 @@ def _group_means(x, level, grid):
     return np.where(grid < 0.5, *means)
 
 
-def _moving_average(x, level, const double[::1] grid, double span):
+def _moving_average(x, level, const double[::1] grid, double span, bint always):
     """Weighted mean of the level in the window of inputs nearest to each grid point.
 
     Weights are (1 - distance / largest distance)^2. Ties stand in decreasing order of
-    their index.
+    their index. Where no input is nearer than the largest distance the value is NaN, or
+    with `always` the plain mean at all inputs within that distance.
     """
     cdef Py_ssize_t n = len(x), start = 0, k, g
     cdef Py_ssize_t window = min(max(math.floor(span * n), 2), n)
@@ -215,6 +232,12 @@ def _moving_average(x, level, const double[::1] grid, double span):
                 weight = weight * weight
                 weights += weight
                 total += weight * y[k]
+            if always and not weights > 0.0:
+                total = weights = 0.0
+                for k in range(n):
+                    if fabs(v[k] - point) <= edge:
+                        weights += 1.0
+                        total += y[k]
             means[g] = total / weights
     return out
 

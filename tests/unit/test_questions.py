@@ -116,18 +116,35 @@ def test_candidates_outside_a_categorical_column_are_named() -> None:
     assert len(model.score([[0.5, 2.0]], "alc", categorical=[False, False])) == 1
 
 
+@pytest.mark.parametrize("method", ["lhs", "boot"])
 @pytest.mark.parametrize("model", ["constant", "linear"])
-def test_missing_values_leave_bounds_and_means_alone(model: str) -> None:
+def test_missing_values_leave_bounds_and_effects_finite(
+    model: str, method: str
+) -> None:
+    """Gaps in columns 0 and 4 (0/1); column 2 always missing, column 3 constant."""
     X, y = data("constant")
-    gaps = np.column_stack([X, X[:, 0]])
-    gaps[::3, 0] = gaps[:, 2] = np.nan
+    gaps = np.column_stack([X, X[:, 0], np.ones(60), X[:, 0] > 0.5])
+    gaps[::3, 0] = gaps[:, 2] = gaps[1::3, 4] = np.nan
     tree = DynamicTree(model, rules="native", n_particles=20, seed=1).update(gaps, y)
-    told = tree.sensitivity(n_samples=40, n_grid=5)
+    told = tree.sensitivity(n_samples=40, n_grid=5, method=method)
     there = gaps[~np.isnan(gaps[:, 0]), 0]
     assert told.grid[[0, -1], 0].tolist() == [there.min(), there.max()]
     assert told.grid[:, 2].tolist() == [0.0] * 5
     assert np.isfinite(told.first).all()
-    assert np.isfinite(told.main[:, :, :2]).all()
+    assert np.isfinite(told.main).all()
+    flat = told.main[:, :, [2, 3]]
+    np.testing.assert_allclose(flat, np.broadcast_to(flat[:, :1, :1], flat.shape))
+
+
+@pytest.mark.parametrize("rules", ["native", "r"])
+def test_windows_without_width(rules: str) -> None:
+    """A column of three values: windows of 5 % hold one value (R: quirk 25)."""
+    X, y = data("constant")
+    X[:, 0] = np.arange(60) % 3
+    tree = DynamicTree("constant", rules=rules, n_particles=10, seed=1).update(X, y)
+    main = tree.sensitivity(n_samples=40, n_grid=5, method="boot", span=0.05).main
+    assert np.isnan(main[:, [0, 2, 4], 0]).all() == (rules == "r")
+    assert np.isfinite(main).all() == (rules == "native")
 
 
 def test_main_effects_and_indices_find_the_column_that_matters() -> None:
