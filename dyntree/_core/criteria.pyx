@@ -241,11 +241,15 @@ cdef class _References:
 cdef double covariance(
     Particles c, const Leaf *leaf, const double *z, double c0, const double *u
 ) noexcept nogil:
-    """Covariance over sigma^2 of the leaf's means at z and at the lifted row."""
+    """Covariance over sigma^2 of the leaf's means at z and at the lifted row.
+
+    What is missing in z stands at the frozen centre, where its coordinate is 0.
+    """
     cdef double total = 0.0
     cdef int32_t k
     for k in range(c.leaf_model.n_basis):
-        total += c.leaf_model.coordinate(leaf, k, z[k]) * u[k]
+        if z[k] == z[k]:
+            total += c.leaf_model.coordinate(leaf, k, z[k]) * u[k]
     return c0 + total
 
 

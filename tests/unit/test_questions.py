@@ -147,6 +147,36 @@ def test_windows_without_width(rules: str) -> None:
     assert np.isfinite(main).all() == (rules == "native")
 
 
+@pytest.mark.parametrize("model", ["constant", "linear"])
+def test_missing_references_stand_at_the_frozen_centre(model: str) -> None:
+    X, y = data("constant")
+    gaps = np.column_stack([X, X[:, 1]])
+    gaps[::3, 0] = np.nan
+    tree = DynamicTree(model, rules="native", n_particles=20, seed=1)
+    tree.update(gaps, y)
+    for rule, options in [
+        ("ieci", {}),
+        ("ieci", {"Xref": gaps}),
+        ("alc", {"Xref": gaps}),
+    ]:
+        values = tree.score(gaps[:9], rule, **options)
+        assert np.isfinite(values).all(), rule
+        assert (values > 0.0).any()
+    if model == "constant":
+        return
+    one_leaf = DynamicTree(
+        model, rules="native", n_particles=2, seed=1, tree_prior=(0.0, 2.0)
+    ).update(gaps, y)
+    centred = gaps.copy()
+    centred[::3, 0] = one_leaf._cloud.prior_point["centre"][0]
+    for rule in ("ieci", "alc"):
+        np.testing.assert_allclose(
+            one_leaf.score(gaps, rule, Xref=gaps),
+            one_leaf.score(centred, rule, Xref=centred),
+            rtol=1e-10,
+        )
+
+
 def test_main_effects_and_indices_find_the_column_that_matters() -> None:
     rng = np.random.default_rng(2)
     X = rng.random((200, 2))
