@@ -306,7 +306,10 @@ cdef class Cloud(Particles):
             raise ValueError(
                 "rejuvenate needs a cloud that was started; call start first."
             )
-        order = np.ascontiguousarray(destinations, dtype=np.int64)
+        given = np.asarray(destinations)
+        if given.size and given.dtype.kind not in "iu":
+            raise ValueError(f"destinations must be ints; got {destinations}.")
+        order = np.ascontiguousarray(given, dtype=np.int64)
         if not np.array_equal(np.sort(order), np.arange(self.pool.n_rows)):
             raise ValueError(
                 f"destinations must be a permutation of 0..{self.pool.n_rows - 1}; "

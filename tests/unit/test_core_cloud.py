@@ -199,6 +199,16 @@ def test_refused_rejuvenations_change_nothing(order: Any) -> None:
     assert helpers.state_bytes(cloud) == before
 
 
+@pytest.mark.parametrize("kind", [float, bool, str])
+def test_places_that_are_no_ints_are_refused(kind: type) -> None:
+    cloud = helpers.grown("constant", 2)
+    before = helpers.state_bytes(cloud)
+    for call, places in [(cloud.retire, [0]), (cloud.rejuvenate, [0, 1])]:
+        with pytest.raises(ValueError, match="must be ints"):
+            call([kind(place) for place in places])
+    assert helpers.state_bytes(cloud) == before
+
+
 @pytest.mark.parametrize("row", [4, 12, 20])
 @pytest.mark.parametrize("name", helpers.MODELS)
 def test_an_interrupted_rejuvenation_never_happened(name: str, row: int) -> None:
