@@ -18,7 +18,7 @@ from dyntree.features import (
     with_ones,
 )
 from dyntree.params import TreeOptions
-from dyntree.planting import n_ones, n_waiting
+from dyntree.planting import check_scaled, n_ones, n_waiting
 from dyntree.summaries import (
     ClassPrediction,
     Prediction,
@@ -132,7 +132,11 @@ class Answers:
         return Prediction.of(StudentMixture.of_sample(self._waiting_y, n_rows))
 
     def _rows(self, X: Any, argument: str = "X") -> Matrix:
-        return self._stored(self._encode(X, argument))
+        """Rows as the cloud stores them, checked."""
+        rows = self._encode(X, argument)
+        assert self._features is not None
+        check_scaled(self._cloud, self._features, rows, argument=argument)
+        return self._stored(rows)
 
     def _encode(self, X: Any, argument: str = "X") -> Matrix:
         """Rows as features of the trees; warns once of levels that came late."""

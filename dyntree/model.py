@@ -25,7 +25,7 @@ from dyntree.features import (
     real_response,
 )
 from dyntree.params import N_SCALE, NIG, TreeOptions
-from dyntree.planting import n_waiting, plant, row_positions
+from dyntree.planting import check_scaled, n_waiting, plant, row_positions
 from dyntree.progress import Progress, check_progress, rows_bar
 
 Vector = NDArray[np.float64]
@@ -269,8 +269,11 @@ class DynamicTree(Answers):
         """
         features, rows, labels, options = self._check(X, y)
         if self._cloud is not None:
+            if options.model != "class":
+                check_scaled(self._cloud, features, rows, np.array(labels))
             self._take_new_labels(labels)
             return self._stored(rows), self._responses(labels)
+        n_before = len(self._waiting_y)
         rows = np.concatenate([self._waiting_X.reshape(-1, rows.shape[1]), rows])
         labels = [*self._waiting_y, *labels]
         if len(labels) < n_waiting(options, self._n_scale):
@@ -281,6 +284,7 @@ class DynamicTree(Answers):
         cloud, options, responses, n_held = plant(
             options, rows, labels, self.seed, self._n_scale
         )
+        check_scaled(cloud, features, rows, responses, n_before)
         self._features, self.options, self._cloud = features, options, cloud
         self._waiting_X, self._waiting_y = np.empty((0, 0)), []
         return self._stored(rows[n_held:]), responses[n_held:]

@@ -10,7 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyntree._core.cloud import Cloud
 from dyntree._core.rng import CounterSource, RSource
-from dyntree.features import Matrix, Vector, label_codes, sorted_labels, with_ones
+from dyntree.features import (
+    LARGEST,
+    FeatureMap,
+    Matrix,
+    Vector,
+    label_codes,
+    sorted_labels,
+    with_ones,
+)
 from dyntree.params import N_SCALE, NIG, TreeOptions, as_array
 
 
@@ -149,6 +157,65 @@ def _spread(values: Vector) -> float:
     if len(values) < 2 or np.all(values == values[0]):
         return 1.0
     return float(values.std(ddof=1)) or 1.0
+
+
+def check_scaled(
+    cloud: Any,
+    features: FeatureMap,
+    X: Matrix,
+    y: Vector | None = None,
+    n_before: int = 0,
+    argument: str = "X",
+) -> None:
+    """Refuse values whose squares overflow on the frozen scale.
+
+    Parameters
+    ----------
+    cloud : Cloud
+        Of native rules; those of R and class leaves have no scale.
+    features : FeatureMap
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,), optional
+    n_before : int, default 0
+        Rows at the front that came with an earlier call; errors count from after them.
+    argument : str, default "X"
+        Name of X in errors.
+    """
+    scale = cloud.prior_point if cloud.options["rules"] == "native" else {}
+    if "centre" not in scale:
+        return
+    basis = len(scale["centre"])
+    centre, spread = np.array(scale["centre"]), np.array(scale["spread"])
+    spread[spread == 0.0] = np.inf  # columns left out
+    with np.errstate(over="ignore"):
+        large = np.argwhere(np.abs((X[:, :basis] - centre) / spread) > LARGEST)
+    if len(large):
+        row, j = large[0]
+        name = int(j) if features.names is None else features.feature_names[j]
+        where = f"in row {row - n_before}, column {name!r}"
+        raise ValueError(
+            _beyond_scale(argument, X[row, j], where, centre[j], spread[j])
+        )
+    if y is None:
+        return
+    middle, unit = scale["y_centre"], scale["y_spread"]
+    with np.errstate(over="ignore"):
+        rows = np.flatnonzero(np.abs((y - middle) / unit) > LARGEST)
+    if len(rows):
+        where = f"in row {rows[0] - n_before}"
+        raise ValueError(_beyond_scale("y", y[rows[0]], where, middle, unit))
+
+
+def _beyond_scale(
+    name: str, value: float, where: str, centre: float, spread: float
+) -> str:
+    """What is said of a value that the first rows did not prepare for."""
+    return (
+        f"{name} must be at most {LARGEST:g} spreads of the first rows away from their "
+        f"mean, so that its square is finite; got {value} {where}, where the mean is "
+        f"{centre:g} and the spread {spread:g}. Mend it, or begin with rows that vary "
+        "as later ones do."
+    )
 
 
 def row_positions(cloud: Any, row_ids: ArrayLike, name: str) -> NDArray[np.int64]:

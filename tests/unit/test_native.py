@@ -166,6 +166,50 @@ def test_values_whose_squares_overflow_are_refused(value: float) -> None:
     DynamicTree(rules="r", n_particles=5, seed=1).update(X * value / 1e5, y)
 
 
+@pytest.mark.parametrize("model", ["constant", "linear", "class"])
+@pytest.mark.parametrize("n_first", [0, 4, 10, 20])
+@pytest.mark.parametrize("kind", [native, streaming])
+def test_values_far_beyond_a_small_scale_are_refused(
+    kind: Any, n_first: int, model: str
+) -> None:
+    """A spread of 1e-10 by the first rows, then a value of 1e149."""
+    X, y = smooth(30)
+    X, y = 1e-10 * X, 1e-10 * y
+    labels = np.where(y > 3e-10, "high", "low") if model == "class" else y
+    tree = kind(model)
+    if n_first:
+        tree.update(X[:n_first], labels[:n_first])
+    bad_X, bad_y = X[n_first:].copy(), labels[n_first:].copy()
+    bad_X[-2, 1] = 1e149
+    if model != "linear":  # trees alone know no scale of X
+        tree.copy().update(bad_X, bad_y)
+    else:
+        with refused("X", f"1e+149 in row {28 - n_first}, column 1", tree):
+            tree.update(bad_X, bad_y)
+    if model == "class":
+        return
+    bad_y[-3] = -1e149
+    with refused("y", f"-1e+149 in row {27 - n_first}, where", tree):
+        tree.update(X[n_first:], bad_y)
+    tree.update(X[n_first:], y[n_first:])
+    if model == "linear":
+        with refused("X", "row 0, column 1", tree):
+            tree.predict(bad_X[-2:-1])
+
+
+@pytest.mark.parametrize("model", ["constant", "linear"])
+def test_values_just_within_the_scale_give_finite_answers(model: str) -> None:
+    X, y = smooth(60)
+    X, y = 1e-10 * X, 1e-10 * y
+    far_X, far_y = X.copy(), y.copy()
+    far_X[40, 1], far_y[41] = 1e139, -1e139
+    tree = native(model).update(X[:30], y[:30]).update(far_X[30:], far_y[30:])
+    p = tree.predict(far_X)
+    assert np.isfinite(tree.log_evidence)
+    assert np.all(np.isfinite(p.mean))
+    assert np.all(np.isfinite(p.mixture.scale))
+
+
 @pytest.mark.parametrize("model", ["constant", "linear"])
 def test_values_just_below_give_finite_answers(model: str) -> None:
     X, y = smooth(80)
