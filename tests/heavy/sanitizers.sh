@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Unit, property, golden and statistical tests under AddressSanitizer and UBSan, then with
-# Cython's bounds checks. Leaks are left out: the interpreter itself has some.
+# Cython's bounds checks. Leaks are left out: the interpreter itself has some. So are tests
+# of the oracle alone and of the demo, which are long and run no code that is not run here.
+# Takes 15 to 40 minutes on two cores; the last result stands in sanitizers.txt.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
@@ -9,6 +11,7 @@ tests="tests/unit tests/property tests/golden tests/statistical"
 python3 -m venv "$work/env"
 "$work/env/bin/pip" install -q "setuptools>=77" wheel "Cython>=3.1,<4" numpy scipy pandas \
     statsmodels matplotlib tqdm pytest hypothesis
+status=0
 
 run() {    # name, variables for the build, variables for the tests
     echo "== $1"
@@ -17,10 +20,22 @@ run() {    # name, variables for the build, variables for the tests
     (cd "$work/tree" && env $2 "$work/env/bin/python" setup.py -q build_ext --inplace \
         >build.log 2>&1 || { tail -20 build.log; exit 1; })
     (cd "$work/tree" && env $3 "$work/env/bin/python" -m pytest -q -p no:cacheprovider \
-        -k "not oracle and not demo" $tests 2>&1 | tee out.log | tail -n 3)
-    echo "reports: $(grep -c -E 'ERROR: AddressSanitizer|runtime error' "$work/tree/out.log" || true)"
+        -k "not oracle_meets and not demo" $tests >out.log 2>&1) || status=1
+    grep -E "^(FAILED|ERROR)" "$work/tree/out.log" || true
+    tail -n 1 "$work/tree/out.log"
 }
 
+date -u +%Y-%m-%d
+gcc --version | head -n 1
+"$work/env/bin/python" -c "import sys, numpy, Cython; print(
+    'Python', sys.version.split()[0], 'numpy', numpy.__version__, 'Cython', Cython.__version__)"
+
+# reports go to files of their own: pytest shows nothing of a test that passes
 run "AddressSanitizer and UBSan" "DYNTREE_SANITIZE=1" \
-    "LD_PRELOAD=$(gcc -print-file-name=libasan.so):$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc"
+    "LD_PRELOAD=$(gcc -print-file-name=libasan.so):$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0:log_path=$work/report UBSAN_OPTIONS=print_stacktrace=1:log_path=$work/report PYTHONMALLOC=malloc"
+for report in "$work"/report*; do
+    [ -e "$report" ] && head -n 40 "$report" && status=1
+done
+echo "reports: $(find "$work" -maxdepth 1 -name 'report*' | wc -l)"
 run "bounds checks" "DYNTREE_DEBUG=1" "DYNTREE_NUM_THREADS=2"
+exit $status
