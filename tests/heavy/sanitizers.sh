@@ -2,7 +2,8 @@
 # Unit, property, golden and statistical tests under AddressSanitizer and UBSan, then with
 # Cython's bounds checks. Leaks are left out: the interpreter itself has some. So are tests
 # of the oracle alone and of the demo, which are long and run no code that is not run here.
-# Takes 15 to 40 minutes on two cores; the last result stands in sanitizers.txt.
+# Shells ignore SIGINT in the background; tests of interrupts need it. Takes 25 to 60
+# minutes on two cores, more beside other work; the last result stands in sanitizers.txt.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
@@ -19,8 +20,8 @@ run() {    # name, variables for the build, variables for the tests
     git ls-files -z | xargs -0 cp --parents -t "$work/tree"
     (cd "$work/tree" && env $2 "$work/env/bin/python" setup.py -q build_ext --inplace \
         >build.log 2>&1 || { tail -20 build.log; exit 1; })
-    (cd "$work/tree" && env $3 "$work/env/bin/python" -m pytest -q -p no:cacheprovider \
-        -k "not oracle_meets and not demo" $tests >out.log 2>&1) || status=1
+    (cd "$work/tree" && env --default-signal=INT $3 "$work/env/bin/python" -m pytest -q \
+        -p no:cacheprovider -k "not oracle_meets and not demo" $tests >out.log 2>&1) || status=1
     grep -E "^(FAILED|ERROR)" "$work/tree/out.log" || true
     tail -n 1 "$work/tree/out.log"
 }
