@@ -1,10 +1,10 @@
 """Full fit and two windows on Friedman's function, native against R's rules.
 
 Run ``python -m tests.statistical.windows``; the last result is stored in windows.txt
-beside this file. Five inputs, 2000 rows, linear leaves, 1000 particles, ten repeats (seeds
-0 to 9 of data and model): root mean squared error against the noise-free mean at 1000
-points. R's rules fit with an implicit intercept and stream with an augmented one, as
-CRAN dynaTree must; windows hold 100 rows.
+beside this file. Five inputs, 2000 rows, linear leaves, 1000 particles, ten repeats
+(seeds 0 to 9 of data and model): root mean squared error against the noise-free mean at
+1000 points. R's rules fit with an implicit intercept and stream with an augmented one,
+as CRAN dynaTree must; windows hold 100 rows.
 """
 
 from __future__ import annotations
