@@ -181,29 +181,22 @@ def check_scaled(
     argument : str, default "X"
         Name of X in errors.
     """
-    scale = cloud.prior_point if cloud.options["rules"] == "native" else {}
-    if "centre" not in scale:
+    found = cloud.first_beyond(X, y, LARGEST)
+    if found is None:
         return
-    basis = len(scale["centre"])
-    centre, spread = np.array(scale["centre"]), np.array(scale["spread"])
-    spread[spread == 0.0] = np.inf  # columns left out
-    with np.errstate(over="ignore"):
-        large = np.argwhere(np.abs((X[:, :basis] - centre) / spread) > LARGEST)
-    if len(large):
-        row, j = large[0]
-        name = int(j) if features.names is None else features.feature_names[j]
-        where = f"in row {row - n_before}, column {name!r}"
-        raise ValueError(
-            _beyond_scale(argument, X[row, j], where, centre[j], spread[j])
+    row, j = found
+    scale, where = cloud.prior_point, f"in row {row - n_before}"
+    if j < 0:
+        assert y is not None
+        middle, unit = scale["y_centre"], scale["y_spread"]
+        raise ValueError(_beyond_scale("y", y[row], where, middle, unit))
+    name = j if features.names is None else features.feature_names[j]
+    where += f", column {name!r}"
+    raise ValueError(
+        _beyond_scale(
+            argument, X[row, j], where, scale["centre"][j], scale["spread"][j]
         )
-    if y is None:
-        return
-    middle, unit = scale["y_centre"], scale["y_spread"]
-    with np.errstate(over="ignore"):
-        rows = np.flatnonzero(np.abs((y - middle) / unit) > LARGEST)
-    if len(rows):
-        where = f"in row {rows[0] - n_before}"
-        raise ValueError(_beyond_scale("y", y[rows[0]], where, middle, unit))
+    )
 
 
 def _beyond_scale(

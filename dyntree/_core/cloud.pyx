@@ -455,6 +455,23 @@ cdef class Cloud(Particles):
         """What the cloud's leaf model would save: prior point and scale."""
         return self.leaf_model.to_state()
 
+    def first_beyond(self, X, y, double limit):
+        """Place of the first value too large for the frozen scale.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+        y : ndarray of shape (n_rows,) or None
+        limit : float
+            In spreads.
+
+        Returns
+        -------
+        (row, column) or None
+            The column of y is -1.
+        """
+        return self.leaf_model.first_beyond(X, y, limit)
+
     @property
     def n_active(self):
         """Rows held one by one."""

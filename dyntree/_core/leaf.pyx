@@ -139,3 +139,6 @@ cdef class LeafModel:
 
     def from_state(self, state):
         """Take over what `to_state` gave."""
+
+    def first_beyond(self, X, y, double limit):
+        """Place of the first value too large for the model's scale; None without one."""

@@ -1,5 +1,5 @@
 """Leaf models and choices of the native rules."""
-from libc.math cimport INFINITY, NAN, exp, isfinite, isnan, log, log1p, sqrt
+from libc.math cimport INFINITY, NAN, exp, fabs, isfinite, isnan, log, log1p, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc
 
@@ -95,6 +95,24 @@ cdef class NativeGaussian(LeafModel):
         self.set_scale(
             state["centre"], state["spread"], state["y_centre"], state["y_spread"]
         )
+
+    def first_beyond(self, const double[:, ::1] X, y, double limit):
+        """(row, column) of the first value `limit` spreads away from its centre.
+
+        y is an ndarray of shape (n_rows,) or None; its column is -1.
+        """
+        cdef Py_ssize_t row
+        cdef int j
+        cdef const double[::1] response = y
+        for row in range(X.shape[0]):
+            for j in range(self.n_basis):
+                if fabs(self.cross.standard(&X[row, 0], j)) > limit:
+                    return row, j
+            if response is not None and fabs(
+                (response[row] - self.cross.y_centre) / self.cross.y_spread
+            ) > limit:
+                return row, -1
+        return None
 
     # ------------------------------------------------------------ posterior
     cdef double prior_precision(self, int i, double kappa0) noexcept nogil:
