@@ -212,7 +212,9 @@ cdef class Cloud(Particles):
             k = seat_of(leaf, s)
             leaf.n_rows -= 1
             leaf.rows[k] = leaf.rows[leaf.n_rows]
-            if leaf.credit != NULL:
+            if not self.numerics.keeps_credit:
+                self.arena.drop_credit(leaf)
+            elif leaf.credit != NULL:
                 leaf.credit[k] = leaf.credit[leaf.n_rows]
             self.stale(leaf)
             self.leaf_model.retire(leaf, self.pool, s, forget)

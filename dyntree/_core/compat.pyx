@@ -357,6 +357,7 @@ cdef class RNumerics(Numerics):
 
     def __init__(self):
         self.collapses = True
+        self.keeps_credit = True
 
     cdef int32_t resample(
         self, double *weights, int32_t n, int32_t n_target, RandomStream *s,

@@ -6,7 +6,6 @@ Gramacy (2013), section 4.2; in R's arithmetic where CRAN dynaTree departs from 
 import numpy as np
 from scipy.special import stdtr
 
-from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.particles cimport Particles
@@ -16,7 +15,8 @@ from dyntree._core.query import (
 )
 from dyntree._core.region cimport Kept, Region
 from dyntree._core.rregion cimport RRegion
-from dyntree._core.tree cimport find_leaf, gather
+from dyntree._core.tally cimport Tally
+from dyntree._core.tree cimport find_leaf
 from dyntree._core.types cimport Leaf, Node, goes_left, handle_t
 
 cdef double EPSILON = 2.220446049250313e-16
@@ -49,10 +49,10 @@ cdef double reduction_below(Region r, handle_t h, double *x) noexcept nogil:
 
 
 cdef int credit_below(Region r, handle_t h) noexcept nogil:
-    """Credit each row of each leaf below h, once per leaf; -1: no memory.
+    """Credit the leaves below h that have no credit; -1: no memory.
 
-    Under R's rules leaves that have credit keep it, and every particle rounds the
-    rows that are evaluated once more.
+    For leaves that round the rows they evaluate: every particle rounds those rows
+    once more.
     """
     cdef Node *node
     cdef Leaf *leaf
@@ -60,13 +60,10 @@ cdef int credit_below(Region r, handle_t h) noexcept nogil:
     cdef int32_t k
     if h < 0:
         leaf = r.c.arena.leaf(h)
-        if leaf.n_rows and leaf.stamp != r.c.stamp and (
-            leaf.credit == NULL or not r.keeps_credit
-        ):
+        if leaf.n_rows and leaf.stamp != r.c.stamp and leaf.credit == NULL:
             if r.c.arena.reserve_credit(leaf) < 0:
                 return -1
-            for k in range(leaf.n_rows):
-                leaf.credit[k] = r.reduction(leaf, r.c.pool.x(leaf.rows[k]))
+            r.reductions(leaf)
             leaf.stamp = r.c.stamp
         if leaf.stamp == r.c.stamp:
             for k in range(leaf.n_rows):
@@ -142,71 +139,51 @@ def _over(sums, norm):
         return sums / np.float64(norm)
 
 
-cdef object credits(Particles c):
-    """Credit of every active row summed over particles, in internal order."""
-    cdef int32_t[::1] place = np.zeros(c.pool.capacity + 1, dtype=np.int32)
-    cdef int32_t i, k, j, n
-    cdef Leaf *leaf
-    out = np.zeros(c.pool.n_rows)
-    cdef double[::1] sums = out
-    for k in range(c.pool.n_rows):
-        place[c.pool.order[k]] = k
-    c.moves.reserve(0, c.arena.live_leaves + 1)
-    with nogil:
-        for i in range(c.n_particles):
-            n = gather(c.arena, c.roots[i], c.moves.leaves)
-            for k in range(n):
-                leaf = c.moves.leaves[k]
-                for j in range(leaf.n_rows):
-                    sums[place[leaf.rows[j]]] += leaf.credit[j]
-    return out
+cdef object credits(Particles c, Region region, object told):
+    """Credit of every active row, summed over particles, in internal order.
+
+    `told` says what the credit is of: where rules do not keep it, leaves are credited
+    anew unless it equals what was told the last time.
+    """
+    cdef bint keeps = c.numerics.keeps_credit
+    cdef bint anew = not keeps and c.credited != told
+    c.credited = None
+    cdef Tally tally = Tally(c, region, anew)
+    c.credited = told
+    return tally.sums_by_particle() if keeps else tally.sums()
 
 
 def alc_active(Particles c, lower, upper, categorical, approx):
     """`alc_rectangle` at the active rows, in internal order, shape (n_active,).
 
-    A leaf's values are kept and used again, whatever the rectangle, until a row is
-    added to it or it is made anew, as CRAN dynaTree does.
+    A leaf's values are kept and used again until it changes or, but for R's rules, the
+    rectangle does; R's keep them even then, and though rows retire, as CRAN dynaTree
+    does.
     """
     cdef Region region = region_for(
         c, lower, upper, categorical, approx
     )
     cdef int32_t i
     cdef int status = 0
-    c.stamp += 1
-    with nogil:
-        for i in range(c.n_particles):
-            if credit_below(region, c.roots[i]) < 0:
-                status = -1
-                break
     if c.leaf_model.rounds_rows:
+        c.stamp += 1
+        with nogil:
+            for i in range(c.n_particles):
+                if credit_below(region, c.roots[i]) < 0:
+                    status = -1
+                    break
         c.forget_limits()
-    if status < 0:
-        raise MemoryError()
-    return _over(credits(c), c.n_particles * region.whole())
+        if status < 0:
+            raise MemoryError()
+    told = b"".join(
+        [np.float64(part).tobytes() for part in (lower, upper, categorical, approx)]
+    )
+    return _over(credits(c, region, told), c.n_particles * region.whole())
 
 
 def entropy_active(Particles c):
     """Average entropy of the leaf of each active row, kept as in `alc_active`."""
-    cdef int32_t i, k, j, n
-    cdef Leaf *leaf
-    cdef double p, entropy
-    c.moves.reserve(0, c.arena.live_leaves + 1)
-    for i in range(c.n_particles):
-        n = gather(c.arena, c.roots[i], c.moves.leaves)
-        for k in range(n):
-            leaf = c.moves.leaves[k]
-            if not leaf.n_rows or leaf.credit != NULL and c.options["rules"] == "r":
-                continue
-            if c.arena.reserve_credit(leaf) < 0:
-                raise MemoryError()
-            entropy = 0.0
-            for j in range(c.leaf_model.n_classes):
-                p = c.leaf_model.probability(leaf, j)
-                entropy -= p * log(p)
-            for j in range(leaf.n_rows):
-                leaf.credit[j] = entropy
-    return credits(c) / c.n_particles
+    return credits(c, None, b"entropy") / c.n_particles
 
 
 cdef class _References:

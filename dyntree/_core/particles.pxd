@@ -32,6 +32,7 @@ cdef class Particles:
     cdef handle_t *roots
     cdef int64_t time
     cdef int64_t stamp
+    cdef object credited                    # what the leaves' credit tells, if it is known
     cdef int32_t max_depth
     # scratch of one step
     cdef int32_t room                       # particles the arrays below have room for

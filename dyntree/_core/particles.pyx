@@ -473,6 +473,7 @@ cdef class Particles:
             if self.leaf_model.adopt_prior(scores):
                 for k in range(n_distinct):
                     leaf = self.arena.leaf(handles[k])
+                    self.arena.drop_credit(leaf)
                     change[k] = -leaf.derived[0]
                     self.leaf_model.refresh(leaf)
                     change[k] += leaf.derived[0]

@@ -23,12 +23,12 @@ cdef class Region:
     cdef double *variance
     cdef double *lifted     # (n_features + 1,)
     cdef double share       # of the whole rectangle that is left
-    cdef readonly bint keeps_credit     # what was credited once is used again
 
     cdef void enter(self, const Node *node, bint left, Kept *kept) noexcept nogil
     cdef void leave(self, const Node *node, const Kept *kept) noexcept nogil
     cdef double whole(self) noexcept nogil
     cdef double reduction(self, const Leaf *leaf, const double *x) noexcept nogil
+    cdef void reductions(self, Leaf *leaf) noexcept nogil
     cdef double volume(self, const Leaf *leaf) noexcept nogil
     cdef double weight(self, const Leaf *leaf) noexcept nogil
     cdef void moments(self, const Leaf *leaf) noexcept nogil

@@ -122,6 +122,12 @@ cdef class Region:
             c * c + spread
         ) / ((df - 2.0) * (1.0 + kappa))
 
+    cdef void reductions(self, Leaf *leaf) noexcept nogil:
+        """Credit each row of the leaf with its reduction; there is room for them."""
+        cdef int32_t k
+        for k in range(leaf.n_rows):
+            leaf.credit[k] = self.reduction(leaf, self.c.pool.x(leaf.rows[k]))
+
     cdef double volume(self, const Leaf *leaf) noexcept nogil:
         """Integral of the predictive variance Q / df (1 + kappa), or of the entropy."""
         cdef double p, total = 0.0

@@ -24,7 +24,6 @@ cdef class RRegion(Region):
             raise MemoryError()
         self.shifted_high = self.shifted_low + m
         self.centred = self.shifted_low + 2 * m
-        self.keeps_credit = True
         if not c.leaf_model.n_classes:
             self.model = c.leaf_model
 

@@ -28,7 +28,7 @@ CORE_ORDER = [
     {"moves"}, {"proposals", "resample"},
     {"compat", "native"}, {"particles"}, {"snapshot"}, {"crowd", "cuts"},
     {"cloud"}, {"routes"}, {"query"},
-    {"region"}, {"rregion"}, {"criteria"}, {"sensitivity"},
+    {"region"}, {"rregion"}, {"tally"}, {"criteria"}, {"sensitivity"},
     {"probe"},
 ]  # fmt: skip
 PYTHON_ORDER = [
