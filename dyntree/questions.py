@@ -37,11 +37,13 @@ def region(
     categorical : sequence of bool of shape (n_features,), optional
         By default the columns whose active values are exactly 0 and 1.
     """
-    stored = cloud.rows()[0]
-    m = stored.shape[1]
-    every = stored if candidates is None else np.concatenate([stored, candidates])
-    low = np.nan_to_num(np.fmin.reduce(every, axis=0), nan=0.0)  # missing throughout
-    high = np.nan_to_num(np.fmax.reduce(every, axis=0), nan=0.0)
+    low, high, flags = cloud.spans()
+    m = len(low)
+    if candidates is not None and len(candidates):
+        low = np.fmin(low, np.fmin.reduce(candidates, axis=0))
+        high = np.fmax(high, np.fmax.reduce(candidates, axis=0))
+    low = np.nan_to_num(low, nan=0.0)  # missing throughout
+    high = np.nan_to_num(high, nan=0.0)
     if bounds is not None:
         given = params.as_array("bounds", bounds, np.float64)
         if given.shape != (m - ones, 2) or not np.all(np.isfinite(given)):
@@ -54,13 +56,8 @@ def region(
                 f"bounds must hold pairs (low, high) with low <= high; got {bounds!r}."
             )
         low[ones:], high[ones:] = given.T
-    flags = np.zeros(m, dtype=bool)
-    if categorical is None:
-        flags[ones:] = [
-            np.array_equal(np.unique(column[~np.isnan(column)]), [0.0, 1.0])
-            for column in stored.T[ones:]
-        ]
-    else:
+    flags[:ones] = False
+    if categorical is not None:
         chosen = params.as_array("categorical", categorical)
         if chosen.shape != (m - ones,) or chosen.dtype != bool:
             raise ValueError(

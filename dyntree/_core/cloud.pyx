@@ -420,6 +420,10 @@ cdef class Cloud(Particles):
         """Copies of the active rows X and y, in internal order."""
         return self.pool.rows()[:2]
 
+    def spans(self):
+        """Ranges of the columns over the active rows; see `ActivePool.spans`."""
+        return self.pool.spans()
+
     def row_ids(self):
         """Ids of the active rows in internal order, ndarray of int64."""
         return self.pool.rows()[2]

@@ -112,6 +112,37 @@ cdef class ActivePool:
             id_view[k] = self.ids[self.order[k]]
         return X, y, ids
 
+    def spans(self):
+        """Least and largest value of each column (NaN: all missing), and 0/1 columns.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_features,)
+        binary : ndarray of bool of shape (n_features,)
+            Whether the values that are not missing are 0 and 1, both of them.
+        """
+        low = np.full(self.n_features, np.nan)
+        high = np.full(self.n_features, np.nan)
+        binary = np.ones(self.n_features, dtype=bool)
+        cdef double[::1] least = low
+        cdef double[::1] most = high
+        cdef unsigned char[::1] both = binary.view(np.uint8)
+        cdef const double *x
+        cdef int32_t k, j
+        for k in range(self.n_rows):
+            x = self.x(self.order[k])
+            for j in range(self.n_features):
+                if not x[j] >= least[j] and x[j] == x[j]:
+                    least[j] = x[j]
+                if not x[j] <= most[j] and x[j] == x[j]:
+                    most[j] = x[j]
+                if x[j] != 0.0 and x[j] != 1.0 and x[j] == x[j]:
+                    both[j] = False
+        for j in range(self.n_features):
+            if not (least[j] == 0.0 and most[j] == 1.0):
+                both[j] = False
+        return low, high, binary
+
     def load(self, const double[:, ::1] X, const double[::1] y, const int64_t[::1] ids,
              int64_t n_seen):
         """Fill an empty pool with rows in internal order."""

@@ -123,10 +123,30 @@ cdef class Region:
         ) / ((df - 2.0) * (1.0 + kappa))
 
     cdef void reductions(self, Leaf *leaf) noexcept nogil:
-        """Credit each row of the leaf with its reduction; there is room for them."""
-        cdef int32_t k
+        """Credit each row of the leaf with its `reduction`; there is room for them.
+
+        What the rows share is computed once; without a regression that is all.
+        """
+        cdef double kappa, c, spread, df = self.c.leaf_model.df(leaf)
+        cdef double weight = self.weight(leaf), scale
+        cdef double *u = self.lifted
+        cdef int32_t k, j, q = self.c.leaf_model.n_basis
+        if df <= 2.0 or weight == 0.0:
+            for k in range(leaf.n_rows):
+                leaf.credit[k] = 0.0
+            return
+        scale = weight * self.c.leaf_model.sum_squares(leaf)
+        self.moments(leaf)
         for k in range(leaf.n_rows):
-            leaf.credit[k] = self.reduction(leaf, self.c.pool.x(leaf.rows[k]))
+            if q == 0 and k > 0:
+                leaf.credit[k] = leaf.credit[0]
+                continue
+            c = self.c.leaf_model.lift(leaf, self.c.pool.x(leaf.rows[k]), u, &kappa)
+            spread = 0.0
+            for j in range(q):
+                c += self.mean[j] * u[j]
+                spread += self.variance[j] * u[j] * u[j]
+            leaf.credit[k] = scale * (c * c + spread) / ((df - 2.0) * (1.0 + kappa))
 
     cdef double volume(self, const Leaf *leaf) noexcept nogil:
         """Integral of the predictive variance Q / df (1 + kappa), or of the entropy."""

@@ -130,6 +130,11 @@ cdef class RRegion(Region):
             / ((self.c.leaf_model.df(leaf) - 2.0) * (1.0 + kappa))
         )
 
+    cdef void reductions(self, Leaf *leaf) noexcept nogil:
+        cdef int32_t k
+        for k in range(leaf.n_rows):
+            leaf.credit[k] = self.reduction(leaf, self.c.pool.x(leaf.rows[k]))
+
     cdef double quadratic(self, const double *inverse) noexcept nogil:
         """Mean of z'Az over the rectangle about the leaf's centre."""
         cdef int32_t i, j

@@ -81,3 +81,26 @@ def test_load_makes_an_equal_pool() -> None:
     for one in (pool, twin):
         probe.pool_put(one, np.ones(2), 1.0)
     assert contents(twin) == contents(pool)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 40])
+def test_spans_are_those_of_the_rows_held(n: int) -> None:
+    """Missing values count for nothing; 0/1 columns hold both."""
+    rng = np.random.default_rng(n)
+    X = np.column_stack([
+        rng.normal(size=n), rng.integers(0, 2, n), np.full(n, np.nan), np.ones(n),
+        rng.choice([0.0, 1.0, np.nan], n), rng.choice([0.0, 0.5, 1.0], n),
+        np.zeros(n), -rng.integers(0, 2, n),
+    ]).astype(float).reshape(n, 8)  # fmt: skip
+    pool = ActivePool(8)
+    for x in X:
+        probe.pool_put(pool, x, 0.0)
+    if n > 2:
+        probe.pool_free(pool, 1)
+    held = pool.rows()[0]
+    low, high, binary = pool.spans()
+    np.testing.assert_array_equal(low, np.fmin.reduce(held, axis=0, initial=np.nan))
+    np.testing.assert_array_equal(high, np.fmax.reduce(held, axis=0, initial=np.nan))
+    assert binary.tolist() == [
+        np.unique(column[~np.isnan(column)]).tolist() == [0.0, 1.0] for column in held.T
+    ]
