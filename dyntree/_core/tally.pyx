@@ -22,8 +22,7 @@ cdef class Tally:
     Parameters
     ----------
     c : Particles
-        With none but these changes since its leaves were credited: leaves that were
-        made anew, gained or lost rows and so have no credit.
+        Whatever changes a leaf must have dropped its credit.
     region : Region or None
         Credit is the reduction of variance over this rectangle; None: the entropy.
     anew : bool
@@ -152,7 +151,7 @@ cdef class Tally:
         return values
 
     cdef object sums_by_particle(self):
-        """The same, particle by particle as R does."""
+        """The same, particle by particle as R does: its last bits decide who goes."""
         cdef Particles c = self.c
         cdef double[::1] by_slot = np.zeros(c.pool.capacity + 1)
         cdef int32_t i, k, j, n = 0

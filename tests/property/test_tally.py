@@ -149,3 +149,23 @@ def test_credits_under_rs_rules_are_added_as_r_does(
         values = np.split(arrays["leaf_credit"], np.cumsum(n_rows)[:-1])
         want = summed(cloud, values) / cloud.n_particles
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("model", ["constant", "linear"])
+def test_credits_follow_the_prior_point(model: str) -> None:
+    """A row that moves it changes the credit in leaves that the row never meets."""
+    rng = np.random.default_rng(4)
+    X = rng.random((80, 2))
+    y = 3.0 * (X[:, 0] > 0.5) + 0.05 * rng.standard_normal(80)
+    y[:20] *= 0.1
+    cloud = native_cloud(model, 2, n_particles=8, adaptive=True)
+    box = np.zeros(2), np.ones(2), np.zeros(2, dtype=bool), False
+    n_moved = 0
+    for k in range(80):
+        before = cloud.prior_point
+        cloud.update(X[k : k + 1], y[k : k + 1])
+        n_moved += cloud.prior_point != before
+        got = criteria.alc_active(cloud, *box)
+        want = criteria.alc_rectangle(cloud, cloud.rows()[0], *box)
+        np.testing.assert_allclose(got, want, rtol=1e-9)
+    assert n_moved > 1
