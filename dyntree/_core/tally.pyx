@@ -17,7 +17,7 @@ cdef void narrow(Region region, Step *step) noexcept nogil:
 
 
 cdef class Tally:
-    """Credits of the active rows of a cloud, those that leaves lack computed on the way.
+    """Credits of the active rows; those that leaves lack are computed on the way.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ cdef class Tally:
     -----
     Discarding needs the credit of every active row for every row that arrives; only the
     leaves that the last one changed need a look (Anagnostopoulos and Gramacy 2013,
-    section 4.4). Their running total is summed again here instead, over distinct leaves:
+    section 4.4). Instead of a running total the distinct leaves are summed each time:
     rounding does not add up, and a copy gives the same bits.
     """
 
@@ -114,7 +114,7 @@ cdef class Tally:
         return 0
 
     cdef void count(self) noexcept nogil:
-        """Let `entry` of the listed nodes be the number of particles that lead there."""
+        """Let `entry` of the listed nodes be how many particles lead there."""
         cdef Node *node
         cdef int32_t i
         for i in range(self.c.n_particles):
