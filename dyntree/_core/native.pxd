@@ -29,6 +29,7 @@ cdef class NativeGaussian(LeafModel):
     cdef readonly double b0
     cdef readonly double kappa0
     cdef double slope_precision
+    cdef double log_b0, half_log_prior      # of the prior point
     cdef int skip           # 1: no level
     cdef bint has_evidence
     cdef double *work
@@ -36,7 +37,8 @@ cdef class NativeGaussian(LeafModel):
     cdef double log_gamma_shape(self, double weight) noexcept nogil
     cdef double prior_precision(self, int i, double kappa0) noexcept nogil
     cdef double factorise(self, const double *row, double kappa0, double *u, double *residual) noexcept nogil
-    cdef double evidence(self, double weight, double half_log_det, double residual, double b0) noexcept nogil
+    cdef double evidence(self, double weight, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
+    cdef void move_prior(self, double b0, double kappa0) noexcept nogil
     cdef double half_prior_log_det(self, double kappa0) noexcept nogil
     cdef const double *total(self, const Leaf *leaf) noexcept nogil
     cdef double whiten(self, const Leaf *leaf, const double *x, double *v) noexcept nogil

@@ -75,11 +75,17 @@ cdef class NativeGaussian(LeafModel):
         self.cross.set_scale(centre, spread, y_centre, y_spread)
         n_used = sum(s > 0.0 for s in spread)
         self.slope_precision = SLOPE_UNIT * max(n_used, 1)
+        self.set_prior(self.b0, self.kappa0)
 
     def set_prior(self, double b0, double kappa0):
         """Change the prior point; every leaf must be refreshed."""
+        self.move_prior(b0, kappa0)
+
+    cdef void move_prior(self, double b0, double kappa0) noexcept nogil:
         self.b0 = b0
         self.kappa0 = kappa0
+        self.log_b0 = log(b0)
+        self.half_log_prior = self.half_prior_log_det(kappa0)
 
     def to_state(self):
         """Prior point and frozen scale, as plain numbers and lists."""
@@ -127,7 +133,7 @@ cdef class NativeGaussian(LeafModel):
         last one, the residual sum of squares, is not negative: rounding is held to that.
         """
         cdef int m = self.n_basis + 2, i, j, k
-        cdef double t, least, half_log_det = 0.0
+        cdef double t, least, half_log_det = 0.0, det = 1.0
         cdef double *uj
         cdef double *ui
         for j in range(self.skip, m):
@@ -150,11 +156,14 @@ cdef class NativeGaussian(LeafModel):
                 t = least
             if j < m - 1:
                 uj[j] = sqrt(t)
-                half_log_det += log(uj[j])
+                det *= t
+                if det > 1e150 or det < 1e-150:     # one logarithm for many pivots
+                    half_log_det += 0.5 * log(det)
+                    det = 1.0
             else:
                 uj[j] = t
                 residual[0] = t
-        return half_log_det
+        return half_log_det + 0.5 * log(det)
 
     cdef double half_prior_log_det(self, double kappa0) noexcept nogil:
         return 0.5 * (
@@ -169,12 +178,13 @@ cdef class NativeGaussian(LeafModel):
         return log_gamma(SHAPE_0 + 0.5 * weight)
 
     cdef double evidence(
-        self, double weight, double half_log_det, double residual, double b0
+        self, double weight, double half_log_det, double residual, double b0,
+        double log_b0,
     ) noexcept nogil:
         """Log evidence; `half_log_det` is that of prior over posterior precision."""
         cdef double shape = SHAPE_0 + 0.5 * weight
         return (
-            half_log_det - 0.5 * weight * LOG_2PI + SHAPE_0 * log(b0)
+            half_log_det - 0.5 * weight * LOG_2PI + SHAPE_0 * log_b0
             - shape * log(b0 + 0.5 * residual)
             + self.log_gamma_shape(weight) - self.log_gammas[0]
         )
@@ -202,7 +212,7 @@ cdef class NativeGaussian(LeafModel):
         d[EVIDENCE] = 0.0
         if self.has_evidence:
             d[EVIDENCE] = self.evidence(
-                row[0], self.half_prior_log_det(self.kappa0) - half, residual, self.b0
+                row[0], self.half_log_prior - half, residual, self.b0, self.log_b0
             )
         d[ACTIVE] = NAN if leaf.retired[0] > 0.0 else d[EVIDENCE]
 
@@ -230,7 +240,7 @@ cdef class NativeGaussian(LeafModel):
             active, self.kappa0, self.work + self.family.stride, &residual
         )
         return self.evidence(
-            active[0], self.half_prior_log_det(self.kappa0) - half, residual, self.b0
+            active[0], self.half_log_prior - half, residual, self.b0, self.log_b0
         )
 
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
@@ -375,7 +385,7 @@ cdef class NativeGaussian(LeafModel):
             )
             for i in range(N_B):
                 scores[i * N_KAPPA + k] += multiplicity * self.evidence(
-                    row[0], half, residual, BS[i]
+                    row[0], half, residual, BS[i], log(BS[i])
                 )
 
     cdef bint adopt_prior(self, const double *scores) noexcept nogil:
@@ -388,8 +398,7 @@ cdef class NativeGaussian(LeafModel):
                 now = k
         if now >= 0 and not scores[best] > scores[now] + 1.0:
             return False
-        self.b0 = BS[best // N_KAPPA]
-        self.kappa0 = KAPPAS[best % N_KAPPA]
+        self.move_prior(BS[best // N_KAPPA], KAPPAS[best % N_KAPPA])
         return True
 
 

@@ -273,12 +273,22 @@ cdef class Particles:
         for j in range(self.pool.n_features):
             leaf.low[j] = NAN
 
+    cdef void outdate(self, Leaf *leaf, const double *x) noexcept nogil:
+        """Forget the limits that a row changes which has joined the leaf.
+
+        A value between two order statistics of a column leaves both as they are.
+        """
+        cdef int32_t j
+        for j in range(self.pool.n_features):
+            if x[j] < leaf.low[j] or x[j] > leaf.high[j]:
+                leaf.low[j] = NAN
+
     cdef void append_row(self, Leaf *leaf, slot_t s) noexcept nogil:
         """Row s joins the leaf; room for it has been reserved."""
         self.arena.drop_credit(leaf)
         leaf.rows[leaf.n_rows] = s
         leaf.n_rows += 1
-        self.stale(leaf)
+        self.outdate(leaf, self.pool.x(s))
         self.leaf_model.insert(leaf, self.pool, s)
 
     cdef int add_row(self, slot_t s) noexcept nogil:
