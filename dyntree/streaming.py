@@ -43,9 +43,11 @@ class StreamingTree:
         Power-prior factor on a leaf's retired sums whenever one of its rows retires;
         below 1 the tree follows drift. Default 1, or .95 with `drift`.
     drift : bool, default False
-        Whether the stream changes: sets the default of `forget`.
-    rejuvenate_every : int, default 0
-        Rows between rejuvenations; 0 never.
+        Whether the stream changes: sets the defaults of `forget` and
+        `rejuvenate_every`.
+    rejuvenate_every : int, optional
+        Rows between rejuvenations, in which trees grown anew from the active rows join
+        the others; 0 never. Default 0, or `window` with `drift`.
     n_particles : int, default 1000
     rules, intercept, proposal, min_leaf, n_start, tree_prior, variance_prior
         As in `DynamicTree`.
@@ -83,7 +85,7 @@ class StreamingTree:
         discard: str | None = None,
         forget: float | None = None,
         drift: bool = False,
-        rejuvenate_every: int = 0,
+        rejuvenate_every: int | None = None,
         n_particles: int = 1000,
         rules: str = "native",
         intercept: str = "implicit",
@@ -104,6 +106,8 @@ class StreamingTree:
         drifts = params.flag("drift", drift)
         if forget is None:
             forget = DRIFT_FORGET if drifts else 1.0
+        if rejuvenate_every is None:
+            rejuvenate_every = window if drifts else 0
         options = StreamOptions(window, discard, forget, rejuvenate_every)
         self.tree = DynamicTree(
             model,

@@ -296,18 +296,21 @@ def table_drift() -> Iterator[Row]:
                 ("random", 0.95, 3.78, "5.66"),
                 ("random", 0.9, 3.71, "-"),
                 ("age", 0.95, 2.90, "-"),
+                ("drift=True", 0.95, 2.90, "-"),
             ],
         ),
     ]:
         X, y, f = drifting(5000, 11, k)
         for discard, forget, reference, cran in references:
             errors = []
+            how = {"discard": discard, "forget": forget}
+            if discard == "drift=True":  # what the product sets by itself
+                how = {"drift": True}
             for seed in SEEDS:
                 tree = StreamingTree(
                     "linear",
                     window=100,
-                    discard=discard,
-                    forget=forget,
+                    **how,
                     min_leaf=10,
                     n_particles=N,
                     rules="native",

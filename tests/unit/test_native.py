@@ -322,6 +322,8 @@ def test_default_discard_rules(model: str, options: Any, rule: str) -> None:
     assert stream.options.forget == options.get(
         "forget", 0.95 if "drift" in options else 1.0
     )
+    drifts = "drift" in options
+    assert stream.options.rejuvenate_every == (stream.options.window if drifts else 0)
 
 
 def test_alc_with_forgetting_warns() -> None:
