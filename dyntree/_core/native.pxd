@@ -38,7 +38,7 @@ cdef class NativeGaussian(LeafModel):
     cdef double prior_precision(self, int i, double kappa0) noexcept nogil
     cdef double factorise(self, const double *row, double kappa0, double *u, double *residual) noexcept nogil
     cdef double evidence(self, double weight, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
-    cdef void move_prior(self, double b0, double kappa0) noexcept nogil
+    cdef void set_prior(self, double b0, double kappa0) noexcept nogil
     cdef double half_prior_log_det(self, double kappa0) noexcept nogil
     cdef const double *total(self, const Leaf *leaf) noexcept nogil
     cdef double whiten(self, const Leaf *leaf, const double *x, double *v) noexcept nogil

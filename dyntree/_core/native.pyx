@@ -77,11 +77,8 @@ cdef class NativeGaussian(LeafModel):
         self.slope_precision = SLOPE_UNIT * max(n_used, 1)
         self.set_prior(self.b0, self.kappa0)
 
-    def set_prior(self, double b0, double kappa0):
+    cdef void set_prior(self, double b0, double kappa0) noexcept nogil:
         """Change the prior point; every leaf must be refreshed."""
-        self.move_prior(b0, kappa0)
-
-    cdef void move_prior(self, double b0, double kappa0) noexcept nogil:
         self.b0 = b0
         self.kappa0 = kappa0
         self.log_b0 = log(b0)
@@ -398,7 +395,7 @@ cdef class NativeGaussian(LeafModel):
                 now = k
         if now >= 0 and not scores[best] > scores[now] + 1.0:
             return False
-        self.move_prior(BS[best // N_KAPPA], KAPPAS[best % N_KAPPA])
+        self.set_prior(BS[best // N_KAPPA], KAPPAS[best % N_KAPPA])
         return True
 
 
