@@ -63,9 +63,10 @@ class DynamicTree(Answers):
         rules: 2 n_basis + 4) for linear ones, 1 for the others.
     n_start : int, optional
         R's rules: rows the first tree is planted on, >= min_leaf, its default.
-    tree_prior : (float, float), default (0.95, 2.0)
+    tree_prior : (float, float), optional
         a in [0, 1) and b > 0: a leaf at depth d splits with prior probability
-        a (1 + d)^-b (Chipman, George and McCulloch 1998).
+        a (1 + d)^-b (Chipman, George and McCulloch 1998). Default (0.95, 1) for
+        regression leaves of the native rules, (0.95, 2) for all others.
     variance_prior : (float, float), default (0.0, 0.0)
         R's rules: degrees of freedom and scale of an inverse gamma prior on the
         variance in a leaf; (0, 0) is flat.
@@ -116,7 +117,7 @@ class DynamicTree(Answers):
     >>> x = np.linspace(0, 1, 80)[:, None]
     >>> tree = DynamicTree("linear", n_particles=200, seed=1)
     >>> tree.update(x, np.sin(6 * x[:, 0])).predict([[0.25], [0.75]]).mean.round(2)
-    array([ 0.98, -0.97])
+    array([ 1.  , -0.97])
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class DynamicTree(Answers):
         proposal: str = "luvar",
         min_leaf: int | None = None,
         n_start: int | None = None,
-        tree_prior: tuple[float, float] = (0.95, 2.0),
+        tree_prior: tuple[float, float] | None = None,
         variance_prior: tuple[float, float] = (0.0, 0.0),
         first_split: int = 0,
         n_basis: int | None = None,

@@ -205,7 +205,7 @@ class TreeOptions:
         How splits are proposed.
     min_leaf, n_start : int or None
         Fewest rows in a leaf; rows the first tree is planted on.
-    tree_prior : (float, float)
+    tree_prior : (float, float) or None
         a in [0, 1), b > 0: a leaf at depth d splits with prior probability
         a (1 + d)^-b.
     variance_prior : (float, float)
@@ -233,7 +233,7 @@ class TreeOptions:
     proposal: str = "luvar"
     min_leaf: int | None = None
     n_start: int | None = None
-    tree_prior: tuple[float, float] = (0.95, 2.0)
+    tree_prior: tuple[float, float] | None = None
     variance_prior: tuple[float, float] = (0.0, 0.0)
     first_split: int = 0
     n_basis: int | None = None
@@ -256,16 +256,11 @@ class TreeOptions:
         count("first_split", self.first_split, 0)
         if self.n_basis is not None:
             count("n_basis", self.n_basis, 1)
-        object.__setattr__(self, "tree_prior", pair("tree_prior", self.tree_prior))
+        if self.tree_prior is not None:
+            self._take_tree_prior(self.tree_prior)
         object.__setattr__(
             self, "variance_prior", pair("variance_prior", self.variance_prior)
         )
-        alpha, beta = self.tree_prior
-        if not 0.0 <= alpha < 1.0 or not beta > 0.0:
-            raise ValueError(
-                f"tree_prior must be (a, b) with 0 <= a < 1 and b > 0; got "
-                f"{self.tree_prior!r}."
-            )
         nu0, s20 = self.variance_prior
         if nu0 < 0.0 or s20 < 0.0 or (nu0 == 0.0 and s20 > 0.0):
             raise ValueError(
@@ -347,12 +342,22 @@ class TreeOptions:
             )
         object.__setattr__(self, "classes", labels)
 
+    def _take_tree_prior(self, given: tuple[float, float]) -> None:
+        alpha, beta = pair("tree_prior", given)
+        if not 0.0 <= alpha < 1.0 or not beta > 0.0:
+            raise ValueError(
+                f"tree_prior must be (a, b) with 0 <= a < 1 and b > 0; got "
+                f"{(alpha, beta)!r}."
+            )
+        object.__setattr__(self, "tree_prior", (alpha, beta))
+
     def with_width(self, n_features: int) -> TreeOptions:
         """Return these options with every default filled in for this many columns.
 
         ``min_leaf`` is 4 for constant leaves, n_basis + 5 for linear ones and 1 for
         class and prior. Under R's rules it is 2 n_basis + 4 for linear leaves, and
-        ``n_start`` is ``min_leaf``.
+        ``n_start`` is ``min_leaf``. ``tree_prior`` is (0.95, 2), or (0.95, 1) for
+        regression leaves of the native rules.
         """
         basis = n_features if self.n_basis is None else self.n_basis
         if basis > n_features:
@@ -365,6 +370,7 @@ class TreeOptions:
                 f"first_split must be below the number of columns, {n_features}; got "
                 f"{self.first_split}."
             )
+        regression = self.rules == "native" and self.model in ("constant", "linear")
         linear = 2 * basis + 4 if self.rules == "r" else basis + 5
         defaults = {"constant": 4, "linear": linear, "class": 1, "prior": 1}
         least = defaults[self.model] if self.min_leaf is None else self.min_leaf
@@ -379,6 +385,7 @@ class TreeOptions:
             self,
             min_leaf=least,
             n_start=start,
+            tree_prior=self.tree_prior or (0.95, 1.0 if regression else 2.0),
             n_basis=basis if self.model == "linear" else None,
         )
 

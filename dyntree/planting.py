@@ -87,6 +87,7 @@ def plant(
                 "or set min_leaf higher."
             )
     assert options.min_leaf is not None
+    assert options.tree_prior is not None
     ones = n_ones(options)
     basis = X.shape[1] if options.n_basis is None else options.n_basis
     native = options.rules == "native"

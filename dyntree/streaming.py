@@ -92,7 +92,7 @@ class StreamingTree:
         proposal: str = "luvar",
         min_leaf: int | None = None,
         n_start: int | None = None,
-        tree_prior: tuple[float, float] = (0.95, 2.0),
+        tree_prior: tuple[float, float] | None = None,
         variance_prior: tuple[float, float] = (0.0, 0.0),
         first_split: int = 0,
         n_basis: int | None = None,
