@@ -368,6 +368,16 @@ class DynamicTree(Answers):
         Returns
         -------
         self
+
+        Notes
+        -----
+        When a leaf of n active and g retired rows splits, R's rules give a child with k
+        rows k/n of the retired sums. Native class leaves release them. Native
+        regression leaves weigh two hypotheses alike: the children start afresh, judged
+        on active rows alone; or they inherit the part min(k/n, k/g) of the sums as a
+        power prior (Ibrahim and Chen 2000), and their rows are judged given that,
+        against the leaf's active rows given all that it has retired. Once evidence has
+        been told to fade, by `forget` below 1, they too release it.
         """
         cloud = self._ready("retire")
         options = self.options

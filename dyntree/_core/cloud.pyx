@@ -166,6 +166,8 @@ cdef class Cloud(Particles):
         for k in range(slots.shape[0]):
             slots[k] = self.pool.order[view[k]]
         self.reserve(self.pool.n_rows)
+        if len(places) and forget < 1.0:    # what fades is not worth handing on
+            self.leaf_model.may_inherit = False
         for k in range(slots.shape[0]):
             small = self.retire_slot(slots[k], forget)
             if small and self.numerics.collapses and self.collapse(slots[k]) < 0:

@@ -14,6 +14,7 @@ cdef class LeafModel:
     cdef readonly bint rounds_rows      # a density may round the row it is asked about
     cdef readonly bint retires          # rows can be retired
     cdef readonly bint logs             # density gives its logarithm
+    cdef bint may_inherit               # a split may release retired sums, or hand them on
     cdef readonly int n_out             # doubles that predict needs
     cdef public double max_retired      # most weight a leaf's retired sums may have
 
@@ -29,8 +30,11 @@ cdef class LeafModel:
     cdef void insert(self, Leaf *leaf, ActivePool d, slot_t s) noexcept nogil
     # slot s has just been taken from the leaf's rows
     cdef void retire(self, Leaf *leaf, ActivePool d, slot_t s, double forget) noexcept nogil
-    # a child's share of its parent's retired sums
+    # discount the retired sums
+    cdef void fade(self, Leaf *leaf, double factor) noexcept nogil
+    # a child's share of its parent's retired sums, or nothing of them
     cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil
+    cdef void release(self, Leaf *child) noexcept nogil
     # `into` holds the rows of all; its sums become theirs, left to right
     cdef void pool(self, Leaf *into, Leaf **leaves, int n, ActivePool d) noexcept nogil
     # predictive density of (x, y); may round x where rounds_rows says so
@@ -38,6 +42,9 @@ cdef class LeafModel:
     # log evidence of active sums alone, and that of a leaf's
     cdef double judge(self, const double *active) noexcept nogil
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil
+    # the same given the retired sums: those that a child inherits, and the leaf's own
+    cdef double judge_heir(self, const double *active, const Leaf *parent) noexcept nogil
+    cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil
     # rows that count towards a leaf that may be pruned to
     cdef double size(self, const Leaf *leaf) noexcept nogil
     # location, scale, df of the predictive t, then scratch
@@ -61,3 +68,5 @@ cdef class LeafModel:
     # the prior that a cloud tunes: scores of a grid of points, and the choice
     cdef void score_priors(self, const Leaf *leaf, double multiplicity, double *scores) noexcept nogil
     cdef bint adopt_prior(self, const double *scores) noexcept nogil
+    # refresh, after the prior has moved
+    cdef void reprice(self, Leaf *leaf) noexcept nogil

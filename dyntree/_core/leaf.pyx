@@ -46,11 +46,14 @@ cdef class LeafModel:
             self.family.remove(leaf.active, d.x(s), d.y(s))
         else:
             self.family.clear(leaf.active)
-        self.family.scale(leaf.retired, forget)
+        self.fade(leaf, forget)
         self.family.add(leaf.retired, d.x(s), d.y(s), 1.0)
         if leaf.retired[0] > self.max_retired:
-            self.family.scale(leaf.retired, self.max_retired / leaf.retired[0])
+            self.fade(leaf, self.max_retired / leaf.retired[0])
         self.refresh(leaf)
+
+    cdef void fade(self, Leaf *leaf, double factor) noexcept nogil:
+        self.family.scale(leaf.retired, factor)
 
     cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil:
         """Share in proportion to the active rows (CRAN; Anagnostopoulos 2013, 3.2)."""
@@ -59,12 +62,15 @@ cdef class LeafModel:
         if total > 0.0:
             weight = (child.n_rows / <double> parent.n_rows) * total
         if not weight > 0.0:
-            self.family.clear(child.retired)
+            self.release(child)
             return
         factor = weight / total
         for k in range(self.family.stride):
             child.retired[k] = factor * parent.retired[k]
         child.retired[0] = weight
+
+    cdef void release(self, Leaf *child) noexcept nogil:
+        self.family.clear(child.retired)
 
     cdef void pool(
         self, Leaf *into, Leaf **leaves, int n, ActivePool d
@@ -89,6 +95,14 @@ cdef class LeafModel:
         return NAN
 
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
+        return NAN
+
+    cdef double judge_heir(
+        self, const double *active, const Leaf *parent
+    ) noexcept nogil:
+        return NAN
+
+    cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil:
         return NAN
 
     cdef double size(self, const Leaf *leaf) noexcept nogil:
@@ -132,6 +146,9 @@ cdef class LeafModel:
 
     cdef bint adopt_prior(self, const double *scores) noexcept nogil:
         return False
+
+    cdef void reprice(self, Leaf *leaf) noexcept nogil:
+        self.refresh(leaf)
 
     def to_state(self):
         """What a checkpoint must know beside the options: nothing here."""

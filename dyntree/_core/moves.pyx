@@ -263,6 +263,7 @@ cdef class Moves:
         move.variable = j
         move.value = uniform_between(s, leaf.low[j], leaf.high[j])
         move.missing_left = 0
+        move.inherits = True
         return True
 
     cdef bint split(self, const Leaf *leaf, const Move *move) noexcept nogil:
@@ -283,8 +284,12 @@ cdef class Moves:
             return False
         self.left.n_rows = n_left
         self.right.n_rows = n_right
-        self.model.inherit(self.left, leaf)
-        self.model.inherit(self.right, leaf)
+        if move.inherits:
+            self.model.inherit(self.left, leaf)
+            self.model.inherit(self.right, leaf)
+        else:
+            self.model.release(self.left)
+            self.model.release(self.right)
         self.model.build_children(self.left, self.right, leaf, self.pool)
         return True
 
@@ -296,6 +301,7 @@ cdef class Moves:
         cdef double grow = -INFINITY, below
         cdef bint can_split = False
         move.variable = move.missing_left = 0
+        move.inherits = True
         move.value = NAN
         if not e.scored:
             self.score_entry(e)

@@ -4,7 +4,9 @@ Regression leaves, on the scale of `Cross`: t = level + z'slopes + noise with
     sigma^2 ~ IG(1/2, b0),  level | sigma^2 ~ N(0, sigma^2 / kappa0),
     slopes | sigma^2 ~ N(0, sigma^2 / (0.02 p)),  p columns in the regression.
 Class leaves: a Dirichlet prior whose mass is spread evenly over the labels.
-Retired rows are part of the posterior; splits are judged on active rows alone.
+Retired rows are part of the posterior. A split may release them, and is then judged on
+active rows alone; or its children inherit a share, which is part of their prior: the
+evidence of a leaf is that of its rows given what it inherited.
 """
 from dyntree._core.family cimport Cross
 from dyntree._core.leaf cimport LeafModel
@@ -12,12 +14,15 @@ from dyntree._core.numerics cimport Numerics
 from dyntree._core.types cimport Leaf
 
 cdef enum:                  # places in `derived` of the Gaussian leaves
-    EVIDENCE = 0            # log evidence of active and retired rows together
+    EVIDENCE = 0            # log evidence of all rows given the inherited ones
     ACTIVE = 1              # of the active rows alone; NaN = not computed yet
-    SHAPE = 2               # an of the inverse gamma posterior
-    SCALE = 3               # bn
-    T_CONSTANT = 4          # normaliser of the predictive t
-    FACTOR = 5              # Cholesky factor of prior precision + cross products, packed
+    RETIRED = 2             # of the retired ones, those inherited among them; or NaN
+    INHERITED = 3           # of the inherited ones; or NaN
+    SHAPE = 4               # an of the inverse gamma posterior
+    SCALE = 5               # bn
+    T_CONSTANT = 6          # normaliser of the predictive t
+    FACTOR = 7              # Cholesky factor of prior precision + cross products, packed
+                            # then the inherited sums, a Family row
 
 cdef enum:
     N_TABLE = 1024          # whole weights with a tabled log gamma
@@ -41,6 +46,9 @@ cdef class NativeGaussian(LeafModel):
     cdef void set_prior(self, double b0, double kappa0) noexcept nogil
     cdef double half_prior_log_det(self, double kappa0) noexcept nogil
     cdef const double *total(self, const Leaf *leaf) noexcept nogil
+    cdef double *inherited(self, const Leaf *leaf) noexcept nogil
+    cdef double share(self, const Leaf *parent, double n_rows) noexcept nogil
+    cdef void add_scores(self, const double *row, double multiplicity, double *scores) noexcept nogil
     cdef double whiten(self, const Leaf *leaf, const double *x, double *v) noexcept nogil
 
 cdef class NativeMultinomial(LeafModel):

@@ -9,11 +9,13 @@ from dyntree._core.pool cimport ActivePool
 from dyntree._core.resample cimport residual
 from dyntree._core.rmath cimport log_gamma
 from dyntree._core.rng cimport RandomStream
+from dyntree._core.types cimport slot_t
 
 cdef double LOG_2PI = 1.8378770664093453
 cdef double LOG_PI = 1.1447298858494002
 cdef double SHAPE_0 = 0.5           # a0 of the inverse gamma prior
 cdef double SLOPE_UNIT = 0.02       # prior precision of a slope, per column
+cdef double HANDED_ON = 1.0         # most weight to inherit, per active row
 cdef double EQUAL = 1e-12           # relative spread below which weights are equal
 
 # the grid of priors a cloud chooses from (N_B x N_KAPPA)
@@ -52,7 +54,7 @@ cdef class NativeGaussian(LeafModel):
         self.cross = Cross(n_columns)
         self.family = self.cross
         self.n_basis = n_columns
-        self.n_derived = FACTOR + size
+        self.n_derived = FACTOR + 2 * size
         self.n_out = 3 + n_columns + 2
         self.skip = not has_level
         self.has_evidence = has_evidence
@@ -60,6 +62,7 @@ cdef class NativeGaussian(LeafModel):
         self.kappa0 = kappa0
         self.retires = True
         self.logs = True
+        self.may_inherit = True
         self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
         self.work = <double *> malloc((2 * size + self.n_out) * sizeof(double))
         if self.work == NULL:
@@ -90,11 +93,13 @@ cdef class NativeGaussian(LeafModel):
         return {
             "b0": self.b0, "kappa0": self.kappa0, "centre": centre, "spread": spread,
             "y_centre": y_centre, "y_spread": y_spread,
+            "may_inherit": bool(self.may_inherit),
         }
 
     def from_state(self, state):
         """Take over what `to_state` gave."""
         self.set_prior(state["b0"], state["kappa0"])
+        self.may_inherit = state["may_inherit"]
         self.set_scale(
             state["centre"], state["spread"], state["y_centre"], state["y_spread"]
         )
@@ -211,6 +216,9 @@ cdef class NativeGaussian(LeafModel):
             d[EVIDENCE] = self.evidence(
                 row[0], self.half_log_prior - half, residual, self.b0, self.log_b0
             )
+            if isnan(d[INHERITED]):
+                d[INHERITED] = self.judge(self.inherited(leaf))
+            d[EVIDENCE] -= d[INHERITED]
         d[ACTIVE] = NAN if leaf.retired[0] > 0.0 else d[EVIDENCE]
 
     cdef void build_children(
@@ -225,13 +233,63 @@ cdef class NativeGaussian(LeafModel):
             large.active[k] = parent.active[k] - small.active[k]
         self.refresh(large)
 
+    cdef double *inherited(self, const Leaf *leaf) noexcept nogil:
+        """Sums of the retired rows that the leaf got from its parent."""
+        return leaf.derived + FACTOR + self.family.stride
+
+    cdef double share(self, const Leaf *parent, double n_rows) noexcept nogil:
+        """Factor on the parent's retired sums for a child with n_rows active rows."""
+        return min(
+            n_rows / <double> parent.n_rows, HANDED_ON * n_rows / parent.retired[0]
+        )
+
     cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil:
-        """Retired sums are released: nobody can tell to which child they belong."""
+        cdef double *inherited = self.inherited(child)
+        cdef double factor
+        cdef int k
+        if not parent.retired[0] > 0.0:
+            self.release(child)
+            return
+        factor = self.share(parent, child.n_rows)
+        for k in range(self.family.stride):
+            child.retired[k] = inherited[k] = factor * parent.retired[k]
+        child.derived[RETIRED] = child.derived[INHERITED] = NAN
+
+    cdef void release(self, Leaf *child) noexcept nogil:
         self.family.clear(child.retired)
+        self.family.clear(self.inherited(child))
+        child.derived[RETIRED] = child.derived[INHERITED] = 0.0
+
+    cdef void retire(
+        self, Leaf *leaf, ActivePool d, slot_t s, double forget
+    ) noexcept nogil:
+        leaf.derived[RETIRED] = NAN
+        LeafModel.retire(self, leaf, d, s, forget)
+
+    cdef void fade(self, Leaf *leaf, double factor) noexcept nogil:
+        if factor == 1.0:
+            return
+        self.family.scale(leaf.retired, factor)
+        self.family.scale(self.inherited(leaf), factor)
+        leaf.derived[INHERITED] = NAN
+
+    cdef void pool(
+        self, Leaf *into, Leaf **leaves, int n, ActivePool d
+    ) noexcept nogil:
+        cdef int k
+        self.family.clear(self.inherited(into))
+        for k in range(n):
+            self.family.merge(self.inherited(into), self.inherited(leaves[k]))
+        into.derived[RETIRED] = into.derived[INHERITED] = NAN
+        LeafModel.pool(self, into, leaves, n, d)
+
+    cdef void reprice(self, Leaf *leaf) noexcept nogil:
+        leaf.derived[RETIRED] = leaf.derived[INHERITED] = NAN
+        self.refresh(leaf)
 
     cdef double judge(self, const double *active) noexcept nogil:
         cdef double residual, half
-        if not self.has_evidence:
+        if not (self.has_evidence and active[0] > 0.0):
             return 0.0
         half = self.factorise(
             active, self.kappa0, self.work + self.family.stride, &residual
@@ -244,6 +302,25 @@ cdef class NativeGaussian(LeafModel):
         if isnan(leaf.derived[ACTIVE]):
             leaf.derived[ACTIVE] = self.judge(leaf.active)
         return leaf.derived[ACTIVE]
+
+    cdef double judge_heir(
+        self, const double *active, const Leaf *parent
+    ) noexcept nogil:
+        cdef double *sums = self.work
+        cdef double factor, before
+        cdef int k
+        factor = self.share(parent, active[0])
+        for k in range(self.family.stride):
+            sums[k] = factor * parent.retired[k]
+        before = self.judge(sums)
+        self.family.merge(sums, active)
+        return self.judge(sums) - before
+
+    cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil:
+        cdef double *d = leaf.derived
+        if isnan(d[RETIRED]):
+            d[RETIRED] = self.judge(leaf.retired)
+        return d[EVIDENCE] + d[INHERITED] - d[RETIRED]
 
     cdef double size(self, const Leaf *leaf) noexcept nogil:
         return leaf.n_rows + leaf.retired[0]
@@ -373,7 +450,13 @@ cdef class NativeGaussian(LeafModel):
         self, const Leaf *leaf, double multiplicity, double *scores
     ) noexcept nogil:
         """Add the leaf's log evidence at every point of the grid."""
-        cdef const double *row = self.total(leaf)
+        self.add_scores(self.total(leaf), multiplicity, scores)
+        if self.inherited(leaf)[0] > 0.0:
+            self.add_scores(self.inherited(leaf), -multiplicity, scores)
+
+    cdef void add_scores(
+        self, const double *row, double multiplicity, double *scores
+    ) noexcept nogil:
         cdef double residual, half
         cdef int i, k
         for k in range(N_KAPPA):
@@ -440,9 +523,6 @@ cdef class NativeMultinomial(LeafModel):
         if isnan(leaf.derived[ACTIVE]):
             leaf.derived[ACTIVE] = self.judge(leaf.active)
         return leaf.derived[ACTIVE]
-
-    cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil:
-        self.family.clear(child.retired)
 
     cdef double size(self, const Leaf *leaf) noexcept nogil:
         return leaf.n_rows + leaf.retired[0]

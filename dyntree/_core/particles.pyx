@@ -485,7 +485,7 @@ cdef class Particles:
                     leaf = self.arena.leaf(handles[k])
                     self.arena.drop_credit(leaf)
                     change[k] = -leaf.derived[0]
-                    self.leaf_model.refresh(leaf)
+                    self.leaf_model.reprice(leaf)
                     change[k] += leaf.derived[0]
                 self.reweigh(&change[0])
         return 0

@@ -318,13 +318,17 @@ def propose(Particles c, handle_t h):
     return move.variable, move.value, splits
 
 
-def split(Particles c, handle_t h, int32_t variable, double value):
+def split(
+    Particles c, handle_t h, int32_t variable, double value, bint inherits=True
+):
     """Positions in the children of a leaf and their evidences, None if too small."""
     cdef Leaf *x = c.arena.leaf(h)
     cdef Move move
     move.kind = 0
     move.variable = variable
     move.value = value
+    move.inherits = inherits
+    move.missing_left = False
     c.reserve(c.pool.n_rows)
     if not c.moves.split(x, &move):
         return None
@@ -354,7 +358,7 @@ def offer(Particles c, handle_t h, handle_t parent, int32_t n):
 
     Returns
     -------
-    cuts : list of (variable, value, missing_left, cumulated odds)
+    cuts : list of (variable, value, missing_left, inherits, cumulated odds)
     grow : float
         Log odds of splitting.
     chances : (float, float)
@@ -372,7 +376,7 @@ def offer(Particles c, handle_t h, handle_t parent, int32_t n):
     shared.decide_all(&e, 1, &entry_of[0], n, c.source, 0, moves)
     cuts = [
         (shared.cuts[k].variable, shared.cuts[k].value, shared.cuts[k].missing_left,
-         shared.cuts[k].odds)
+         shared.cuts[k].inherits, shared.cuts[k].odds)
         for k in range(shared.n_cuts)
     ]
     made = [(moves[k].kind, moves[k].variable, moves[k].value) for k in range(n)]

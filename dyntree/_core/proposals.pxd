@@ -20,6 +20,7 @@ cdef struct Cut:            # one proposed split of a leaf
     double odds             # log odds of splitting; then odds, cumulated over the leaf
     int32_t variable
     int32_t missing_left
+    bint inherits           # the children share what the leaf has retired
     handle_t grown          # the split with its leaves, once a particle has taken it
 
 cdef class SharedMoves(Moves):
@@ -29,7 +30,8 @@ cdef class SharedMoves(Moves):
 
     cdef int32_t draw(self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s) noexcept nogil
     cdef void tally(self, const Leaf *leaf, const Cut *cuts, int32_t n) noexcept nogil
-    cdef void rate(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil
+    cdef double gain(self, Leaf *leaf, const double *left, const double *right, bint inherits) noexcept nogil
+    cdef void rate(self, Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil
     cdef void offer(self, Entry *e, int32_t n, RandomStream *s) noexcept nogil
     cdef void compete(self, Entry *e, double odds) noexcept nogil
     cdef void choose(self, const Entry *e, const Entry *owner, RandomStream *s, Move *move) noexcept nogil

@@ -52,6 +52,7 @@ cdef class SharedMoves(Moves):
     ) noexcept nogil:
         """Propose n times; returns how many splits came of it, sorted into `cuts`."""
         cdef int32_t k, n_drawn = 0
+        cdef bint may_inherit = self.model.may_inherit and leaf.retired[0] > 0.0
         cdef Move move
         for k in range(n):
             if not self.propose(leaf, s, &move):
@@ -60,6 +61,7 @@ cdef class SharedMoves(Moves):
             cuts[n_drawn].value = move.value
             cuts[n_drawn].side = s.uniform(s)
             cuts[n_drawn].missing_left = 0
+            cuts[n_drawn].inherits = may_inherit and s.uniform(s) < 0.5
             cuts[n_drawn].grown = NONE
             n_drawn += 1
         qsort(cuts, n_drawn, sizeof(Cut), by_column_and_value)
@@ -93,8 +95,26 @@ cdef class SharedMoves(Moves):
                 self.tallies + low * stride, self.pool.x(s), self.pool.y(s), 1.0
             )
 
-    cdef void rate(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil:
-        """Log evidence of the children of n cuts of one column, active rows alone."""
+    cdef double gain(
+        self, Leaf *leaf, const double *left, const double *right, bint inherits
+    ) noexcept nogil:
+        """Log evidence that a split gains, from the active sums of its children."""
+        if inherits:
+            return (
+                self.model.judge_heir(left, leaf) + self.model.judge_heir(right, leaf)
+                - self.model.conditional_evidence(leaf)
+            )
+        return (
+            self.model.judge(left) + self.model.judge(right)
+            - self.model.active_evidence(leaf)
+        )
+
+    cdef void rate(self, Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil:
+        """Log odds of n cuts of one column against none, but for the tree prior.
+
+        Where the children inherit, active rows are judged given the retired ones, with
+        and without the cut; else both are judged as if nothing had been retired.
+        """
         cdef int32_t stride = self.arena.stride, j, k
         cdef double *below = self.tallies
         cdef double *missing = self.tallies + (n + 1) * stride
@@ -115,14 +135,14 @@ cdef class SharedMoves(Moves):
                 cuts[j].odds = -INFINITY
             else:
                 right[0] = leaf.n_rows - left[0]
-                cuts[j].odds = self.model.judge(left) + self.model.judge(right)
+                cuts[j].odds = self.gain(leaf, left, right, cuts[j].inherits)
             below += stride
 
     cdef void offer(self, Entry *e, int32_t n, RandomStream *s) noexcept nogil:
         """Propose n splits of the leaf at e and cumulate their odds."""
         cdef Leaf *leaf = self.arena.leaf(e.leaf)
         cdef Cut *cuts = self.cuts + self.n_cuts
-        cdef double gain, top = -INFINITY, total = 0.0
+        cdef double prior, top = -INFINITY, total = 0.0
         cdef int32_t first = 0, last, k
         e.first_cut = self.n_cuts
         e.n_cuts = self.draw(leaf, cuts, n, s)
@@ -143,9 +163,9 @@ cdef class SharedMoves(Moves):
         for k in range(e.n_cuts):
             total += exp(cuts[k].odds - top)
             cuts[k].odds = total
-        gain = self.split_prior(leaf.depth) + 2.0 * self.leaf_prior(leaf.depth + 1)
-        gain -= self.leaf_prior(leaf.depth) + self.model.active_evidence(leaf)
-        e.grow = gain + top + log(total / n)
+        prior = self.split_prior(leaf.depth) + 2.0 * self.leaf_prior(leaf.depth + 1)
+        prior -= self.leaf_prior(leaf.depth)
+        e.grow = prior + top + log(total / n)
 
     # ------------------------------------------------------------ the choice
     cdef void compete(self, Entry *e, double grow) noexcept nogil:
@@ -182,6 +202,7 @@ cdef class SharedMoves(Moves):
         move.variable = self.cuts[move.cut].variable
         move.value = self.cuts[move.cut].value
         move.missing_left = self.cuts[move.cut].missing_left
+        move.inherits = self.cuts[move.cut].inherits
 
     cdef void decide_all(
         self, Entry *entries, int32_t n_entries, const int32_t *entry_of, int32_t n,

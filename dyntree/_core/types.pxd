@@ -66,6 +66,7 @@ cdef struct Move:
     int32_t kind
     int32_t variable
     int32_t missing_left
+    bint inherits           # the children share what the leaf has retired
     int32_t cut             # which of the step's shared proposals
     double value
 

@@ -8,28 +8,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 Mask = NDArray[np.bool_]
-Cut = tuple[int, float, bool]  # column, value, whether rows without a value go left
+# column, value, whether rows without a value go left, whether the children inherit
+Cut = tuple[int, float, bool, bool]
+Evidence = Callable[[Mask, float], float]
 
 
 def goes_left(X: NDArray[np.float64], cut: Cut) -> Mask:
     """Which rows a split sends left."""
-    variable, value, missing_left = cut
+    variable, value, missing_left, _ = cut
     x = X[:, variable]
     left: Mask = (x <= value) | (np.isnan(x) & missing_left)
     return left
 
 
+def share(n_child: int, n_parent: int, n_retired: float) -> float:
+    """Part of its parent's retired sums that a child inherits.
+
+    In proportion to its active rows, but of no more weight than they have.
+    """
+    return min(n_child / n_parent, n_child / n_retired)
+
+
 def log_odds(
     X: NDArray[np.float64],
     cuts: Sequence[Cut],
-    evidence: Callable[[Mask], float],
+    evidence: Evidence,
+    n_retired: float,
     *,
     depth: int = 0,
     alpha: float = 0.95,
     beta: float = 2.0,
     min_leaf: int = 1,
 ) -> NDArray[np.float64]:
-    """Log posterior odds of each split of the active rows X against no split."""
+    """Log posterior odds of each split of the active rows X against no split.
+
+    evidence(rows, weight) is the log evidence of active rows together with the
+    n_retired ones at that weight. Where the children inherit, all is judged given what
+    was retired; else as if nothing had been.
+    """
+    everything = np.ones(len(X), dtype=bool)
+
+    def given(rows: Mask, weight: float) -> float:
+        return evidence(rows, weight) - evidence(~everything, weight)
 
     def split(d: int) -> float:
         return float(np.log(alpha * (1.0 + d) ** -beta))
@@ -37,13 +57,15 @@ def log_odds(
     def stay(d: int) -> float:
         return float(np.log(1.0 - alpha * (1.0 + d) ** -beta))
 
-    whole = stay(depth) + evidence(np.ones(len(X), dtype=bool))
     odds = []
     for cut in cuts:
         left = goes_left(X, cut)
         if min(left.sum(), (~left).sum()) < min_leaf:
             odds.append(-np.inf)
             continue
-        below = 2.0 * stay(depth + 1) + evidence(left) + evidence(~left)
-        odds.append(split(depth) + below - whole)
+        gain = split(depth) + 2.0 * stay(depth + 1) - stay(depth)
+        for rows in (left, ~left):
+            heir = share(rows.sum(), len(X), n_retired) if cut[3] else 0.0
+            gain += given(rows, heir)
+        odds.append(gain - given(everything, float(cut[3])))
     return np.array(odds)

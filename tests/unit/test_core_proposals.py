@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from scipy import stats
 from dyntree._core import probe
 from dyntree._core.cloud import Cloud
 from tests.oracle.native import Leaf, dirichlet_evidence
-from tests.oracle.proposals import Mask, goes_left, log_odds
+from tests.oracle.proposals import Evidence, Mask, goes_left, log_odds, share
 from tests.statistical.clouds import native_cloud
 
 FALSE_FAIL = 1e-6
@@ -20,13 +19,13 @@ STAY, GROW, PRUNE = 0, 1, 2
 
 
 def root_and_evidence(
-    model: str, n: int, gaps: float, min_leaf: int, seed: int = 0
-) -> tuple[Cloud, np.ndarray, Callable[[Mask], float]]:
-    """A cloud of one leaf that holds n rows after it lost five; their evidence."""
+    model: str, n: int, gaps: float, min_leaf: int, seed: int = 0, n_retired: int = 5
+) -> tuple[Cloud, np.ndarray, Evidence]:
+    """A cloud of one leaf that holds n rows after it lost some; their evidence."""
     rng = np.random.default_rng(seed)
-    X = rng.random((n + 5, 3))
+    X = rng.random((n_retired + n, 3))
     X[:, 2] = np.round(4 * X[:, 2]) / 4
-    y = 2.0 * (X[:, 0] > 0.6) + rng.standard_normal(n + 5)
+    y = 2.0 * (X[:, 0] > 0.6) + rng.standard_normal(n_retired + n)
     if model == "class":
         y = (y > 1.0).astype(float) + (y > 2.0)
     X[rng.random(X.shape) < gaps] = np.nan
@@ -35,36 +34,40 @@ def root_and_evidence(
         n_classes=3 * (model == "class"),
     )  # fmt: skip
     cloud.update(X, y)
-    cloud.retire(list(range(5)), 1.0)
-    X, y = X[5:], y[5:]
-    z = np.nan_to_num(X) if model == "linear" else np.empty((n, 0))
+    cloud.retire(list(range(n_retired)), 1.0)
+    z = np.nan_to_num(X) if model == "linear" else np.empty((len(X), 0))
 
-    def evidence(rows: Mask) -> float:
+    def evidence(rows: Mask, weight: float) -> float:
+        w = np.concatenate([np.full(n_retired, weight), rows])
         if model == "class":
-            counts = np.bincount(y[rows].astype(int), minlength=3).astype(float)
+            counts = np.bincount(y.astype(int), weights=w, minlength=3)
             return dirichlet_evidence(counts, 1.0)
-        leaf = Leaf(z[rows], y[rows], np.ones(rows.sum()), 0.1, 0.1)
-        return float(leaf.log_evidence)
+        return float(Leaf(z, y, w, 0.1, 0.1).log_evidence)
 
-    return cloud, X, evidence
+    return cloud, X[n_retired:], evidence
 
 
 @pytest.mark.parametrize("model", ["constant", "linear", "class"])
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
 @pytest.mark.parametrize(
-    ("n", "n_cuts", "min_leaf"), [(40, 1, 3), (60, 50, 5), (30, 1500, 2)]
+    ("n", "n_cuts", "min_leaf", "n_retired"),
+    [(40, 1, 3, 5), (60, 50, 5, 200), (30, 1500, 2, 5), (30, 40, 2, 0)],
 )
 def test_odds_of_all_cuts(
-    model: str, gaps: float, n: int, n_cuts: int, min_leaf: int
+    model: str, gaps: float, n: int, n_cuts: int, min_leaf: int, n_retired: int
 ) -> None:
     """1500 cuts of three columns take more than one pass over the rows each."""
-    cloud, X, evidence = root_and_evidence(model, n, gaps, min_leaf)
+    cloud, X, evidence = root_and_evidence(
+        model, n, gaps, min_leaf, n_retired=n_retired
+    )
     probe.set_tree_prior(cloud, 0.95, 2.0)
     cuts, grow, chances, moves = probe.offer(cloud, probe.roots(cloud)[0], 0, n_cuts)
     assert 0 < len(cuts) <= n_cuts
-    splits = [(variable, value, bool(left)) for variable, value, left, _ in cuts]
+    splits = [(cut[0], cut[1], bool(cut[2]), bool(cut[3])) for cut in cuts]
     assert splits == sorted(splits, key=lambda cut: cut[:2])
-    expected = log_odds(X, splits, evidence, min_leaf=min_leaf)
+    inherits = {cut[3] for cut in splits}
+    assert inherits <= ({False, True} if n_retired and model != "class" else {False})
+    expected = log_odds(X, splits, evidence, n_retired, min_leaf=min_leaf)
     np.testing.assert_allclose(
         np.diff([0.0] + [odds for *_, odds in cuts]),
         np.exp(expected - expected.max()),
@@ -99,13 +102,102 @@ def test_particles_choose_in_proportion_to_the_odds() -> None:
     cuts, _, (stays, prunes), moves = probe.offer(cloud, probe.roots(cloud)[0], 0, n)
     assert prunes == 0.0
     assert 0.01 < stays < 0.99
-    odds = np.diff([0.0] + [cut[3] for cut in cuts])
+    odds = np.diff([0.0] + [cut[-1] for cut in cuts])
     column = np.array([cut[0] for cut in cuts])
     chance = [stays]
     chance += [(1 - stays) * odds[column == j].sum() / odds.sum() for j in range(3)]
     counts = Counter(-1 if kind == STAY else variable for kind, variable, _ in moves)
     observed = [counts[key] for key in (-1, 0, 1, 2)]
     assert stats.chisquare(observed, n * np.array(chance)).pvalue > FALSE_FAIL
+
+
+@pytest.mark.parametrize("model", ["constant", "linear"])
+@pytest.mark.parametrize("n_retired", [5, 200])
+def test_children_inherit_a_share_or_nothing(model: str, n_retired: int) -> None:
+    cloud, _, evidence = root_and_evidence(model, 40, 0.3, 3, n_retired=n_retired)
+    root = probe.roots(cloud)[0]
+    for inherits in (True, False):
+        children = probe.split(cloud, root, 1, 0.4, inherits)
+        for rows, found in children:
+            held = np.isin(np.arange(40), cloud.row_ids()[rows] - n_retired)
+            weight = share(len(rows), 40, n_retired) * inherits
+            expected = evidence(held, weight) - evidence(held & False, weight)
+            assert found == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("model", ["constant", "linear"])
+def test_what_was_inherited_stays_out_of_the_evidence(model: str) -> None:
+    """In the children of a split, in the odds of its prune, and after forgetting."""
+    rng = np.random.default_rng(1)
+    X = rng.random((101, 3))
+    y = (X[:, 0] > 0.6) + rng.standard_normal(101)
+    z = X if model == "linear" else np.empty((101, 0))
+    cloud = native_cloud(model, 3, n_particles=1000, alpha=0.0)
+    cloud.update(X[:100], y[:100])
+    cloud.retire(list(range(60)), 1.0)
+    probe.set_tree_prior(cloud, 0.95, 2.0)
+    cloud.update(X[100:], y[100:])
+
+    def evidence(weight: np.ndarray) -> float:
+        return float(Leaf(z, y, weight, 0.1, 0.1).log_evidence)
+
+    def heirs(cloud: Cloud, i: int) -> list[tuple[list[int], np.ndarray, float]]:
+        """Row ids, inherited weights and log evidence of the two leaves below i."""
+        both = []
+        for _, _, ids, _, found in cloud.tree(i)[4:]:
+            weight = np.zeros(101)
+            weight[:60] = share(len(ids), 41, 60.0)
+            both.append((list(ids), weight, found))
+        return both
+
+    of_heirs = [
+        i
+        for i in range(cloud.n_particles)
+        if cloud.tree(i)[0] == "split" and cloud.tree(i)[4][3] > 0.0
+    ]
+    assert of_heirs
+    for i in of_heirs:
+        pooled = np.zeros(101)
+        inherited = np.zeros(101)
+        total = np.log(0.95) + 2.0 * np.log(1.0 - 0.95 / 4.0)
+        for ids, weight, found in heirs(cloud, i):
+            rows = weight + np.isin(np.arange(101), ids)
+            total += found
+            assert found == pytest.approx(evidence(rows) - evidence(weight), abs=1e-9)
+            pooled += rows
+            inherited += weight
+        root = probe.roots(cloud)[i]
+        stay, prune = probe.scores(cloud, probe.node(cloud, root)[1], root)
+        assert stay == pytest.approx(total, abs=1e-9)
+        pruned = np.log(0.05) + evidence(pooled) - evidence(inherited)
+        assert prune == pytest.approx(pruned, abs=1e-9)
+    before = [heirs(cloud, i) for i in of_heirs]
+    gone = cloud.row_ids()[0]
+    cloud.retire([0], 0.8)
+    for i, leaves in zip(of_heirs, before, strict=True):
+        after = [leaf[4] for leaf in cloud.tree(i)[4:]]
+        for (ids, weight, _), found in zip(leaves, after, strict=True):
+            left = weight * (0.8 if gone in ids else 1.0)
+            rows = left + np.isin(np.arange(101), ids)
+            assert found == pytest.approx(evidence(rows) - evidence(left), abs=1e-9)
+
+
+def test_what_fades_is_not_inherited() -> None:
+    cloud, *_ = root_and_evidence("linear", 40, 0.0, 3, n_retired=20)
+    probe.set_tree_prior(cloud, 0.95, 2.0)
+
+    def inheriting(cloud: Cloud) -> set[bool]:
+        cuts, *_ = probe.offer(cloud, probe.roots(cloud)[0], 0, 200)
+        return {bool(cut[3]) for cut in cuts}
+
+    assert inheriting(cloud) == {False, True}
+    cloud.retire([], 0.5)
+    cloud.retire([0], 1.0)
+    assert inheriting(cloud) == {False, True}
+    cloud.retire([0], 0.99)
+    copy = cloud.copy()
+    probe.set_tree_prior(copy, 0.95, 2.0)
+    assert inheriting(cloud) == inheriting(copy) == {False}
 
 
 def test_a_leaf_that_cannot_split_stays() -> None:
