@@ -29,5 +29,7 @@ cdef class Cross(Family):           # packed cross products of (1, z, t), standa
     cdef double *vector             # (n_columns + 2,)
     cdef double y_centre
     cdef double y_spread
+    cdef double *inverse            # (n_columns,) 1 / spread, 0 for a column left out
+    cdef double y_inverse
     cdef double standard(self, const double *x, int j) noexcept nogil
     cdef void fill(self, double *v, const double *x, double y) noexcept nogil

@@ -1,4 +1,5 @@
 """Sufficient statistics of the leaf families: what is summed, and in which order."""
+from libc.float cimport DBL_MAX
 from libc.stdlib cimport calloc, free
 
 from dyntree._core.linalg cimport packed_size
@@ -132,12 +133,13 @@ cdef class Cross(Family):
     def __cinit__(self, int n_columns):
         self.n_columns = n_columns
         self.stride = packed_size(n_columns + 2)
-        self.centre = <double *> calloc(3 * n_columns + 2, sizeof(double))
+        self.centre = <double *> calloc(4 * n_columns + 2, sizeof(double))
         if self.centre == NULL:
             raise MemoryError()
         self.spread = self.centre + n_columns
-        self.vector = self.spread + n_columns
-        self.y_spread = 1.0
+        self.inverse = self.spread + n_columns
+        self.vector = self.inverse + n_columns
+        self.y_spread = self.y_inverse = 1.0
 
     def __dealloc__(self):
         free(self.centre)
@@ -148,8 +150,10 @@ cdef class Cross(Family):
         for j in range(self.n_columns):
             self.centre[j] = centre[j]
             self.spread[j] = spread[j]
+            self.inverse[j] = min(1.0 / spread[j], DBL_MAX) if spread[j] > 0.0 else 0.0
         self.y_centre = y_centre
         self.y_spread = y_spread
+        self.y_inverse = min(1.0 / y_spread, DBL_MAX)
 
     def scale_of(self):
         """What `set_scale` was given, as lists and numbers."""
@@ -159,9 +163,7 @@ cdef class Cross(Family):
 
     cdef double standard(self, const double *x, int j) noexcept nogil:
         """Column j on its frozen scale; 0 where it is missing or left out."""
-        if self.spread[j] == 0.0 or x[j] != x[j]:
-            return 0.0
-        return (x[j] - self.centre[j]) / self.spread[j]
+        return 0.0 if x[j] != x[j] else (x[j] - self.centre[j]) * self.inverse[j]
 
     cdef void fill(self, double *v, const double *x, double y) noexcept nogil:
         """v = (1, z, t)."""
@@ -169,7 +171,7 @@ cdef class Cross(Family):
         v[0] = 1.0
         for j in range(self.n_columns):
             v[1 + j] = self.standard(x, j)
-        v[self.n_columns + 1] = (y - self.y_centre) / self.y_spread
+        v[self.n_columns + 1] = (y - self.y_centre) * self.y_inverse
 
     cdef void add(
         self, double *row, const double *x, double y, double weight

@@ -131,6 +131,8 @@ cdef class NativeGaussian(LeafModel):
     ) noexcept nogil:
         """Factor prior precision + cross products into u; returns half log|P|.
 
+        The diagonal of u holds reciprocals, but for the last, the residual.
+
         In exact arithmetic no pivot is less than the prior's own precision, and the
         last one, the residual sum of squares, is not negative: rounding is held to that.
         """
@@ -145,7 +147,7 @@ cdef class NativeGaussian(LeafModel):
                 t = row[at(i, j)]
                 for k in range(self.skip, i):
                     t -= ui[k] * uj[k]
-                uj[i] = t / ui[i]
+                uj[i] = t * ui[i]
             t = row[at(j, j)]
             if j < m - 1:
                 least = self.prior_precision(j, kappa0)
@@ -157,7 +159,7 @@ cdef class NativeGaussian(LeafModel):
             if not t > least:
                 t = least
             if j < m - 1:
-                uj[j] = sqrt(t)
+                uj[j] = 1.0 / sqrt(t)
                 det *= t
                 if det > 1e150 or det < 1e-150:     # one logarithm for many pivots
                     half_log_det += 0.5 * log(det)
@@ -337,7 +339,7 @@ cdef class NativeGaussian(LeafModel):
             t = 1.0 if i == 0 else self.cross.standard(x, i - 1)
             for k in range(self.skip, i):
                 t -= u[at(k, i)] * v[k]
-            v[i] = t / u[at(i, i)]
+            v[i] = t * u[at(i, i)]
             total += v[i] * v[i]
         return total
 
@@ -386,7 +388,7 @@ cdef class NativeGaussian(LeafModel):
             t = last[i]
             for k in range(i + 1, q + 1):
                 t -= u[at(i, k)] * out[k - self.skip]
-            out[i - self.skip] = t / u[at(i, i)]
+            out[i - self.skip] = t * u[at(i, i)]
         if first:
             level = self.cross.y_centre + self.cross.y_spread * out[0]
         for i in range(q):
@@ -404,7 +406,7 @@ cdef class NativeGaussian(LeafModel):
     ) noexcept nogil:
         if self.cross.spread[j] == 0.0:
             return 0.0
-        return (value - self.cross.centre[j]) / self.cross.spread[j]
+        return (value - self.cross.centre[j]) * self.cross.inverse[j]
 
     cdef double lift(
         self, const Leaf *leaf, const double *x, double *u, double *kappa
@@ -416,7 +418,7 @@ cdef class NativeGaussian(LeafModel):
         for i in range(q, self.skip - 1, -1):       # u = U^-1 v, in place
             for k in range(i + 1, q + 1):
                 u[i] -= f[at(i, k)] * u[k]
-            u[i] /= f[at(i, i)]
+            u[i] *= f[at(i, i)]
         c0 = 0.0 if self.skip else u[0]
         for i in range(q):
             u[i] = u[i + 1]
@@ -432,7 +434,7 @@ cdef class NativeGaussian(LeafModel):
             t = 1.0 if i == 0 else mean[i - 1]
             for k in range(self.skip, i):
                 t -= u[at(k, i)] * v[k]
-            v[i] = t / u[at(i, i)]
+            v[i] = t * u[at(i, i)]
             total += v[i] * v[i]
         for j in range(1, q + 1):                   # trace: columns of U^-T
             if variance[j - 1] == 0.0:
@@ -441,7 +443,7 @@ cdef class NativeGaussian(LeafModel):
                 t = 1.0 if i == j else 0.0
                 for k in range(j, i):
                     t -= u[at(k, i)] * v[k]
-                v[i] = t / u[at(i, i)]
+                v[i] = t * u[at(i, i)]
                 total += variance[j - 1] * v[i] * v[i]
         return total
 
