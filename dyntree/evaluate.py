@@ -218,7 +218,7 @@ def prequential(
     clock = time.perf_counter()
     with rows_bar(progress, len(rows), "prequential") as tell:
         if start:
-            model.update(take(X, 0, start), y[:start], progress=False)
+            model.update(take(X, slice(start)), y[:start], progress=False)
             tell(start)
             clock = time.perf_counter()
         for t in range(start, len(rows)):
@@ -227,7 +227,7 @@ def prequential(
                 scored.append(t)
                 answers.append(_foresee(model.predict(row), y[t], tails))
             else:
-                row = take(X, t, t + 1)
+                row = take(X, slice(t, t + 1))
             model.update(row, y[t : t + 1], progress=False)
             tell(1)
     clock = time.perf_counter() - clock
@@ -250,11 +250,11 @@ def _encoded(tree: DynamicTree, X: Any, start: int) -> tuple[Matrix, int]:
     """
     features, n_first = tree._features, start
     if not tree.is_ready:
-        features, codes = tree._extended(take(X, 0, max(1, start)))
+        features, codes = tree._extended(take(X, slice(max(1, start))))
         n_first = max(start, tree._n_until_trees(features.n_features))
         one_by_one = range(start + 1, n_first + 1) if features.allow_missing else ()
         for end in one_by_one:
-            features, codes = features.extend(take(X, 0, end))
+            features, codes = features.extend(take(X, slice(end)))
         features, _ = features.settle(codes)
     assert features is not None
     codes = features.codes(X)

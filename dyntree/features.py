@@ -295,16 +295,16 @@ def _columns(X: Any, argument: str = "X") -> dict[str, Any] | None:
     return None
 
 
-def take(X: Any, first: int, end: int) -> Any:
+def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:
     """Some rows of a frame, a dict, a list of dicts or an array, as they were given."""
     if hasattr(X, "iloc"):
-        return X.iloc[first:end]
+        return X.iloc[rows]
     if isinstance(X, Mapping):
         X = [X]
     if isinstance(X, list | tuple):
-        return X[first:end]
-    rows = as_array("X", X)
-    return rows[first:end] if rows.ndim else rows
+        return [X[k] for k in np.arange(len(X))[rows]]
+    matrix = as_array("X", X)
+    return matrix[rows] if matrix.ndim else matrix
 
 
 def _kind(column: Any) -> str:

@@ -152,9 +152,16 @@ def forget_factor(value: Any, rules: str) -> float:
 
 def n_threads(value: Any = None) -> int:
     """Return how many threads to use: `value`, or DYNTREE_NUM_THREADS, or one."""
+    return n_jobs(value) or 1
+
+
+def n_jobs(value: Any = None) -> int | None:
+    """Return `value`, or DYNTREE_NUM_THREADS, or None where neither says."""
     if value is not None:
         return count("threads", value, 1)
-    text = os.environ.get("DYNTREE_NUM_THREADS", "1")
+    text = os.environ.get("DYNTREE_NUM_THREADS")
+    if text is None:
+        return None
     if not text.isdigit() or int(text) < 1:
         raise ValueError(f"DYNTREE_NUM_THREADS must be an int >= 1; got {text!r}.")
     return int(text)

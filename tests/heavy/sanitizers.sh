@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 tests="tests/unit tests/property tests/golden tests/statistical"
 python3 -m venv "$work/env"
 "$work/env/bin/pip" install -q "setuptools>=77" wheel "Cython>=3.1,<4" numpy scipy pandas \
-    statsmodels matplotlib tqdm pytest hypothesis
+    statsmodels matplotlib tqdm joblib pytest hypothesis
 status=0
 
 run() {    # name, variables for the build, variables for the tests

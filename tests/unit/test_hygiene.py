@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import joblib  # noqa: F401 - when first imported it sets KMP_INIT_AT_FORK
 import numpy as np
 import pytest
 
@@ -39,6 +40,7 @@ def everything(name: str) -> None:
         stream(name, discard="random", rejuvenate_every=5).update(X, y)
     model.rejuvenate().update(X, y, progress=lambda done, total: None)
     prequential(model.copy(), X, y)
+    dyntree.fit_repeats(fresh(name, **labelled(name)), X, y, 2)
 
 
 def outside() -> list[Any]:

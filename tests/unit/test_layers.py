@@ -33,11 +33,15 @@ CORE_ORDER = [
 ]  # fmt: skip
 PYTHON_ORDER = [
     {"_core"}, {"errors", "progress", "params"}, {"features"}, {"summaries"},
-    {"questions", "planting"}, {"answers"}, {"model"}, {"streaming"}, {"datasets"},
-    {"config"}, {"__init__"}, {"evaluate"}, {"api"}, {"demo"}, {"cli"}, {"__main__"},
+    {"questions", "planting"}, {"answers"}, {"model"}, {"streaming"},
+    {"datasets", "repeats"}, {"config"}, {"__init__"}, {"evaluate"}, {"api"}, {"demo"},
+    {"cli"}, {"__main__"},
 ]  # fmt: skip
 # Packages that only the function which uses them may import.
-HEAVY = {"pandas", "statsmodels", "matplotlib", "tqdm", "formulaic", "sklearn", "rpy2"}
+HEAVY = {
+    "pandas", "statsmodels", "matplotlib", "tqdm", "joblib", "formulaic", "sklearn",
+    "rpy2",
+}  # fmt: skip
 
 
 def level(name: str, order: list[set[str]]) -> int:
