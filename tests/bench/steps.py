@@ -1,0 +1,71 @@
+"""Instructions of a stream's steps, counted by callgrind early in it and late.
+
+The stream runs up to both places at full speed and is saved there; a process under
+valgrind loads each state and learns the same rows one by one, and nothing else is
+counted. ``python -m tests.bench.steps MODEL ROW FOLDER`` is that process.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+from dyntree import StreamingTree
+
+from .task import Rows, Task
+
+BLOCK = 10_000
+EARLY, LATE = 10_000, 1_000_000
+VALGRIND = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no"]
+
+
+def save(task: Task, folder: Path) -> None:
+    """Learn rows with the defaults; leave the state after EARLY and LATE of them."""
+    stream = StreamingTree(
+        task.model, n_particles=task.particles, window=task.window, seed=1
+    )
+    for first in range(0, LATE, BLOCK):
+        rows = Rows.draw(task.stream, BLOCK, 0, task.seed + first)
+        stream.update(rows.X, rows.target(task.model), progress=False)
+        if (seen := first + BLOCK) in (EARLY, LATE):
+            state = pickle.dumps(stream.to_arrays())
+            (folder / f"{seen}.pickle").write_bytes(state)
+
+
+def count(task: Task, folder: Path, row: int) -> int:
+    """Instructions of `walk` from a saved state."""
+    out = folder / f"{row}.callgrind"
+    this = [sys.executable, "-m", "tests.bench.steps"]
+    subprocess.run(
+        [*VALGRIND, f"--callgrind-out-file={out}", *this, task.model, str(row), folder],
+        check=True,
+        env=os.environ | {"DYNTREE_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+    )
+    dump = Path(f"{out}.1").read_text()
+    return int(dump.split("\ntotals:")[1].split()[0])
+
+
+def tell(what: str) -> None:
+    """Command the valgrind that runs this process."""
+    ask = ["vgdb", f"--pid={os.getpid()}", what]
+    subprocess.run(ask, check=True, capture_output=True)
+
+
+def walk(model: str, row: str, folder: str) -> None:
+    """Learn the rows in the folder, after the saved state; only that is counted."""
+    state = pickle.loads((Path(folder) / f"{row}.pickle").read_bytes())
+    stream = StreamingTree.from_arrays(*state)
+    rows = Rows.read(Path(folder))
+    y = rows.target(model)
+    tell("instrumentation on")
+    tell("zero")
+    for t in range(len(y)):
+        stream.update(rows.X[t : t + 1], y[t : t + 1], progress=False)
+    tell("dump")
+
+
+if __name__ == "__main__":
+    walk(*sys.argv[1:])
