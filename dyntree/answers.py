@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dyntree import params, questions
-from dyntree._core import criteria, query
+from dyntree._core import criteria, query, stream
 from dyntree.errors import NotReadyError, UnseenLevelWarning, warn
 from dyntree.features import (
     Encoded,
@@ -237,20 +237,13 @@ class Answers:
         """
         cloud = self._ready("score_active")
         params.one_of("rule", rule, params.DISCARDS)
-        if rule == "age":
-            return np.asarray(cloud.row_ids(), dtype=np.float64)
-        if rule == "random":
-            return np.asarray(cloud.source.uniforms(cloud.n_active))
-        if (rule == "entropy") != (self.options.model == "class"):
+        fits = {"entropy": ("class",), "alc": ("constant", "linear", "prior")}
+        if self.options.model not in fits.get(rule, params.MODELS):
             raise ValueError(
                 f"rule={rule!r} does not fit model={self.options.model!r}; 'entropy' "
                 "is for class models and 'alc' for the others."
             )
-        if rule == "entropy":
-            return np.asarray(criteria.entropy_active(cloud))
-        return np.asarray(
-            criteria.alc_active(cloud, *questions.region(cloud, self._ones), False)
-        )
+        return stream.worth(cloud, rule, self._ones)
 
     def coef(self, X: Any) -> Matrix:
         """Coefficients of the linear leaves at each row, averaged over particles.

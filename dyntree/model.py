@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any, Self
@@ -232,7 +232,7 @@ class DynamicTree(Answers):
         before = self.n_seen
         rows, responses = self._accept(X, y)
         with self._watch():
-            self._learn(rows, responses, progress, self.n_seen - before)
+            self._learn(rows, responses, progress, self.n_seen - before, self._take)
         return self
 
     def _check(
@@ -321,11 +321,17 @@ class DynamicTree(Answers):
         return np.array(y, dtype=np.float64)
 
     def _learn(
-        self, rows: Matrix, responses: Vector, progress: Progress, n_kept: int = 0
+        self,
+        rows: Matrix,
+        responses: Vector,
+        progress: Progress,
+        n_kept: int,
+        learn: Callable[[Matrix, Vector], int],
     ) -> None:
-        """Give rows to the cloud in chunks of about a tenth of a second.
+        """Give rows to `learn` in chunks of about a tenth of a second.
 
-        `n_kept` rows of the same call were kept back or planted; the bar counts them.
+        It learns some of them, at least one, and tells how many. `n_kept` rows of the
+        same call were kept back or planted; the bar counts them.
         """
         size, first = 16, 0
         with rows_bar(progress, n_kept + len(rows), "learning") as tell:
@@ -334,11 +340,15 @@ class DynamicTree(Answers):
             while first < len(rows):
                 part = slice(first, first + size)
                 clock = time.perf_counter()
-                done = len(self._cloud.update(rows[part], responses[part]))
+                done = learn(rows[part], responses[part])
                 clock = time.perf_counter() - clock
                 tell(done if first else n_kept + done)
                 first += done
-                size = max(1, min(4 * size, int(size * CHUNK_SECONDS / (clock + 1e-9))))
+                size = max(1, min(4 * size, int(done * CHUNK_SECONDS / (clock + 1e-9))))
+
+    def _take(self, rows: Matrix, responses: Vector) -> int:
+        """Learn rows; returns how many."""
+        return len(self._cloud.update(rows, responses))
 
     @contextmanager
     def _watch(self) -> Iterator[None]:

@@ -6,15 +6,15 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
+from dyntree._core import stream
 from dyntree.errors import StaleWindowWarning, warn
 from dyntree.features import Matrix, Vector
 from dyntree.model import DynamicTree
 from dyntree.params import N_SCALE, NIG, StreamOptions
-from dyntree.progress import Progress, check_progress, rows_bar
+from dyntree.progress import Progress, check_progress
 from dyntree.summaries import ClassPrediction, Prediction
 
 DRIFT_FORGET = 0.95  # the factor that `drift` stands for
@@ -192,40 +192,61 @@ class StreamingTree:
             self.options.check_model(tree.options.with_width(width))
         before = tree.n_seen
         rows, responses = tree._accept(X, y)
-        n_kept = tree.n_seen - before
-        room = max(0, self.options.window - tree.n_active)
-        with (
-            rows_bar(progress, n_kept + len(rows), "learning") as tell,
-            tree._watch(),
-        ):
-            tree._learn(rows[:room], responses[:room], False)
-            tell(n_kept + min(room, len(rows)))
-            for row in range(room, len(rows)):
-                self._take(rows[row : row + 1], responses[row : row + 1])
-                tell(1)
+        learn = self._replace if tree.options.rules == "r" else self._roll
+        with tree._watch():
+            tree._learn(rows, responses, progress, tree.n_seen - before, learn)
         return self
 
-    def _take(self, row: Matrix, response: Vector) -> None:
-        """Learn a row, retire one, rejuvenate if due; an interrupt waits for all three.
+    def _roll(self, rows: Matrix, responses: Vector) -> int:
+        """Learn rows and retire as many, up to the next rejuvenation; returns how many.
 
-        R's rules retire before they learn, native rules after.
-        `row` is of shape (1, n_stored) and `response` of shape (1,).
+        Native rules. An interrupt leaves complete rows, a rejuvenation that is due
+        among them.
         """
-        tree, every = self.tree, self.options.rejuvenate_every
+        tree, options, every = self.tree, self.options, self.options.rejuvenate_every
+        assert options.discard is not None
+        n = min(len(rows), every - tree.n_seen % every) if every else len(rows)
+        end = tree.n_seen + n
+        n_particles = interrupt = None
+        while True:
+            try:
+                if interrupt is None:
+                    stream.roll(
+                        tree._cloud, rows[:n], responses[:n], options.window,
+                        options.discard, options.forget, tree._ones,
+                    )  # fmt: skip
+                due = every and tree.n_seen == end and end % every == 0
+                if due and tree.n_retired:
+                    n_particles = n_particles or tree._cloud.n_particles
+                    if tree._cloud.n_particles == n_particles:
+                        tree.rejuvenate()
+                break
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
+        return n
+
+    def _replace(self, rows: Matrix, responses: Vector) -> int:
+        """Fill the window, or let one row take another's place; returns how many.
+
+        R's rules, which retire before they learn. An interrupt waits for both, and for
+        the rejuvenation that may be due.
+        """
+        tree, options, every = self.tree, self.options, self.options.rejuvenate_every
         cloud, seen = tree._cloud, tree.n_seen
+        assert options.discard is not None
+        room = options.window - tree.n_active
+        if room > 0:
+            return len(cloud.update(rows[:room], responses[:room]))
         drawn = cloud.source.save()
         n_particles = interrupt = None
         while True:
             try:
                 if tree.n_seen == seen:
                     cloud.source.restore(drawn)
-                    if tree.options.rules == "r":
-                        place = self._next_to_go()
-                        cloud.replace(place, self.options.forget, row, response)
-                    else:
-                        cloud.update(row, response)
-                while cloud.n_active > self.options.window:
-                    cloud.retire([self._next_to_go()], self.options.forget)
+                    place = stream.next_to_go(cloud, options.discard, tree._ones)
+                    cloud.replace(place, options.forget, rows[:1], responses[:1])
                 if every and tree.n_seen % every == 0:
                     n_particles = n_particles or cloud.n_particles
                     if cloud.n_particles == n_particles:
@@ -235,11 +256,7 @@ class StreamingTree:
                 interrupt = error
         if interrupt is not None:
             raise interrupt
-
-    def _next_to_go(self) -> int:
-        """Place of the active row that retires next."""
-        assert self.options.discard is not None
-        return int(np.argmin(self.tree.score_active(self.options.discard)))
+        return 1
 
     def predict(
         self, X: Any, *, threads: int | None = None

@@ -162,18 +162,24 @@ cdef class Cloud(Particles):
         cdef int64_t[::1] view = places
         cdef slot_t[::1] slots = np.empty(len(places), dtype=np.int32)
         cdef Py_ssize_t k
-        cdef bint small
         for k in range(slots.shape[0]):
             slots[k] = self.pool.order[view[k]]
         self.reserve(self.pool.n_rows)
-        if len(places) and forget < 1.0:    # what fades is not worth handing on
-            self.leaf_model.may_inherit = False
         for k in range(slots.shape[0]):
-            small = self.retire_slot(slots[k], forget)
-            if small and self.numerics.collapses and self.collapse(slots[k]) < 0:
-                raise MemoryError()
-            self.pool.free(self.pool.position_of(slots[k]))
-            self.n_retired += 1
+            self.give_up(slots[k], forget)
+
+    cdef int give_up(self, slot_t s, double forget) except -1:
+        """Retire row s, one of several."""
+        cdef bint small
+        if forget < 1.0:        # what fades is not worth handing on
+            self.leaf_model.may_inherit = False
+        with nogil:
+            small = self.retire_slot(s, forget)
+        if small and self.numerics.collapses and self.collapse(s) < 0:
+            raise MemoryError()
+        self.pool.free(self.pool.position_of(s))
+        self.n_retired += 1
+        return 0
 
     def replace(
         self, int32_t position, double forget, const double[:, ::1] X,

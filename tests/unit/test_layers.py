@@ -28,7 +28,7 @@ CORE_ORDER = [
     {"moves"}, {"proposals", "resample"},
     {"compat", "native"}, {"particles"}, {"snapshot"}, {"crowd", "cuts"},
     {"cloud"}, {"routes"}, {"query"},
-    {"region"}, {"rregion"}, {"tally"}, {"criteria"}, {"sensitivity"},
+    {"region"}, {"rregion"}, {"tally"}, {"criteria"}, {"sensitivity", "stream"},
     {"probe"},
 ]  # fmt: skip
 PYTHON_ORDER = [

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
+from dyntree._core import stream as core_stream
 from dyntree.errors import DegenerateWeightsWarning, NotReadyError
 from tests.helpers import model_bytes, same_bytes
 
@@ -232,7 +233,70 @@ def test_bad_progress_is_refused_before_anything_changes() -> None:
         model.update(*data("constant"), progress="yes")
 
 
+NATIVE = [
+    ("constant", "alc"), ("linear", "alc"), ("linear", "age"), ("linear", "random"),
+    ("class", "entropy"), ("class", "random"),
+]  # fmt: skip
+
+
+def native(model: str, rule: str, **options: Any) -> StreamingTree:
+    """A native stream with a window of 25 rows that has seen nothing."""
+    return StreamingTree(
+        model,
+        discard=rule,
+        n_particles=20,
+        seed=1,
+        window=25,
+        rules="native",
+        **options,
+    )
+
+
+def native_rows(model: str, n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(2)
+    X = rng.random((n, 2))
+    y = 3.0 * (X[:, 0] > 0.5) + rng.standard_normal(n)
+    return X, (y > 1.5).astype(float) if model == "class" else y
+
+
+@pytest.mark.parametrize(("model", "rule"), NATIVE)
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.filterwarnings("ignore::dyntree.errors.StaleWindowWarning")
+def test_a_native_stream_is_its_tree_driven_by_hand(
+    model: str, rule: str, options: Any
+) -> None:
+    X, y = native_rows(model, 90)
+    whole = native(model, rule, **options).update(X, y)
+    tree = DynamicTree(model, n_particles=20, seed=1)
+    tree.update(X[:25], y[:25])
+    for row in range(25, 90):
+        tree.update(X[row : row + 1], y[row : row + 1])
+        worst = tree.active_ids[np.argmin(tree.score_active(rule))]
+        tree.retire([worst], options.get("forget", 1.0))
+        if options.get("rejuvenate_every") and (row + 1) % 7 == 0:
+            tree.rejuvenate()
+    assert model_bytes(whole.tree) == model_bytes(tree)
+
+
 # ---------------------------------------------------------------- interrupts
+@pytest.mark.parametrize(("model", "rule"), NATIVE)
+@pytest.mark.parametrize("every", [0, 2])
+def test_ctrl_c_leaves_a_native_stream_after_a_complete_row(
+    model: str, rule: str, every: int
+) -> None:
+    X, y = native_rows(model, 20_000)
+    tree = native(model, rule, rejuvenate_every=every).update(X[:100], y[:100])
+    kept = tree.copy()
+    for seconds in (0.03, 0.0413, 0.0537):
+        before = tree.n_seen
+        with interrupt_after(seconds) as arm:
+            tree.update(X, y, progress=arm)
+        learned = tree.n_seen - before
+        assert 0 < learned < len(X)
+        kept.update(X[:learned], y[:learned])
+        assert model_bytes(tree) == model_bytes(kept)
+
+
 @pytest.mark.parametrize(("name", "rule"), DISCARDS)
 def test_an_interrupt_by_progress_keeps_the_rows_so_far(name: str, rule: str) -> None:
     X, y = data(name, 200)
@@ -270,25 +334,27 @@ def test_ctrl_c_leaves_the_model_after_the_last_complete_row(
         assert model_bytes(model) == model_bytes(kept)
 
 
-@pytest.mark.parametrize("where", ["score_active", "rejuvenate"])
+@pytest.mark.parametrize(
+    ("owner", "where"), [(core_stream, "next_to_go"), (DynamicTree, "rejuvenate")]
+)
 @pytest.mark.parametrize("late", [False, True])
 def test_an_interrupt_inside_a_row_waits_for_its_end(
-    where: str, late: bool, monkeypatch: pytest.MonkeyPatch
+    owner: Any, where: str, late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = data("constant", 40)
     options = {"discard": "random", "rejuvenate_every": 35}
     expected = stream("constant", **options).update(X[:35], y[:35])
     model = stream("constant", **options).update(X[:34], y[:34])
-    plain, calls = getattr(DynamicTree, where), []
+    plain, calls = getattr(owner, where), []
 
-    def pressed(self: DynamicTree, *arguments: Any) -> Any:
+    def pressed(*arguments: Any) -> Any:
         calls.append(where)
-        answer = plain(self, *arguments) if late or len(calls) > 1 else None
+        answer = plain(*arguments) if late or len(calls) > 1 else None
         if len(calls) == 1:
             raise KeyboardInterrupt
         return answer
 
-    monkeypatch.setattr(DynamicTree, where, pressed)
+    monkeypatch.setattr(owner, where, pressed)
     with pytest.raises(KeyboardInterrupt):
         model.update(X[34:], y[34:])
     assert model_bytes(model) == model_bytes(expected)
@@ -307,7 +373,7 @@ def test_a_bar_is_shown_only_where_asked_and_changes_nothing(
     assert model_bytes(model) == model_bytes(stream("constant").update(X, y))
 
 
-def test_a_callable_hears_of_every_row_given() -> None:
+def test_a_callable_hears_of_all_rows_given() -> None:
     X, y = data("constant")
     told: list[tuple[int, int]] = []
 
@@ -315,7 +381,9 @@ def test_a_callable_hears_of_every_row_given() -> None:
         told.append((done, total))
 
     stream("constant").update(X, y, progress=tell)
-    assert told == [(done, 60) for done in range(25, 61)]
+    done = [rows for rows, total in told if total == 60]
+    assert done == sorted(set(done))
+    assert (len(done), done[-1]) == (len(told), 60)
 
 
 def test_the_warning_of_rows_without_density_points_at_the_caller() -> None:

@@ -1,0 +1,18 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree._core.cloud import Cloud
+
+Vector = NDArray[np.float64]
+
+def worth(c: Cloud, rule: str, n_ones: int) -> Vector: ...
+def next_to_go(c: Cloud, rule: str, n_ones: int) -> int: ...
+def roll(
+    c: Cloud,
+    X: Vector,
+    y: Vector,
+    window: int,
+    rule: str,
+    forget: float,
+    n_ones: int,
+) -> None: ...

@@ -1,0 +1,104 @@
+"""Stream: rows come in and rows go out, one by one, without a way back to Python."""
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int32_t, int64_t
+
+from dyntree._core.cloud cimport Cloud
+from dyntree._core.criteria import alc_active, entropy_active
+
+
+cdef int32_t oldest(Cloud c) noexcept nogil:
+    """Place of the active row that came first."""
+    cdef int32_t k, best = 0
+    for k in range(1, c.pool.n_rows):
+        if c.pool.ids[c.pool.order[k]] < c.pool.ids[c.pool.order[best]]:
+            best = k
+    return best
+
+
+def worth(Cloud c, rule, int n_ones):
+    """What each active row still tells, ndarray of float64 in internal order.
+
+    Parameters
+    ----------
+    c : Cloud
+    rule : {"alc", "entropy", "age", "random"}
+        Reduction of variance over the rectangle of the active rows, entropy of the
+        row's leaf, number of the row, or chance.
+    n_ones : int
+        Columns of ones before the inputs, which the rectangle leaves out.
+    """
+    if rule == "age":
+        return c.row_ids().astype(np.float64)
+    if rule == "random":
+        return c.source.uniforms(c.pool.n_rows)
+    if rule == "entropy":
+        return entropy_active(c)
+    low, high, binary = c.pool.spans()
+    np.nan_to_num(low, copy=False)              # columns that are missing throughout
+    np.nan_to_num(high, copy=False)
+    binary[:n_ones] = False
+    return alc_active(c, low, high, binary, False)
+
+
+def next_to_go(Cloud c, rule, int n_ones):
+    """Place of the active row that is worth least; parameters are those of `worth`."""
+    if rule == "age":
+        return oldest(c)
+    return int(np.argmin(worth(c, rule, n_ones)))
+
+
+def roll(
+    Cloud c, const double[:, ::1] X, const double[::1] y, int64_t window, rule,
+    double forget, int n_ones,
+):
+    """Learn rows in order; after each retire rows until at most `window` are active.
+
+    Parameters
+    ----------
+    c : Cloud
+        Under native rules.
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+    window : int
+        >= 1.
+    rule, n_ones
+        As in `worth`.
+    forget : float in [0, 1]
+        As in `Cloud.retire`.
+
+    Notes
+    -----
+    An interrupt is answered between rows: the cloud then is what it was after the last
+    complete one. One that comes within a row waits for its end.
+    """
+    cdef int64_t seen
+    cdef double log_density
+    cdef Py_ssize_t k
+    c.check_rows(X, y)
+    interrupt = None
+    for k in range(y.shape[0]):
+        PyErr_CheckSignals()
+        seen = c.pool.n_seen
+        try:
+            c.learn(&X[k, 0], y[k], &log_density, 0, None)
+        except KeyboardInterrupt as error:
+            if c.pool.n_seen == seen:
+                raise
+            interrupt = error
+        drawn = None
+        while c.pool.n_rows > window:
+            try:
+                if drawn is None and rule == "random":
+                    drawn = c.source.save()
+                place = next_to_go(c, rule, n_ones)
+            except KeyboardInterrupt as error:
+                interrupt = error
+                if drawn is not None:
+                    c.source.restore(drawn)
+            else:
+                c.give_up(c.pool.order[place], forget)
+                drawn = None
+        if interrupt is not None:
+            raise interrupt
