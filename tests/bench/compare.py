@@ -36,7 +36,7 @@ def main() -> None:
     results = Results(given.json)
     print(rates.HEADER if given.rates else lines.HEADER)
     for line in chosen:
-        row = None if given.again else results.fresh(line.work)
+        row = None if given.again else results.fresh(line.work, given.pairs)
         if row is None:
             try:
                 row = line.measure(given.pairs)

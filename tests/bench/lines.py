@@ -61,6 +61,7 @@ class Line:
             "unit": self.unit,
             "at_most": self.at_most,
             "same_numbers": same,
+            "pairs": pairs,
             "ratios": [float(f"{r.ratio:.4g}") for r in readings],
             "ours": statistics.median(r.ours for r in readings),
             "theirs": statistics.median(r.theirs for r in readings),

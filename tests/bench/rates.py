@@ -31,16 +31,16 @@ class Rate:
     def work(self) -> str:
         return f"learn {self.model} N={self.particles} w={self.window}"
 
-    def measure(self, repeats: int) -> Row:
-        """Median over streams: rows by user seconds of a fresh process."""
+    def measure(self, pairs: int) -> Row:
+        """Median over so many streams: rows by user seconds of a fresh process."""
         taken = stamp()
         n, first = 1_000_000 // self.particles, 2 * self.window
         task = Task("learn", self.model, self.particles, n + first, window=self.window)
         rates = []
         with tempfile.TemporaryDirectory() as place:
-            for repeat in range(repeats):
-                folder = Path(place) / str(repeat)
-                task = replace(task, seed=task.seed + 1)
+            for pair in range(pairs):
+                folder = Path(place) / str(pair)
+                task = replace(task, seed=pair + 1)
                 task.write_rows(folder)
                 rates.append(n / ours(task, folder).user)
         return {
@@ -49,6 +49,7 @@ class Rate:
             "particles": self.particles,
             "window": self.window,
             "rows_per_second": round(statistics.median(rates), 1),
+            "pairs": pairs,
             **taken,
         }
 

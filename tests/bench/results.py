@@ -69,10 +69,10 @@ class Results:
         if path is not None and path.exists():
             self.rows = {row["work"]: row for row in json.loads(path.read_text())}
 
-    def fresh(self, work: str) -> Row | None:
-        """The row of this work, if it was taken today with this version."""
+    def fresh(self, work: str, pairs: int) -> Row | None:
+        """The row of this work, if taken today with this version and so many pairs."""
         row = self.rows.get(work)
-        if row is None or row["date"] != today():
+        if row is None or row["date"] != today() or row["pairs"] < pairs:
             return None
         return row if row["versions"]["dyntree"] == dyntree.__version__ else None
 

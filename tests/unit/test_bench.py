@@ -236,17 +236,18 @@ def test_results_are_taken_up_where_they_stand(
 
 
 @pytest.mark.parametrize(
-    "change", [{"date": "2000-01-01"}, {"versions": {"dyntree": "0"}}]
+    "change", [{"date": "2000-01-01"}, {"versions": {"dyntree": "0"}}, {"pairs": 2}]
 )
-def test_results_of_another_day_or_version_are_not_fresh(
+def test_results_of_another_day_or_version_or_fewer_pairs_are_not_fresh(
     change: dict[str, Any], tmp_path: Path
 ) -> None:
     kept = Results(tmp_path / "rows.json")
-    kept.add({"work": "a line", **results.stamp()})
+    row = {"work": "a line", "pairs": 3, **results.stamp()}
+    kept.add(row)
     again = Results(tmp_path / "rows.json")
-    assert again.fresh("a line") is not None
-    again.add({"work": "a line", **results.stamp(), **change})
-    assert again.fresh("a line") is None
+    assert again.fresh("a line", 3) == row
+    again.add(row | change)
+    assert again.fresh("a line", 3) is None
 
 
 def test_the_stamp_says_what_was_measured() -> None:
