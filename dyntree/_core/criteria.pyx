@@ -48,6 +48,26 @@ cdef double reduction_below(Region r, handle_t h, double *x) noexcept nogil:
     return value
 
 
+cdef double reduction_over(Region r, double *x, double *found) noexcept nogil:
+    """Sum of the reductions over particles; `found` is scratch for each of them.
+
+    Trees that share a leaf have the same splits above it, so that it is asked once.
+    """
+    cdef Leaf *leaf
+    cdef int32_t i, n = 0
+    cdef double total = 0.0
+    r.c.stamp += 1
+    for i in range(r.c.n_particles):
+        leaf = r.c.arena.leaf(find_leaf(r.c.arena, r.c.roots[i], x))
+        if leaf.stamp != r.c.stamp:
+            leaf.stamp = r.c.stamp
+            leaf.entry = n
+            found[n] = reduction_below(r, r.c.roots[i], x)
+            n += 1
+        total += found[leaf.entry]
+    return total
+
+
 cdef int credit_below(Region r, handle_t h) noexcept nogil:
     """Credit the leaves below h that have no credit; -1: no memory.
 
@@ -122,14 +142,19 @@ def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
     )
     cdef Py_ssize_t j
     cdef int32_t i
+    cdef double *x
     out = np.zeros(rows.shape[0])
     cdef double[::1] sums = out
+    cdef double[::1] found = np.empty(c.n_particles)
     with nogil:
-        for i in range(c.n_particles):
+        if c.leaf_model.rounds_rows:        # every evaluation leaves its mark
+            for i in range(c.n_particles):
+                for j in range(rows.shape[0]):
+                    x = <double *> &rows[j, 0]
+                    sums[j] += reduction_below(region, c.roots[i], x)
+        else:
             for j in range(rows.shape[0]):
-                sums[j] += reduction_below(
-                    region, c.roots[i], <double *> &rows[j, 0]
-                )
+                sums[j] = reduction_over(region, <double *> &rows[j, 0], &found[0])
     return _over(out, c.n_particles * region.whole())
 
 
