@@ -288,7 +288,9 @@ class DynamicTree(Answers):
         check_scaled(cloud, features, rows, responses, n_before)
         self._features, self.options, self._cloud = features, options, cloud
         self._waiting_X, self._waiting_y = np.empty((0, 0)), []
-        return self._stored(rows[n_held:]), responses[n_held:]
+        n_old = max(n_held, n_before)
+        self._relearn(self._stored(rows[n_held:n_old]), responses[n_held:n_old])
+        return self._stored(rows[n_old:]), responses[n_old:]
 
     def _extended(self, X: Any) -> tuple[FeatureMap, Matrix]:
         """Columns as they are known with these rows too, and the rows' codes."""
@@ -346,6 +348,19 @@ class DynamicTree(Answers):
                 first += done
                 size = max(1, min(4 * size, int(done * CHUNK_SECONDS / (clock + 1e-9))))
 
+    def _relearn(self, rows: Matrix, responses: Vector) -> None:
+        """Learn what earlier calls have kept back; an interrupt waits for all of it."""
+        interrupt = None
+        first = self.n_seen
+        with self._watch():
+            while (done := self.n_seen - first) < len(rows):
+                try:
+                    self._cloud.update(rows[done:], responses[done:])
+                except KeyboardInterrupt as error:
+                    interrupt = error
+        if interrupt is not None:
+            raise interrupt
+
     def _take(self, rows: Matrix, responses: Vector) -> int:
         """Learn rows; returns how many."""
         return len(self._cloud.update(rows, responses))
@@ -386,8 +401,8 @@ class DynamicTree(Answers):
         regression leaves weigh two hypotheses alike: the children start afresh, judged
         on active rows alone; or they inherit the part min(k/n, k/g) of the sums as a
         power prior (Ibrahim and Chen 2000), and their rows are judged given that,
-        against the leaf's active rows given all that it has retired. Once evidence has
-        been told to fade, by `forget` below 1, they too release it.
+        against the leaf's active rows given all that it has retired. Sums that no child
+        inherits are lost. Once `forget` has been below 1, every split releases them.
         """
         cloud = self._ready("retire")
         options = self.options

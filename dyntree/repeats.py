@@ -43,8 +43,8 @@ def fit_repeats(
         Whether all repeats but the first learn the rows in random orders; False for
         streams, whose order has a meaning.
     threads : int, optional
-        Repeats at a time, default DYNTREE_NUM_THREADS, or what an enclosing
-        ``joblib.parallel_config`` says, or 1. The answer does not depend on it.
+        Repeats at a time, in threads: default DYNTREE_NUM_THREADS, or ``n_jobs`` of an
+        enclosing ``joblib.parallel_config``, or 1. The answer does not depend on it.
     progress : bool, callable or None, default None
         As in `DynamicTree.update`, over the rows of all repeats; it moves on when a
         repeat is done.
@@ -93,13 +93,15 @@ def fit_repeats(
             f"model must not have learned any rows; got one that has seen "
             f"{model.n_seen}. Make a new one with the same options."
         )
+    if isinstance(model, StreamingTree) and model.is_frozen:
+        raise ValueError("model must not be frozen: it would learn nothing.")
     _, _, y, _ = _tree(model)._check(X, y)
     children = np.random.SeedSequence(_tree(model).seed).spawn(n_repeats)
     seeds = [int(child.generate_state(1)[0]) for child in children]
 
     from joblib import Parallel, delayed
 
-    run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+    run = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
     brake = _Brake()
     fitted: list[Model] = []
     repeats = None

@@ -171,7 +171,7 @@ cdef class Cloud(Particles):
     cdef int give_up(self, slot_t s, double forget) except -1:
         """Retire row s, one of several."""
         cdef bint small
-        if forget < 1.0:        # what fades is not worth handing on
+        if forget < 1.0:        # from now on the past is called stale
             self.leaf_model.may_inherit = False
         with nogil:
             small = self.retire_slot(s, forget)

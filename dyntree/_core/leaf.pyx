@@ -81,6 +81,8 @@ cdef class LeafModel:
         for k in range(n):
             self.family.merge(into.active, leaves[k].active)
             self.family.merge(into.retired, leaves[k].retired)
+        if into.retired[0] > self.max_retired:
+            self.fade(into, self.max_retired / into.retired[0])
         self.settle(into, d)
 
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:

@@ -62,7 +62,7 @@ cdef class NativeGaussian(LeafModel):
         self.kappa0 = kappa0
         self.retires = True
         self.logs = True
-        self.may_inherit = True
+        self.may_inherit = has_evidence
         self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
         self.work = <double *> malloc((2 * size + self.n_out) * sizeof(double))
         if self.work == NULL:
@@ -213,14 +213,14 @@ cdef class NativeGaussian(LeafModel):
             self.log_gamma_shape(row[0] + 1.0) - self.log_gamma_shape(row[0])
             - 0.5 * (log(2.0 * d[SHAPE]) + LOG_PI)
         )
-        d[EVIDENCE] = 0.0
         if self.has_evidence:
-            d[EVIDENCE] = self.evidence(
-                row[0], self.half_log_prior - half, residual, self.b0, self.log_b0
-            )
-            if isnan(d[INHERITED]):
-                d[INHERITED] = self.judge(self.inherited(leaf))
-            d[EVIDENCE] -= d[INHERITED]
+            half = self.half_log_prior - half
+            d[EVIDENCE] = self.evidence(row[0], half, residual, self.b0, self.log_b0)
+        else:
+            d[EVIDENCE] = 0.0
+        if isnan(d[INHERITED]):
+            d[INHERITED] = self.judge(self.inherited(leaf))
+        d[EVIDENCE] -= d[INHERITED]
         d[ACTIVE] = NAN if leaf.retired[0] > 0.0 else d[EVIDENCE]
 
     cdef void build_children(

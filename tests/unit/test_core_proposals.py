@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy import stats
 
 from dyntree._core import probe
 from dyntree._core.cloud import Cloud
+from tests.helpers import handles_below
 from tests.oracle.native import Leaf, dirichlet_evidence
 from tests.oracle.proposals import Evidence, Mask, goes_left, log_odds, share
 from tests.statistical.clouds import native_cloud
@@ -198,6 +200,46 @@ def test_what_fades_is_not_inherited() -> None:
     copy = cloud.copy()
     probe.set_tree_prior(copy, 0.95, 2.0)
     assert inheriting(cloud) == inheriting(copy) == {False}
+
+
+def test_a_prior_model_inherits_nothing_and_keeps_its_odds() -> None:
+    """Its trees follow the tree prior, whatever has been retired."""
+    rng = np.random.default_rng(0)
+    cloud = native_cloud("prior", 1, n_particles=30, alpha=0.5, min_leaf=1)
+    for _ in range(60):
+        cloud.update(rng.random((10, 1)), np.zeros(10))
+        cloud.retire(list(range(max(0, cloud.n_active - 40))), 1.0)
+    seen = 0
+    for root in set(probe.roots(cloud)):
+        for h in handles_below(cloud, root):
+            if h < 0 and len(probe.leaf(cloud, h)[1]) > 1:
+                cuts, grow, chances, _ = probe.offer(cloud, h, 0, 8)
+                assert not any(cut[3] for cut in cuts)
+                assert not np.isnan([grow, *chances]).any()
+                seen += 1
+    assert seen
+
+
+@pytest.mark.parametrize("model", ["linear", "class"])
+def test_a_prune_keeps_to_the_most_weight_retired(model: str) -> None:
+    rng = np.random.default_rng(3)
+    cloud = native_cloud(
+        model, 2, n_particles=30, min_leaf=2, max_retired=20.0,
+        n_classes=2 * (model == "class"),
+    )  # fmt: skip
+    for step in range(120):
+        X = rng.random((10, 2))
+        y = 3.0 * (X[:, step // 20 % 2] > 0.5) + rng.standard_normal(10)
+        cloud.update(X, (y > 1.5).astype(float) if model == "class" else y)
+        cloud.retire(list(range(max(0, cloud.n_active - 60))), 1.0)
+        for i in range(cloud.n_particles):
+            assert max(retired_weights(cloud.tree(i))) <= 20.0 * (1.0 + 1e-12)
+
+
+def retired_weights(tree: Any) -> list[float]:
+    if tree[0] == "leaf":
+        return [tree[3]]
+    return retired_weights(tree[4]) + retired_weights(tree[5])
 
 
 def test_a_leaf_that_cannot_split_stays() -> None:

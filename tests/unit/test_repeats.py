@@ -261,3 +261,17 @@ def test_a_callable_hears_of_the_rows_of_all_repeats() -> None:
         fresh("constant"), X, y, 4, threads=2, progress=lambda *rows: told.append(rows)
     )
     assert told == [(60, 240), (120, 240), (180, 240), (240, 240)]
+
+
+def test_a_frozen_stream_is_refused() -> None:
+    X, y = rows("stream")
+    with pytest.raises(ValueError, match="model must not be frozen"):
+        fit_repeats(NEW["stream"]().freeze(), X, y, 2)
+
+
+def test_a_backend_of_processes_gives_way_to_threads() -> None:
+    X, y = rows("linear")
+    expected = fit_repeats(NEW["linear"](), X, y, 2)
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        found = fit_repeats(NEW["linear"](), X, y, 2)
+    assert [model_bytes(m) for m in found] == [model_bytes(m) for m in expected]

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree import DynamicTree, StreamingTree
+from dyntree import DynamicTree, StreamingTree, planting
 from dyntree._core import stream as core_stream
+from dyntree._core.cloud import Cloud
 from dyntree.errors import DegenerateWeightsWarning, NotReadyError
 from tests.helpers import model_bytes, same_bytes
 
@@ -279,6 +280,31 @@ def test_a_native_stream_is_its_tree_driven_by_hand(
 
 
 # ---------------------------------------------------------------- interrupts
+def test_an_interrupt_as_trees_are_planted_keeps_the_rows_of_earlier_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = native_rows("linear", 40)
+    tree = native("linear", "age").update(X[:9], y[:9])
+    expected = native("linear", "age").update(X[:10], y[:10])
+    plain, calls = Cloud.update, []
+
+    def pressed(cloud: Cloud, *arguments: Any) -> Any:
+        calls.append(len(arguments[0]))
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return plain(cloud, *arguments)
+
+    class Pressed(Cloud):
+        update = pressed
+
+    monkeypatch.setattr(planting, "Cloud", Pressed)
+    with pytest.raises(KeyboardInterrupt):
+        tree.update(X[9:], y[9:])
+    assert (tree.n_seen, calls) == (9, [9, 9])
+    tree.update(X[9:10], y[9:10])
+    np.testing.assert_array_equal(tree.predict(X).mean, expected.predict(X).mean)
+
+
 @pytest.mark.parametrize(("model", "rule"), NATIVE)
 @pytest.mark.parametrize("every", [0, 2])
 def test_ctrl_c_leaves_a_native_stream_after_a_complete_row(
