@@ -9,22 +9,21 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from river import forest, tree
-
 from .task import Rows
 from .work import spent
 
-MODELS = {
-    "adaptive random forest": lambda: forest.ARFRegressor(seed=1),
-    "Hoeffding tree": lambda: tree.HoeffdingTreeRegressor(),
-}
-
 
 def main(work: str, *rest: str) -> None:
+    from river import forest, tree
+
+    models = {
+        "adaptive random forest": lambda: forest.ARFRegressor(seed=1),
+        "Hoeffding tree": lambda: tree.HoeffdingTreeRegressor(),
+    }
     rows = Rows.read(Path(rest[-1]))
     inputs = [dict(enumerate(x)) for x in rows.X.tolist()]
     before = spent()
-    model = MODELS[work]()
+    model = models[work]()
     for x, y in zip(inputs, rows.y.tolist(), strict=True):
         model.predict_one(x)
         model.learn_one(x, y)
