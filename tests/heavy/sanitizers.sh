@@ -2,7 +2,7 @@
 # Unit, property, golden and statistical tests under AddressSanitizer and UBSan, then with
 # Cython's bounds checks. Leaks are left out: the interpreter itself has some. So are tests
 # of the oracle alone and of the demo, which are long and run no code that is not run here.
-# Shells ignore SIGINT in the background; tests of interrupts need it. Takes 25 to 60
+# Shells ignore SIGINT in the background; tests of interrupts need it. Takes 20 to 60
 # minutes on two cores, more beside other work; the last result stands in sanitizers.txt.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
