@@ -102,7 +102,7 @@ cdef int copy_leaf(Arena a, const Leaf *leaf, Leaf *into) noexcept nogil:
         into.active, leaf.active,
         (2 * a.stride + a.n_derived + 2 * a.n_features) * sizeof(double),
     )
-    if leaf.credit != NULL:
+    if leaf.credit != NULL and leaf.n_rows:
         if a.reserve_credit(into) < 0:
             return -1
         memcpy(into.credit, leaf.credit, leaf.n_rows * sizeof(double))

@@ -21,7 +21,7 @@ run() {    # name, variables for the build, variables for the tests
     (cd "$work/tree" && env $2 "$work/env/bin/python" setup.py -q build_ext --inplace \
         >build.log 2>&1 || { tail -20 build.log; exit 1; })
     (cd "$work/tree" && env --default-signal=INT $3 "$work/env/bin/python" -m pytest -q \
-        -p no:cacheprovider -k "not oracle_meets and not demo" $tests >out.log 2>&1) || status=1
+        --capture=sys -p no:cacheprovider -k "not oracle_meets and not demo" $tests >out.log 2>&1) || status=1
     grep -E "^(FAILED|ERROR)" "$work/tree/out.log" || true
     tail -n 1 "$work/tree/out.log"
 }
@@ -31,9 +31,12 @@ gcc --version | head -n 1
 "$work/env/bin/python" -c "import sys, numpy, Cython; print(
     'Python', sys.version.split()[0], 'numpy', numpy.__version__, 'Cython', Cython.__version__)"
 
-# reports go to files of their own: pytest shows nothing of a test that passes
+# ASan reports into files of its own; UBSan, beside it, knows stderr alone, which pytest
+# must therefore not swallow
 run "AddressSanitizer and UBSan" "DYNTREE_SANITIZE=1" \
-    "LD_PRELOAD=$(gcc -print-file-name=libasan.so):$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0:log_path=$work/report UBSAN_OPTIONS=print_stacktrace=1:log_path=$work/report PYTHONMALLOC=malloc"
+    "LD_PRELOAD=$(gcc -print-file-name=libasan.so):$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0:log_path=$work/report UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc"
+grep -A 12 "runtime error:" "$work/tree/out.log" >"$work/report.undefined" ||
+    rm "$work/report.undefined"
 for report in "$work"/report*; do
     [ -e "$report" ] && head -n 40 "$report" && status=1
 done
