@@ -47,7 +47,8 @@ class StreamingTree:
         `rejuvenate_every`.
     rejuvenate_every : int, optional
         Rows between rejuvenations, in which trees grown anew from the active rows join
-        the others; 0 never. Default 0, or `window` with `drift`.
+        the others; 0 never. Default: `window` with `drift`; ``3 * window`` under native
+        rules for regression whose rows go by age or chance; else 0.
     n_particles : int, default 1000
     rules, intercept, proposal, min_leaf, n_start, tree_prior, variance_prior
         As in `DynamicTree`.
@@ -106,8 +107,8 @@ class StreamingTree:
         drifts = params.flag("drift", drift)
         if forget is None:
             forget = DRIFT_FORGET if drifts else 1.0
-        if rejuvenate_every is None:
-            rejuvenate_every = window if drifts else 0
+        if rejuvenate_every is None and drifts:
+            rejuvenate_every = window
         options = StreamOptions(window, discard, forget, rejuvenate_every)
         self.tree = DynamicTree(
             model,
@@ -204,7 +205,7 @@ class StreamingTree:
         among them.
         """
         tree, options, every = self.tree, self.options, self.options.rejuvenate_every
-        assert options.discard is not None
+        assert options.discard is not None and every is not None
         n = min(len(rows), every - tree.n_seen % every) if every else len(rows)
         end = tree.n_seen + n
         n_particles = interrupt = None

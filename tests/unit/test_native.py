@@ -322,8 +322,29 @@ def test_default_discard_rules(model: str, options: Any, rule: str) -> None:
     assert stream.options.forget == options.get(
         "forget", 0.95 if "drift" in options else 1.0
     )
-    drifts = "drift" in options
-    assert stream.options.rejuvenate_every == (stream.options.window if drifts else 0)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "windows"),
+    [
+        ("linear", {}, 0),
+        ("linear", {"discard": "random"}, 3),
+        ("constant", {"forget": 0.9}, 3),
+        ("constant", {"drift": True}, 1),
+        ("class", {"discard": "age"}, 0),
+        ("class", {"drift": True}, 1),
+        ("prior", {}, 0),
+        ("constant", {"rules": "r"}, 0),
+        ("constant", {"rules": "r", "drift": True}, 1),
+    ],
+)
+def test_default_rejuvenation(model: str, options: Any, windows: int) -> None:
+    stream = StreamingTree(model, window=40, n_particles=20, **options)
+    assert stream.options.rejuvenate_every == 40 * windows
+    kept = StreamingTree(
+        model, window=40, n_particles=20, rejuvenate_every=7, **options
+    )
+    assert kept.options.rejuvenate_every == 7
 
 
 def test_alc_with_forgetting_warns() -> None:

@@ -274,7 +274,8 @@ def test_a_native_stream_is_its_tree_driven_by_hand(
         tree.update(X[row : row + 1], y[row : row + 1])
         worst = tree.active_ids[np.argmin(tree.score_active(rule))]
         tree.retire([worst], options.get("forget", 1.0))
-        if options.get("rejuvenate_every") and (row + 1) % 7 == 0:
+        every = whole.options.rejuvenate_every
+        if every and (row + 1) % every == 0:
             tree.rejuvenate()
     assert model_bytes(whole.tree) == model_bytes(tree)
 
