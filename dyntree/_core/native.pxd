@@ -2,7 +2,7 @@
 
 Regression leaves, on the scale of `Cross`: t = level + z'slopes + noise with
     sigma^2 ~ IG(1/2, b0),  level | sigma^2 ~ N(0, sigma^2 / kappa0),
-    slopes | sigma^2 ~ N(0, sigma^2 / (0.02 p)),  p columns in the regression.
+    slopes | sigma^2 ~ N(0, sigma^2 / (0.04 p)),  p columns in the regression.
 Class leaves: a Dirichlet prior whose mass is spread evenly over the labels.
 Retired rows are part of the posterior. A split may release them, and is then judged on
 active rows alone; or its children inherit a share, which is part of their prior: the

@@ -14,7 +14,7 @@ from dyntree._core.types cimport slot_t
 cdef double LOG_2PI = 1.8378770664093453
 cdef double LOG_PI = 1.1447298858494002
 cdef double SHAPE_0 = 0.5           # a0 of the inverse gamma prior
-cdef double SLOPE_UNIT = 0.02       # prior precision of a slope, per column
+cdef double SLOPE_UNIT = 0.04       # prior precision of a slope, per column
 cdef double HANDED_ON = 1.0         # most weight to inherit, per active row
 cdef double EQUAL = 1e-12           # relative spread below which weights are equal
 

@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 Vector = NDArray[np.float64]
 
-SHAPE_0, SLOPE_UNIT = 0.5, 0.02
+SHAPE_0, SLOPE_UNIT = 0.5, 0.04
 
 
 class Leaf:
