@@ -4,6 +4,7 @@ Slabs never move, so a pointer stays good as long as its handle is held. Handles
 splits are positive, of leaves negative. Row lists come from blocks of powers of two
 that are kept for reuse, so a stream with a bounded window reaches a fixed size.
 """
+cimport cython
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.types cimport Leaf, Node, handle_t, slot_t
@@ -13,6 +14,7 @@ cdef enum:
     CHUNK = 1 << CHUNK_BITS
     N_CLASSES = 32
 
+@cython.final
 cdef class Arena:
     cdef readonly int32_t stride        # doubles of a Family row
     cdef readonly int32_t n_derived
@@ -38,8 +40,10 @@ cdef class Arena:
     cdef handle_t take_leaf(self) noexcept nogil
     cdef void share(self, handle_t h) noexcept nogil
     cdef void drop(self, handle_t h) noexcept nogil
-    cdef Node *node(self, handle_t h) noexcept nogil
-    cdef Leaf *leaf(self, handle_t h) noexcept nogil
+    cdef inline Node *node(self, handle_t h) noexcept nogil:
+        return self.node_chunks[h >> CHUNK_BITS] + (h & (CHUNK - 1))
+    cdef inline Leaf *leaf(self, handle_t h) noexcept nogil:
+        return self.leaf_chunks[(-h) >> CHUNK_BITS] + ((-h) & (CHUNK - 1))
     cdef int32_t refs(self, handle_t h) noexcept nogil
     cdef int reserve_rows(self, Leaf *leaf, int32_t n) noexcept nogil
     cdef int reserve_credit(self, Leaf *leaf) noexcept nogil

@@ -1,4 +1,5 @@
 """Arena: where splits and leaves live."""
+cimport cython
 from libc.math cimport NAN
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
@@ -12,6 +13,7 @@ cdef inline int size_class(int64_t n_bytes) noexcept nogil:
     return k
 
 
+@cython.final
 cdef class Arena:
     """Slabs of nodes and leaves, with free lists and reference counts.
 
@@ -180,12 +182,6 @@ cdef class Arena:
         leaf.entry = self.free_leaf
         self.free_leaf = h
         self.live_leaves -= 1
-
-    cdef Node *node(self, handle_t h) noexcept nogil:
-        return self.node_chunks[h >> CHUNK_BITS] + (h & (CHUNK - 1))
-
-    cdef Leaf *leaf(self, handle_t h) noexcept nogil:
-        return self.leaf_chunks[(-h) >> CHUNK_BITS] + ((-h) & (CHUNK - 1))
 
     cdef int32_t refs(self, handle_t h) noexcept nogil:
         return self.node(h).refs if h > 0 else self.leaf(h).refs

@@ -3,6 +3,8 @@
 A row holds the sums of the observations it stands for. Rows of the active
 observations and of the retired ones have the same layout; entry 0 is the weight.
 """
+cimport cython
+
 cdef class Family:
     cdef readonly int stride
     cdef void add(self, double *row, const double *x, double y, double weight) noexcept nogil
@@ -19,9 +21,11 @@ cdef class Regression(Moments):     # the same, then X'X packed, then X'y
     cdef double *gram(self, double *row) noexcept nogil
     cdef double *cross(self, double *row) noexcept nogil
 
+@cython.final
 cdef class Counts(Family):          # weight, then one weight per class
     cdef readonly int n_classes
 
+@cython.final
 cdef class Cross(Family):           # packed cross products of (1, z, t), standardised
     cdef readonly int n_columns
     cdef double *centre             # (n_columns,) frozen; then scale, then scratch

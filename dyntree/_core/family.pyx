@@ -1,4 +1,5 @@
 """Sufficient statistics of the leaf families: what is summed, and in which order."""
+cimport cython
 from libc.float cimport DBL_MAX
 from libc.stdlib cimport calloc, free
 
@@ -99,6 +100,7 @@ cdef class Regression(Moments):
             v[j] -= y * x[j]
 
 
+@cython.final
 cdef class Counts(Family):
     """Weight and weight per class; y is the class index."""
 
@@ -117,6 +119,7 @@ cdef class Counts(Family):
         row[1 + <int> y] -= 1.0
 
 
+@cython.final
 cdef class Cross(Family):
     """Cross products of (1, z, t): columns and response in a frozen scale.
 

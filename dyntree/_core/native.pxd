@@ -8,6 +8,7 @@ Retired rows are part of the posterior. A split may release them, and is then ju
 active rows alone; or its children inherit a share, which is part of their prior: the
 evidence of a leaf is that of its rows given what it inherited.
 """
+cimport cython
 from dyntree._core.family cimport Cross
 from dyntree._core.leaf cimport LeafModel
 from dyntree._core.numerics cimport Numerics
@@ -29,6 +30,7 @@ cdef enum:
     N_B = 8
     N_KAPPA = 4
 
+@cython.final
 cdef class NativeGaussian(LeafModel):
     cdef Cross cross
     cdef readonly double b0
@@ -51,8 +53,14 @@ cdef class NativeGaussian(LeafModel):
     cdef void add_scores(self, const double *row, double multiplicity, double *scores) noexcept nogil
     cdef double whiten(self, const Leaf *leaf, const double *x, double *v) noexcept nogil
 
+@cython.final
 cdef class NativeMultinomial(LeafModel):
     cdef readonly double mass
+    cdef double share       # of the mass, per class
+    cdef double[1024] mass_gammas
+    cdef double[1024] share_gammas
+    cdef double log_gamma_mass(self, double n) noexcept nogil
+    cdef double log_gamma_share(self, double n) noexcept nogil
     cdef double evidence(self, const double *active, const double *retired) noexcept nogil
 
 cdef class NativeNumerics(Numerics):

@@ -1,4 +1,5 @@
 """Leaf models and choices of the native rules."""
+cimport cython
 from libc.math cimport INFINITY, NAN, exp, fabs, isfinite, isnan, log, log1p, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc
@@ -23,6 +24,7 @@ cdef double[8] BS = [30.0, 3.0, 0.3, 0.03, 0.003, 3e-4, 3e-5, 3e-6]
 cdef double[4] KAPPAS = [1.0, 0.1, 0.01, 0.001]
 
 
+@cython.final
 cdef class NativeGaussian(LeafModel):
     """Constant and linear leaves under a normal-inverse-gamma prior.
 
@@ -484,6 +486,7 @@ cdef class NativeGaussian(LeafModel):
         return True
 
 
+@cython.final
 cdef class NativeMultinomial(LeafModel):
     """Class leaves under a Dirichlet prior of total mass `mass`, spread evenly.
 
@@ -492,26 +495,42 @@ cdef class NativeMultinomial(LeafModel):
     """
 
     def __init__(self, int n_classes, double mass):
+        cdef int k
         self.family = Counts(n_classes)
         self.n_classes = n_classes
         self.mass = mass
+        self.share = mass / n_classes
         self.n_derived = 2
         self.retires = True
         self.logs = True
+        for k in range(N_TABLE):
+            self.mass_gammas[k] = log_gamma(mass + k)
+            self.share_gammas[k] = log_gamma(self.share + k)
+
+    cdef double log_gamma_mass(self, double n) noexcept nogil:
+        """log Gamma(M + n), looked up for small whole n."""
+        if n < N_TABLE and n == <int> n:
+            return self.mass_gammas[<int> n]
+        return log_gamma(self.mass + n)
+
+    cdef double log_gamma_share(self, double n) noexcept nogil:
+        """log Gamma(M / C + n), looked up for small whole n."""
+        if n < N_TABLE and n == <int> n:
+            return self.share_gammas[<int> n]
+        return log_gamma(self.share + n)
 
     cdef double evidence(
         self, const double *active, const double *retired
     ) noexcept nogil:
-        cdef double share = self.mass / self.n_classes, n = active[0], c
-        cdef double total
+        cdef double n = active[0], total, c
         cdef int k
         if retired != NULL:
             n += retired[0]
-        total = log_gamma(self.mass) - log_gamma(self.mass + n)
+        total = self.mass_gammas[0] - self.log_gamma_mass(n)
         for k in range(1, self.n_classes + 1):
             c = active[k] + (retired[k] if retired != NULL else 0.0)
             if c > 0.0:
-                total += log_gamma(c + share) - log_gamma(share)
+                total += self.log_gamma_share(c) - self.share_gammas[0]
         return total
 
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
@@ -534,7 +553,7 @@ cdef class NativeMultinomial(LeafModel):
 
     cdef double probability(self, const Leaf *leaf, int k) noexcept nogil:
         return (
-            leaf.active[1 + k] + leaf.retired[1 + k] + self.mass / self.n_classes
+            leaf.active[1 + k] + leaf.retired[1 + k] + self.share
         ) / (self.mass + leaf.active[0] + leaf.retired[0])
 
 

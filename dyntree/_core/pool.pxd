@@ -1,8 +1,10 @@
 """The bounded store of the rows that are still held one by one."""
+cimport cython
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.types cimport slot_t
 
+@cython.final
 cdef class ActivePool:
     cdef readonly int32_t n_features
     cdef int32_t n_rows        # rows held now
@@ -18,5 +20,7 @@ cdef class ActivePool:
     cdef slot_t put(self, const double *x, double y) noexcept nogil
     cdef void free(self, int32_t position) noexcept nogil
     cdef int32_t position_of(self, slot_t s) noexcept nogil
-    cdef double *x(self, slot_t s) noexcept nogil
-    cdef double y(self, slot_t s) noexcept nogil
+    cdef inline double *x(self, slot_t s) noexcept nogil:
+        return self.x_ + <size_t> s * self.n_features
+    cdef inline double y(self, slot_t s) noexcept nogil:
+        return self.y_[s]

@@ -1,10 +1,12 @@
 """ActivePool: rows by slot, and the internal order in which they stand."""
 import numpy as np
 
+cimport cython
 from libc.stdlib cimport free as c_free, realloc
 from libc.string cimport memcpy
 
 
+@cython.final
 cdef class ActivePool:
     """Rows (x, y, id) in slots that stay put while a row is held.
 
@@ -88,12 +90,6 @@ cdef class ActivePool:
             if self.order[k] == s:
                 return k
         return -1
-
-    cdef double *x(self, slot_t s) noexcept nogil:
-        return self.x_ + <size_t> s * self.n_features
-
-    cdef double y(self, slot_t s) noexcept nogil:
-        return self.y_[s]
 
     def rows(self):
         """Copies of the rows held, in internal order: X, y and row ids."""
