@@ -109,7 +109,7 @@ cdef double relevance_below(Region r, handle_t h, double *sums) noexcept nogil:
     if h < 0:
         return r.volume(r.c.arena.leaf(h))
     node = r.c.arena.node(h)
-    r.c.moves.pool_below(h)
+    r.c.moves.pool_below(h, True)
     value = r.volume(r.c.moves.pooled)
     r.enter(node, True, &kept)
     below = relevance_below(r, node.left, sums)

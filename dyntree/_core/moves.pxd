@@ -40,6 +40,7 @@ cdef class Moves:
     cdef int32_t n_values, n_leaves
     cdef int32_t *columns               # those that may be split on, in order
     cdef int32_t n_columns
+    cdef bint scores_rows               # the score of a prune needs the rows in order
 
     cdef void observe(self, const double *x) noexcept nogil
 
@@ -58,4 +59,4 @@ cdef class Moves:
     cdef handle_t fresh_leaf(self, const Leaf *source, int32_t depth) noexcept nogil
     cdef handle_t grown(self, const Leaf *leaf, const Move *move) noexcept nogil
     cdef handle_t pruned(self, handle_t parent) noexcept nogil
-    cdef void pool_below(self, handle_t parent) noexcept nogil
+    cdef void pool_below(self, handle_t parent, bint with_rows) noexcept nogil

@@ -62,6 +62,7 @@ cdef class Moves:
         self.min_leaf = min_leaf
         self.first_split = first_split
         self.proposal = proposal
+        self.scores_rows = True
         self.sums = <double *> calloc(3 * size, sizeof(double))
         self.columns = <int32_t *> calloc(pool.n_features + 1, sizeof(int32_t))
         if self.sums == NULL or self.columns == NULL:
@@ -169,12 +170,12 @@ cdef class Moves:
         return (self.split_prior(node.depth) + self.score(node.left)
                 ) + self.score(node.right)
 
-    cdef void pool_below(self, handle_t parent) noexcept nogil:
+    cdef void pool_below(self, handle_t parent, bint with_rows) noexcept nogil:
         """Fill `pooled` with the union of the leaves below parent, left to right."""
         cdef int32_t n = gather(self.arena, parent, self.leaves), k
         cdef Leaf *leaf
         self.pooled.n_rows = 0
-        for k in range(n):
+        for k in range(n if with_rows else 0):
             leaf = self.leaves[k]
             if leaf.n_rows:
                 memcpy(self.pooled.rows + self.pooled.n_rows, leaf.rows,
@@ -201,7 +202,7 @@ cdef class Moves:
             size += self.model.size(self.leaves[k])
         if size < 2 * self.min_leaf:
             return
-        self.pool_below(e.parent)
+        self.pool_below(e.parent, self.scores_rows)
         e.prune = self.leaf_prior(parent.depth) + self.pooled.derived[0]
 
     # ------------------------------------------------------------ proposals
@@ -378,7 +379,7 @@ cdef class Moves:
 
     cdef handle_t pruned(self, handle_t parent) noexcept nogil:
         """The leaf that pools everything below `parent`; NONE: no memory."""
-        self.pool_below(parent)
+        self.pool_below(parent, True)
         return self.fresh_leaf(self.pooled, self.arena.node(parent).depth)
 
     cdef void clear(self) noexcept nogil:

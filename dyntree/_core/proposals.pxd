@@ -5,14 +5,16 @@ odds over all splits that may be proposed (Taddy, Gramacy and Polson 2011, secti
 with the split averaged over rather than drawn first). Those odds belong to the leaf:
 each particle that holds it contributes one proposal, and all choose among all of them.
 """
+cimport cython
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.moves cimport Moves
 from dyntree._core.rng cimport RandomStream
-from dyntree._core.types cimport Entry, Leaf, Move, handle_t
+from dyntree._core.types cimport Entry, Leaf, Move, handle_t, slot_t
 
 cdef enum:
     N_CUTS = 256            # most cuts of a column that one pass over the rows scores
+    MOST_KEPT = 64          # doubles a row adds to a leaf's sums that are worth keeping
 
 cdef struct Cut:            # one proposed split of a leaf
     double value
@@ -23,11 +25,18 @@ cdef struct Cut:            # one proposed split of a leaf
     bint inherits           # the children share what the leaf has retired
     handle_t grown          # the split with its leaves, once a particle has taken it
 
+@cython.final
 cdef class SharedMoves(Moves):
     cdef Cut *cuts                      # of all leaves of a step, one a particle
     cdef int32_t n_cuts
     cdef double *tallies                # (N_CUTS + 4, stride) sums between cuts
+    cdef int32_t *parts                 # (n_seats,) between which cuts a row lies
+    cdef double *kept                   # (n_seats, n_kept) what a row adds to sums
+    cdef int64_t *kept_ids              # (n_seats,) of which row; -1: of none
+    cdef int32_t n_kept
+    cdef int32_t n_seats
 
+    cdef void add_to(self, double *sums, slot_t s) noexcept nogil
     cdef int32_t draw(self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s) noexcept nogil
     cdef void tally(self, const Leaf *leaf, const Cut *cuts, int32_t n) noexcept nogil
     cdef double gain(self, Leaf *leaf, const double *left, const double *right, bint inherits) noexcept nogil

@@ -1,9 +1,11 @@
 """Moves of the native rules: proposed once per distinct leaf, and shared."""
+cimport cython
 from libc.math cimport INFINITY, exp, isnan, log
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc, qsort, realloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
+from dyntree._core.family cimport Cross
 from dyntree._core.rng cimport MOVING, PROPOSING, RandomSource
 from dyntree._core.types cimport GROW, NONE, PRUNE, STAY, slot_t
 
@@ -19,6 +21,32 @@ cdef int by_column_and_value(const void *a, const void *b) noexcept nogil:
     return (p.side > q.side) - (p.side < q.side)
 
 
+cdef int32_t n_below(const double *edges, int32_t n, double x) noexcept nogil:
+    """How many of n sorted edges are below x."""
+    cdef int32_t found = 0, step, k
+    if n <= 8:                      # without branches
+        for k in range(n):
+            found += edges[k] < x
+        return found
+    step = n
+    while step > 0:
+        k = step // 2
+        if edges[found + k] < x:
+            found += k + 1
+            step -= k + 1
+        else:
+            step = k
+    return found
+
+
+cdef void add_all(double *sums, const double *row, int32_t n) noexcept nogil:
+    """sums += row."""
+    cdef int32_t k
+    for k in range(n):
+        sums[k] += row[k]
+
+
+@cython.final
 cdef class SharedMoves(Moves):
     """Moves drawn among staying, pruning and all splits proposed for the leaf.
 
@@ -28,16 +56,23 @@ cdef class SharedMoves(Moves):
     """
 
     def __init__(self, *args):
+        cdef int32_t stride
         Moves.__init__(self, *args)
-        self.tallies = <double *> malloc(
-            (N_CUTS + 4) * self.arena.stride * sizeof(double)
-        )
+        self.scores_rows = False
+        stride = self.arena.stride
+        self.tallies = <double *> malloc((N_CUTS + 4) * stride * sizeof(double))
         if self.tallies == NULL:
             raise MemoryError()
+        self.n_kept = stride if (
+            isinstance(self.model.family, Cross) and stride <= MOST_KEPT
+        ) else 0
 
     def __dealloc__(self):
         free(self.cuts)
         free(self.tallies)
+        free(self.parts)
+        free(self.kept)
+        free(self.kept_ids)
 
     cdef int expect(self, int32_t n_particles) except -1:
         cdef void *p = realloc(self.cuts, n_particles * sizeof(Cut))
@@ -45,6 +80,46 @@ cdef class SharedMoves(Moves):
             raise MemoryError()
         self.cuts = <Cut *> p
         return 0
+
+    cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1:
+        cdef int32_t capacity = self.pool.capacity, k
+        cdef void *p
+        Moves.reserve(self, n_rows, n_leaves)
+        if capacity <= self.n_seats:
+            return 0
+        p = realloc(self.parts, capacity * sizeof(int32_t))
+        if p == NULL:
+            raise MemoryError()
+        self.parts = <int32_t *> p
+        if self.n_kept:
+            p = realloc(self.kept, <size_t> capacity * self.n_kept * sizeof(double))
+            if p == NULL:
+                raise MemoryError()
+            self.kept = <double *> p
+            p = realloc(self.kept_ids, capacity * sizeof(int64_t))
+            if p == NULL:
+                raise MemoryError()
+            self.kept_ids = <int64_t *> p
+            for k in range(self.n_seats, capacity):
+                self.kept_ids[k] = -1
+        self.n_seats = capacity
+        return 0
+
+    cdef void add_to(self, double *sums, slot_t s) noexcept nogil:
+        """Add row s to sums; what it adds is kept for the next time, where it is short.
+
+        Ids tell whether a seat still has the row that was kept for it.
+        """
+        cdef double *row
+        if self.n_kept == 0:
+            self.model.family.add(sums, self.pool.x(s), self.pool.y(s), 1.0)
+            return
+        row = self.kept + <size_t> s * self.n_kept
+        if self.kept_ids[s] != self.pool.ids[s]:
+            self.kept_ids[s] = self.pool.ids[s]
+            memset(row, 0, self.n_kept * sizeof(double))
+            self.model.family.add(row, self.pool.x(s), self.pool.y(s), 1.0)
+        add_all(sums, row, self.n_kept)
 
     # ------------------------------------------------------------ proposals
     cdef int32_t draw(
@@ -71,29 +146,36 @@ cdef class SharedMoves(Moves):
         """Sum the rows between neighbouring cuts of a column.
 
         Part j of `tallies` has the rows above cut j - 1 and not above cut j, part n
-        those above all cuts, part n + 1 those without a value.
+        those above all cuts, part n + 1 those without a value. The part with most rows
+        has what the others leave of the leaf.
         """
-        cdef int32_t stride = self.arena.stride, k, low, high, middle
-        cdef int32_t variable = cuts[0].variable
-        cdef slot_t s
+        cdef int32_t stride = self.arena.stride, variable = cuts[0].variable
+        cdef int32_t j, k, most = 0
+        cdef int32_t[N_CUTS + 2] count
+        cdef double[N_CUTS] edges
+        cdef double *rest
         cdef double x
+        for j in range(n):
+            edges[j] = cuts[j].value
+        memset(count, 0, (n + 2) * sizeof(int32_t))
+        for k in range(leaf.n_rows):
+            x = self.pool.x(leaf.rows[k])[variable]
+            j = n + 1 if isnan(x) else n_below(edges, n, x)
+            self.parts[k] = j
+            count[j] += 1
+        for j in range(n + 2):
+            if count[j] > count[most]:
+                most = j
         memset(self.tallies, 0, (n + 2) * stride * sizeof(double))
         for k in range(leaf.n_rows):
-            s = leaf.rows[k]
-            x = self.pool.x(s)[variable]
-            low = 0
-            high = n
-            if isnan(x):
-                low = high = n + 1
-            while low < high:               # cuts below x
-                middle = (low + high) // 2
-                if cuts[middle].value < x:
-                    low = middle + 1
-                else:
-                    high = middle
-            self.model.family.add(
-                self.tallies + low * stride, self.pool.x(s), self.pool.y(s), 1.0
-            )
+            if self.parts[k] != most:
+                self.add_to(self.tallies + self.parts[k] * stride, leaf.rows[k])
+        rest = self.tallies + most * stride
+        memcpy(rest, leaf.active, stride * sizeof(double))
+        for j in range(n + 2):
+            if j != most and count[j]:
+                for k in range(stride):
+                    rest[k] -= self.tallies[j * stride + k]
 
     cdef double gain(
         self, Leaf *leaf, const double *left, const double *right, bint inherits
@@ -121,13 +203,21 @@ cdef class SharedMoves(Moves):
         cdef double *left = self.tallies + (n + 2) * stride
         cdef double *right = left + stride
         cdef double n_known
+        cdef bint parts
         self.tally(leaf, cuts, n)
         n_known = leaf.n_rows - missing[0]
         for j in range(n):
+            parts = j == 0 or below[0] > 0.0    # other rows than the cut before
             if j:
                 for k in range(stride):
                     below[k] += below[k - stride]
             cuts[j].missing_left = cuts[j].side * n_known < below[0]
+            if not parts and cuts[j].missing_left == cuts[j - 1].missing_left and (
+                cuts[j].inherits == cuts[j - 1].inherits
+            ):
+                cuts[j].odds = cuts[j - 1].odds
+                below += stride
+                continue
             for k in range(stride):
                 left[k] = below[k] + missing[k] if cuts[j].missing_left else below[k]
                 right[k] = leaf.active[k] - left[k]
