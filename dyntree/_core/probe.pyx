@@ -5,7 +5,7 @@ are packed as in `linalg`; handles are those of `types`.
 """
 import numpy as np
 
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
 from dyntree._core cimport linalg, rmath
@@ -353,7 +353,7 @@ def decide(Particles c, handle_t h, handle_t parent):
     return move.kind, move.variable, move.value
 
 
-def offer(Particles c, handle_t h, handle_t parent, int32_t n):
+def offer(Particles c, handle_t h, handle_t parent, int32_t n, int64_t time=0):
     """Native rules: n splits proposed for a leaf, and the moves of n particles in it.
 
     Returns
@@ -373,7 +373,7 @@ def offer(Particles c, handle_t h, handle_t parent, int32_t n):
     e.count = n
     c.reserve(c.pool.n_rows)
     shared.expect(max(n, c.room))
-    shared.decide_all(&e, 1, &entry_of[0], n, c.source, 0, moves)
+    shared.decide_all(&e, 1, &entry_of[0], n, c.source, time, moves)
     cuts = [
         (shared.cuts[k].variable, shared.cuts[k].value, shared.cuts[k].missing_left,
          shared.cuts[k].inherits, shared.cuts[k].odds)

@@ -7,6 +7,7 @@ from libc.string cimport memcpy, memset
 
 from dyntree._core.family cimport Cross
 from dyntree._core.rng cimport MOVING, PROPOSING, RandomSource
+from dyntree._core.tree cimport gather
 from dyntree._core.types cimport GROW, NONE, PRUNE, STAY, slot_t
 
 
@@ -235,7 +236,7 @@ cdef class SharedMoves(Moves):
         cdef double prior, top = -INFINITY, total = 0.0
         cdef int32_t first = 0, last, k
         e.first_cut = self.n_cuts
-        e.n_cuts = self.draw(leaf, cuts, n, s)
+        e.n_cuts = self.draw(leaf, cuts, n, s) if self.considers(leaf.n_rows, s) else 0
         self.n_cuts += e.n_cuts
         e.grow = -INFINITY
         while first < e.n_cuts:
@@ -258,10 +259,28 @@ cdef class SharedMoves(Moves):
         e.grow = prior + top + log(total / n)
 
     # ------------------------------------------------------------ the choice
-    cdef void compete(self, Entry *e, double grow) noexcept nogil:
+    cdef bint considers(self, double n_rows, RandomStream *s) noexcept nogil:
+        """Whether a region of n_rows rows is split, or made whole again, at this step.
+
+        A large region is looked at once in n_rows / CALM steps, whichever way the move
+        would go, so that a step costs no more however many rows a leaf has.
+        """
+        return n_rows <= CALM or s.uniform(s) * n_rows < CALM
+
+    cdef double rows_below(self, handle_t parent) noexcept nogil:
+        """Rows held by the leaves below parent."""
+        cdef int32_t n = gather(self.arena, parent, self.leaves), k
+        cdef double total = 0.0
+        for k in range(n):
+            total += self.leaves[k].n_rows
+        return total
+
+    cdef void compete(self, Entry *e, double grow, RandomStream *s) noexcept nogil:
         """Probabilities of staying and of pruning; `grow` is the log odds of growing."""
         cdef double top, stay, prune
         self.score_entry(e)
+        if e.parent != NONE and not self.considers(self.rows_below(e.parent), s):
+            e.prune = -INFINITY
         grow += e.stay
         top = max(e.stay, max(grow, e.prune))
         stay = exp(e.stay - top)
@@ -308,10 +327,10 @@ cdef class SharedMoves(Moves):
             entries[entries[i].owner].n_cuts += entries[i].count
         for i in range(n_entries):
             e = &entries[i]
+            stream = source.open(time, i, PROPOSING)
             if e.owner == i:
-                stream = source.open(time, i, PROPOSING)
                 self.offer(e, e.n_cuts, &stream)
-            self.compete(e, entries[e.owner].grow)
+            self.compete(e, entries[e.owner].grow, &stream)
         for i in range(n):
             e = &entries[entry_of[i]]
             stream = source.open(time, i, MOVING)

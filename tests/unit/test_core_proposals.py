@@ -84,6 +84,36 @@ def test_odds_of_all_cuts(
         assert min(left.sum(), (~left).sum()) >= min_leaf or gaps > 0.0
 
 
+def test_a_large_region_is_looked_at_as_often_as_a_small_one_has_rows() -> None:
+    """A region of n > 256 rows is split, or made whole, in 256 of n steps.
+
+    Exact binomial test of 4000 steps each; false-fail rate 1e-6.
+    """
+    rng = np.random.default_rng(4)
+    X = rng.random((900, 2))
+    y = np.where(X[:, 0] > 0.5, 1.5, 0.0) + rng.standard_normal(900)
+    cloud = native_cloud("constant", 2, n_particles=1, min_leaf=250)
+    cloud.update(X, y)
+    (root,) = probe.roots(cloud)
+    assert root > 0  # one split, at about the step
+    _, left, right = probe.node(cloud, root)
+    sizes = [len(probe.leaf(cloud, h)[1]) for h in (left, right)]
+    assert sum(sizes) == 900 and min(sizes) > 256
+    probe.set_tree_prior(cloud, 0.95, 2.0)
+    looks = [probe.offer(cloud, left, root, 4, time) for time in range(4000)]
+    prunes = sum(chances[1] > 0.0 for _, _, chances, _ in looks)
+    assert stats.binomtest(prunes, 4000, 256 / 900).pvalue > FALSE_FAIL
+    whole, _, _ = root_and_evidence("constant", 1024, 0.0, 3, n_retired=0)
+    probe.set_tree_prior(whole, 0.95, 2.0)
+    (leaf,) = probe.roots(whole)
+    offers = [bool(probe.offer(whole, leaf, 0, 4, time)[0]) for time in range(4000)]
+    assert stats.binomtest(sum(offers), 4000, 256 / 1024).pvalue > FALSE_FAIL
+    small, _, _ = root_and_evidence("constant", 256, 0.0, 3, n_retired=0)
+    probe.set_tree_prior(small, 0.95, 2.0)
+    (leaf,) = probe.roots(small)
+    assert all(probe.offer(small, leaf, 0, 4, time)[0] for time in range(100))
+
+
 def test_rows_without_a_value_follow_the_share_of_the_others() -> None:
     """Normal test of the sum over 20,000 cuts; false-fail rate 1e-6."""
     cloud, X, _ = root_and_evidence("constant", 40, 0.3, 1)
