@@ -13,6 +13,7 @@ cdef struct RandomStream:
     uint64_t key
     uint64_t time
     uint64_t counter        # particle, purpose and draws so far
+    uint64_t spare          # the next draw, where one call gave two
     void *shared            # state that all streams of the source share, or NULL
     atom_t uniform          # U(0, 1), both ends excluded
     atom_t normal           # N(0, 1)

@@ -237,16 +237,24 @@ cdef extern from *:
             b = (uint64_t)p;
             key += 0x9E3779B97F4A7C15ULL;
         }
-        *out = a;
+        out[0] = a;
+        out[1] = b;
     }
     """
     void dyntree_philox(uint64_t key, uint64_t a, uint64_t b, uint64_t *out) nogil
 
 
 cdef double counter_uniform(RandomStream *s) noexcept nogil:
-    """53 bits of Philox 2x64-10 (Salmon et al. 2011) at the stream's coordinate."""
-    cdef uint64_t word
-    dyntree_philox(s.key, s.time, s.counter, &word)
+    """53 bits of Philox 2x64-10 (Salmon et al. 2011) at the stream's coordinate.
+
+    A stream starts at an even counter: two draws take the two words of one call.
+    """
+    cdef uint64_t[2] words
+    cdef uint64_t word = s.spare
+    if s.counter % 2 == 0:
+        dyntree_philox(s.key, s.time, s.counter, words)
+        word = words[0]
+        s.spare = words[1]
     s.counter += 1
     return ((word >> 11) + 0.5) * 1.1102230246251565e-16
 
@@ -290,6 +298,7 @@ cdef class CounterSource(RandomSource):
         s.key = self.seed
         s.time = <uint64_t> time
         s.counter = (<uint64_t> <uint32_t> particle << 32) | (<uint64_t> purpose << 28)
+        s.spare = 0
         s.shared = NULL
         s.uniform = counter_uniform
         s.normal = counter_normal

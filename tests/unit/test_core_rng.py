@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dyntree._core import probe
-from dyntree._core.rng import RSource
+from dyntree._core.rng import CounterSource, RSource
 from tests.oracle import stream
 
 # R 4.2: set.seed(s); runif(5), rnorm(5), rexp(5), to the digits R prints
@@ -218,3 +218,28 @@ def test_an_interval_without_width_takes_no_draw() -> None:
     source = RSource(1)
     assert probe.draw(source, "uniform", 0.3, 0.3) == 0.3
     assert source.n_draws == 0
+
+
+# ---------------------------------------------------------------- by coordinate
+def philox(key: int, a: int, b: int) -> tuple[int, int]:
+    """Philox 2x64-10 in Python's whole numbers (Salmon et al. 2011, section 3.3)."""
+    word = (1 << 64) - 1
+    for _ in range(10):
+        product = 0xD2B74407B1CE6E93 * a
+        a, b = (product >> 64) ^ key ^ b, product & word
+        key = (key + 0x9E3779B97F4A7C15) & word
+    return a, b
+
+
+def test_the_oracle_meets_a_published_answer() -> None:
+    """Of Random123's known answers: counter and key zero."""
+    assert philox(0, 0, 0) == (0xCA00A0459843D731, 0x66C24222C9A845B5)
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**63 + 5])
+def test_draws_by_coordinate_take_both_words_of_a_call(seed: int) -> None:
+    source = CounterSource(seed)
+    for time in range(3):  # each call of `uniforms` is a step of the choosing stream
+        words = [w for k in (0, 2, 4) for w in philox(seed, time, (3 << 28) + k)]
+        expected = [((w >> 11) + 0.5) * 2.0**-53 for w in words[:5]]
+        assert source.uniforms(5).tolist() == expected
