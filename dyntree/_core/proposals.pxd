@@ -3,12 +3,12 @@
 A tree's move is drawn given the row that came, and growing then has the mean posterior
 odds over all splits that may be proposed (Taddy, Gramacy and Polson 2011, section 3.2,
 with the split averaged over rather than drawn first). Those odds belong to the leaf:
-each particle that holds it contributes one proposal, and all choose among all of them.
+each particle that holds it contributes a proposal, or one in eight of them beyond the
+first ALL_OFFER, and all choose among all of these.
 
-A region with more than CALM rows is split, or made whole by a prune, only every
-n_rows / CALM steps, drawn at random. One row more says little about where so many rows
-should be split, and the cost of a step stays bounded; both moves of a region are thinned
-alike, so neither gains on the other.
+A leaf of n > CALM rows is looked at in one of n / CALM steps, drawn at random, and then
+with n / CALM times the odds: one row more says little about where so many rows should be
+split, and so the cost of a step stays bounded. Prunes, which cost little, always compete.
 """
 cimport cython
 from libc.stdint cimport int32_t, int64_t
@@ -19,7 +19,8 @@ from dyntree._core.types cimport Entry, Leaf, Move, handle_t, slot_t
 
 cdef enum:
     N_CUTS = 256            # most cuts of a column that one pass over the rows scores
-    CALM = 256              # rows from which on a region is not looked at every step
+    ALL_OFFER = 64          # particles in a leaf from which on not all propose
+    CALM = 64               # rows from which on a leaf is not looked at every step
     MOST_KEPT = 64          # doubles a row adds to a leaf's sums that are worth keeping
 
 cdef struct Cut:            # one proposed split of a leaf
@@ -48,7 +49,5 @@ cdef class SharedMoves(Moves):
     cdef double gain(self, Leaf *leaf, const double *left, const double *right, bint inherits) noexcept nogil
     cdef void rate(self, Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil
     cdef void offer(self, Entry *e, int32_t n, RandomStream *s) noexcept nogil
-    cdef bint considers(self, double n_rows, RandomStream *s) noexcept nogil
-    cdef double rows_below(self, handle_t parent) noexcept nogil
-    cdef void compete(self, Entry *e, double grow, RandomStream *s) noexcept nogil
+    cdef void compete(self, Entry *e, double grow) noexcept nogil
     cdef void choose(self, const Entry *e, const Entry *owner, RandomStream *s, Move *move) noexcept nogil

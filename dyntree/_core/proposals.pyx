@@ -7,7 +7,6 @@ from libc.string cimport memcpy, memset
 
 from dyntree._core.family cimport Cross
 from dyntree._core.rng cimport MOVING, PROPOSING, RandomSource
-from dyntree._core.tree cimport gather
 from dyntree._core.types cimport GROW, NONE, PRUNE, STAY, slot_t
 
 
@@ -20,6 +19,11 @@ cdef int by_column_and_value(const void *a, const void *b) noexcept nogil:
     if p.value != q.value:
         return -1 if p.value < q.value else 1
     return (p.side > q.side) - (p.side < q.side)
+
+
+cdef int32_t offered(int32_t n) noexcept nogil:
+    """How many splits a leaf is offered that n particles share."""
+    return n if n <= ALL_OFFER else ALL_OFFER + (n - ALL_OFFER) // 8
 
 
 cdef int32_t n_below(const double *edges, int32_t n, double x) noexcept nogil:
@@ -51,9 +55,8 @@ cdef void add_all(double *sums, const double *row, int32_t n) noexcept nogil:
 cdef class SharedMoves(Moves):
     """Moves drawn among staying, pruning and all splits proposed for the leaf.
 
-    The arguments are those of `Moves`. A leaf that n particles share is offered n cuts;
-    its rows are summed between neighbouring cuts of a column, so that one pass over
-    them scores all of a column's cuts.
+    The arguments are those of `Moves`. The rows of a leaf are summed between neighbouring
+    cuts of a column, so that one pass over them scores all of a column's cuts.
     """
 
     def __init__(self, *args):
@@ -230,15 +233,19 @@ cdef class SharedMoves(Moves):
             below += stride
 
     cdef void offer(self, Entry *e, int32_t n, RandomStream *s) noexcept nogil:
-        """Propose n splits of the leaf at e and cumulate their odds."""
+        """Propose n splits of the leaf at e and cumulate their odds; or pass, see CALM."""
         cdef Leaf *leaf = self.arena.leaf(e.leaf)
         cdef Cut *cuts = self.cuts + self.n_cuts
         cdef double prior, top = -INFINITY, total = 0.0
+        cdef double steps = max(1.0, leaf.n_rows / <double> CALM)
         cdef int32_t first = 0, last, k
         e.first_cut = self.n_cuts
-        e.n_cuts = self.draw(leaf, cuts, n, s) if self.considers(leaf.n_rows, s) else 0
-        self.n_cuts += e.n_cuts
+        e.n_cuts = 0
         e.grow = -INFINITY
+        if steps > 1.0 and s.uniform(s) * steps > 1.0:
+            return
+        e.n_cuts = self.draw(leaf, cuts, n, s)
+        self.n_cuts += e.n_cuts
         while first < e.n_cuts:
             last = first + 1
             while (last < e.n_cuts and last - first < N_CUTS
@@ -256,31 +263,13 @@ cdef class SharedMoves(Moves):
             cuts[k].odds = total
         prior = self.split_prior(leaf.depth) + 2.0 * self.leaf_prior(leaf.depth + 1)
         prior -= self.leaf_prior(leaf.depth)
-        e.grow = prior + top + log(total / n)
+        e.grow = prior + top + log(steps * total / n)
 
     # ------------------------------------------------------------ the choice
-    cdef bint considers(self, double n_rows, RandomStream *s) noexcept nogil:
-        """Whether a region of n_rows rows is split, or made whole again, at this step.
-
-        A large region is looked at once in n_rows / CALM steps, whichever way the move
-        would go, so that a step costs no more however many rows a leaf has.
-        """
-        return n_rows <= CALM or s.uniform(s) * n_rows < CALM
-
-    cdef double rows_below(self, handle_t parent) noexcept nogil:
-        """Rows held by the leaves below parent."""
-        cdef int32_t n = gather(self.arena, parent, self.leaves), k
-        cdef double total = 0.0
-        for k in range(n):
-            total += self.leaves[k].n_rows
-        return total
-
-    cdef void compete(self, Entry *e, double grow, RandomStream *s) noexcept nogil:
+    cdef void compete(self, Entry *e, double grow) noexcept nogil:
         """Probabilities of staying and of pruning; `grow` is the log odds of growing."""
         cdef double top, stay, prune
         self.score_entry(e)
-        if e.parent != NONE and not self.considers(self.rows_below(e.parent), s):
-            e.prune = -INFINITY
         grow += e.stay
         top = max(e.stay, max(grow, e.prune))
         stay = exp(e.stay - top)
@@ -327,10 +316,10 @@ cdef class SharedMoves(Moves):
             entries[entries[i].owner].n_cuts += entries[i].count
         for i in range(n_entries):
             e = &entries[i]
-            stream = source.open(time, i, PROPOSING)
             if e.owner == i:
-                self.offer(e, e.n_cuts, &stream)
-            self.compete(e, entries[e.owner].grow, &stream)
+                stream = source.open(time, i, PROPOSING)
+                self.offer(e, offered(e.n_cuts), &stream)
+            self.compete(e, entries[e.owner].grow)
         for i in range(n):
             e = &entries[entry_of[i]]
             stream = source.open(time, i, MOVING)

@@ -53,12 +53,12 @@ def root_and_evidence(
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
 @pytest.mark.parametrize(
     ("n", "n_cuts", "min_leaf", "n_retired"),
-    [(40, 1, 3, 5), (60, 50, 5, 200), (30, 1500, 2, 5), (30, 40, 2, 0)],
+    [(40, 1, 3, 5), (60, 50, 5, 200), (30, 8000, 2, 5), (30, 40, 2, 0)],
 )
 def test_odds_of_all_cuts(
     model: str, gaps: float, n: int, n_cuts: int, min_leaf: int, n_retired: int
 ) -> None:
-    """1500 cuts of three columns take more than one pass over the rows each."""
+    """8000 particles offer 1056 cuts of three columns: more than one pass each."""
     cloud, X, evidence = root_and_evidence(
         model, n, gaps, min_leaf, n_retired=n_retired
     )
@@ -75,7 +75,8 @@ def test_odds_of_all_cuts(
         np.exp(expected - expected.max()),
         rtol=1e-9, atol=1e-12,
     )  # fmt: skip
-    mean = np.log(np.exp(expected).sum() / n_cuts)
+    offered = n_cuts if n_cuts <= 64 else 64 + (n_cuts - 64) // 8
+    mean = np.log(np.exp(expected).sum() / offered)
     assert grow == pytest.approx(mean, abs=1e-9)
     assert chances == pytest.approx((1.0 / (1.0 + np.exp(mean)), 0.0), abs=1e-9)
     assert {move[1:] for move in moves if move[0] == GROW} <= {s[:2] for s in splits}
@@ -84,34 +85,24 @@ def test_odds_of_all_cuts(
         assert min(left.sum(), (~left).sum()) >= min_leaf or gaps > 0.0
 
 
-def test_a_large_region_is_looked_at_as_often_as_a_small_one_has_rows() -> None:
-    """A region of n > 256 rows is split, or made whole, in 256 of n steps.
+@pytest.mark.parametrize("n", [64, 1024])
+def test_a_large_leaf_is_looked_at_seldom_and_then_counts_for_more(n: int) -> None:
+    """A leaf of n > 64 rows is offered splits in 64 of n steps, with n / 64 the odds.
 
-    Exact binomial test of 4000 steps each; false-fail rate 1e-6.
+    Exact binomial test of 4000 steps; false-fail rate 1e-6.
     """
-    rng = np.random.default_rng(4)
-    X = rng.random((900, 2))
-    y = np.where(X[:, 0] > 0.5, 1.5, 0.0) + rng.standard_normal(900)
-    cloud = native_cloud("constant", 2, n_particles=1, min_leaf=250)
-    cloud.update(X, y)
-    (root,) = probe.roots(cloud)
-    assert root > 0  # one split, at about the step
-    _, left, right = probe.node(cloud, root)
-    sizes = [len(probe.leaf(cloud, h)[1]) for h in (left, right)]
-    assert sum(sizes) == 900 and min(sizes) > 256
+    cloud, X, evidence = root_and_evidence("constant", n, 0.0, 3, n_retired=0)
     probe.set_tree_prior(cloud, 0.95, 2.0)
-    looks = [probe.offer(cloud, left, root, 4, time) for time in range(4000)]
-    prunes = sum(chances[1] > 0.0 for _, _, chances, _ in looks)
-    assert stats.binomtest(prunes, 4000, 256 / 900).pvalue > FALSE_FAIL
-    whole, _, _ = root_and_evidence("constant", 1024, 0.0, 3, n_retired=0)
-    probe.set_tree_prior(whole, 0.95, 2.0)
-    (leaf,) = probe.roots(whole)
-    offers = [bool(probe.offer(whole, leaf, 0, 4, time)[0]) for time in range(4000)]
-    assert stats.binomtest(sum(offers), 4000, 256 / 1024).pvalue > FALSE_FAIL
-    small, _, _ = root_and_evidence("constant", 256, 0.0, 3, n_retired=0)
-    probe.set_tree_prior(small, 0.95, 2.0)
-    (leaf,) = probe.roots(small)
-    assert all(probe.offer(small, leaf, 0, 4, time)[0] for time in range(100))
+    (leaf,) = probe.roots(cloud)
+    looks = [probe.offer(cloud, leaf, 0, 4, time) for time in range(4000)]
+    offers = [(cuts, grow) for cuts, grow, *_ in looks if cuts]
+    assert stats.binomtest(len(offers), 4000, 64 / n).pvalue > FALSE_FAIL
+    assert all(chances == (1.0, 0.0) for cuts, _, chances, _ in looks if not cuts)
+    for cuts, grow in offers[:20]:
+        splits = [(cut[0], cut[1], bool(cut[2]), bool(cut[3])) for cut in cuts]
+        odds = log_odds(X, splits, evidence, 0, min_leaf=3)
+        mean = np.log(n / 64 * np.exp(odds).sum() / 4)
+        assert grow == pytest.approx(mean, abs=1e-8)
 
 
 def test_rows_without_a_value_follow_the_share_of_the_others() -> None:
