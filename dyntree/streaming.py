@@ -205,7 +205,8 @@ class StreamingTree:
         among them.
         """
         tree, options, every = self.tree, self.options, self.options.rejuvenate_every
-        assert options.discard is not None and every is not None
+        assert options.discard is not None
+        assert every is not None
         n = min(len(rows), every - tree.n_seen % every) if every else len(rows)
         end = tree.n_seen + n
         n_particles = interrupt = None

@@ -6,9 +6,9 @@ from row 500 on, then learned; on Spambase each of five stratified folds is lear
 stream by a model that has seen none, and tells the held-out fold. Both rules get the
 same rows, window, discard rule and forgetting: those that the native rules take by
 default. Where drift is declared the native stream also rejuvenates, R's does not.
-Repeats differ by the seed of the model alone, whose draws the two rules use differently,
-so their scores are not paired; data seeds are those of the streams. ELEC2 is
-not part of the project: ``--elec2`` names a CSV file with columns x1 to x4, y.
+Repeats differ by the seed of the model alone, whose draws the two rules use in ways of
+their own, so scores are not paired; data seeds are those of the streams. ELEC2 is not
+part of the project: ``--elec2`` names a CSV file with columns x1 to x4, y.
 """
 
 from __future__ import annotations
