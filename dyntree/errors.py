@@ -23,6 +23,10 @@ class NotReadyError(ValueError):
     """The model has not seen enough rows to answer."""
 
 
+class CheckpointError(ValueError):
+    """A file or a set of arrays does not describe a model of ours."""
+
+
 class StaleWindowWarning(UserWarning):
     """The rule that discards rows keeps what forgetting should let go."""
 

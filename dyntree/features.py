@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.params import as_array, is_label, plain_label
+from dyntree.params import as_array, count, flag, is_label, plain_label
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -261,16 +261,61 @@ class FeatureMap:
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any]) -> FeatureMap:
-        """The map that `to_header` described."""
-        names = header["names"]
-        return cls(
-            header["n_columns"],
-            None if names is None else tuple(names),
-            tuple((name, tuple(levels)) for name, levels in header["levels"]),
-            tuple(header["declared"]),
-            tuple(header["unknown"]),
-            header["allow_missing"],
+        """The map that `to_header` described.
+
+        Raises
+        ------
+        ValueError
+            If no rows could have made such a map.
+        """
+        n_columns = count("n_columns", header["n_columns"], 1)
+        names = None if header["names"] is None else _texts_of("names", header["names"])
+        levels = tuple(
+            (str(name), _texts_of(f"levels of {name!r}", texts))
+            for name, texts in header["levels"]
         )
+        features = cls(
+            n_columns,
+            names,
+            levels,
+            _texts_of("declared", header["declared"]),
+            _texts_of("unknown", header["unknown"]),
+            flag("allow_missing", header["allow_missing"]),
+        )
+        with_levels = [name for name, _ in levels]
+        if (
+            (names is not None and len(names) != n_columns)
+            or not {*with_levels, *features.unknown} <= {*(names or ())}
+            or not {*features.declared} <= {*with_levels}
+            or {*features.unknown} & {*with_levels}
+            or len({*with_levels}) != len(with_levels)
+            or not all(texts for _, texts in levels)
+        ):
+            raise ValueError(f"columns must fit one another; got {dict(header)!r}.")
+        return features
+
+    def check_codes(self, codes: Matrix) -> None:
+        """Raise ValueError unless an array holds codes of these columns."""
+        if codes.shape[1] != self.n_columns:
+            raise ValueError(
+                f"codes must have {self.n_columns} columns; got {codes.shape[1]}."
+            )
+        _finite(codes, self, "codes")
+        for name, texts in self.levels:
+            column = codes[:, (self.names or ()).index(name)]
+            places = np.arange(-1.0, len(texts))
+            if not np.all(np.isin(column[~np.isnan(column)], places)):
+                raise ValueError(f"codes must be places of levels; column {name!r}.")
+
+
+def _texts_of(what: str, values: Any) -> tuple[str, ...]:
+    """A list of distinct strings as a tuple."""
+    good = isinstance(values, list | tuple)
+    if not good or not all(isinstance(v, str) for v in values):
+        raise ValueError(f"{what} must be a list of strings; got {values!r}.")
+    if len(set(values)) != len(values):
+        raise ValueError(f"{what} must be distinct; got {values!r}.")
+    return tuple(values)
 
 
 def _columns(X: Any, argument: str = "X") -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dyntree import params
+from dyntree import checkpoint, params
 from dyntree._core.cloud import Cloud
 from dyntree._core.rng import CounterSource, RSource
 from dyntree.answers import Answers
@@ -24,6 +24,7 @@ from dyntree.features import (
     label_list,
     real_response,
 )
+from dyntree.integrity import check_model
 from dyntree.params import N_SCALE, NIG, TreeOptions
 from dyntree.planting import check_scaled, n_waiting, plant, row_positions
 from dyntree.progress import Progress, check_progress, rows_bar
@@ -34,6 +35,7 @@ RowIds = NDArray[np.int64]
 CHUNK_SECONDS = 0.1  # between two moves of a progress bar
 
 
+@checkpoint.savable
 class DynamicTree(Answers):
     """A Bayesian regression or classification tree that learns row by row.
 
@@ -464,7 +466,8 @@ class DynamicTree(Answers):
 
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
-        return self.from_arrays(*self.to_arrays())
+        header, arrays = self.to_arrays()
+        return self._outline(header)._filled(header, arrays)
 
     def __copy__(self) -> Self:
         return self.copy()
@@ -513,17 +516,40 @@ class DynamicTree(Answers):
     def from_arrays(
         cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Self:
-        """Return the model that `to_arrays` described."""
+        """Return the model that `to_arrays` described.
+
+        Lists may stand for tuples, as in JSON.
+
+        Raises
+        ------
+        ValueError
+            If header and arrays do not describe a model; also LookupError,
+            AttributeError or TypeError for what is no such header at all.
+        """
+        model = cls._outline(header)
+        check_model(model.options, model._features, header, arrays)
+        return model._filled(header, arrays)
+
+    @classmethod
+    def _outline(cls, header: dict[str, Any]) -> Self:
+        """A model with its options and columns, and no rows."""
         options = dict(header["options"])
         if isinstance(options["prior"], dict):
             options["prior"] = NIG(**options["prior"])
         model = cls(**options, seed=header["seed"])
         if header["features"] is not None:
             model._features = FeatureMap.from_header(header["features"])
-        model._waiting_X = arrays["waiting_X"].copy()
-        model._waiting_y = list(header["waiting_y"])
-        if header["cloud"] is not None:
-            kind = RSource if model.options.rules == "r" else CounterSource
-            source = kind.from_state(arrays["random_state"])
-            model._cloud = Cloud.from_arrays(header["cloud"], arrays, source)
         return model
+
+    def _filled(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Give an outline its rows and trees."""
+        self._waiting_X = arrays["waiting_X"].copy()
+        self._waiting_y = list(header["waiting_y"])
+        if header["cloud"] is not None:
+            kind = RSource if self.options.rules == "r" else CounterSource
+            source = kind.from_state(arrays["random_state"])
+            self._cloud = Cloud.from_arrays(header["cloud"], arrays, source)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return checkpoint.loads, (checkpoint.dumps(self),)

@@ -23,6 +23,7 @@ SCORES = ("alm", "alc", "ei", "ieci", "qei", "qentropy")
 
 MAX_SEED = 2**32 - 1  # what R's set.seed can tell apart
 MAX_PARTICLES = 2**30 - 1  # twice as many, after a rejuvenation, still fit an int32
+MAX_ROWS = 2**30 - 1  # in a leaf or a window; twice as many fit an int32
 
 
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
@@ -257,9 +258,9 @@ class TreeOptions:
         one_of("proposal", self.proposal, PROPOSALS)
         count("n_particles", self.n_particles, 1, MAX_PARTICLES)
         if self.min_leaf is not None:
-            count("min_leaf", self.min_leaf, 1)
+            count("min_leaf", self.min_leaf, 1, MAX_ROWS)
         if self.n_start is not None:
-            count("n_start", self.n_start, self.min_leaf or 1)
+            count("n_start", self.n_start, self.min_leaf or 1, MAX_ROWS)
         count("first_split", self.first_split, 0)
         if self.n_basis is not None:
             count("n_basis", self.n_basis, 1)
@@ -419,11 +420,11 @@ class StreamOptions:
     rejuvenate_every: int | None = None
 
     def __post_init__(self) -> None:
-        count("window", self.window, 2)
+        count("window", self.window, 2, MAX_ROWS)
         if self.discard is not None:
             one_of("discard", self.discard, DISCARDS)
         if self.rejuvenate_every is not None:
-            count("rejuvenate_every", self.rejuvenate_every, 0)
+            count("rejuvenate_every", self.rejuvenate_every, 0, MAX_ROWS)
         forget_factor(self.forget, "native")
 
     def for_model(self, options: TreeOptions) -> StreamOptions:

@@ -86,30 +86,14 @@ def plant(
                 f"{options.min_leaf} rows; all are {first[0]}. Begin with other rows "
                 "or set min_leaf higher."
             )
-    assert options.min_leaf is not None
-    assert options.tree_prior is not None
     ones = n_ones(options)
-    basis = X.shape[1] if options.n_basis is None else options.n_basis
     native = options.rules == "native"
     cloud = Cloud(
         CounterSource(seed) if native else RSource(seed),
-        model=options.model,
-        n_features=X.shape[1] + ones,
-        n_particles=options.n_particles,
-        min_leaf=options.min_leaf,
-        tree_prior=options.tree_prior,
-        proposal=options.proposal,
-        variance_prior=options.variance_prior,
-        intercept=_has_level(options),
-        n_basis=basis + ones,
-        first_split=options.first_split + ones,
-        n_classes=len(options.classes or ()),
-        rules=options.rules,
-        prior=_prior(options) if native else None,
-        max_retired=options.max_retired_mass,
+        **cloud_options(options, X.shape[1]),
     )
     if native and options.model != "class":
-        basis = basis if options.model == "linear" else 0
+        basis = (options.n_basis or 0) if options.model == "linear" else 0
         scale = frozen_scale(X[:n_scale, :basis], responses[:n_scale])
         if options.intercept == "none":  # through the origin, not the centre
             scale = ([0.0] * basis, scale[1], 0.0, scale[3])
@@ -117,6 +101,38 @@ def plant(
     held = options.n_start or 0
     cloud.start(with_ones(X[:held], ones), responses[:held])
     return cloud, options, responses, held
+
+
+def cloud_options(options: TreeOptions, n_features: int) -> dict[str, Any]:
+    """Options of the cloud for rows of so many columns.
+
+    Parameters
+    ----------
+    options : TreeOptions
+        Complete, with the labels.
+    n_features : int
+        Of X, without a column of ones.
+    """
+    assert options.min_leaf is not None
+    assert options.tree_prior is not None
+    ones = n_ones(options)
+    basis = n_features if options.n_basis is None else options.n_basis
+    return {
+        "model": options.model,
+        "n_features": n_features + ones,
+        "n_particles": options.n_particles,
+        "min_leaf": options.min_leaf,
+        "tree_prior": options.tree_prior,
+        "proposal": options.proposal,
+        "variance_prior": options.variance_prior,
+        "intercept": _has_level(options),
+        "n_basis": basis + ones,
+        "first_split": options.first_split + ones,
+        "n_classes": len(options.classes or ()),
+        "rules": options.rules,
+        "prior": _prior(options) if options.rules == "native" else None,
+        "max_retired": options.max_retired_mass,
+    }
 
 
 def _has_level(options: TreeOptions) -> bool:

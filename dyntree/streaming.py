@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from dyntree import params
+from dyntree import checkpoint, params
 from dyntree._core import stream
 from dyntree.errors import StaleWindowWarning, warn
 from dyntree.features import Matrix, Vector
@@ -20,6 +20,7 @@ from dyntree.summaries import ClassPrediction, Prediction
 DRIFT_FORGET = 0.95  # the factor that `drift` stands for
 
 
+@checkpoint.savable
 class StreamingTree:
     """The online scheme: a bounded window of active rows around a dynamic tree.
 
@@ -277,7 +278,7 @@ class StreamingTree:
 
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
-        return self.from_arrays(*self.to_arrays())
+        return self._around(self.tree.copy(), self.options, self.is_frozen)
 
     def __copy__(self) -> Self:
         return self.copy()
@@ -300,10 +301,20 @@ class StreamingTree:
     def from_arrays(
         cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Self:
-        """Return the model that `to_arrays` described."""
-        model = cls.__new__(cls)  # not again what __init__ checks and warns of
-        model.options = StreamOptions(**header["options"])
-        model.tree = DynamicTree.from_arrays(header["tree"], arrays)
-        model.tree._n_scale = min(N_SCALE, model.options.window)
-        model.is_frozen = header["is_frozen"]
+        """Return the model that `to_arrays` described, as a DynamicTree does."""
+        tree = DynamicTree.from_arrays(header["tree"], arrays)
+        options = StreamOptions(**header["options"]).for_model(tree.options)
+        options.check_model(tree.options)
+        params.flag("is_frozen", header["is_frozen"])
+        return cls._around(tree, options, header["is_frozen"])
+
+    @classmethod
+    def _around(cls, tree: DynamicTree, options: StreamOptions, frozen: bool) -> Self:
+        """A stream with this tree, without what __init__ checks and warns of."""
+        model = cls.__new__(cls)
+        model.tree, model.options, model.is_frozen = tree, options, frozen
+        tree._n_scale = min(N_SCALE, options.window)
         return model
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return checkpoint.loads, (checkpoint.dumps(self),)

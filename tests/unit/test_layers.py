@@ -32,8 +32,9 @@ CORE_ORDER = [
     {"probe"},
 ]  # fmt: skip
 PYTHON_ORDER = [
-    {"_core"}, {"errors", "progress", "params"}, {"features"}, {"summaries"},
-    {"questions", "planting"}, {"answers"}, {"model"}, {"streaming"},
+    {"_core"}, {"errors", "progress", "params", "files"}, {"archive"}, {"checkpoint"},
+    {"features"}, {"summaries"}, {"questions", "planting"}, {"integrity"}, {"answers"},
+    {"model"}, {"streaming"},
     {"datasets", "repeats"}, {"config"}, {"__init__"}, {"evaluate"}, {"api"}, {"demo"},
     {"cli"}, {"__main__"},
 ]  # fmt: skip

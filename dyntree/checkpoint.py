@@ -1,0 +1,167 @@
+"""One file format for every model: what `save` writes and `load` reads.
+
+A checkpoint is a zip file. ``header.json`` holds the format, its version, the kind of
+model and all options and counters; each array is a ``.npy`` file beside it. Rows, trees
+and the random state are stored in one canonical order, so that equal models give equal
+bytes. There is nothing to execute in it, and any reader of zip, JSON and .npy can look
+inside.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any, BinaryIO, Protocol, Self, TypeVar
+
+from dyntree import archive
+from dyntree.archive import Arrays
+from dyntree.errors import CheckpointError
+from dyntree.files import replacing
+
+FORMAT = "dyntree"
+VERSION = 1
+UNSOUND = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+LABELS = (str, int, float)  # and bool, which is an int
+
+
+class Savable(Protocol):
+    """What a model needs to be saved."""
+
+    def to_arrays(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything the model is, as a plain header with a "kind", and arrays."""
+
+    @classmethod
+    def from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        """The model that `to_arrays` described, checked."""
+
+
+KINDS: dict[str, type[Savable]] = {}
+Kind = TypeVar("Kind", bound=type[Savable])
+
+
+def savable(kind: Kind) -> Kind:
+    """Class decorator: let `load` make models of this class, by its name."""
+    KINDS[kind.__name__] = kind
+    return kind
+
+
+def save(model: Savable, path: str | os.PathLike[str]) -> None:
+    """Save a model to a file, whole or not at all.
+
+    Parameters
+    ----------
+    model : DynamicTree or StreamingTree
+        At any time: before its first row, in mid-stream, frozen.
+    path : str or path
+        A file there is replaced once the new one is complete and on disk; after an
+        error, or where the process is killed, it is still the old one.
+
+    Raises
+    ------
+    ValueError
+        For labels other than str, int, float and bool, which JSON cannot hold.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile, dyntree
+    >>> tree = dyntree.DynamicTree(n_particles=50, seed=1)
+    >>> tree = tree.update([[x / 20] for x in range(20)], range(20))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     dyntree.save(tree, f"{folder}/m.dyn")
+    ...     again = dyntree.load(f"{folder}/m.dyn")
+    >>> bool((again.predict([[0.5]]).mean == tree.predict([[0.5]]).mean).all())
+    True
+    """
+    header, arrays = _described(model)
+    with replacing(path) as file:
+        archive.write(file, header, arrays)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the model that `save` wrote, which goes on bit for bit.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    DynamicTree or StreamingTree
+
+    Raises
+    ------
+    CheckpointError
+        If the file is none of ours, broken, or does not describe a model. Loading runs
+        no code from the file and allocates no more than its size warrants.
+    OSError
+        If the file cannot be read.
+    """
+    with open(path, "rb") as file:
+        return _read(file, f"{os.fspath(path)} cannot be loaded")
+
+
+def dumps(model: Savable) -> bytes:
+    """Return the bytes that `save` would write; pickles hold them."""
+    header, arrays = _described(model)
+    file = io.BytesIO()
+    archive.write(file, header, arrays)
+    return file.getvalue()
+
+
+def loads(data: bytes) -> Any:
+    """Return the model that `dumps` wrote; errors are those of `load`."""
+    return _read(io.BytesIO(data), "data cannot be loaded")
+
+
+def _described(model: Savable) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a file."""
+    kind = type(model).__name__
+    if KINDS.get(kind) is not type(model):
+        raise ValueError(
+            f"model must be one of {', '.join(KINDS)}; got {kind}. Save what it is "
+            "made of."
+        )
+    described, arrays = model.to_arrays()
+    _check_labels(described)
+    header = {"format": FORMAT, "version": VERSION, "model": described}
+    return header, arrays
+
+
+def _check_labels(described: Any) -> None:
+    """Refuse labels that would come back as something else."""
+    for name, value in described.items():
+        if name in ("classes", "waiting_y"):
+            for label in value or ():
+                if not isinstance(label, LABELS):
+                    raise ValueError(
+                        "labels must be str, int, float or bool to be saved; got "
+                        f"{label!r}. Name them otherwise."
+                    )
+        elif isinstance(value, dict):
+            _check_labels(value)
+
+
+def _read(file: BinaryIO, failure: str) -> Any:
+    """The model in a file."""
+    try:
+        header, arrays = archive.read(file)
+        if header.get("format") != FORMAT:
+            raise CheckpointError("it is no file of dyntree's")
+        if header.get("version") != VERSION:
+            raise CheckpointError(
+                f"it has version {header.get('version')!r} of the format, and this "
+                f"dyntree reads version {VERSION}; use the dyntree that wrote it"
+            )
+        described = header.get("model")
+        if not isinstance(described, dict):
+            raise CheckpointError("it holds no model")
+        kind = described.get("kind")
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise CheckpointError(f"it holds a model of unknown kind {kind!r}")
+        return KINDS[kind].from_arrays(described, arrays)
+    except CheckpointError as error:
+        raise CheckpointError(f"{failure}: {error}") from error
+    except UNSOUND as error:
+        raise CheckpointError(f"{failure}: it describes no model ({error})") from error

@@ -1,0 +1,67 @@
+"""Files that are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+PART = ".part"  # how the names of unfinished files end
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for writing that takes the place of `path` when the block ends.
+
+    Until then, and after any error, `path` is what it was; whoever reads it, even after
+    a power cut, finds the old content or the new one. A process that is killed may
+    leave an unfinished hidden file ``.NAME.XXXX.part`` behind (`sweep`).
+
+    Parameters
+    ----------
+    path : str or path
+        The folder must exist. A link is followed.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written; it says that the old one is still there.
+    """
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PART}")
+    try:
+        if target.is_dir():
+            raise IsADirectoryError(21, "Is a directory")
+        with open(part, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, target)
+        _sync_folder(target.parent)
+    except OSError as error:
+        kept = "; the file that was there is as it was" if target.is_file() else ""
+        reason = f"cannot be written: {error.strerror or error}{kept}"
+        raise OSError(error.errno, reason, str(path)) from error
+    finally:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            part.unlink()
+
+
+def sweep(path: str | os.PathLike[str]) -> None:
+    """Remove what killed writers of `path` have left unfinished beside it."""
+    target = Path(os.path.realpath(path))
+    for found in target.parent.iterdir():
+        if found.name.startswith(f".{target.name}.") and found.suffix == PART:
+            found.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name of a file last through a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,397 @@
+"""Saved models: the same bytes, the same future, and nothing half-made."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import os
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dyntree
+from dyntree import DynamicTree, StreamingTree, archive, checkpoint
+from dyntree.errors import CheckpointError
+from tests import mutants
+from tests.helpers import model_bytes, same_bytes
+
+from .conftest import ROOT, python
+from .models import MODELS, data, frame, grown, stream
+
+SAVED = mutants.models()
+
+
+def rows_for(model: Any) -> tuple[Any, Any]:
+    """More rows that a model of `mutants` can learn, missing values among them."""
+    tree = getattr(model, "tree", model)
+    X, y = data("class" if tree.options.model == "class" else "constant", 40, seed=9)
+    if tree._features is not None and tree._features.names is not None:
+        return [{"r": 0.5, "p": x, "q": "uvw"[k % 3]} for k, x in enumerate(X[:, 0])], y
+    if tree.options.rules == "native":
+        X[::4, 1] = np.nan
+    if tree.options.classes and tree.is_ready and tree.options.rules == "native":
+        y = [*y[:30], "a", True, 2, 2.5, "new", *y[:5]]
+    return X, y
+
+
+@pytest.mark.parametrize("kind", SAVED)
+def test_what_comes_back_is_the_same_and_goes_on_alike(
+    kind: str, tmp_path: Path
+) -> None:
+    model = SAVED[kind].copy()
+    first, second = tmp_path / "a.dyn", tmp_path / "b.dyn"
+    dyntree.save(model, first)
+    again = dyntree.load(first)
+    assert type(again) is type(model)
+    dyntree.save(again, second)
+    assert first.read_bytes() == second.read_bytes()
+    X, y = rows_for(model)
+    for one in (model, again):
+        one.update(X, y)
+    if model.is_ready:
+        a, b = model.predict(X), again.predict(X)
+        for name in vars(a):
+            if isinstance(getattr(a, name), np.ndarray):
+                assert getattr(a, name).tobytes() == getattr(b, name).tobytes()
+        getattr(model, "tree", model).rejuvenate()
+        getattr(again, "tree", again).rejuvenate()
+    assert model_bytes(again) == model_bytes(model)
+
+
+@pytest.mark.parametrize("kind", SAVED)
+def test_pickles_and_copies(kind: str) -> None:
+    model = SAVED[kind]
+    with same_bytes(model):
+        for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+            assert model_bytes(twin) == model_bytes(model)
+            twin.update(*rows_for(twin))
+
+
+@pytest.mark.parametrize("rules", ["native", "r"])
+def test_it_goes_on_alike_in_another_process(rules: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.dyn"
+    model = StreamingTree("constant", rules=rules, window=20, n_particles=20, seed=1)
+    X, y = data("constant", 60)
+    dyntree.save(model.update(X[:31], y[:31]), path)
+    code = (
+        "import sys, dyntree\nfrom tests.unit.models import data\n"
+        "X, y = data('constant', 60)\nm = dyntree.load(sys.argv[1])\n"
+        "dyntree.save(m.update(X[31:], y[31:]), sys.argv[1])"
+    )
+    process = python("-c", code, str(path))
+    assert process.returncode == 0, process.stderr
+    assert path.read_bytes() == checkpoint.dumps(model.update(X[31:], y[31:]))
+
+
+def test_saving_at_any_row_changes_nothing() -> None:
+    X, y = data("class", 80)
+    plain, saved = (stream("class", rules="native", window=15) for _ in range(2))
+    for t in range(80):
+        plain.update(X[t : t + 1], y[t : t + 1])
+        saved = checkpoint.loads(checkpoint.dumps(saved))
+        saved.update(X[t : t + 1], y[t : t + 1])
+    assert model_bytes(plain) == model_bytes(saved)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [("a", "b"), (1, 0), (True, False), (0.5, -1e300), ("é\ud800", ""), (2**70, -1)],
+)
+def test_labels_keep_their_types(labels: tuple[Any, ...]) -> None:
+    X = np.linspace(0, 1, 40)[:, None]
+    y = np.array([labels[k % 2] for k in range(40)], dtype=object)
+    model = DynamicTree("class", n_particles=20, seed=1, classes=labels).update(X, y)
+    again = checkpoint.loads(checkpoint.dumps(model))
+    assert again.classes == labels
+    assert [type(label) for label in again.classes] == [type(k) for k in labels]
+
+
+def test_numbers_of_numpy_in_options_are_saved_as_plain_ones() -> None:
+    model = DynamicTree(
+        "class",
+        n_particles=np.int64(5),  # type: ignore[arg-type]
+        class_mass=np.float32(0.5),  # type: ignore[arg-type]
+        classes=np.array([3, 4]),  # type: ignore[arg-type]
+        seed=np.uint32(7),  # type: ignore[arg-type]
+    )
+    assert checkpoint.loads(checkpoint.dumps(model)).classes == (3, 4)
+
+
+def test_log_evidence_may_be_minus_infinity() -> None:
+    header, arrays = grown("constant").to_arrays()
+    header["cloud"]["log_evidence"] = -np.inf
+    model = DynamicTree.from_arrays(header, arrays)
+    assert checkpoint.loads(checkpoint.dumps(model)).log_evidence == -np.inf
+
+
+@pytest.mark.parametrize("label", [("a", 1), b"a", None.__class__, 1j])
+def test_other_labels_are_refused(label: Any, tmp_path: Path) -> None:
+    path = tmp_path / "m.dyn"
+    model = DynamicTree("class", classes=("a", label))
+    with pytest.raises(ValueError, match="labels must be str, int, float or bool"):
+        dyntree.save(model, path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_of_another_class_is_refused(tmp_path: Path) -> None:
+    class Mine(DynamicTree):
+        pass
+
+    for model in (Mine(seed=1), 7):
+        with pytest.raises(ValueError, match="model must be one of"):
+            dyntree.save(model, tmp_path / "m.dyn")  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- the file
+def test_anyone_can_read_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "m.dyn"
+    model = grown("constant")
+    dyntree.save(model, path)
+    with zipfile.ZipFile(path) as found:
+        assert found.testzip() is None
+        header = json.loads(found.read("header.json"))
+        X = np.load(io.BytesIO(found.read("X.npy")), allow_pickle=False)
+    assert header["format"] == "dyntree"
+    assert header["model"]["seed"] == model.seed
+    assert X.shape == (60, 2)
+
+
+@pytest.mark.parametrize("kind", ["constant", "linear", "class"])
+def test_size_on_disk_and_in_memory(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "m.dyn"
+    model = StreamingTree(kind, window=500, n_particles=1000, seed=1)
+    dyntree.save(model.update(*data(kind, 1000)), path)
+    assert path.stat().st_size <= 1.2 * model.memory_usage()
+    code = (
+        "import sys, dyntree, numpy as np\n"
+        "from pathlib import Path\n"
+        "def held(what):\n"
+        "    text = Path('/proc/self/status').read_text()\n"
+        "    return int(text.split(what)[1].split()[0]) * 1024\n"
+        "X = np.random.default_rng(0).random((40, 2))\n"
+        "small = dyntree.DynamicTree(n_particles=5, seed=1).update(X, X[:, 0])\n"
+        "small.__reduce__()[0](*small.__reduce__()[1])\n"
+        "before = held('VmRSS:')\n"
+        "model = dyntree.load(sys.argv[1])\n"
+        "print(held('VmHWM:') - before, model.memory_usage())"
+    )
+    process = python("-c", code, str(path))
+    assert process.returncode == 0, process.stderr
+    peak, size = map(int, process.stdout.split())
+    assert peak <= 2 * size + 2**18  # what the interpreter takes for itself
+
+
+def test_an_error_says_which_file_and_why(tmp_path: Path) -> None:
+    path = tmp_path / "m.dyn"
+    path.write_text("no zip file")
+    with pytest.raises(CheckpointError, match=r"m\.dyn cannot be loaded: .*zip"):
+        dyntree.load(path)
+    with pytest.raises(FileNotFoundError):
+        dyntree.load(tmp_path / "absent")
+
+
+def test_a_later_version_is_named() -> None:
+    header, arrays = archive.read(io.BytesIO(checkpoint.dumps(DynamicTree(seed=1))))
+    file = io.BytesIO()
+    archive.write(file, header | {"version": 99}, arrays)
+    with pytest.raises(CheckpointError, match=r"version 99 .* reads version 1"):
+        checkpoint.loads(file.getvalue())
+
+
+def zipped(members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as made:
+        for name, text in members.items():
+            made.writestr(name, text)
+    return file.getvalue()
+
+
+def claiming(shape: str) -> bytes:
+    words = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return archive.MAGIC + len(words).to_bytes(2, "little") + words
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "zip"),
+        (zipped({}), "header.json"),
+        (zipped({"header.json": b"{}", "../x.npy": b""}), "not of our kind"),
+        (zipped({"header.json": b"{}", "/etc/x": b""}), "not of our kind"),
+        (zipped({"header.json": b" " * 10**6}, zipfile.ZIP_DEFLATED), "kind"),
+        (zipped({"header.json": b"[" * 10**6}), "broken"),
+        (zipped({"header.json": b"[]"}), "no JSON object"),
+        (zipped({"header.json": b'{"a": NaN}'}), "not JSON"),
+        (zipped({"header.json": b"1" * 10**5}), "broken"),
+        (zipped({"header.json": b" " * (1 << 24) + b"{}"}), "header has"),
+        (zipped({"header.json": b"{}"}), "no file of dyntree"),
+        (zipped({f"x{k}.npy": b"" for k in range(100)}), "do not belong"),
+        (zipped({"header.json": b"{}", "x.npy": b"\x80\x04."}), "broken"),
+        (zipped({"header.json": b"{}", "x.npy": b"\x80\x04.     " * 9}), "no array"),
+        (zipped({"header.json": b"{}", "x.npy": claiming("(10,)")}), "long"),
+        (zipped({"header.json": b"{}", "x.npy": claiming("(0, 9" + "9" * 17 + ")")}),
+         "no file of dyntree"),
+        (zipped({"header.json": b"{}", "x.npy": claiming("(9" + "9" * 30 + ",)")}),
+         "no array"),
+    ],
+)  # fmt: skip
+def test_hostile_files_are_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(CheckpointError, match=reason):
+        checkpoint.loads(data)
+
+
+def test_members_that_overlap_are_refused() -> None:
+    data = bytearray(zipped({"header.json": b"{}", "x.npy": b"1" * 5000}))
+    ends = data.rindex(b"PK\x01\x02")
+    for place in (ends + 20, ends + 24):
+        data[place : place + 4] = (2**31).to_bytes(4, "little")
+    with pytest.raises(CheckpointError, match="claim more bytes"):
+        checkpoint.loads(bytes(data))
+
+
+def test_mutants_are_refused_or_sound() -> None:
+    process = python("-m", "tests.mutants", "0", "300")
+    assert process.returncode == 0, process.stderr
+    n_tried, n_loaded = map(int, process.stdout.split())
+    assert n_tried == 300
+    assert 10 < n_loaded < 100
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("leaf_sums", lambda a: a[:, :-1].copy()),
+        ("leaf_rows", lambda a: a + 1),
+        ("leaf_rows", lambda a: a[::-1].copy()),
+        ("leaf_shape", lambda a: a * 2),
+        ("roots", lambda a: a[:-1].copy()),
+        ("roots", lambda a: a * 1000),
+        ("roots", lambda a: np.zeros_like(a)),
+        ("split_links", lambda a: a[:, [1, 0, 2, 3]].copy()),
+        ("split_links", lambda a: a[:, [0, 0, 2, 3]].copy()),
+        ("split_variable", lambda a: a + 2),
+        ("split_variable", lambda a: a - 2),
+        ("split_value", lambda a: a * np.nan),
+        ("split_value", lambda a: a + 0.1),
+        ("X", lambda a: a[:, :1].copy()),
+        ("X", lambda a: a * 1e200),
+        ("y", lambda a: a + np.inf),
+        ("row_ids", lambda a: a * 0),
+        ("random_state", lambda a: a[:1].copy()),
+        ("waiting_X", lambda a: np.ones((2, 2))),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(name: str, change: Any) -> None:
+    header, arrays = grown("constant", rules="native").to_arrays()
+    with pytest.raises(ValueError, match="sound model"):
+        DynamicTree.from_arrays(header, arrays | {name: change(arrays[name])})
+
+
+def test_a_tree_in_circles_or_shared_in_two_places_is_refused() -> None:
+    header, arrays = grown("constant", rules="native").to_arrays()
+    links = arrays["split_links"].copy()
+    links[:, 2] = 0
+    with pytest.raises(CheckpointError, match="circles"):
+        DynamicTree.from_arrays(header, arrays | {"split_links": links})
+    deep = arrays["leaf_shape"].copy()
+    deep[0, 0] = 2**30
+    with pytest.raises(CheckpointError, match="depth"):
+        DynamicTree.from_arrays(header, arrays | {"leaf_shape": deep})
+
+
+# ---------------------------------------------------------------- whole or not at all
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "m.dyn"
+    dyntree.save(grown("constant", 20), path)
+    old = path.read_bytes()
+    big = grown("constant", 400)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(old), before[1]))
+    try:
+        with pytest.raises(OSError, match=r"File too large; the file .* as it was"):
+            dyntree.save(big, path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.read_bytes() == old
+    assert os.listdir(tmp_path) == ["m.dyn"]
+
+
+def test_an_interrupt_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.dyn"
+    dyntree.save(grown("constant", 20), path)
+    old = path.read_bytes()
+
+    def interrupted(handle: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        dyntree.save(grown("class"), path)
+    assert path.read_bytes() == old
+    assert os.listdir(tmp_path) == ["m.dyn"]
+
+
+@pytest.mark.parametrize("path", ["absent/m.dyn", "."])
+def test_a_path_that_cannot_be_written(path: str, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="cannot be written"):
+        dyntree.save(DynamicTree(seed=1), tmp_path / path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    target, link = tmp_path / "real.dyn", tmp_path / "link.dyn"
+    link.symlink_to(target)
+    dyntree.save(DynamicTree(seed=1), link)
+    assert link.is_symlink()
+    assert dyntree.load(target).seed == 1
+
+
+def test_a_killed_save_leaves_a_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "m.dyn"
+    code = (
+        "import sys, dyntree\nfrom tests.unit.models import grown\n"
+        "models = grown('constant', 30), grown('class', 300)\n"
+        "print('ready', flush=True)\n"
+        "while True:\n    for m in models:\n        dyntree.save(m, sys.argv[1])\n"
+    )
+    dyntree.save(grown("constant", 30), path)
+    whole = {checkpoint.dumps(m) for m in (grown("constant", 30), grown("class", 300))}
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        for _ in range(20):
+            time.sleep(0.01)
+            assert path.read_bytes() in whole
+        process.send_signal(signal.SIGKILL)
+    assert path.read_bytes() in whole
+
+
+def test_frames_go_on_by_name() -> None:
+    X, y = data("constant", 40)
+    model = DynamicTree(n_particles=20, seed=1).update(frame(X, "pq"), y)
+    again = checkpoint.loads(checkpoint.dumps(model))
+    turned = frame(X[:, ::-1], "qp")
+    assert again.predict(turned).mean.tobytes() == model.predict(turned).mean.tobytes()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_read_only_stays_apart_from_the_model(name: str) -> None:
+    model = checkpoint.loads(checkpoint.dumps(grown(name)))
+    for _, array in model.to_arrays()[1].items():
+        assert array.flags.writeable
