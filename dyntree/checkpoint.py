@@ -74,9 +74,24 @@ def save(model: Savable, path: str | os.PathLike[str]) -> None:
     >>> bool((again.predict([[0.5]]).mean == tree.predict([[0.5]]).mean).all())
     True
     """
+    save_with(model, {}, path)
+
+
+def save_with(
+    model: Savable, notes: dict[str, Any], path: str | os.PathLike[str]
+) -> None:
+    """Save a model and, beside it, what its caller wants to know when it goes on.
+
+    Parameters
+    ----------
+    model, path
+        As in `save`.
+    notes : dict
+        What JSON can hold.
+    """
     header, arrays = _described(model)
     with replacing(path) as file:
-        archive.write(file, header, arrays)
+        archive.write(file, header | {"notes": notes}, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -98,6 +113,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     OSError
         If the file cannot be read.
     """
+    return load_with(path)[0]
+
+
+def load_with(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """Return the model and the notes that `save_with` wrote; errors as in `load`."""
     with open(path, "rb") as file:
         return _read(file, f"{os.fspath(path)} cannot be loaded")
 
@@ -106,13 +126,13 @@ def dumps(model: Savable) -> bytes:
     """Return the bytes that `save` would write; pickles hold them."""
     header, arrays = _described(model)
     file = io.BytesIO()
-    archive.write(file, header, arrays)
+    archive.write(file, header | {"notes": {}}, arrays)
     return file.getvalue()
 
 
 def loads(data: bytes) -> Any:
     """Return the model that `dumps` wrote; errors are those of `load`."""
-    return _read(io.BytesIO(data), "data cannot be loaded")
+    return _read(io.BytesIO(data), "data cannot be loaded")[0]
 
 
 def _described(model: Savable) -> tuple[dict[str, Any], Arrays]:
@@ -143,8 +163,8 @@ def _check_labels(described: Any) -> None:
             _check_labels(value)
 
 
-def _read(file: BinaryIO, failure: str) -> Any:
-    """The model in a file."""
+def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any]]:
+    """The model and the notes in a file."""
     try:
         header, arrays = archive.read(file)
         if header.get("format") != FORMAT:
@@ -155,12 +175,13 @@ def _read(file: BinaryIO, failure: str) -> Any:
                 f"dyntree reads version {VERSION}; use the dyntree that wrote it"
             )
         described = header.get("model")
-        if not isinstance(described, dict):
+        notes = header.get("notes")
+        if not isinstance(described, dict) or not isinstance(notes, dict):
             raise CheckpointError("it holds no model")
         kind = described.get("kind")
         if not isinstance(kind, str) or kind not in KINDS:
             raise CheckpointError(f"it holds a model of unknown kind {kind!r}")
-        return KINDS[kind].from_arrays(described, arrays)
+        return KINDS[kind].from_arrays(described, arrays), notes
     except CheckpointError as error:
         raise CheckpointError(f"{failure}: {error}") from error
     except UNSOUND as error:

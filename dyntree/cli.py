@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TextIO
 
 from dyntree import __version__
+from dyntree.commands import batch, options
+from dyntree.commands.stream import stream
+
+STREAM_HELP = """Read rows one by one; predict each, write a line, then learn it. Rows
+without a response are predicted only. With --checkpoint the command may be killed at
+any time: the same call with --resume cuts the output back to the last checkpoint and
+goes on, so that no row and no line is lost or doubled. The input must then come again
+from its first row (the rows taken are skipped), or begin after them with
+--input-continues. The output must be a file: --out FILE, or >> FILE in a shell; readers
+of a pipe may see lines again, which bear their row numbers. Levels of columns of
+strings are those before the first trees; name them all with --levels."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -16,34 +31,151 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"dyntree {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    demo = commands.add_parser(
-        "demo",
-        help="learn to tell spam from a stream of e-mails",
-        description="Stream Spambase through a dynamic tree that holds at most 500 "
-        "rows, and through the same tree frozen after the first 500; print the scores "
-        "and write prequential.png, predictions.csv and summary.json into OUT.",
+
+    def command(name: str, run: Callable[..., None], help: str, about: str = "") -> Any:
+        made = commands.add_parser(name, help=help, description=about or help)
+        made.set_defaults(run=run)
+        return made
+
+    made = command("fit", batch.fit, "learn a table and save the model")
+    _add_table(made)
+    made.add_argument("--out", required=True, metavar="MODEL", help="file to save to")
+    _add_quiet(made)
+    options.add_model(made)
+
+    made = command("predict", batch.predict, "predict the rows of a table")
+    made.add_argument("saved", metavar="MODEL", help="a saved model")
+    made.add_argument("table", metavar="TABLE", help="CSV or Parquet file, or - (CSV)")
+    made.add_argument("--out", metavar="FILE", help="CSV file; default standard output")
+    _add_quantiles(made)
+
+    made = command("stream", stream, "predict and learn rows as they come", STREAM_HELP)
+    made.add_argument("table", metavar="ROWS", help="CSV or NDJSON file, or -")
+    _add_formula(made)
+    made.add_argument("--format", choices=("csv", "ndjson"), help="by default as named")
+    made.add_argument("--out", metavar="FILE", help="default standard output")
+    made.add_argument("--checkpoint", metavar="MODEL", help="file to save to")
+    made.add_argument(
+        "--every", type=_positive, default=1000, metavar="N",
+        help="rows between checkpoints (default 1000)",
+    )  # fmt: skip
+    made.add_argument(
+        "--seconds",
+        type=float,
+        metavar="S",
+        help="a checkpoint with the first row after so long, too",
     )
-    demo.add_argument("out", metavar="OUT", help="folder to write to; made if absent")
-    demo.add_argument("--seed", type=int, default=1, help="of the trees (default 1)")
-    demo.add_argument("--quiet", action="store_true", help="no progress bar")
+    made.add_argument("--resume", action="store_true", help="go on from the checkpoint")
+    made.add_argument(
+        "--input-continues", action="store_true", help="the input has no old rows"
+    )
+    _add_quantiles(made)
+    _add_quiet(made)
+    options.add_model(made)
+
+    made = command("evaluate", batch.evaluate, "score predictions, row by row")
+    _add_table(made)
+    made.add_argument(
+        "--start", type=int, default=0, help="first row scored (default 0)"
+    )
+    made.add_argument("--out", metavar="FILE", help="CSV file of losses, row by row")
+    made.add_argument("--json", action="store_true", help="print JSON")
+    _add_quiet(made)
+    options.add_model(made)
+
+    made = command("info", batch.info, "say what a saved model is")
+    made.add_argument("saved", metavar="MODEL", help="a saved model")
+    made.add_argument("--json", action="store_true", help="print JSON")
+
+    made = command(
+        "demo", _demo, "learn to tell spam from a stream of e-mails",
+        "Stream Spambase through a dynamic tree that holds at most 500 rows, and "
+        "through the same tree frozen after the first 500; print the scores and write "
+        "prequential.png, predictions.csv and summary.json into OUT.",
+    )  # fmt: skip
+    made.add_argument("out", metavar="OUT", help="folder to write to; made if absent")
+    made.add_argument("--seed", type=int, default=1, help="of the trees (default 1)")
+    made.add_argument("--quiet", action="store_true", help="no progress bar")
     return top
 
 
+def _add_table(made: argparse.ArgumentParser) -> None:
+    made.add_argument("table", metavar="TABLE", help="CSV or Parquet file, or - (CSV)")
+    _add_formula(made)
+
+
+def _add_formula(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--formula", required=True, metavar="F", help="like 'y ~ .' or 'y ~ a + b'"
+    )
+
+
+def _add_quiet(made: argparse.ArgumentParser) -> None:
+    made.add_argument("--quiet", action="store_true", help="no word on progress")
+
+
+def _add_quantiles(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--quantiles", type=_levels, default=[0.05, 0.5, 0.95], metavar="Q,Q,...",
+        help="of real responses (default 0.05,0.5,0.95)",
+    )  # fmt: skip
+
+
+def _levels(text: str) -> list[float]:
+    """Probabilities, from Q,Q,..."""
+    levels = [float(word) for word in text.split(",")]
+    if not all(0.0 < level < 1.0 for level in levels):
+        raise argparse.ArgumentTypeError(f"must be in (0, 1); got {text}")
+    return levels
+
+
+def _positive(text: str) -> int:
+    """An int >= 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be >= 1; got {text}")
+    return number
+
+
+def _demo(arguments: argparse.Namespace) -> None:
+    from dyntree import demo
+
+    demo.run(arguments.out, seed=arguments.seed, progress=not arguments.quiet)
+
+
+def _show(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show a warning as a shell user expects it."""
+    print(f"dyntree: warning: {message}", file=sys.stderr)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit code (0, or 1 with a message on standard error).
+    """Run a command; returns the exit code.
+
+    0; 1 with a line on standard error; 130 after an interrupt; 141 where nobody reads
+    the output any more. Wrong usage exits with 2.
 
     Parameters
     ----------
     arguments : sequence of str, optional
         Default those of the process.
     """
-    options = parser().parse_args(arguments)
+    given = parser().parse_args(arguments)
     try:
-        from dyntree import demo
-
-        demo.run(options.out, seed=options.seed, progress=not options.quiet)
-    except (OSError, ValueError) as error:
-        print(f"dyntree: {error}", file=sys.stderr)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show
+            given.run(given)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except (OSError, ValueError, ImportError, csv.Error) as error:
+        print(f"dyntree: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("dyntree: interrupted", file=sys.stderr)

@@ -36,7 +36,7 @@ PYTHON_ORDER = [
     {"features"}, {"summaries"}, {"questions", "planting"}, {"integrity"}, {"answers"},
     {"model"}, {"streaming"},
     {"datasets", "repeats"}, {"config"}, {"__init__"}, {"evaluate"}, {"api"}, {"demo"},
-    {"cli"}, {"__main__"},
+    {"commands"}, {"cli"}, {"__main__"},
 ]  # fmt: skip
 # Packages that only the function which uses them may import.
 HEAVY = {

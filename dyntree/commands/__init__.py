@@ -1,0 +1,1 @@
+"""What the console command does; `dyntree.cli` reads its arguments."""

@@ -1,0 +1,121 @@
+"""The commands that take a table as a whole: fit, predict, evaluate, info."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+from typing import Any
+
+from dyntree import checkpoint
+from dyntree.commands.options import described, fresh
+from dyntree.commands.tables import (
+    answer_columns,
+    read_table,
+    some_columns,
+    split_formula,
+    write_table,
+)
+from dyntree.evaluate import compare, prequential
+
+SCORES = {
+    True: ("error", "auc", "log_loss", "brier"),
+    False: ("rmse", "log_density", "coverage"),
+}
+
+
+def fit(arguments: argparse.Namespace) -> None:
+    """Learn a table and save the model."""
+    model = fresh(described(arguments))
+    X, y, notes = _rows(arguments)
+    model.update(X, y, progress=_progress(arguments))
+    checkpoint.save_with(model, notes, arguments.out)
+
+
+def predict(arguments: argparse.Namespace) -> None:
+    """Predict the rows of a table with a saved model."""
+    import pandas as pd
+
+    model, _ = checkpoint.load_with(arguments.saved)
+    tree = getattr(model, "tree", model)
+    frame = read_table(arguments.table)
+    if tree._features is not None and tree._features.names is not None:
+        frame = some_columns(frame, tree._features.names)
+    answer = model.predict(frame)
+    columns = answer_columns(answer, arguments.quantiles)
+    write_table(pd.DataFrame(columns), arguments.out)
+
+
+def evaluate(arguments: argparse.Namespace) -> None:
+    """Predict, score and learn a table row by row; print scores beside a baseline."""
+    import pandas as pd
+
+    model = fresh(described(arguments))
+    X, y, _ = _rows(arguments)
+    seen = prequential(
+        model, X, y, start=arguments.start, progress=_progress(arguments)
+    )
+    if arguments.out is not None:
+        columns: dict[str, Any] = {"row": seen.rows, "loss": seen.losses}
+        columns["log_density"] = seen.log_density
+        write_table(pd.DataFrame(columns), arguments.out)
+    if arguments.json:
+        print(json.dumps(_plain(seen.to_dict())))
+        return
+    print(f"{seen.scores.n_rows} rows predicted before they were learned")
+    print(compare({"model": seen}, SCORES[seen.classes is not None]))
+    print(f"{1e3 * seen.seconds_per_row:.3f} ms per row")
+
+
+def info(arguments: argparse.Namespace) -> None:
+    """Say what a saved model is."""
+    model, notes = checkpoint.load_with(arguments.saved)
+    tree = getattr(model, "tree", model)
+    facts: dict[str, Any] = {
+        "kind": type(model).__name__,
+        "model": tree.options.model,
+        "rules": tree.options.rules,
+        "particles": tree.options.n_particles,
+        "seed": tree.seed,
+        "columns": list(tree.feature_names),
+        "classes": None if tree.classes is None else list(tree.classes),
+        "rows learned": tree.n_seen,
+        "rows held": tree.n_active,
+        "log evidence": tree.log_evidence,
+        "bytes in memory": model.memory_usage(),
+        "bytes on disk": os.path.getsize(arguments.saved),
+    }
+    if model is not tree:
+        facts |= {"window": model.options.window, "discard": model.options.discard}
+        facts |= {"forget": model.options.forget, "frozen": model.is_frozen}
+    facts |= notes
+    if arguments.json:
+        print(json.dumps(_plain(facts)))
+        return
+    for name, value in facts.items():
+        if value is not None:
+            print(f"{name:<18}{value}")
+
+
+def _rows(arguments: argparse.Namespace) -> tuple[Any, Any, dict[str, Any]]:
+    """Inputs, responses, and what to remember of them."""
+    frame = read_table(arguments.table)
+    response, inputs = split_formula(arguments.formula, [str(c) for c in frame.columns])
+    y = some_columns(frame, [response])[response].to_numpy()
+    notes = {"formula": arguments.formula, "response": response}
+    return some_columns(frame, inputs), y, notes
+
+
+def _progress(arguments: argparse.Namespace) -> bool | None:
+    """A bar where it helps, unless asked to be quiet."""
+    return False if arguments.quiet else None
+
+
+def _plain(value: Any) -> Any:
+    """A value as strict JSON holds it: null for what is no finite number."""
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,245 @@
+"""The command that reads rows one by one, and can be killed and resumed.
+
+A row is predicted, its line is written, then it is learned. A checkpoint holds the
+model together with how many rows it has taken and how long the output then was; the
+output is on disk before the checkpoint is. Resuming cuts the output back to that length
+and skips that many rows, so whenever the process died, no row and no line is lost or
+doubled. For that the input must begin anew from its first row, unless it is said to
+continue, and the output be a file; readers of a pipe drop repeated lines by their row
+numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+from dyntree import checkpoint
+from dyntree.commands.options import described, fresh
+from dyntree.commands.rows import READERS, WRITERS, Row, cell, inputs_of
+from dyntree.commands.tables import answer_columns, split_formula
+from dyntree.errors import NotReadyError
+from dyntree.files import sweep
+from dyntree.summaries import ClassPrediction
+
+TICK = 1.0  # seconds between two words on progress
+
+
+def stream(arguments: argparse.Namespace) -> None:
+    """Predict and learn rows as they come; see the module."""
+    session = Session(arguments)
+    n_skipped = 0 if arguments.input_continues else session.notes["rows"]
+    with _source(arguments.table) as file, _output(session, arguments.out) as out:
+        rows = READERS[session.notes["format"]](file)
+        for number, row in enumerate(rows):
+            if number == 0:
+                session.begin(list(row), out)
+            if number >= n_skipped:
+                session.take(row, out)
+        session.save(out)
+    session.tell(last=True)
+
+
+class Session:
+    """A model and how far it has come.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Of the command.
+
+    Attributes
+    ----------
+    notes : dict
+        What a checkpoint tells beside the model: the options of the command, the
+        columns (None until there was a row), how many rows were taken and learned, and
+        the length of the output (None for a pipe).
+    """
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.path, self.every = arguments.checkpoint, arguments.every
+        self.seconds, self.quiet = arguments.seconds, arguments.quiet
+        wanted = {
+            "formula": arguments.formula,
+            "format": arguments.format or _format(arguments.table),
+            "quantiles": arguments.quantiles,
+            "options": described(arguments),
+        }
+        self.resumed = self.path is not None and os.path.exists(self.path)
+        if self.path is not None and Path(self.path).parent.is_dir():
+            sweep(self.path)
+        if self.resumed:
+            self._resume(arguments, wanted)
+        else:
+            self.model = fresh(wanted["options"])
+            self.notes = wanted | {"inputs": None, "rows": 0, "learned": 0, "bytes": 0}
+        self.saved_at, self.told_at = time.monotonic(), time.monotonic()
+
+    def _resume(self, arguments: argparse.Namespace, wanted: Row) -> None:
+        """Take over what the checkpoint holds, if it is of the same command."""
+        if not arguments.resume:
+            raise ValueError(
+                f"{self.path} is there already; add --resume to go on from it, or "
+                "remove it."
+            )
+        self.model, self.notes = checkpoint.load_with(self.path)
+        if not {*wanted, "inputs", "rows", "learned", "bytes"} <= {*self.notes}:
+            raise ValueError(f"{self.path} is no checkpoint of a stream.")
+        for name, value in wanted.items():
+            if self.notes[name] != value:
+                raise ValueError(
+                    f"--resume needs the {name} of the first call, "
+                    f"{self.notes[name]!r}; got {value!r}."
+                )
+
+    def begin(self, columns: list[str], out: BinaryIO) -> None:
+        """Learn from the first row of the input which columns there are."""
+        notes, csv = self.notes, self.notes["format"] == "csv"
+        if notes["inputs"] is None or csv:
+            response, inputs = split_formula(notes["formula"], columns)
+            if csv and response not in columns:
+                raise ValueError(
+                    f"formula must name columns of the table, {columns}; it has no "
+                    f"{response!r}."
+                )
+            if notes["inputs"] not in (None, inputs):
+                raise ValueError(
+                    f"--resume needs the columns of the first call, {notes['inputs']}; "
+                    f"got {inputs}."
+                )
+            notes |= {"response": response, "inputs": inputs}
+        if notes["rows"] == 0:
+            self.save(out)
+            if csv:
+                out.write(WRITERS["csv"]({name: name for name in self._titles()}))
+
+    def _titles(self) -> list[str]:
+        """Columns of the output in CSV."""
+        if self._tree.options.model == "class":
+            return ["row", "y", "label", "p_label", "p_y"]
+        return ["row", "y", "mean", "sd", *(f"q{p:g}" for p in self.notes["quantiles"])]
+
+    @property
+    def _tree(self) -> Any:
+        return getattr(self.model, "tree", self.model)
+
+    def take(self, row: Row, out: BinaryIO) -> None:
+        """Predict a row, write its line, learn it if it has a response."""
+        notes, tree = self.notes, self._tree
+        with_levels = [name for name, _ in tree.options.categories or ()]
+        if tree._features is not None:
+            with_levels += [name for name, _ in tree._features.levels]
+        try:
+            x = inputs_of(row, notes["inputs"], with_levels)
+            y = cell(row.get(notes["response"]))
+            line = {"row": notes["rows"], "y": y} | self._foreseen(x, y)
+            out.write(WRITERS[notes["format"]](line))
+            out.flush()
+            if y is not None:
+                self.model.update(x, [y], progress=False)
+                notes["learned"] += 1
+        except ValueError as error:
+            raise ValueError(f"row {notes['rows']}: {error}") from error
+        notes["rows"] += 1
+        late = self.seconds and time.monotonic() - self.saved_at >= self.seconds
+        if late or notes["rows"] % self.every == 0:
+            self.save(out)
+        self.tell()
+
+    def _foreseen(self, x: Row, y: Any) -> Row:
+        """What the model says of a row before it learns it."""
+        tree = self._tree
+        try:
+            answer = self.model.predict(x)
+            if not isinstance(answer, ClassPrediction):
+                columns = answer_columns(answer, self.notes["quantiles"])
+                return {name: float(values[0]) for name, values in columns.items()}
+            label, p = answer.label[0], answer.proba[0]
+        except NotReadyError:
+            ndjson = self.notes["format"] == "ndjson" and tree.options.model == "class"
+            titles = ["label", "proba"] if ndjson else self._titles()[2:]
+            return dict.fromkeys(titles)
+        known = dict(zip(answer.classes, p.tolist(), strict=True))
+        if self.notes["format"] == "ndjson":
+            return {"label": label, "proba": {str(k): v for k, v in known.items()}}
+        p_y = None if y is None else known.get(y, 0.0)
+        return {"label": label, "p_label": known[label], "p_y": p_y}
+
+    def save(self, out: BinaryIO) -> None:
+        """Write a checkpoint, once the output so far is on disk."""
+        if self.path is None:
+            return
+        out.flush()
+        self.notes["bytes"] = _length(out)
+        if self.notes["bytes"] is not None:
+            os.fsync(out.fileno())
+        checkpoint.save_with(self.model, self.notes, self.path)
+        self.saved_at = time.monotonic()
+
+    def tell(self, last: bool = False) -> None:
+        """Say on standard error how far it is: now and then on a terminal, at last."""
+        now = time.monotonic()
+        terminal = sys.stderr.isatty()
+        if self.quiet or not (last or (terminal and now - self.told_at > TICK)):
+            return
+        self.told_at = now
+        text = f"{self.notes['rows']} rows taken, {self.notes['learned']} learned"
+        start, end = ("\r" if terminal else "", "\n" if last else "")
+        print(f"{start}dyntree: {text}", end=end, file=sys.stderr, flush=True)
+
+
+def _format(path: str) -> str:
+    """Format of the rows, by the name of the file."""
+    return "ndjson" if Path(path).suffix in (".ndjson", ".jsonl") else "csv"
+
+
+@contextmanager
+def _source(path: str) -> Iterator[TextIO]:
+    """The input, as text."""
+    if path != "-":
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            yield file
+        return
+    yield io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+
+
+def _length(file: BinaryIO) -> int | None:
+    """Bytes in a regular file; None for a pipe or a terminal."""
+    found = os.fstat(file.fileno())
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+
+@contextmanager
+def _output(session: Session, path: str | None) -> Iterator[BinaryIO]:
+    """The output, cut back to where the checkpoint left it."""
+    if path is None or path == "-":
+        if session.resumed:
+            _cut(sys.stdout.buffer, session.notes["bytes"], "standard output")
+        yield sys.stdout.buffer
+        return
+    with open(path, "ab" if session.resumed else "wb") as file:
+        if session.resumed:
+            _cut(file, session.notes["bytes"], path)
+        yield file
+
+
+def _cut(file: BinaryIO, n_bytes: int | None, name: str) -> None:
+    """Cut a regular file back to a length."""
+    length = _length(file)
+    if length is None or n_bytes is None:
+        return
+    if length < n_bytes:
+        raise ValueError(
+            f"--resume needs the output of the first call, with {n_bytes} bytes at "
+            f"least; {name} has {length}. Append to it (>> in a shell)."
+        )
+    os.ftruncate(file.fileno(), n_bytes)
+    file.seek(n_bytes)

@@ -1,0 +1,97 @@
+"""Streams killed again and again, which must come out as if they had not been."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import dyntree
+
+ROOT = Path(dyntree.__file__).parent.parent
+KINDS = {
+    "linear": ["--model", "linear", "--window", "60", "--drift"],
+    "class": ["--model", "class", "--window", "60", "--discard", "random"],
+    "R": ["--rules", "r", "--window", "60", "--discard", "alc"],
+}
+
+
+def write_rows(path: Path, kind: str, n_rows: int) -> None:
+    """Write a CSV file; native kinds get missing values, levels and lone inputs too."""
+    rng = np.random.default_rng(3)
+    X = rng.random((n_rows, 2))
+    y = 2.0 * (X[:, 0] > 0.5) + X[:, 1] + 0.2 * rng.normal(size=n_rows)
+    lines = ["p,q,site,y" if kind != "R" else "p,q,y"]
+    for k, ((p, q), response) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        text = f"{response}" if kind != "class" else f'"{"hi, lo"[response > 1.5 :]}"'
+        if kind == "R":
+            lines.append(f"{p},{q},{text}")
+            continue
+        q_text = "" if k % 7 == 0 else f"{q}"
+        y_text = "" if k % 50 == 49 else text
+        lines.append(f"{p},{q_text},{'uvw'[k % 3]},{y_text}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def command(folder: Path, name: str, kind: str, every: int) -> list[str]:
+    """The call that streams rows.csv to NAME.csv with checkpoints in NAME.dyn."""
+    return [
+        sys.executable, "-m", "dyntree", "stream", str(folder / "rows.csv"),
+        "--formula", "y ~ .", "--particles", "20", "--seed", "5", "--quiet",
+        "--out", str(folder / f"{name}.csv"), "--every", str(every),
+        "--checkpoint", str(folder / f"{name}.dyn"), "--resume", *KINDS[kind],
+    ]  # fmt: skip
+
+
+def start(call: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        call,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(call: list[str]) -> None:
+    """Run a call to its end."""
+    with start(call) as process:
+        _, complaint = process.communicate(timeout=300)
+    assert process.returncode == 0, complaint
+
+
+def kill(call: list[str], out: Path, seconds: float) -> bool:
+    """Kill a call so many seconds after its first line; whether that came in time."""
+    before = out.stat().st_mtime_ns if out.exists() else 0
+    with start(call) as process:
+        while process.poll() is None:
+            if out.exists() and out.stat().st_mtime_ns > before:
+                break
+            time.sleep(0.001)
+        time.sleep(seconds)
+        process.kill()
+    assert process.returncode in (0, -9), process.returncode
+    return process.returncode == -9
+
+
+def torture(
+    folder: Path, kind: str, n_kills: int, n_rows: int, chance: int, every: int
+) -> int:
+    """Stream undisturbed and killed, compare; returns how many kills hit."""
+    rng = random.Random(chance)
+    write_rows(folder / "rows.csv", kind, n_rows)
+    finish(command(folder, "plain", kind, every))
+    call, hits = command(folder, "killed", kind, every), 0
+    for _ in range(n_kills):
+        hits += kill(call, folder / "killed.csv", rng.uniform(0.0, 0.15))
+    finish(call)
+    for suffix in ("csv", "dyn"):
+        plain, killed = folder / f"plain.{suffix}", folder / f"killed.{suffix}"
+        assert plain.read_bytes() == killed.read_bytes(), suffix
+    assert len((folder / "plain.csv").read_text().splitlines()) == n_rows + 1
+    assert not list(folder.glob(".*"))
+    return hits
