@@ -50,28 +50,7 @@ def parser() -> argparse.ArgumentParser:
     _add_quantiles(made)
 
     made = command("stream", stream, "predict and learn rows as they come", STREAM_HELP)
-    made.add_argument("table", metavar="ROWS", help="CSV or NDJSON file, or -")
-    _add_formula(made)
-    made.add_argument("--format", choices=("csv", "ndjson"), help="by default as named")
-    made.add_argument("--out", metavar="FILE", help="default standard output")
-    made.add_argument("--checkpoint", metavar="MODEL", help="file to save to")
-    made.add_argument(
-        "--every", type=_positive, default=1000, metavar="N",
-        help="rows between checkpoints (default 1000)",
-    )  # fmt: skip
-    made.add_argument(
-        "--seconds",
-        type=float,
-        metavar="S",
-        help="a checkpoint with the first row after so long, too",
-    )
-    made.add_argument("--resume", action="store_true", help="go on from the checkpoint")
-    made.add_argument(
-        "--input-continues", action="store_true", help="the input has no old rows"
-    )
-    _add_quantiles(made)
-    _add_quiet(made)
-    options.add_model(made)
+    _add_stream(made)
 
     made = command("evaluate", batch.evaluate, "score predictions, row by row")
     _add_table(made)
@@ -97,6 +76,31 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seed", type=int, default=1, help="of the trees (default 1)")
     made.add_argument("--quiet", action="store_true", help="no progress bar")
     return top
+
+
+def _add_stream(made: argparse.ArgumentParser) -> None:
+    made.add_argument("table", metavar="ROWS", help="CSV or NDJSON file, or -")
+    _add_formula(made)
+    made.add_argument("--format", choices=("csv", "ndjson"), help="by default as named")
+    made.add_argument("--out", metavar="FILE", help="default standard output")
+    made.add_argument("--checkpoint", metavar="MODEL", help="file to save to")
+    made.add_argument(
+        "--every", type=_positive, default=1000, metavar="N",
+        help="rows between checkpoints (default 1000)",
+    )  # fmt: skip
+    made.add_argument(
+        "--seconds",
+        type=float,
+        metavar="S",
+        help="a checkpoint with the first row after so long, too",
+    )
+    made.add_argument("--resume", action="store_true", help="go on from the checkpoint")
+    made.add_argument(
+        "--input-continues", action="store_true", help="the input has no old rows"
+    )
+    _add_quantiles(made)
+    _add_quiet(made)
+    options.add_model(made)
 
 
 def _add_table(made: argparse.ArgumentParser) -> None:
@@ -166,7 +170,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments : sequence of str, optional
         Default those of the process.
     """
-    given = parser().parse_args(arguments)
+    top = parser()
+    given = top.parse_args(arguments)
+    if (
+        given.command == "stream"
+        and given.checkpoint is None
+        and (given.resume or given.input_continues or given.seconds is not None)
+    ):
+        top.error("--resume, --input-continues and --seconds need --checkpoint")
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show

@@ -46,7 +46,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         reason = f"cannot be written: {error.strerror or error}{kept}"
         raise OSError(error.errno, reason, str(path)) from error
     finally:
-        with suppress(FileNotFoundError, NotADirectoryError):
+        with suppress(OSError):
             part.unlink()
 
 

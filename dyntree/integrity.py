@@ -106,11 +106,11 @@ def check_cloud(
     ------
     CheckpointError, KeyError, TypeError or ValueError
     """
-    n_basis = options["n_basis"]
-    params.count("n_features", options["n_features"], 1, MAX_COLUMNS)
-    width = arrays["leaf_sums"].shape[1]
-    if options["model"] == "linear":
-        demand(n_basis * (n_basis + 1) // 2 <= width, "leaf_sums is too narrow")
+    n_basis = options["n_basis"] if options["model"] == "linear" else 0
+    n_leaves, width = arrays["leaf_sums"].shape
+    demand(n_leaves > 0, "it has no leaves")  # so that the file is as long as this:
+    least = max(options["n_classes"], n_basis * (n_basis + 1) // 2)
+    demand(least <= width, "leaf_sums is too narrow")
     like_header, like_arrays = _template(options)
     _check_layout(header, arrays, like_header, like_arrays)
     for name, value in options.items():

@@ -77,6 +77,34 @@ def test_pickles_and_copies(kind: str) -> None:
             twin.update(*rows_for(twin))
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_any_past_can_be_saved(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    name = list(MODELS)[seed % len(MODELS)]
+    native = {"model": MODELS[name]["model"]}
+    model = DynamicTree(
+        **(MODELS[name] if seed % 4 < 2 else native),
+        n_particles=int(rng.integers(1, 40)),
+        min_leaf=1 if seed % 4 > 1 and name == "class" else None,
+        proposal=("luvar", "luall", "reject")[seed % 3],
+        tree_prior=(0.99, 0.5),
+        seed=seed,
+    )
+    X, y = data(name, 400, seed)
+    X = np.round(X, 1) if seed % 2 else X  # rows that come again, on the splits
+    model.update(X[:40], y[:40])
+    for first in range(40, 400, 12):
+        model.update(X[first : first + 12], y[first : first + 12])
+        if name != "implicit" or seed % 4 > 1:
+            n = int(rng.integers(0, min(20, model.n_active - 15)))
+            gone = rng.choice(model.active_ids, n, replace=False)
+            model.retire(gone, forget=float(rng.choice([1.0, 0.7])))
+        if rng.random() < 0.1:
+            model.rejuvenate()
+        again = checkpoint.loads(checkpoint.dumps(model))
+        assert model_bytes(again) == model_bytes(model)
+
+
 @pytest.mark.parametrize("rules", ["native", "r"])
 def test_it_goes_on_alike_in_another_process(rules: str, tmp_path: Path) -> None:
     path = tmp_path / "m.dyn"

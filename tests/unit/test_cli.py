@@ -47,6 +47,7 @@ def test_an_output_folder_that_is_a_file_is_an_error_in_one_line(
         (["fit", "t.csv", "--formula", "y ~ .", "--out", "m", "--model", "x"], "x"),
         (["predict", "m", "t.csv", "--quantiles", "0.5,2"], "0.5,2"),
         (["stream", "t.csv", "--formula", "y ~ .", "--every", "0"], "0"),
+        (["stream", "t.csv", "--formula", "y ~ .", "--resume"], "--checkpoint"),
         (["demo"], "OUT"),
         (["demo", "out", "--seed", "x"], "'x'"),
         (["demo", "out", "--bars"], "--bars"),
