@@ -374,10 +374,10 @@ def _places(column: Any, levels: tuple[str, ...]) -> Vector:
 
 def _present(column: Any) -> list[Any]:
     """Values of a column that are not missing."""
-    return [v for v in np.asarray(column, dtype=object).tolist() if not _is_missing(v)]
+    return [v for v in np.asarray(column, dtype=object).tolist() if not is_missing(v)]
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN or pandas' NA."""
     return value is None or not is_label(value)
 
@@ -385,7 +385,7 @@ def _is_missing(value: Any) -> bool:
 def _texts(column: Any) -> list[str | None]:
     """Values as text, None where missing."""
     values = np.asarray(column, dtype=object).tolist()
-    return [None if _is_missing(value) else str(value) for value in values]
+    return [None if is_missing(value) else str(value) for value in values]
 
 
 def _numbers(
@@ -395,7 +395,7 @@ def _numbers(
     values = np.asarray(column)
     if values.dtype.kind in "OUST" and allow_missing:
         given = np.asarray(column, dtype=object).tolist()
-        plain = [np.nan if _is_missing(value) else value for value in given]
+        plain = [np.nan if is_missing(value) else value for value in given]
         for row, value in enumerate(plain):
             if not isinstance(value, NUMBER):
                 raise ValueError(

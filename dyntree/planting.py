@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -174,6 +175,20 @@ def _spread(values: Vector) -> float:
     if len(values) < 2 or np.all(values == values[0]):
         return 1.0
     return float(values.std(ddof=1)) or 1.0
+
+
+def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
+    """A cloud like this one that has more columns, the new ones last (native rules).
+
+    `widen` gives the active rows their values there. Linear leaves go on with the
+    columns that they began with.
+    """
+    header, arrays = cloud.to_arrays()
+    X = widen(arrays["X"])
+    header = dict(header, n_features=X.shape[1])
+    if header["model"] != "linear":
+        header["n_basis"] = X.shape[1]
+    return Cloud.from_arrays(header, dict(arrays, X=X), cloud.source)
 
 
 def check_scaled(

@@ -33,8 +33,8 @@ CORE_ORDER = [
 ]  # fmt: skip
 PYTHON_ORDER = [
     {"_core"}, {"errors", "progress", "params", "files"}, {"archive"}, {"checkpoint"},
-    {"features"}, {"summaries"}, {"questions", "planting"}, {"integrity"}, {"answers"},
-    {"model"}, {"streaming"},
+    {"features"}, {"summaries"}, {"questions", "planting", "growing"}, {"integrity"},
+    {"answers"}, {"model"}, {"streaming"},
     {"datasets", "repeats"}, {"config"}, {"__init__"}, {"evaluate"}, {"api"}, {"demo"},
     {"commands"}, {"cli"}, {"__main__"},
 ]  # fmt: skip
@@ -44,7 +44,9 @@ HEAVY = {
     "rpy2",
 }  # fmt: skip
 # Faces whose classes derive from those of the one package they are for.
-DERIVED = {"dyntree/api/estimators.py": "sklearn"}
+DERIVED = {
+    "dyntree/api/estimators.py": "sklearn",
+}
 
 
 def level(name: str, order: list[set[str]]) -> int:
