@@ -26,7 +26,7 @@ from dyntree.features import (
 )
 from dyntree.integrity import check_model
 from dyntree.params import N_SCALE, NIG, TreeOptions
-from dyntree.planting import check_scaled, n_waiting, plant, row_positions
+from dyntree.planting import check_scaled, n_waiting, plant, row_positions, widened
 from dyntree.progress import Progress, check_progress, rows_bar
 
 Vector = NDArray[np.float64]
@@ -318,6 +318,12 @@ class DynamicTree(Answers):
             self._cloud = self._cloud.with_classes(len(known) + len(fresh))
             self.options = replace(self.options, classes=(*known, *fresh))
 
+    def _widened(self, widen: Callable[[Matrix], Matrix]) -> tuple[Matrix, Any]:
+        """Rows kept back, and the cloud, with more columns; nothing changes."""
+        if self._cloud is not None:
+            return self._waiting_X, widened(self._cloud, widen)
+        return (widen(self._waiting_X) if self._waiting_y else self._waiting_X), None
+
     def _responses(self, y: list[Any]) -> Vector:
         """Responses as the cloud takes them."""
         if self.options.classes is not None:
@@ -372,6 +378,10 @@ class DynamicTree(Answers):
         """Warn once where rows had no density under any particle."""
         before = self.n_degenerate
         yield
+        self._tell_degenerate(before)
+
+    def _tell_degenerate(self, before: int) -> None:
+        """Warn if there are more degenerate steps now than before."""
         if self.n_degenerate > before:
             warn(
                 DegenerateWeightsWarning,

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
@@ -14,6 +15,7 @@ from dyntree.errors import StaleWindowWarning, warn
 from dyntree.features import Matrix, Vector
 from dyntree.model import DynamicTree
 from dyntree.params import N_SCALE, NIG, StreamOptions
+from dyntree.planting import check_scaled
 from dyntree.progress import Progress, check_progress
 from dyntree.summaries import ClassPrediction, Prediction
 
@@ -198,6 +200,22 @@ class StreamingTree:
         with tree._watch():
             tree._learn(rows, responses, progress, tree.n_seen - before, learn)
         return self
+
+    def _learn_row(self, row: Matrix, y: Any) -> None:
+        """Learn one row by a shorter way than `update` (native rules).
+
+        The row is encoded as `tree` stores it; both it and y are checked.
+        """
+        tree, cloud, known = self.tree, self.tree._cloud, self.tree.options.classes
+        if cloud is None or self.is_frozen or (known is not None and y not in known):
+            self.update(row, [y])
+            return
+        response = np.array([y if known is None else known.index(y)], dtype=np.float64)
+        assert tree._features is not None
+        check_scaled(cloud, tree._features, row, response)
+        before = cloud.n_degenerate
+        self._roll(row, response)
+        tree._tell_degenerate(before)
 
     def _roll(self, rows: Matrix, responses: Vector) -> int:
         """Learn rows and retire as many, up to the next rejuvenation; returns how many.

@@ -41,11 +41,12 @@ PYTHON_ORDER = [
 # Packages that only the function which uses them may import.
 HEAVY = {
     "pandas", "statsmodels", "matplotlib", "tqdm", "joblib", "formulaic", "sklearn",
-    "rpy2",
+    "rpy2", "river",
 }  # fmt: skip
 # Faces whose classes derive from those of the one package they are for.
 DERIVED = {
     "dyntree/api/estimators.py": "sklearn",
+    "dyntree/api/adapters.py": "river",
 }
 
 
