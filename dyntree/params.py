@@ -434,9 +434,10 @@ class StreamOptions:
         tells least by ALC, or for classes any: chance errs less than entropy there
         (rotating XOR .187 against .211; tests/statistical/native_tables.txt).
 
-        Native regression in a window that slides by age or chance is rejuvenated every
-        third window: a stale past is then found out whether or not drift was declared.
-        ALC already takes the past for good, and classes gain nothing.
+        Native regression in a window that slides by age or chance is rejuvenated, every
+        window where evidence fades and every third where it does not: a stale past is
+        then found out whether or not drift was declared. ALC already takes the past for
+        good, and classes gain nothing.
         """
         discard, every = self.discard, self.rejuvenate_every
         native = options.rules == "native"
@@ -448,7 +449,8 @@ class StreamOptions:
         if every is None:
             slides = discard in ("age", "random")
             regression = options.model in ("constant", "linear")
-            every = 3 * self.window if native and regression and slides else 0
+            windows = 1 if self.forget < 1.0 else 3
+            every = windows * self.window if native and regression and slides else 0
         return replace(self, discard=discard, rejuvenate_every=every)
 
     def check_model(self, options: TreeOptions) -> None:

@@ -50,8 +50,9 @@ class StreamingTree:
         `rejuvenate_every`.
     rejuvenate_every : int, optional
         Rows between rejuvenations, in which trees grown anew from the active rows join
-        the others; 0 never. Default: `window` with `drift`; ``3 * window`` under native
-        rules for regression whose rows go by age or chance; else 0.
+        the others; 0 never. Default: `window` with `drift`; under native rules for
+        regression whose rows go by age or chance `window` with ``forget < 1``, else
+        ``3 * window``; else 0.
     n_particles : int, default 1000
     rules, intercept, proposal, min_leaf, n_start, tree_prior, variance_prior
         As in `DynamicTree`.

@@ -329,7 +329,8 @@ def test_default_discard_rules(model: str, options: Any, rule: str) -> None:
     [
         ("linear", {}, 0),
         ("linear", {"discard": "random"}, 3),
-        ("constant", {"forget": 0.9}, 3),
+        ("constant", {"forget": 0.9}, 1),
+        ("constant", {"forget": 0.9, "discard": "alc"}, 0),
         ("constant", {"drift": True}, 1),
         ("class", {"discard": "age"}, 0),
         ("class", {"drift": True}, 1),
@@ -338,6 +339,7 @@ def test_default_discard_rules(model: str, options: Any, rule: str) -> None:
         ("constant", {"rules": "r", "drift": True}, 1),
     ],
 )
+@pytest.mark.filterwarnings("ignore::dyntree.errors.StaleWindowWarning")
 def test_default_rejuvenation(model: str, options: Any, windows: int) -> None:
     stream = StreamingTree(model, window=40, n_particles=20, **options)
     assert stream.options.rejuvenate_every == 40 * windows
