@@ -107,11 +107,13 @@ class Answers:
         Prediction or ClassPrediction
             The latter for class models.
         """
-        n_threads = params.n_threads(threads)
+        if threads is not None:
+            params.n_threads(threads)
         if self._cloud is None and self.options.rules == "native":
             return self._predict_cold(X)
         cloud = self._ready("predict")
         rows = self._rows(X)
+        n_threads = params.n_threads(threads) if len(rows) > 1 else 1
         if self.options.classes is not None:
             answer = query.predict_class(cloud, rows, n_threads)
             entropy = answer["entropy"]
@@ -168,6 +170,8 @@ class Answers:
         assert self._features is not None
         if isinstance(X, Encoded):
             return X.rows
+        if self._features.is_plain(X):
+            return np.ascontiguousarray(X)
         codes = self._features.codes(X, argument)
         self._tell_unseen(self._features, codes)
         return self._features.expand(codes)

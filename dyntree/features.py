@@ -182,6 +182,19 @@ class FeatureMap:
             and np.any(codes[:, (self.names or ()).index(name)] < 0.0)
         ]
 
+    def is_plain(self, X: Any) -> bool:
+        """Whether X is a float64 array that `encode` would give back as it is."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.ndim == 2
+            and X.shape[1] == self.n_columns
+            and not self.levels
+            and not self.unknown
+            and X.size > 0
+            and bool(np.abs(X).max() <= LARGEST)  # not where NaN
+        )
+
     def expand(self, codes: Matrix) -> Matrix:
         """Features of codes, ndarray of shape (n_rows, n_features)."""
         if not self.levels:

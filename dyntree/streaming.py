@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree._core import stream
 from dyntree.errors import StaleWindowWarning, warn
-from dyntree.features import Matrix, Vector
+from dyntree.features import LARGEST, Matrix, Vector
 from dyntree.model import DynamicTree
 from dyntree.params import N_SCALE, NIG, StreamOptions
 from dyntree.planting import check_scaled
@@ -187,8 +187,11 @@ class StreamingTree:
         KeyboardInterrupt
             The model is then what it is after the last complete row.
         """
-        check_progress(progress)
         tree = self.tree
+        if progress in (None, False) and self._is_one_plain_row(X, y):
+            self._learn_row(tree._stored(X), float(y[0]))
+            return self
+        check_progress(progress)
         if self.is_frozen:
             tree._check(X, y)
             return self
@@ -201,6 +204,21 @@ class StreamingTree:
         with tree._watch():
             tree._learn(rows, responses, progress, tree.n_seen - before, learn)
         return self
+
+    def _is_one_plain_row(self, X: Any, y: Any) -> bool:
+        """Whether these are one row and its response that need no encoding."""
+        tree = self.tree
+        return (
+            type(y) is np.ndarray
+            and y.shape == (1,)
+            and y.dtype == np.float64
+            and tree._cloud is not None
+            and tree.options.rules == "native"
+            and abs(y[0]) <= LARGEST  # not where NaN
+            and tree._features is not None
+            and len(X) == 1
+            and tree._features.is_plain(X)
+        )
 
     def _learn_row(self, row: Matrix, y: Any) -> None:
         """Learn one row by a shorter way than `update` (native rules).

@@ -64,12 +64,17 @@ def predict_r(rows: Rows, model: str, n: int, window: int) -> Callable[[], Any]:
 
 
 def online(discard: str) -> Prepare:
-    """The rows after a full window, one by one; each retires another."""
+    """The rows after a full window, one by one; each retires another, and no more."""
 
     def prepare(rows: Rows, model: str, n: int, window: int) -> Callable[[], Any]:
         y = rows.target(model)
         full = StreamingTree(
-            **leaves(model), n_particles=n, window=window, discard=discard, seed=1
+            **leaves(model),
+            n_particles=n,
+            window=window,
+            discard=discard,
+            rejuvenate_every=0,
+            seed=1,
         ).update(rows.X[:window], y[:window], progress=False)
 
         def run() -> None:
