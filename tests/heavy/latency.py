@@ -1,0 +1,67 @@
+"""Time of single steps: the 99th percentile beside the median, over 10^5 rows.
+
+Run ``python -m tests.heavy.latency`` on an idle machine; the last result is stored
+beside this file in latency.txt. Each row is given alone, in CPU time of the process.
+Steps at which the cloud looks at its prior or is rejuvenated stand apart. Met: the 99th
+percentile is at most 5 times the median, that of looks at most 20 times.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+import dyntree
+from dyntree import StreamingTree
+from tests.bench.task import Rows
+
+ROWS, PARTICLES, WINDOW = 100_000, 100, 200
+STREAMS = [
+    ("constant", {}),
+    ("constant", {"discard": "age"}),
+    ("linear", {}),
+    ("linear", {"drift": True}),
+    ("class", {}),
+]
+
+
+def stream(model: str, options: dict) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Seconds of each step, and which of them looked, or grew trees anew."""
+    rows = Rows.draw("friedman", ROWS, 0, 1)
+    y = np.asarray(rows.target(model), dtype=float)
+    tree = StreamingTree(
+        model, window=WINDOW, n_particles=PARTICLES, seed=1, **options
+    ).update(rows.X[:WINDOW], y[:WINDOW], progress=False)
+    cloud, every = tree.tree._cloud, tree.options.rejuvenate_every or ROWS + 1
+    seconds, looked = np.empty(ROWS - WINDOW), np.zeros(ROWS - WINDOW, dtype=bool)
+    for k, t in enumerate(range(WINDOW, ROWS)):
+        before = cloud.last_look
+        clock = time.process_time_ns()
+        tree.update(rows.X[t : t + 1], y[t : t + 1], progress=False)
+        seconds[k] = (time.process_time_ns() - clock) / 1e9
+        looked[k] = cloud.last_look != before
+    return seconds, looked, np.arange(WINDOW + 1, ROWS + 1) % every == 0
+
+
+def main() -> None:
+    print(f"dyntree {dyntree.__version__}, {time.strftime('%Y-%m-%d')}, {ROWS:,} rows, "
+          f"{PARTICLES} particles, window {WINDOW}")  # fmt: skip
+    for model, options in STREAMS:
+        seconds, looked, grown = stream(model, options)
+        plain = np.sort(seconds[~looked & ~grown]) * 1e6
+        median, late = np.median(plain), np.quantile(plain, 0.99)
+        text = f"{model + ' ' + str(options or ''):<30} median {median:6.1f} us, 99 % "
+        text += f"{late / median:4.1f} x"
+        met = late <= 5 * median
+        if looked.any():
+            look = np.quantile(seconds[looked & ~grown], 0.99) * 1e6
+            met &= look <= 20 * median
+            text += f", looks {look / median:4.1f} x"
+        if grown.any():
+            text += f", rejuvenated {np.median(seconds[grown]) * 1e6 / median:5.0f} x"
+        print(f"{text}  {'met' if met else 'NOT MET'}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
