@@ -1,0 +1,30 @@
+"""Pictures of dynamic trees, drawn with matplotlib and readable in black and white.
+
+Every function takes a model (or a trace, or an evaluation), draws into the axes `ax` or
+into a new figure, and returns the figure; show it in a notebook, or call its
+``savefig``. Nothing goes through pyplot, so that no global state changes.
+"""
+
+from .effects import plot_effects, plot_relevance, plot_sobol
+from .fit import plot_fit, plot_slices
+from .recorder import Recorder, Trace
+from .scores import plot_rolling
+from .surface import plot_classes, plot_surface
+from .traces import plot_shape, plot_steps
+from .tree import plot_tree
+
+__all__ = [
+    "Recorder",
+    "Trace",
+    "plot_classes",
+    "plot_effects",
+    "plot_fit",
+    "plot_relevance",
+    "plot_rolling",
+    "plot_shape",
+    "plot_slices",
+    "plot_sobol",
+    "plot_steps",
+    "plot_surface",
+    "plot_tree",
+]

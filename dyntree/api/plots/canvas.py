@@ -1,0 +1,186 @@
+"""What all pictures share: axes to draw into, one style, the rows of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree.features import Matrix, Vector
+from dyntree.model import DynamicTree
+from dyntree.streaming import StreamingTree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Model = DynamicTree | StreamingTree
+Target = Any  # Axes, a sequence of Axes, or None
+Record = TypeVar("Record")
+
+LINES = ("-", "--", "-.", ":")  # one after the other where lines must be told apart
+GREYS = ("black", "0.35", "0.55", "0.7")
+MARKERS = ("o", "x", "^", "s", "+", "v", "D", "*")
+BAND = "0.85"  # between quantiles
+POINT = "0.45"  # observations
+
+
+def panels(
+    ax: Target,
+    n: int = 1,
+    *,
+    size: tuple[float, float] = (6.0, 4.0),
+    columns: int = 3,
+) -> tuple[Figure, list[Axes]]:
+    """The axes given, or those of a new figure.
+
+    Parameters
+    ----------
+    ax : Axes, sequence of n Axes, or None
+    n : int, default 1
+        Panels that are needed.
+    size : (float, float), default (6.0, 4.0)
+        Inches of a new panel.
+    columns : int, default 3
+        Most panels of a new figure beside one another.
+    """
+    try:
+        from matplotlib.axes import Axes
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            "dyntree.api.plots needs matplotlib. Install it with: "
+            "pip install matplotlib."
+        ) from error
+
+    if ax is None:
+        across = min(n, columns)
+        down = -(-n // across)
+        figure = Figure(
+            figsize=(size[0] * across, size[1] * down), layout="constrained"
+        )
+        axes = [figure.add_subplot(down, across, k + 1) for k in range(n)]
+        return figure, axes
+    given = [ax] if isinstance(ax, Axes) else list(np.ravel(np.asarray(ax, object)))
+    if len(given) != n or not all(isinstance(one, Axes) for one in given):
+        raise ValueError(
+            f"ax must be {n} Axes of matplotlib, one a panel, or None; got {ax!r}."
+        )
+    return given[0].figure.figure, given  # of a subfigure, the whole
+
+
+def dress(ax: Axes, xlabel: str, ylabel: str) -> None:
+    """Give a panel its labels, and take the lines away that say nothing."""
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def legend_above(ax: Axes) -> None:
+    """A legend above the panel, clear of what is drawn."""
+    n = len(ax.get_legend_handles_labels()[1])
+    ax.legend(
+        frameon=False, fontsize="small", ncols=min(n, 4), loc="lower center",
+        bbox_to_anchor=(0.5, 1.0), borderaxespad=0.2, columnspacing=1.0,
+        handlelength=1.6,
+    )  # fmt: skip
+
+
+def tree_of(model: Any, what: str) -> DynamicTree:
+    """The tree to draw, which must have been planted."""
+    if not isinstance(model, DynamicTree | StreamingTree):
+        raise ValueError(
+            f"model must be a DynamicTree or StreamingTree; got {model!r}."
+        )
+    tree = model if isinstance(model, DynamicTree) else model.tree
+    tree._ready(what)
+    return tree
+
+
+def record_of(value: Any, name: str, kind: type[Record], source: str) -> Record:
+    """An argument that must be one of our records."""
+    if not isinstance(value, kind):
+        raise ValueError(
+            f"{name} must be a {kind.__name__}, what {source} returns; got {value!r}."
+        )
+    return value
+
+
+def active_rows(tree: DynamicTree) -> tuple[Matrix, NDArray[Any]]:
+    """Rows held one by one, as features, and their responses or places of labels."""
+    X, y = tree._cloud.rows()
+    return np.asarray(X[:, tree._ones :]), np.asarray(y)
+
+
+def place_of(tree: DynamicTree, feature: str | int, argument: str) -> int:
+    """Place of a feature, by name or number."""
+    names = tree.feature_names
+    if isinstance(feature, str) and feature in names:
+        return names.index(feature)
+    whole = isinstance(feature, int | np.integer) and not isinstance(feature, bool)
+    if whole and 0 <= int(feature) < len(names):
+        return int(feature)
+    raise ValueError(
+        f"{argument} must name features by name or place, among {list(names)}; got "
+        f"{feature!r}."
+    )
+
+
+def typical_row(tree: DynamicTree) -> Vector:
+    """Medians of the active rows; of columns of levels, the most frequent level."""
+    X, _ = active_rows(tree)
+    there = ~np.isnan(X)
+    row = np.full(X.shape[1], np.nan)
+    for k in range(X.shape[1]):
+        if there[:, k].any():
+            row[k] = np.median(X[there[:, k], k])
+    features = tree._features
+    assert features is not None
+    for name, levels in features.levels:
+        places = [tree.feature_names.index(f"{name}={level}") for level in levels]
+        row[places] = 0.0
+        row[places[int(np.nansum(X[:, places], axis=0).argmax())]] = 1.0
+    return row
+
+
+def fixed_row(tree: DynamicTree, at: Any) -> Vector:
+    """The row through which slices go: `typical_row` but for what `at` names."""
+    row = typical_row(tree)
+    if at is None:
+        return row
+    if not isinstance(at, dict):
+        raise ValueError(
+            f"at must be a dict of feature names to numbers, or None; got {at!r}."
+        )
+    for feature, value in at.items():
+        place = place_of(tree, feature, "at")
+        try:
+            row[place] = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"at must hold numbers; got {value!r} for {feature!r}."
+            ) from None
+    return row
+
+
+def span(tree: DynamicTree, place: int) -> tuple[float, float]:
+    """Range of a feature over the active rows, widened where it is a point."""
+    low, high, _ = tree._cloud.spans()
+    k = place + tree._ones
+    if not np.isfinite(low[k]):
+        raise ValueError(
+            f"feature must have values among the active rows; "
+            f"{tree.feature_names[place]!r} has none."
+        )
+    half = 0.5 if low[k] == high[k] else 0.0
+    return float(low[k] - half), float(high[k] + half)
+
+
+def fit_names(ax: Axes, names: Sequence[str]) -> None:
+    """Write one name below each box, slanted where they would overlap."""
+    ax.set_xticks(range(1, len(names) + 1), names)
+    if len(names) > 6 or max(map(len, names)) > 6:
+        for label in ax.get_xticklabels():
+            label.set(rotation=45, ha="right", rotation_mode="anchor")

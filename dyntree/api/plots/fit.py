@@ -1,0 +1,219 @@
+"""The fit along one feature at a time, with its intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dyntree import params
+from dyntree.features import Encoded, Vector
+from dyntree.model import DynamicTree
+from dyntree.summaries import ClassPrediction, Prediction
+
+from .canvas import (
+    BAND,
+    GREYS,
+    LINES,
+    POINT,
+    Model,
+    Target,
+    active_rows,
+    dress,
+    fixed_row,
+    legend_above,
+    panels,
+    place_of,
+    span,
+    tree_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot_fit(
+    model: Model,
+    feature: str | int = 0,
+    *,
+    at: Mapping[str, float] | None = None,
+    level: float = 0.9,
+    n_grid: int = 200,
+    response: str = "y",
+    ax: Target = None,
+) -> Figure:
+    """Draw the prediction along one feature, with intervals and the active rows.
+
+    Parameters
+    ----------
+    model : DynamicTree or StreamingTree
+    feature : str or int, default 0
+        Name or place of the feature on the horizontal axis.
+    at : dict of str to float, optional
+        Values of the other features; by default the medians of the active rows and
+        the most frequent levels.
+    level : float in (0, 1), default 0.9
+        Probability of the central predictive interval.
+    n_grid : int, default 200
+        Points along the feature, >= 2.
+    response : str, default "y"
+        Label of the vertical axis: the response and its unit.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Figure
+
+    Notes
+    -----
+    With one feature the picture is the whole fit; with more it is a slice, while the
+    active rows are shown wherever they are. Class models show one line a label, its
+    probability.
+
+    Examples
+    --------
+    >>> from dyntree import DynamicTree
+    >>> from dyntree.api.plots import plot_fit
+    >>> from dyntree.datasets import load_mcycle
+    >>> data = load_mcycle()
+    >>> tree = DynamicTree("linear", n_particles=100, seed=1)
+    >>> tree = tree.update(data[["times"]], data["accel"])
+    >>> figure = plot_fit(tree, response="acceleration, g")
+    >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
+    ('times', 'acceleration, g')
+    """
+    tree = tree_of(model, "plot_fit")
+    share = _share(level)
+    n_grid = params.count("n_grid", n_grid, 2)
+    place = place_of(tree, feature, "feature")
+    row = fixed_row(tree, at)
+    figure, (axes,) = panels(ax)
+    _draw(axes, tree, place, row, share, n_grid, response)
+    axes.legend(frameon=False, fontsize="small")
+    return figure
+
+
+def plot_slices(
+    model: Model,
+    features: Sequence[str | int] | None = None,
+    *,
+    at: Mapping[str, float] | None = None,
+    level: float = 0.9,
+    n_grid: int = 200,
+    response: str = "y",
+    ax: Target = None,
+) -> Figure:
+    """Draw `plot_fit` for several features side by side.
+
+    Parameters
+    ----------
+    model : DynamicTree or StreamingTree
+    features : sequence of str or int, optional
+        Names or places, by default all.
+    at, level, n_grid, response
+        As in `plot_fit`.
+    ax : sequence of Axes, optional
+        One a feature.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import DynamicTree
+    >>> from dyntree.api.plots import plot_slices
+    >>> X = np.random.default_rng(0).random((100, 3))
+    >>> tree = DynamicTree(n_particles=50, seed=1).update(X, X[:, 0] - X[:, 1])
+    >>> [axes.get_xlabel() for axes in plot_slices(tree).axes]
+    ['x0', 'x1', 'x2']
+    """
+    tree = tree_of(model, "plot_slices")
+    share = _share(level)
+    n_grid = params.count("n_grid", n_grid, 2)
+    places = places_of(tree, features)
+    row = fixed_row(tree, at)
+    figure, axes = panels(ax, len(places), size=(3.4, 3.0))
+    for one, place in zip(axes, places, strict=True):
+        _draw(one, tree, place, row, share, n_grid, response)
+    legend_above(axes[0])
+    return figure
+
+
+def places_of(
+    tree: DynamicTree, features: Sequence[str | int] | None, n_most: int | None = None
+) -> list[int]:
+    """Places of the features to draw; all, or the first `n_most`, by default."""
+    if features is None:
+        return list(range(len(tree.feature_names)))[:n_most]
+    if isinstance(features, str) or not len(features):
+        raise ValueError(
+            f"features must be a sequence of one name at least; got {features!r}."
+        )
+    return [place_of(tree, feature, "features") for feature in features]
+
+
+def _share(level: float) -> float:
+    """The probability of an interval, checked."""
+    share = params.real("level", level)
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"level must be in (0, 1); got {level!r}.")
+    return share
+
+
+def _draw(
+    ax: Axes,
+    tree: DynamicTree,
+    place: int,
+    row: Vector,
+    share: float,
+    n_grid: int,
+    response: str,
+) -> None:
+    """One slice, and the active rows over it."""
+    grid = np.linspace(*span(tree, place), n_grid)
+    rows = np.tile(row, (n_grid, 1))
+    rows[:, place] = grid
+    answer = tree.predict(Encoded(rows))
+    X, y = active_rows(tree)
+    if isinstance(answer, ClassPrediction):
+        _draw_classes(ax, grid, answer, X[:, place], y)
+        dress(ax, tree.feature_names[place], f"probability of {response}")
+        return
+    _draw_band(ax, grid, answer, share)
+    ax.plot(
+        X[:, place], y, "o", ms=3.5, mfc="none", mec=POINT, mew=0.8, label="active rows"
+    )
+    dress(ax, tree.feature_names[place], response)
+
+
+def _draw_band(ax: Axes, grid: Vector, answer: Prediction, share: float) -> None:
+    """Mean, and the central interval between its quantiles."""
+    low, high = answer.quantile([(1.0 - share) / 2.0, (1.0 + share) / 2.0]).T
+    ax.fill_between(
+        grid, low, high, color=BAND, lw=0, label=f"{100 * share:g} % interval"
+    )
+    for edge in (low, high):
+        ax.plot(grid, edge, "--", color=POINT, lw=0.9)
+    ax.plot(grid, answer.mean, "-", color="black", lw=1.6, label="mean")
+
+
+def _draw_classes(
+    ax: Axes, grid: Vector, answer: ClassPrediction, x: Vector, y: Vector
+) -> None:
+    """A line a label; its active rows as ticks on the lower edge, one level each."""
+    for k, label in enumerate(answer.classes):
+        ls, color = LINES[k % len(LINES)], GREYS[k // len(LINES) % len(GREYS)]
+        ax.plot(grid, answer.proba[:, k], ls, color=color, lw=1.6, label=str(label))
+        mine = x[y == k]
+        ax.plot(mine, np.full(len(mine), -0.04 - 0.04 * k), "|", ms=6, color=POINT)
+        ax.text(
+            1.0, -0.04 - 0.04 * k, f" {label}", va="center", fontsize="x-small",
+            transform=ax.get_yaxis_transform(),
+        )  # fmt: skip
+    ax.set_ylim(-0.06 - 0.04 * len(answer.classes), 1.02)
+    ax.set_yticks(np.linspace(0.0, 1.0, 6))

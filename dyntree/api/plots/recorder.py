@@ -1,0 +1,203 @@
+"""A recorder: feeds a model and notes how its particles are doing on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree._core import query
+from dyntree.features import Matrix, Vector, take
+from dyntree.model import DynamicTree
+from dyntree.progress import Progress, check_progress, rows_bar
+from dyntree.streaming import StreamingTree
+from dyntree.summaries import student_log_density
+
+from .canvas import Model
+
+N_NOTED = 11  # numbers in a note, the fields of a Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """How a cloud of particles fared, noted every so many rows.
+
+    Attributes
+    ----------
+    n_seen : ndarray of int64 of shape (n_noted,)
+        Rows learned when the note was taken.
+    log_evidence : ndarray of shape (n_noted,)
+        Log evidence of the rows so far.
+    ess : ndarray of shape (n_noted,)
+        Effective sample size, ``sum(w)^2 / sum(w^2)``, of the weights that the last row
+        gave the particles, as a share of their number.
+    n_distinct : ndarray of shape (n_noted,)
+        Share of particles that survived resampling by that row.
+    grow, prune : ndarray of shape (n_noted,)
+        Share of particles whose tree gained or lost leaves at that row.
+    height, n_leaves, leaf_size : ndarray of shape (n_noted,)
+        As in `TreeStats`: averages over particles after the row.
+    n_active, n_retired : ndarray of int64 of shape (n_noted,)
+        Rows held one by one, and given up so far.
+    """
+
+    n_seen: NDArray[np.int64]
+    log_evidence: Vector
+    ess: Vector
+    n_distinct: Vector
+    grow: Vector
+    prune: Vector
+    height: Vector
+    n_leaves: Vector
+    leaf_size: Vector
+    n_active: NDArray[np.int64]
+    n_retired: NDArray[np.int64]
+
+
+class Recorder:
+    """Feeds rows to a model and takes a note every so many of them.
+
+    Parameters
+    ----------
+    model : DynamicTree or StreamingTree
+        It learns what `update` is given, just as it would without a recorder.
+    every : int, default 50
+        Rows from one note to the next, >= 1.
+
+    Notes
+    -----
+    The step of a noted row is taken by a copy of the particles first, which reports
+    weights and moves; a note costs about as much as a checkpoint in memory. Under R's
+    rules a full window retires a row before it learns one, which the copy does not.
+    Rows come to the model in parts that end with a noted row, so that levels of columns
+    of strings are those of the parts before the first trees.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import DynamicTree
+    >>> from dyntree.api.plots import Recorder
+    >>> x = np.linspace(0, 1, 80)[:, None]
+    >>> recorder = Recorder(DynamicTree(n_particles=50, seed=1), every=20)
+    >>> recorder.update(x, np.sin(6 * x[:, 0])).trace().n_seen.tolist()
+    [20, 40, 60, 80]
+    """
+
+    def __init__(self, model: Model, every: int = 50) -> None:
+        if not isinstance(model, DynamicTree | StreamingTree):
+            raise ValueError(
+                f"model must be a DynamicTree or StreamingTree; got {model!r}."
+            )
+        self.model = model
+        self.every = params.count("every", every, 1)
+        self._notes: list[tuple[float, ...]] = []
+
+    def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
+        """Let the model learn rows in order, taking notes.
+
+        Parameters
+        ----------
+        X, y, progress
+            As in `DynamicTree.update`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad input, before any row is learned; or if the model is frozen.
+        """
+        check_progress(progress)
+        model, tree = self.model, self._tree
+        if isinstance(model, StreamingTree) and model.is_frozen:
+            raise ValueError("model must not be frozen: it would learn nothing.")
+        _, rows, y, _ = tree._check(X, y)
+        done, n_rows = 0, len(rows)
+        with rows_bar(progress, n_rows, "recording") as tell:
+            while done < n_rows:
+                noted = done + self.every - 1 - tree.n_seen % self.every
+                if noted > done:
+                    end = min(noted, n_rows)
+                    model.update(take(X, slice(done, end)), y[done:end], progress=False)
+                else:
+                    end = done + 1
+                    self._learn_noted(take(X, slice(done, end)), y[done:end])
+                tell(end - done)
+                done = end
+        return self
+
+    def trace(self) -> Trace:
+        """Return the notes so far."""
+        table = np.array(self._notes, dtype=np.float64).reshape(-1, N_NOTED)
+        counts = table[:, [0, -2, -1]].astype(np.int64)
+        evidence, ess, kept, grow, prune, height, leaves, size = table[:, 1:-2].T.copy()
+        return Trace(
+            counts[:, 0],
+            evidence,
+            ess,
+            kept,
+            grow,
+            prune,
+            height,
+            leaves,
+            size,
+            counts[:, 1],
+            counts[:, 2],
+        )
+
+    @property
+    def _tree(self) -> DynamicTree:
+        return self.model if isinstance(self.model, DynamicTree) else self.model.tree
+
+    def _learn_noted(self, row: Any, y: list[Any]) -> None:
+        """Learn one row and take a note of it, once there are trees."""
+        tree = self._tree
+        step = _rehearse(tree, row, y) if tree.is_ready else (np.nan,) * 4
+        self.model.update(row, y, progress=False)
+        if tree.is_ready:
+            stats = tree.stats()
+            shape = stats.height, stats.n_leaves, stats.leaf_size
+            counts = tree.n_active, tree.n_retired
+            self._notes.append((tree.n_seen, tree.log_evidence, *step, *shape, *counts))
+
+
+def _rehearse(tree: DynamicTree, row: Any, y: list[Any]) -> tuple[float, ...]:
+    """Let a copy of the cloud learn a row; what became of its particles.
+
+    Returns
+    -------
+    tuple of four floats
+        Effective sample size and distinct survivors as shares of the particles, and the
+        shares that grew and that pruned. NaN for a label that comes for the first time.
+    """
+    _, rows, labels, options = tree._check(row, y)
+    if options.classes is not None and labels[0] not in options.classes:
+        return (np.nan,) * 4
+    rows, cloud = tree._stored(rows), tree._cloud.copy()
+    response = tree._responses(labels)
+    n_before, weights = cloud.n_particles, _weights(cloud, rows, response)
+    seen: list[tuple[int, Vector]] = []
+    cloud.update(
+        rows, response, 1, lambda *told: seen.append((told[2], cloud.shapes()[:, 1]))
+    )
+    (kept, before), after = seen[0], cloud.shapes()[:, 1]
+    return (
+        min(1.0, float(weights.sum() ** 2 / (weights**2).sum() / n_before)),
+        kept / n_before,
+        float(np.mean(after > before)),
+        float(np.mean(after < before)),
+    )
+
+
+def _weights(cloud: Any, row: Matrix, response: Vector) -> Vector:
+    """Density or probability of a row under each particle, up to a factor."""
+    if cloud.n_classes:
+        return query.class_probabilities(cloud, int(response[0]), row)[:, 0]
+    location, scale, df = (part[:, 0] for part in query.predictive(cloud, row))
+    log_density = student_log_density(response[0] - location, scale, df)
+    return np.asarray(np.exp(log_density - log_density.max()))

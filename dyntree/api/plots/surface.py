@@ -1,0 +1,219 @@
+"""Surfaces over two features: mean and uncertainty, or probability and entropy."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dyntree import params
+from dyntree.features import Encoded, Matrix, Vector
+from dyntree.model import DynamicTree
+from dyntree.summaries import ClassPrediction, Prediction
+
+from .canvas import (
+    MARKERS,
+    Model,
+    Target,
+    active_rows,
+    dress,
+    fixed_row,
+    legend_above,
+    panels,
+    place_of,
+    span,
+    tree_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Pair = Sequence[str | int]
+
+
+def plot_surface(
+    model: Model,
+    features: Pair = (0, 1),
+    *,
+    at: Mapping[str, float] | None = None,
+    n_grid: int = 60,
+    response: str = "y",
+    ax: Target = None,
+) -> Figure:
+    """Draw predictive mean and standard deviation over two features.
+
+    The active pool, the rows still held one by one, lies on top.
+
+    Parameters
+    ----------
+    model : DynamicTree or StreamingTree
+        A regression model.
+    features : (str or int, str or int), default (0, 1)
+        Names or places of the two features.
+    at : dict of str to float, optional
+        Values of the other features, as in `plot_fit`.
+    n_grid : int, default 60
+        Points along each feature, >= 2.
+    response : str, default "y"
+        Name of the response and its unit.
+    ax : two Axes, optional
+        For the mean and for the standard deviation.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import DynamicTree
+    >>> from dyntree.api.plots import plot_surface
+    >>> X = np.random.default_rng(0).random((100, 2))
+    >>> tree = DynamicTree(n_particles=50, seed=1).update(X, X[:, 0] * X[:, 1])
+    >>> figure = plot_surface(tree, n_grid=20)
+    >>> [scale.get_ylabel() for scale in figure.axes[2:]]
+    ['mean of y', 'standard deviation of y']
+    """
+    tree = tree_of(model, "plot_surface")
+    if tree.options.model == "class":
+        raise ValueError("model must be a regression; for labels use plot_classes.")
+    i, j = _pair(tree, features)
+    grids, answer = _foreseen(tree, i, j, at, n_grid)
+    assert isinstance(answer, Prediction)
+    figure, axes = panels(ax, 2, size=(4.8, 3.8))
+    finite = np.where(np.isfinite(answer.var), answer.var, np.nan)
+    values = (answer.mean, np.sqrt(finite))
+    titles = ("mean", "standard deviation")
+    X, _ = active_rows(tree)
+    for one, value, title in zip(axes, values, titles, strict=True):
+        _draw(one, grids, value, f"{title} of {response}", None)
+        one.plot(X[:, i], X[:, j], "o", ms=3, mfc="white", mec="black", mew=0.7)
+        dress(one, tree.feature_names[i], tree.feature_names[j])
+    return figure
+
+
+def plot_classes(
+    model: Model,
+    features: Pair = (0, 1),
+    *,
+    label: Hashable | None = None,
+    at: Mapping[str, float] | None = None,
+    n_grid: int = 60,
+    ax: Target = None,
+) -> Figure:
+    """Draw the probability of a label and the entropy over two features.
+
+    Parameters
+    ----------
+    model : DynamicTree or StreamingTree
+        A class model.
+    features, at, n_grid
+        As in `plot_surface`.
+    label : hashable, optional
+        Whose probability is drawn; by default, and where there are more than two
+        labels, the most probable label's, with white lines where that label changes.
+    ax : two Axes, optional
+        For the probability and for the entropy.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import DynamicTree
+    >>> from dyntree.api.plots import plot_classes
+    >>> X = np.random.default_rng(0).random((100, 2))
+    >>> y = np.where(X[:, 0] > 0.5, "high", "low")
+    >>> tree = DynamicTree("class", n_particles=50, seed=1).update(X, y)
+    >>> figure = plot_classes(tree, label="high", n_grid=20)
+    >>> [scale.get_ylabel() for scale in figure.axes[2:]]
+    ['probability of high', 'entropy, nats']
+    """
+    tree = tree_of(model, "plot_classes")
+    if tree.options.model != "class":
+        raise ValueError(
+            f"model must be a class model; got model={tree.options.model!r}. For real "
+            "responses use plot_surface."
+        )
+    place = None if label is None else tree._class_place(label)
+    i, j = _pair(tree, features)
+    grids, answer = _foreseen(tree, i, j, at, n_grid)
+    assert isinstance(answer, ClassPrediction)
+    figure, axes = panels(ax, 2, size=(4.8, 3.8))
+    names, most = tree.feature_names, np.log(max(2, len(answer.classes)))
+    p = answer.proba.max(axis=1) if place is None else answer.proba[:, place]
+    title = "probability of " + ("the likeliest label" if place is None else str(label))
+    _draw(axes[0], grids, p, title, (0.0, 1.0))
+    _draw(axes[1], grids, answer.entropy, "entropy, nats", (0.0, float(most)))
+    if place is None:
+        _borders(axes[0], grids, answer.proba.argmax(axis=1))
+    X, y = active_rows(tree)
+    for k, known in enumerate(answer.classes):
+        mine = X[y == k]
+        axes[0].plot(
+            mine[:, i], mine[:, j], MARKERS[k % len(MARKERS)], ms=4, mfc="white",
+            mec="black", mew=0.8, ls="none", label=str(known),
+        )  # fmt: skip
+    axes[1].plot(X[:, i], X[:, j], "o", ms=3, mfc="white", mec="black", mew=0.7)
+    legend_above(axes[0])
+    for one in axes:
+        dress(one, names[i], names[j])
+    return figure
+
+
+def _pair(tree: DynamicTree, features: Pair) -> tuple[int, int]:
+    """Places of two different features."""
+    if len(tree.feature_names) < 2:
+        raise ValueError(
+            f"model must have two features at least; got {list(tree.feature_names)}. "
+            "For one use plot_fit."
+        )
+    if isinstance(features, str) or len(features) != 2 or features[0] == features[1]:
+        raise ValueError(f"features must be two different features; got {features!r}.")
+    i, j = (place_of(tree, feature, "features") for feature in features)
+    return i, j
+
+
+def _foreseen(
+    tree: DynamicTree, i: int, j: int, at: Mapping[str, float] | None, n_grid: int
+) -> tuple[tuple[Vector, Vector], Any]:
+    """Points along the two features, and the prediction at all pairs of them."""
+    n = params.count("n_grid", n_grid, 2)
+    first = np.linspace(*span(tree, i), n)
+    second = np.linspace(*span(tree, j), n)
+    rows = np.tile(fixed_row(tree, at), (n * n, 1))
+    rows[:, i] = np.tile(first, n)
+    rows[:, j] = np.repeat(second, n)
+    return (first, second), tree.predict(Encoded(rows))
+
+
+def _draw(
+    ax: Axes,
+    grids: tuple[Vector, Vector],
+    values: Vector,
+    label: str,
+    limits: tuple[float, float] | None,
+) -> None:
+    """Values over the grid in greys, with a scale beside them."""
+    low, high = limits or (None, None)
+    mesh = ax.pcolormesh(
+        *grids, _table(grids, values), cmap="Greys", shading="nearest", vmin=low,
+        vmax=high, rasterized=True,
+    )  # fmt: skip
+    ax.figure.colorbar(mesh, ax=ax, label=label)
+
+
+def _table(grids: tuple[Vector, Vector], values: Vector) -> Matrix:
+    """Values as rows of the second feature by columns of the first."""
+    table: Matrix = np.asarray(values, dtype=np.float64)
+    return table.reshape(len(grids[1]), len(grids[0]))
+
+
+def _borders(ax: Axes, grids: tuple[Vector, Vector], places: Vector) -> None:
+    """Lines where the likeliest label changes."""
+    for k in np.unique(places)[:-1]:
+        ax.contour(*grids, _table(grids, places == k), [0.5], colors="white")

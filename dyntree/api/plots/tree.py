@@ -1,0 +1,159 @@
+"""One particle's tree, drawn: its splits, and what its leaves predict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dyntree import params
+from dyntree._core import query
+from dyntree.features import Matrix, Vector
+from dyntree.model import DynamicTree
+
+from .canvas import Model, Target, panels, tree_of, typical_row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BOX = {"boxstyle": "round,pad=0.3", "facecolor": "white", "edgecolor": "black"}
+LEAF = {"boxstyle": "square,pad=0.3", "facecolor": "0.9", "edgecolor": "black"}
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A leaf: its place, its rows, and a point of its region."""
+
+    across: float
+    depth: int
+    n_rows: int
+    retired: float
+    point: Vector
+
+
+def plot_tree(
+    model: Model, particle: int = 0, *, response: str = "y", ax: Target = None
+) -> Figure:
+    """Draw the tree of one particle.
+
+    Parameters
+    ----------
+    model : DynamicTree or StreamingTree
+    particle : int, default 0
+        Which one; all weigh the same.
+    response : str, default "y"
+        Name of the response and its unit.
+    ax : Axes, optional
+        Where to draw; by default a new figure as wide as the tree.
+
+    Returns
+    -------
+    Figure
+
+    Notes
+    -----
+    Rows that meet the condition in a box go left. A leaf shows its prediction and its
+    active rows, and after a plus sign the weight of its retired ones. The prediction is
+    that at the point of the leaf's region nearest to the medians of the active rows,
+    which matters for linear leaves only; class leaves show their likeliest label and
+    its probability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import DynamicTree
+    >>> from dyntree.api.plots import plot_tree
+    >>> x = np.linspace(0, 1, 60)[:, None]
+    >>> tree = DynamicTree(n_particles=50, seed=1).update(x, np.round(x[:, 0]))
+    >>> figure = plot_tree(tree)
+    >>> len(figure.axes[0].texts) >= 3
+    True
+    """
+    tree = tree_of(model, "plot_tree")
+    n_particles = tree._cloud.n_particles
+    particle = params.count("particle", particle, 0, n_particles - 1)
+    leaves: list[Leaf] = []
+    splits: list[tuple[Any, ...]] = []
+    width = len(tree.feature_names)
+    ends = np.full(width, -np.inf), np.full(width, np.inf)
+    _place(tree, tree._cloud.tree(particle), ends, leaves, splits)
+    depth = max(leaf.depth for leaf in leaves)
+    size = max(4.0, 1.05 * len(leaves)), max(2.0, 0.9 * (depth + 1))
+    figure, (axes,) = panels(ax, size=size)
+    for _, across, down, below in splits:
+        for child in below:
+            axes.plot([across, child], [-down, -down - 1], "-", color="0.4", zorder=1)
+    for text, across, down, _ in splits:
+        _write(axes, across, down, text, BOX)
+    for leaf, told in zip(leaves, _predicted(tree, particle, leaves), strict=True):
+        past = f" + {leaf.retired:.3g}" if leaf.retired > 0.0 else ""
+        _write(axes, leaf.across, leaf.depth, f"{told}\nn = {leaf.n_rows}{past}", LEAF)
+    axes.set_xlim(-0.7, len(leaves) - 0.3)
+    axes.set_ylim(-depth - 0.6, 0.5)
+    axes.set_axis_off()
+    axes.set_title(f"{response}: tree of particle {particle}", fontsize="medium")
+    return figure
+
+
+def _write(ax: Axes, across: float, depth: int, text: str, box: Any) -> None:
+    """Text in a box at a node."""
+    ax.text(across, -depth, text, ha="center", va="center", fontsize=8, bbox=box)
+
+
+def _place(
+    tree: DynamicTree,
+    node: tuple[Any, ...],
+    ends: tuple[Vector, Vector],
+    leaves: list[Leaf],
+    splits: list[tuple[Any, ...]],
+) -> float:
+    """Lay out what is below a node, leaves from left to right; returns its place.
+
+    A split becomes (text, place, depth, places of its children).
+    """
+    if node[0] == "leaf":
+        _, depth, rows, retired, _ = node
+        point = _inside(typical_row(tree), *ends)
+        leaves.append(Leaf(float(len(leaves)), depth, len(rows), retired, point))
+        return leaves[-1].across
+    _, depth, variable, value, left, right = node
+    k = variable - tree._ones
+    low, high = ends
+    below_high, above_low = high.copy(), low.copy()
+    below_high[k] = above_low[k] = value
+    children = (
+        _place(tree, left, (low, below_high), leaves, splits),
+        _place(tree, right, (above_low, high), leaves, splits),
+    )
+    across = sum(children) / 2.0
+    name = tree.feature_names[k]
+    splits.append((f"{name} ≤ {value:.3g}", across, depth, children))
+    return across
+
+
+def _inside(row: Vector, low: Vector, high: Vector) -> Vector:
+    """The point nearest to a row with low < point <= high."""
+    first = np.nextafter(low, np.inf, where=np.isfinite(low), out=low.copy())
+    lost = np.isnan(row) & (np.isfinite(low) | np.isfinite(high))
+    row = np.where(lost, np.where(np.isfinite(high), high, first), row)
+    return np.asarray(np.minimum(np.maximum(row, first), high))
+
+
+def _predicted(tree: DynamicTree, particle: int, leaves: list[Leaf]) -> list[str]:
+    """What each leaf predicts, as text."""
+    points: Matrix = tree._stored(np.array([leaf.point for leaf in leaves]))
+    if tree.options.classes is None:
+        location = query.predictive(tree._cloud, points)[0][particle]
+        return [f"{value:.3g}" for value in location]
+    proba = np.array(
+        [
+            query.class_probabilities(tree._cloud, k, points)[particle]
+            for k in range(len(tree.options.classes))
+        ]
+    )
+    likeliest = proba.argmax(axis=0)
+    return [
+        f"{tree.options.classes[k]}: {proba[k, j]:.2f}" for j, k in enumerate(likeliest)
+    ]
