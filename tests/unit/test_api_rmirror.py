@@ -51,6 +51,8 @@ SIGNATURES = {
     "getBF": "obj1 obj2 |",
     "treestats": "object |",
     "alcalc": "obj method prec |",
+    "plot": "x proj add ylim col lwd ptype | xlab ylab ax",
+    "plotprogress": "x xstar ystar method track f1d prec | ax",
 }
 
 

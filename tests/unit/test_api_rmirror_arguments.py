@@ -211,8 +211,8 @@ def test_bad_repeats_raise_and_draw_nothing(options: Any, message: str) -> None:
     assert stream.n_draws == 0
 
 
-def test_plots_are_not_available_yet() -> None:
-    with pytest.raises(NotImplementedError, match="not available yet"):
+def test_repeats_are_not_drawn_by_themselves() -> None:
+    with pytest.raises(NotImplementedError, match=r"plotit must be False.*plot\(\)"):
         r.dynaTrees(X, Y, plotit=True)
 
 

@@ -19,6 +19,7 @@ unless they are given another.
 from .changes import copy, deletecloud, deleteclouds, rejuvenate, retire, update
 from .fit import dynaTree
 from .learning import alc, alcalc, alcX, entropyX, ieci, qEI, qEntropy
+from .plotting import plot, plotprogress
 from .predict import classprobs, coef, intervals, predict, sameleaf
 from .record import DynaTree
 from .repeats import dynaTrees, getBF
@@ -43,6 +44,8 @@ __all__ = [
     "getBF",
     "ieci",
     "intervals",
+    "plot",
+    "plotprogress",
     "predict",
     "qEI",
     "qEntropy",

@@ -76,7 +76,7 @@ def dynaTrees(
     lhs : mapping, optional
         As in `sens`.
     plotit : bool, default False
-        Plots are not available yet: True raises.
+        There is no device to draw on, so True raises; see `plot`.
     proj : int, default 1
         The input to plot against; unused without plots.
     rorder : array_like of int of shape (sub, R - 1), or bool, default True
@@ -128,8 +128,8 @@ def dynaTrees(
     check_seed_or_rng(seed, rng)
     if as_flag(plotit, "plotit"):
         raise NotImplementedError(
-            "plotit must be False; plots are not available yet. Plot the fields mean, "
-            "q1 and q2 against XX yourself."
+            "plotit must be False, because there is no device to draw on; got True. "
+            "Call plot() with what dynaTrees() returns."
         )
     as_count(proj, "proj")
     n_repeats = as_count(R, "R", 2)
