@@ -41,12 +41,13 @@ PYTHON_ORDER = [
 # Packages that only the function which uses them may import.
 HEAVY = {
     "pandas", "statsmodels", "matplotlib", "tqdm", "joblib", "formulaic", "sklearn",
-    "rpy2", "river",
+    "rpy2", "river", "xarray",
 }  # fmt: skip
-# Faces whose classes derive from those of the one package they are for.
-DERIVED = {
+# Faces that are for one package, and of no use without it.
+FACES_OF = {
     "dyntree/api/estimators.py": "sklearn",
     "dyntree/api/adapters.py": "river",
+    "dyntree/api/draws.py": "xarray",
 }
 
 
@@ -158,7 +159,7 @@ def test_python_points_down(path: Path) -> None:
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
 def test_heavy_packages_are_imported_inside_functions(path: Path) -> None:
-    allowed = DERIVED.get(path.relative_to(ROOT).as_posix())
+    allowed = FACES_OF.get(path.relative_to(ROOT).as_posix())
     for name, at_the_top in imports(path):
         package = name.split(".")[0]
         assert not at_the_top or package == allowed or package not in HEAVY, name
@@ -180,7 +181,7 @@ def test_importing_loads_numpy_and_scipy_only(statement: str) -> None:
     assert not loaded & (HEAVY | {"hypothesis", "pytest"})
 
 
-@pytest.mark.parametrize(("path", "package"), DERIVED.items())
+@pytest.mark.parametrize(("path", "package"), FACES_OF.items())
 def test_a_missing_package_is_named_with_its_extra(path: str, package: str) -> None:
     module = path.removesuffix(".py").replace("/", ".")
     process = python(

@@ -1,0 +1,261 @@
+"""Particles and draws as an xarray DataTree, in the groups that ArviZ knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import __version__, params
+from dyntree._core import query
+from dyntree.features import Matrix, Vector, label_codes, label_list, real_response
+from dyntree.model import DynamicTree
+from dyntree.streaming import StreamingTree
+from dyntree.summaries import student_log_density
+
+try:
+    from xarray import Dataset, DataTree
+except ImportError as error:
+    raise ImportError(
+        "dyntree.api.draws needs xarray >= 2024.10. Install it with: "
+        "pip install 'dyntree[xarray]'."
+    ) from error
+
+Model = DynamicTree | StreamingTree
+Variable = tuple[tuple[str, ...], NDArray[Any]]
+
+PARTICLES = (
+    "Draws are particles, weighted alike after resampling; they are no Markov chain. "
+    "Chains are independent repeats, which alone R-hat may compare."
+)
+
+
+def to_datatree(
+    model: Model | Sequence[Model],
+    X: Any,
+    y: Any = None,
+    *,
+    seed: int | np.random.Generator | None = None,
+) -> DataTree:
+    """Export what each particle says of rows, and draws from it, to xarray.
+
+    Parameters
+    ----------
+    model : DynamicTree, StreamingTree, or a sequence of them
+        One model is one chain; repeats, as from `fit_repeats`, are a chain each.
+    X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+        Rows to predict. The index of a frame names them.
+    y : array_like of shape (n_rows,), optional
+        What was observed at these rows.
+    seed : int or Generator, optional
+        Of the draws; the models' own streams are left alone.
+
+    Returns
+    -------
+    DataTree
+        Dimensions are chain, draw (a particle), row, feature and, for labels, class.
+
+        posterior
+            ``weight``, ``height``, ``n_leaves`` and ``split_count`` (by feature) of
+            each particle's tree; at each row ``location``, ``scale`` and ``df`` of its
+            Student t, or ``proba`` of its classes.
+        posterior_predictive
+            ``y``: one draw from each particle at each row.
+        log_likelihood
+            ``y``: log density or probability of what was observed, with `y` only.
+        observed_data
+            ``y``, with `y` only.
+        constant_data
+            ``X``: the rows as features.
+
+    Raises
+    ------
+    ValueError
+        On bad input, or models that differ in kind, columns, labels or number of
+        particles.
+
+    Notes
+    -----
+    Draws are particles, weighted alike after resampling; they are no Markov chain.
+    Together they are the mixture that ``predict(X)`` describes. Only independent
+    repeats make chains that R-hat may compare. Labels that share no type are exported
+    as text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import DynamicTree
+    >>> from dyntree.api.draws import to_datatree
+    >>> x = np.linspace(0, 1, 60)[:, None]
+    >>> tree = DynamicTree(n_particles=50, seed=1).update(x, x[:, 0])
+    >>> draws = to_datatree(tree, [[0.2], [0.8]], seed=1)
+    >>> draws.posterior_predictive.y.shape
+    (1, 50, 2)
+    """
+    trees = _trees(model)
+    rng = params.generator(seed)
+    rows = [tree._rows(X) for tree in trees]
+    observed = None if y is None else _observed(trees[0], y, len(rows[0]))
+    chains = [
+        _chain(tree, stored, observed, rng)
+        for tree, stored in zip(trees, rows, strict=True)
+    ]
+    groups = {
+        group: {
+            name: (("chain", *dims), np.stack([one[group][name][1] for one in chains]))
+            for name, (dims, _) in chains[0][group].items()
+        }
+        for group in chains[0]
+    }
+    first = trees[0]
+    groups["constant_data"] = {"X": (("row", "feature"), rows[0][:, first._ones :])}
+    if y is not None:
+        groups["observed_data"] = {"y": (("row",), _labels_or_numbers(first, observed))}
+    coords = _coords(first, X, len(rows[0]), len(trees))
+    made = {name: Dataset(*_with(found, coords)) for name, found in groups.items()}
+    top = Dataset(attrs=_attributes(trees))
+    return DataTree.from_dict({"/": top, **made})
+
+
+def _trees(model: Any) -> list[DynamicTree]:
+    """The trees of one model or of several that fit one another."""
+    given = [model] if isinstance(model, DynamicTree | StreamingTree) else model
+    if not isinstance(given, Sequence) or not all(
+        isinstance(one, DynamicTree | StreamingTree) for one in given
+    ):
+        raise ValueError(
+            "model must be a DynamicTree or StreamingTree, or a sequence of them; got "
+            f"{model!r}."
+        )
+    if not given:
+        raise ValueError("model must hold one model at least; got none.")
+    trees = [one if isinstance(one, DynamicTree) else one.tree for one in given]
+    for tree in trees:
+        tree._ready("to_datatree")
+        for name, own, first in (
+            ("model", tree.options.model, trees[0].options.model),
+            ("columns", tree.feature_names, trees[0].feature_names),
+            ("classes", tree.classes, trees[0].classes),
+            ("particles", tree._cloud.n_particles, trees[0]._cloud.n_particles),
+        ):
+            if own != first:
+                raise ValueError(
+                    f"model must hold repeats of one model; their {name} differ: got "
+                    f"{first!r} and {own!r}."
+                )
+    return trees
+
+
+def _observed(tree: DynamicTree, y: Any, n_rows: int) -> Vector:
+    """Responses, or places of labels."""
+    if tree.classes is None:
+        return real_response(y, n_rows)
+    return label_codes(label_list(y, n_rows), tree.classes)
+
+
+def _chain(
+    tree: DynamicTree, rows: Matrix, y: Vector | None, rng: np.random.Generator
+) -> dict[str, dict[str, Variable]]:
+    """Groups of one model, each variable without the dimension chain."""
+    cloud, each = tree._cloud, ("draw", "row")
+    n = cloud.n_particles
+    shapes = cloud.shapes()
+    posterior: dict[str, Variable] = {
+        "weight": (("draw",), np.full(n, 1.0 / n)),
+        "height": (("draw",), shapes[:, 0].astype(np.int64)),
+        "n_leaves": (("draw",), shapes[:, 1].astype(np.int64)),
+        "split_count": (
+            ("draw", "feature"),
+            np.asarray(query.split_counts(cloud))[:, tree._ones :],
+        ),
+    }
+    if tree.classes is None:
+        location, scale, df = query.predictive(cloud, rows)
+        posterior |= {
+            "location": (each, location),
+            "scale": (each, scale),
+            "df": (each, df),
+        }
+        draws = np.full(df.shape, np.nan)  # where a leaf has no distribution
+        proper = df > 0.0
+        draws[proper] = rng.standard_t(df[proper])
+        drawn = location + scale * draws
+        density = None if y is None else student_log_density(y - location, scale, df)
+    else:
+        proba = np.stack(
+            [
+                query.class_probabilities(cloud, k, rows)
+                for k in range(len(tree.classes))
+            ],
+            axis=2,
+        )
+        posterior["proba"] = ((*each, "class"), proba)
+        ends = proba.cumsum(axis=2)
+        u = rng.random(ends.shape[:2]) * ends[:, :, -1]
+        places = (u[:, :, None] >= ends[:, :, :-1]).sum(axis=2)
+        drawn = _labels_or_numbers(tree, places)
+        density = None
+        if y is not None:
+            with np.errstate(divide="ignore"):
+                density = np.log(proba[:, np.arange(len(y)), y.astype(np.int64)])
+    groups: dict[str, dict[str, Variable]] = {
+        "posterior": posterior,
+        "posterior_predictive": {"y": (each, drawn)},
+    }
+    if density is not None:
+        groups["log_likelihood"] = {"y": (each, density)}
+    return groups
+
+
+def _labels_or_numbers(tree: DynamicTree, values: Any) -> NDArray[Any]:
+    """Responses as they are; places as their labels."""
+    if tree.classes is None:
+        return np.asarray(values)
+    return _label_names(tree)[np.asarray(values, dtype=np.int64)]
+
+
+def _label_names(tree: DynamicTree) -> NDArray[Any]:
+    """Labels as an array of one plain type."""
+    labels = list(tree.classes or ())
+    kinds = {type(label) for label in labels}
+    plain = len(kinds) == 1 and kinds <= {str, int, bool, float}
+    return np.array(labels if plain else [str(label) for label in labels])
+
+
+def _coords(
+    tree: DynamicTree, X: Any, n_rows: int, n_chains: int
+) -> dict[str, NDArray[Any]]:
+    """Coordinates of the dimensions; rows bear the index of a frame."""
+    index = X.index if hasattr(X, "iloc") else np.arange(n_rows)
+    coords = {
+        "chain": np.arange(n_chains),
+        "draw": np.arange(tree._cloud.n_particles),
+        "row": np.asarray(index),
+        "feature": np.array(tree.feature_names),
+    }
+    if tree.classes is not None:
+        coords["class"] = _label_names(tree)
+    return coords
+
+
+def _with(
+    variables: dict[str, Variable], coords: dict[str, NDArray[Any]]
+) -> tuple[dict[str, Variable], dict[str, NDArray[Any]]]:
+    """Variables, and the coordinates of those dimensions that they have."""
+    used = {dim for dims, _ in variables.values() for dim in dims}
+    return variables, {dim: coords[dim] for dim in coords if dim in used}
+
+
+def _attributes(trees: list[DynamicTree]) -> dict[str, Any]:
+    """Where the draws come from."""
+    return {
+        "created_at": datetime.now(UTC).isoformat(),
+        "inference_library": "dyntree",
+        "inference_library_version": __version__,
+        "seed": [tree.seed for tree in trees],
+        "n_seen": [tree.n_seen for tree in trees],
+        "note": PARTICLES,
+    }
