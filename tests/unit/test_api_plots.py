@@ -531,6 +531,22 @@ def test_a_constant_column_has_room_around_it() -> None:
     )
 
 
+def test_names_with_dollars_are_shown_as_they_are() -> None:
+    X, y = data("class")
+    rows = [{"$a$b_^": a, "$c": c} for a, c in X]
+    model = DynamicTree("class", n_particles=20, seed=1)
+    model.update(rows, [f"${label}$_" for label in y])
+    for figure in (
+        plots.plot_slices(model, n_grid=3),
+        plots.plot_classes(model, n_grid=3, label="$a$_"),
+        plots.plot_relevance(model),
+        plots.plot_tree(model),
+        plots.plot_effects(model.sensitivity(label="$b$_", n_samples=9, n_grid=3)),
+    ):
+        figure.canvas.draw()
+    assert plots.plot_fit(model).axes[0].get_xlabel() == r"\$a\$b_^"
+
+
 # ---------------------------------------------------------------- the gallery
 @pytest.mark.skipif(not GALLERY.is_file(), reason="no source tree")
 def test_the_gallery_runs_and_shows_every_picture() -> None:

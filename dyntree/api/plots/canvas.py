@@ -25,6 +25,7 @@ GREYS = ("black", "0.35", "0.55", "0.7")
 MARKERS = ("o", "x", "^", "s", "+", "v", "D", "*")
 BAND = "0.85"  # between quantiles
 POINT = "0.45"  # observations
+MANY = 2000  # observations that are stored as pixels rather than one by one
 
 
 def panels(
@@ -76,6 +77,11 @@ def dress(ax: Axes, xlabel: str, ylabel: str) -> None:
     ax.set_xlabel(xlabel)
     ax.set_ylabel(ylabel)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def plain(name: object) -> str:
+    """A name as a label that shows it as it is: its dollars begin no formula."""
+    return str(name).replace("$", r"\$")
 
 
 def legend_above(ax: Axes) -> None:
@@ -180,7 +186,7 @@ def span(tree: DynamicTree, place: int) -> tuple[float, float]:
 
 def fit_names(ax: Axes, names: Sequence[str]) -> None:
     """Write one name below each box, slanted where they would overlap."""
-    ax.set_xticks(range(1, len(names) + 1), names)
+    ax.set_xticks(range(1, len(names) + 1), [plain(name) for name in names])
     if len(names) > 6 or max(map(len, names)) > 6:
         for label in ax.get_xticklabels():
             label.set(rotation=45, ha="right", rotation_mode="anchor")

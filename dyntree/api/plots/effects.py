@@ -10,7 +10,17 @@ import numpy as np
 from dyntree.features import Matrix
 from dyntree.summaries import Relevance, Sensitivity
 
-from .canvas import BAND, Model, Target, dress, fit_names, panels, record_of, tree_of
+from .canvas import (
+    BAND,
+    Model,
+    Target,
+    dress,
+    fit_names,
+    panels,
+    plain,
+    record_of,
+    tree_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +84,7 @@ def plot_effects(
         )
         one.plot(grid, mean[:, k], "-", color="black", lw=1.6, label="mean")
         one.set_ylim(ends[0] - margin, ends[1] + margin)
-        dress(one, found.names[k], f"mean of {response}")
+        dress(one, plain(found.names[k]), f"mean of {response}")
     axes[0].legend(frameon=False, fontsize="small")
     return figure
 

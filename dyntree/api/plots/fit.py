@@ -16,6 +16,7 @@ from .canvas import (
     BAND,
     GREYS,
     LINES,
+    MANY,
     POINT,
     Model,
     Target,
@@ -25,6 +26,7 @@ from .canvas import (
     legend_above,
     panels,
     place_of,
+    plain,
     span,
     tree_of,
 )
@@ -179,16 +181,18 @@ def _draw(
     rows = np.tile(row, (n_grid, 1))
     rows[:, place] = grid
     answer = tree.predict(Encoded(rows))
+    name = plain(tree.feature_names[place])
     X, y = active_rows(tree)
     if isinstance(answer, ClassPrediction):
         _draw_classes(ax, grid, answer, X[:, place], y)
-        dress(ax, tree.feature_names[place], f"probability of {response}")
+        dress(ax, name, f"probability of {response}")
         return
     _draw_band(ax, grid, answer, share)
     ax.plot(
-        X[:, place], y, "o", ms=3.5, mfc="none", mec=POINT, mew=0.8, label="active rows"
-    )
-    dress(ax, tree.feature_names[place], response)
+        X[:, place], y, "o", ms=3.5, mfc="none", mec=POINT, mew=0.8,
+        label="active rows", rasterized=len(y) > MANY,
+    )  # fmt: skip
+    dress(ax, name, response)
 
 
 def _draw_band(ax: Axes, grid: Vector, answer: Prediction, share: float) -> None:
@@ -208,12 +212,12 @@ def _draw_classes(
     """A line a label; its active rows as ticks on the lower edge, one level each."""
     for k, label in enumerate(answer.classes):
         ls, color = LINES[k % len(LINES)], GREYS[k // len(LINES) % len(GREYS)]
-        ax.plot(grid, answer.proba[:, k], ls, color=color, lw=1.6, label=str(label))
+        ax.plot(grid, answer.proba[:, k], ls, color=color, lw=1.6, label=plain(label))
         mine = x[y == k]
-        ax.plot(mine, np.full(len(mine), -0.04 - 0.04 * k), "|", ms=6, color=POINT)
+        ax.plot(mine, np.full(len(mine), -0.06 - 0.07 * k), "|", ms=6, color=POINT)
         ax.text(
-            1.0, -0.04 - 0.04 * k, f" {label}", va="center", fontsize="x-small",
+            1.0, -0.06 - 0.07 * k, f" {plain(label)}", va="center", fontsize="x-small",
             transform=ax.get_yaxis_transform(),
         )  # fmt: skip
-    ax.set_ylim(-0.06 - 0.04 * len(answer.classes), 1.02)
+    ax.set_ylim(-0.05 - 0.07 * len(answer.classes), 1.02)
     ax.set_yticks(np.linspace(0.0, 1.0, 6))

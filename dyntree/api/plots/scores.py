@@ -11,7 +11,7 @@ from dyntree import params
 from dyntree.evaluate import Prequential, auc
 from dyntree.features import Vector
 
-from .canvas import GREYS, LINES, Target, dress, legend_above, panels, record_of
+from .canvas import GREYS, LINES, Target, dress, legend_above, panels, plain, record_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +84,7 @@ def plot_rolling(
         ends, values = _rolling(one, measure, window)
         axes.plot(
             one.rows[ends], values, LINES[k % 4], color=GREYS[k % 4], lw=1.4,
-            label=title,
+            label=plain(title),
         )  # fmt: skip
     first = next(iter(records.values()))
     trivial = 0.5 if measure == "auc" else _overall(first)

@@ -22,6 +22,7 @@ from .canvas import (
     legend_above,
     panels,
     place_of,
+    plain,
     span,
     tree_of,
 )
@@ -90,7 +91,7 @@ def plot_surface(
     for one, value, title in zip(axes, values, titles, strict=True):
         _draw(one, grids, value, f"{title} of {response}", None)
         one.plot(X[:, i], X[:, j], "o", ms=3, mfc="white", mec="black", mew=0.7)
-        dress(one, tree.feature_names[i], tree.feature_names[j])
+        dress(one, plain(tree.feature_names[i]), plain(tree.feature_names[j]))
     return figure
 
 
@@ -146,7 +147,9 @@ def plot_classes(
     figure, axes = panels(ax, 2, size=(4.8, 3.8))
     names, most = tree.feature_names, np.log(max(2, len(answer.classes)))
     p = answer.proba.max(axis=1) if place is None else answer.proba[:, place]
-    title = "probability of " + ("the likeliest label" if place is None else str(label))
+    title = "probability of " + (
+        "the likeliest label" if place is None else plain(label)
+    )
     _draw(axes[0], grids, p, title, (0.0, 1.0))
     _draw(axes[1], grids, answer.entropy, "entropy, nats", (0.0, float(most)))
     if place is None:
@@ -156,12 +159,12 @@ def plot_classes(
         mine = X[y == k]
         axes[0].plot(
             mine[:, i], mine[:, j], MARKERS[k % len(MARKERS)], ms=4, mfc="white",
-            mec="black", mew=0.8, ls="none", label=str(known),
+            mec="black", mew=0.8, ls="none", label=plain(known),
         )  # fmt: skip
     axes[1].plot(X[:, i], X[:, j], "o", ms=3, mfc="white", mec="black", mew=0.7)
     legend_above(axes[0])
     for one in axes:
-        dress(one, names[i], names[j])
+        dress(one, plain(names[i]), plain(names[j]))
     return figure
 
 

@@ -12,7 +12,7 @@ from dyntree._core import query
 from dyntree.features import Matrix, Vector
 from dyntree.model import DynamicTree
 
-from .canvas import Model, Target, panels, tree_of, typical_row
+from .canvas import Model, Target, panels, plain, tree_of, typical_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,16 +80,22 @@ def plot_tree(
     ends = np.full(width, -np.inf), np.full(width, np.inf)
     _place(tree, tree._cloud.tree(particle), ends, leaves, splits)
     depth = max(leaf.depth for leaf in leaves)
-    size = max(4.0, 1.05 * len(leaves)), max(2.0, 0.9 * (depth + 1))
+    told = [
+        f"{value}\nn = {leaf.n_rows}"
+        + (f" + {leaf.retired:.3g}" if leaf.retired > 0.0 else "")
+        for leaf, value in zip(leaves, _predicted(tree, particle, leaves), strict=True)
+    ]
+    longest = max(len(line) for text in told for line in text.split("\n"))
+    pitch = max(1.05, 0.09 * longest)  # inches from leaf to leaf, so that none overlap
+    size = max(4.0, pitch * len(leaves)), max(2.0, 0.9 * (depth + 1))
     figure, (axes,) = panels(ax, size=size)
     for _, across, down, below in splits:
         for child in below:
             axes.plot([across, child], [-down, -down - 1], "-", color="0.4", zorder=1)
     for text, across, down, _ in splits:
         _write(axes, across, down, text, BOX)
-    for leaf, told in zip(leaves, _predicted(tree, particle, leaves), strict=True):
-        past = f" + {leaf.retired:.3g}" if leaf.retired > 0.0 else ""
-        _write(axes, leaf.across, leaf.depth, f"{told}\nn = {leaf.n_rows}{past}", LEAF)
+    for leaf, text in zip(leaves, told, strict=True):
+        _write(axes, leaf.across, leaf.depth, text, LEAF)
     axes.set_xlim(-0.7, len(leaves) - 0.3)
     axes.set_ylim(-depth - 0.6, 0.5)
     axes.set_axis_off()
@@ -128,7 +134,7 @@ def _place(
         _place(tree, right, (above_low, high), leaves, splits),
     )
     across = sum(children) / 2.0
-    name = tree.feature_names[k]
+    name = plain(tree.feature_names[k])
     splits.append((f"{name} ≤ {value:.3g}", across, depth, children))
     return across
 
@@ -155,5 +161,6 @@ def _predicted(tree: DynamicTree, particle: int, leaves: list[Leaf]) -> list[str
     )
     likeliest = proba.argmax(axis=0)
     return [
-        f"{tree.options.classes[k]}: {proba[k, j]:.2f}" for j, k in enumerate(likeliest)
+        f"{plain(tree.options.classes[k])}: {proba[k, j]:.2f}"
+        for j, k in enumerate(likeliest)
     ]
