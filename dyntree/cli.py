@@ -58,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
         "--start", type=int, default=0, help="first row scored (default 0)"
     )
     made.add_argument("--out", metavar="FILE", help="CSV file of losses, row by row")
+    made.add_argument("--html", metavar="FILE", help="web page with scores and plots")
     made.add_argument("--json", action="store_true", help="print JSON")
     _add_quiet(made)
     options.add_model(made)

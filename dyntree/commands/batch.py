@@ -17,7 +17,8 @@ from dyntree.commands.tables import (
     split_formula,
     write_table,
 )
-from dyntree.evaluate import compare, prequential
+from dyntree.evaluate import Prequential, compare, prequential
+from dyntree.files import replacing
 
 SCORES = {
     True: ("error", "auc", "log_loss", "brier"),
@@ -52,7 +53,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     import pandas as pd
 
     model = fresh(described(arguments))
-    X, y, _ = _rows(arguments)
+    X, y, notes = _rows(arguments)
     seen = prequential(
         model, X, y, start=arguments.start, progress=_progress(arguments)
     )
@@ -60,12 +61,36 @@ def evaluate(arguments: argparse.Namespace) -> None:
         columns: dict[str, Any] = {"row": seen.rows, "loss": seen.losses}
         columns["log_density"] = seen.log_density
         write_table(pd.DataFrame(columns), arguments.out)
+    if arguments.html is not None:
+        _write_page(arguments, model, seen, notes["response"])
     if arguments.json:
         print(json.dumps(_plain(seen.to_dict())))
         return
     print(f"{seen.scores.n_rows} rows predicted before they were learned")
     print(compare({"model": seen}, SCORES[seen.classes is not None]))
     print(f"{1e3 * seen.seconds_per_row:.3f} ms per row")
+
+
+def _write_page(
+    arguments: argparse.Namespace, model: Any, seen: Prequential, response: str
+) -> None:
+    """Write an evaluation up as a web page, whole or not at all."""
+    from dyntree.api.report import report_html
+
+    table = os.path.basename(arguments.table)
+    page = report_html(
+        model,
+        seen,
+        title=f"{arguments.formula} in {table}",
+        response=response,
+        notes={
+            "table": table,
+            "formula": arguments.formula,
+            "first row scored": int(seen.rows[0]),
+        },
+    )
+    with replacing(arguments.html) as file:
+        file.write(page.encode("utf-8"))
 
 
 def info(arguments: argparse.Namespace) -> None:

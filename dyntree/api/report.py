@@ -1,0 +1,260 @@
+"""An evaluation as one web page that needs nothing beside itself."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping
+from dataclasses import asdict
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dyntree import __version__
+from dyntree.api import plots
+from dyntree.api.plots.canvas import record_of, tree_of
+from dyntree.config import show_config
+from dyntree.evaluate import Prequential
+from dyntree.model import DynamicTree
+from dyntree.streaming import StreamingTree
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+N_SLICES, N_BOXES, N_LEAVES = 6, 20, 40  # most that a picture shows
+WIDEST = 15.0  # inches of a picture that is scaled to the page; wider ones scroll
+
+MEANINGS = {
+    "error": "share of labels foreseen wrongly; low is good",
+    "auc": "area under the ROC curve; high is good, .5 is chance",
+    "log_loss": "minus the mean log probability of the label, nats; low is good",
+    "brier": "squared distance of probabilities from the label; low is good",
+    "n_new_labels": "rows whose label could not be known",
+    "rmse": "root mean squared error, in units of the response; low is good",
+    "log_density": "mean log predictive density, nats; high is good",
+    "coverage": "share of rows inside the central interval",
+    "interval_score": "width of the interval, misses added; low is good",
+}
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ font: 16px/1.5 sans-serif; color: #111; max-width: 60rem; margin: 2rem auto;
+  padding: 0 1rem; }}
+h1 {{ font-size: 1.6rem; }}
+h2 {{ font-size: 1.2rem; margin-top: 2.5rem; }}
+table {{ border-collapse: collapse; }}
+th, td {{ text-align: left; vertical-align: top; padding: .2rem 1rem .2rem 0;
+  border-bottom: 1px solid #ddd; }}
+td.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
+figure {{ margin: 1rem 0 2rem; overflow-x: auto; }}
+img.fits {{ max-width: 100%; }}
+figcaption {{ color: #444; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p>{lead}</p>
+<h2>Scores</h2>
+{scores}
+<h2>Pictures</h2>
+{pictures}
+<h2>Settings</h2>
+{settings}
+<h2>Versions</h2>
+{versions}
+</body>
+</html>
+"""
+
+
+def report_html(
+    model: DynamicTree | StreamingTree,
+    seen: Prequential,
+    *,
+    title: str = "A dynamic tree, evaluated row by row",
+    response: str = "y",
+    notes: Mapping[str, Any] | None = None,
+) -> str:
+    """Write an evaluation up as one self-contained web page.
+
+    Parameters
+    ----------
+    model : DynamicTree or StreamingTree
+        As the evaluation left it.
+    seen : Prequential
+        What ``evaluate.prequential`` returned.
+    title : str
+        Heading of the page.
+    response : str, default "y"
+        Name of the response and its unit.
+    notes : mapping of str to object, optional
+        More settings to list, such as where the rows came from.
+
+    Returns
+    -------
+    str
+        HTML: scores beside the trivial baseline, pictures, settings and versions. It
+        has no scripts and refers to nothing outside itself.
+
+    Notes
+    -----
+    Pictures of single features show the six that are most relevant. The model is left
+    as it is.
+
+    Examples
+    --------
+    >>> from dyntree import DynamicTree
+    >>> from dyntree.api.report import report_html
+    >>> from dyntree.datasets import load_mcycle
+    >>> from dyntree.evaluate import prequential
+    >>> data = load_mcycle()
+    >>> tree = DynamicTree("linear", n_particles=50, seed=1)
+    >>> seen = prequential(tree, data[["times"]], data["accel"], start=50)
+    >>> page = report_html(tree, seen, response="acceleration, g")
+    >>> page.startswith("<!DOCTYPE html>"), page.count("<img")
+    (True, 4)
+    """
+    tree = tree_of(model, "report_html")
+    record_of(seen, "seen", Prequential, "evaluate.prequential")
+    if (seen.classes is None) != (tree.classes is None):
+        raise ValueError(
+            f"seen must be an evaluation of this model, model={tree.options.model!r}; "
+            f"it holds {'real responses' if seen.classes is None else 'labels'}."
+        )
+    lead = (
+        f"{seen.scores.n_rows} rows, each predicted before it was learned, in "
+        f"{1e3 * seen.seconds_per_row:.3g} ms a row; {model.memory_usage() / 1e6:.3g} "
+        "MB in the end."
+    )
+    drawn = _pictures(model, tree, seen, response)
+    return PAGE.format(
+        title=escape(title),
+        lead=escape(lead),
+        scores=_scores(seen),
+        pictures="\n".join(_inline(*one) for one in drawn),
+        settings=_table(_settings(model, tree) | dict(notes or {})),
+        versions=_table(show_config() | {"dyntree": __version__}),
+    )
+
+
+def _scores(seen: Prequential) -> str:
+    """Scores of the model and the trivial baseline, with what they mean."""
+    own, trivial = asdict(seen.scores), asdict(seen.baseline)
+    lines = [
+        "<table>",
+        "<tr><th>score</th><th>model</th><th>trivial baseline</th><th></th></tr>",
+    ]
+    for name, meaning in MEANINGS.items():
+        if name in own:
+            lines.append(
+                f"<tr><td>{name}</td>"
+                f'<td class="number">{own[name]:.4g}</td>'
+                f'<td class="number">{trivial[name]:.4g}</td>'
+                f"<td>{meaning}</td></tr>"
+            )
+    return "\n".join([*lines, "</table>"])
+
+
+def _pictures(
+    model: DynamicTree | StreamingTree,
+    tree: DynamicTree,
+    seen: Prequential,
+    response: str,
+) -> list[tuple[Figure, str]]:
+    """Figures, each with what it shows."""
+    window = max(1, min(500, len(seen.y) // 10))
+    names = tree.feature_names
+    found = tree.relevance()
+    order = np.argsort(-found.values.mean(axis=0), kind="stable")
+    most = [names[k] for k in order]
+    drawn = [
+        (
+            plots.plot_rolling(seen, window=window, response=response),
+            f"Error over the last {window} rows; dotted: the baseline over all rows.",
+        )
+    ]
+    if seen.classes is not None:
+        drawn.append(
+            (
+                plots.plot_rolling(seen, "auc", window=window),
+                f"Area under the ROC curve over the last {window} rows.",
+            )
+        )
+    drawn.append(
+        (
+            plots.plot_slices(model, most[:N_SLICES], response=response),
+            "Prediction along one feature; the others at the medians, or the most "
+            "frequent levels, of the rows held.",
+        )
+    )
+    if len(names) > 1:
+        pair = most[:2]
+        drawn.append(
+            (
+                plots.plot_surface(model, pair, response=response)
+                if seen.classes is None
+                else plots.plot_classes(model, pair),
+                "Prediction and uncertainty over the two most relevant features; dots "
+                "are the rows held.",
+            )
+        )
+    drawn.append(
+        (
+            plots.plot_relevance(found, most[:N_BOXES]),
+            "How much splits on each feature reduce the predictive variance or "
+            "entropy, over particles.",
+        )
+    )
+    if tree._cloud.shapes()[0, 1] <= N_LEAVES:
+        drawn.append(
+            (
+                plots.plot_tree(model, response=response),
+                "The tree of one particle: rows that meet a condition go left; n: rows "
+                "held, plus the weight of those retired.",
+            )
+        )
+    return drawn
+
+
+def _inline(figure: Figure, caption: str) -> str:
+    """A figure as an element that holds its own picture."""
+    file = io.BytesIO()
+    kind = "fits" if figure.get_figwidth() <= WIDEST else "wide"
+    figure.savefig(file, format="svg", metadata={"Date": None})
+    text = base64.b64encode(file.getvalue()).decode("ascii")
+    said = escape(caption, quote=True)
+    return (
+        f'<figure>\n<img class="{kind}" alt="{said}" '
+        f'src="data:image/svg+xml;base64,{text}">\n'
+        f"<figcaption>{said}</figcaption>\n</figure>"
+    )
+
+
+def _settings(model: DynamicTree | StreamingTree, tree: DynamicTree) -> dict[str, Any]:
+    """What the model was told to be, and how far it has come."""
+    settings = {"kind": type(model).__name__, **asdict(tree.options)}
+    if isinstance(model, StreamingTree):
+        settings |= asdict(model.options)
+    return settings | {
+        "seed": tree.seed,
+        "features": ", ".join(tree.feature_names),
+        "rows learned": tree.n_seen,
+        "rows held": tree.n_active,
+        "log evidence": f"{tree.log_evidence:.6g}",
+    }
+
+
+def _table(facts: Mapping[str, Any]) -> str:
+    """Names and values of what is set."""
+    lines = [
+        f"<tr><td>{escape(str(name))}</td><td>{escape(str(value))}</td></tr>"
+        for name, value in facts.items()
+        if value is not None
+    ]
+    return "\n".join(["<table>", *lines, "</table>"])
