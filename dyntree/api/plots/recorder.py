@@ -178,7 +178,8 @@ def _rehearse(tree: DynamicTree, row: Any, y: list[Any]) -> tuple[float, ...]:
     _, rows, labels, options = tree._check(row, y)
     if options.classes is not None and labels[0] not in options.classes:
         return (np.nan,) * 4
-    rows, cloud = tree._stored(rows), tree._cloud.copy()
+    rows = tree._stored(rows)
+    cloud = tree._cloud.copy(tree._cloud.source.copy())
     response = tree._responses(labels)
     n_before, weights = cloud.n_particles, _weights(cloud, rows, response)
     seen: list[tuple[int, Vector]] = []
