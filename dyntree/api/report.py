@@ -13,7 +13,7 @@ import numpy as np
 
 from dyntree import __version__
 from dyntree.api import plots
-from dyntree.api.plots.canvas import record_of, tree_of
+from dyntree.api.plots.canvas import levels_of, record_of, tree_of
 from dyntree.config import show_config
 from dyntree.evaluate import Prequential
 from dyntree.model import DynamicTree
@@ -193,15 +193,15 @@ def _pictures(
             "frequent levels, of the rows held.",
         )
     )
-    if len(names) > 1:
-        pair = most[:2]
+    pair = [one for one in most if not levels_of(tree, names.index(one))][:2]
+    if len(pair) == 2:
         drawn.append(
             (
                 plots.plot_surface(model, pair, response=response)
                 if seen.classes is None
                 else plots.plot_classes(model, pair),
-                "Prediction and uncertainty over the two most relevant features; dots "
-                "are the rows held.",
+                "Prediction and uncertainty over the two most relevant features that "
+                "are no levels; dots are the rows held.",
             )
         )
     drawn.append(

@@ -101,6 +101,17 @@ def test_slices_of_levels_stand_at_the_most_frequent_one() -> None:
     grid = np.linspace(X[:, 0].min(), X[:, 0].max(), 7)
     expected = tree.predict([{"a": a, "b": "mid"} for a in grid]).mean
     np.testing.assert_array_equal(ax.lines[2].get_ydata(), expected)
+    (ax,) = plots.plot_fit(tree, "a", at={"b=top": 1}, n_grid=7).axes
+    expected = tree.predict([{"a": a, "b": "top"} for a in grid]).mean
+    np.testing.assert_array_equal(ax.lines[2].get_ydata(), expected)
+    middle = float(np.median(X[:, 0]))
+    second = "low" if np.sum(names == "low") > np.sum(names == "top") else "top"
+    for level, other in (("low", "mid"), ("mid", second)):
+        (ax,) = plots.plot_fit(tree, f"b={level}").axes
+        rows = [{"a": middle, "b": other}, {"a": middle, "b": level}]
+        assert ax.lines[2].get_xdata().tolist() == [0.0, 1.0]
+        expected = tree.predict(rows).mean
+        np.testing.assert_array_equal(ax.lines[2].get_ydata(), expected)
 
 
 def test_a_fit_of_classes_shows_their_probabilities(labels: DynamicTree) -> None:
@@ -127,8 +138,11 @@ def test_every_model_can_be_drawn(name: str) -> None:
     rows = np.tile(np.median(X, axis=0), (4, 1))
     rows[:, 0] = np.linspace(X[:, 0].min(), X[:, 0].max(), 4)
     np.testing.assert_array_equal(ax.lines[2].get_ydata(), tree.predict(rows).mean)
+    before = model_bytes(tree)
     plots.plot_surface(tree, n_grid=4).canvas.draw()
     plots.plot_tree(tree).canvas.draw()
+    plots.plot_relevance(tree).canvas.draw()
+    assert model_bytes(tree) == before
 
 
 def test_a_surface_shows_mean_deviation_and_pool() -> None:
@@ -327,6 +341,30 @@ def test_a_recorder_changes_nothing_and_notes_what_happens(
         assert np.all((shares[noted] >= 0.0) & (shares[noted] <= 1.0))
     assert np.any(trace.grow > 0.0)
     assert np.all(trace.ess[noted] > 0.0)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_recorder_changes_nothing_under_rs_rules(name: str) -> None:
+    X, y = data(name)
+    tree = DynamicTree(**MODELS[name], **labelled(name), n_particles=20, seed=1)
+    twin = tree.copy()
+    plots.Recorder(tree, 10).update(X, y)
+    assert model_bytes(tree) == model_bytes(twin.update(X, y))
+    if name != "implicit":
+        window, plain = (stream(name, **labelled(name)) for _ in range(2))
+        plots.Recorder(window, 10).update(X, y)
+        assert model_bytes(window) == model_bytes(plain.update(X, y))
+
+
+@pytest.mark.parametrize("rules", ["native", "r"])
+def test_the_step_of_a_copy_is_the_step_of_the_model(rules: str) -> None:
+    X, y = data("constant")
+    tree = DynamicTree(rules=rules, n_particles=20, seed=1).update(X[:30], y[:30])
+    for k in range(30, 60):
+        copy = tree._cloud.copy(tree._cloud.source.copy())
+        copy.update(X[k : k + 1], y[k : k + 1])
+        tree.update(X[k : k + 1], y[k : k + 1])
+        np.testing.assert_array_equal(copy.shapes(), tree._cloud.shapes())
 
 
 def test_the_weights_noted_are_the_densities_of_the_row() -> None:

@@ -134,6 +134,17 @@ def place_of(tree: DynamicTree, feature: str | int, argument: str) -> int:
     )
 
 
+def levels_of(tree: DynamicTree, place: int) -> list[int]:
+    """Places of all levels of the column that a feature is a level of, if it is one."""
+    features, names = tree._features, tree.feature_names
+    assert features is not None
+    for name, levels in features.levels:
+        places = [names.index(f"{name}={level}") for level in levels]
+        if place in places:
+            return places
+    return []
+
+
 def typical_row(tree: DynamicTree) -> Vector:
     """Medians of the active rows; of columns of levels, the most frequent level."""
     X, _ = active_rows(tree)
@@ -162,6 +173,7 @@ def fixed_row(tree: DynamicTree, at: Any) -> Vector:
         )
     for feature, value in at.items():
         place = place_of(tree, feature, "at")
+        row[levels_of(tree, place)] = 0.0  # one level rules out the others
         try:
             row[place] = float(value)
         except (TypeError, ValueError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dyntree import params
-from dyntree.features import Encoded, Vector
+from dyntree.features import Encoded, Matrix, Vector
 from dyntree.model import DynamicTree
 from dyntree.summaries import ClassPrediction, Prediction
 
@@ -24,6 +24,7 @@ from .canvas import (
     dress,
     fixed_row,
     legend_above,
+    levels_of,
     panels,
     place_of,
     plain,
@@ -72,8 +73,9 @@ def plot_fit(
     Notes
     -----
     With one feature the picture is the whole fit; with more it is a slice, while the
-    active rows are shown wherever they are. Class models show one line a label, its
-    probability.
+    active rows are shown wherever they are. A level of a column is there (1), or not
+    (0), and then the most frequent other level is. Class models show one line a label,
+    its probability.
 
     Examples
     --------
@@ -177,9 +179,7 @@ def _draw(
     response: str,
 ) -> None:
     """One slice, and the active rows over it."""
-    grid = np.linspace(*span(tree, place), n_grid)
-    rows = np.tile(row, (n_grid, 1))
-    rows[:, place] = grid
+    grid, rows = _slice(tree, place, row, n_grid)
     answer = tree.predict(Encoded(rows))
     name = plain(tree.feature_names[place])
     X, y = active_rows(tree)
@@ -193,6 +193,27 @@ def _draw(
         label="active rows", rasterized=len(y) > MANY,
     )  # fmt: skip
     dress(ax, name, response)
+
+
+def _slice(
+    tree: DynamicTree, place: int, row: Vector, n_grid: int
+) -> tuple[Vector, Matrix]:
+    """Points along a feature, and the rows there; without a level another is there."""
+    levels = levels_of(tree, place)
+    if not levels:
+        grid = np.linspace(*span(tree, place), n_grid)
+        rows = np.tile(row, (n_grid, 1))
+        rows[:, place] = grid
+        return grid, rows
+    rows = np.tile(row, (2, 1))
+    others = [k for k in levels if k != place]
+    if others and not np.any(row[others] > 0.0):
+        X, _ = active_rows(tree)
+        rows[0, others[int(np.nansum(X[:, others], axis=0).argmax())]] = 1.0
+    rows[0, place] = 0.0
+    rows[1, levels] = 0.0
+    rows[1, place] = 1.0
+    return np.array([0.0, 1.0]), rows
 
 
 def _draw_band(ax: Axes, grid: Vector, answer: Prediction, share: float) -> None:
