@@ -13,7 +13,7 @@ import numpy as np
 
 from dyntree import __version__
 from dyntree.api import plots
-from dyntree.api.plots.canvas import levels_of, record_of, tree_of
+from dyntree.api.plots.canvas import levels_of, record_of, tree_of, with_values
 from dyntree.config import show_config
 from dyntree.evaluate import Prequential
 from dyntree.model import DynamicTree
@@ -168,22 +168,22 @@ def _pictures(
     response: str,
 ) -> list[tuple[Figure, str]]:
     """Figures, each with what it shows."""
-    window = max(1, min(500, len(seen.y) // 10))
     names = tree.feature_names
     found = tree.relevance()
     order = np.argsort(-found.values.mean(axis=0), kind="stable")
-    most = [names[k] for k in order]
+    there = with_values(tree)
+    most = [names[k] for k in order if k in there]
     drawn = [
         (
-            plots.plot_rolling(seen, window=window, response=response),
-            f"Error over the last {window} rows; dotted: the baseline over all rows.",
+            plots.plot_rolling(seen, response=response),
+            "Error over a moving window; dotted: the baseline over all rows.",
         )
     ]
     if seen.classes is not None:
         drawn.append(
             (
-                plots.plot_rolling(seen, "auc", window=window),
-                f"Area under the ROC curve over the last {window} rows.",
+                plots.plot_rolling(seen, "auc"),
+                "Area under the ROC curve over a moving window; dotted: chance.",
             )
         )
     drawn.append(

@@ -13,7 +13,7 @@ from tests.helpers import model_bytes
 
 from .models import MODELS, data, frame, grown, refused, stream
 
-pytest.importorskip("xarray", reason="xarray is not installed")
+pytest.importorskip("xarray", reason="xarray is not installed: dyntree[xarray]")
 from dyntree.api.draws import to_datatree
 
 REAL = [name for name in MODELS if name != "class"]

@@ -557,6 +557,24 @@ def test_one_feature_has_no_surface() -> None:
         plots.plot_surface(tree)
 
 
+def test_columns_without_values_are_left_out_unless_asked_for() -> None:
+    X, y = data("constant")
+    X = np.column_stack([X, np.full(len(X), np.nan)])
+    tree = DynamicTree(n_particles=20, seed=1).update(X, y)
+    axes = plots.plot_slices(tree, n_grid=3).axes
+    assert [ax.get_xlabel() for ax in axes] == ["x0", "x1"]
+    with refused("feature", "'x2'", tree):
+        plots.plot_fit(tree, "x2")
+
+
+def test_windows_are_a_tenth_of_the_rows_by_default(
+    seen: dict[str, Prequential],
+) -> None:
+    one = seen["class"]
+    (ax,) = plots.plot_rolling(one).axes
+    assert ax.get_ylabel() == f"share misclassified, last {len(one.y) // 10} rows"
+
+
 def test_a_constant_column_has_room_around_it() -> None:
     X, y = data("constant")
     X[:, 1] = 3.0

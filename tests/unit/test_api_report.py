@@ -150,6 +150,16 @@ def test_one_feature_and_a_plain_tree_will_do() -> None:
     assert len(pictures(report_html(tree, seen))) == 4
 
 
+def test_missing_values_and_levels_are_reported() -> None:
+    X, y = data("constant")
+    rows = [
+        {"a": a if k % 3 else np.nan, "b": b, "c": "uv"[k % 2], "d": np.nan}
+        for k, (a, b) in enumerate(X)
+    ]
+    tree = DynamicTree(n_particles=20, seed=1)
+    assert len(pictures(report_html(tree, prequential(tree, rows, y)))) == 5
+
+
 def test_many_rows_make_no_large_page() -> None:
     X, y = data("constant", 5000)
     tree = DynamicTree(n_particles=5, seed=1).update(X[:4900], y[:4900])

@@ -183,6 +183,12 @@ def fixed_row(tree: DynamicTree, at: Any) -> Vector:
     return row
 
 
+def with_values(tree: DynamicTree) -> list[int]:
+    """Places of the features that have a value among the active rows."""
+    low = tree._cloud.spans()[0][tree._ones :]
+    return [int(k) for k in np.flatnonzero(np.isfinite(low))]
+
+
 def span(tree: DynamicTree, place: int) -> tuple[float, float]:
     """Range of a feature over the active rows, widened where it is a point."""
     low, high, _ = tree._cloud.spans()

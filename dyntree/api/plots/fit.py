@@ -30,6 +30,7 @@ from .canvas import (
     plain,
     span,
     tree_of,
+    with_values,
 )
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def plot_slices(
     ----------
     model : DynamicTree or StreamingTree
     features : sequence of str or int, optional
-        Names or places, by default all.
+        Names or places, by default all that have values among the active rows.
     at, level, n_grid, response
         As in `plot_fit`.
     ax : sequence of Axes, optional
@@ -139,7 +140,7 @@ def plot_slices(
     tree = tree_of(model, "plot_slices")
     share = _share(level)
     n_grid = params.count("n_grid", n_grid, 2)
-    places = places_of(tree, features)
+    places = _places(tree, features)
     row = fixed_row(tree, at)
     figure, axes = panels(ax, len(places), size=(3.4, 3.0))
     for one, place in zip(axes, places, strict=True):
@@ -148,12 +149,10 @@ def plot_slices(
     return figure
 
 
-def places_of(
-    tree: DynamicTree, features: Sequence[str | int] | None, n_most: int | None = None
-) -> list[int]:
-    """Places of the features to draw; all, or the first `n_most`, by default."""
+def _places(tree: DynamicTree, features: Sequence[str | int] | None) -> list[int]:
+    """Places of the features to draw, by default all that have values."""
     if features is None:
-        return list(range(len(tree.feature_names)))[:n_most]
+        return with_values(tree)
     if isinstance(features, str) or not len(features):
         raise ValueError(
             f"features must be a sequence of one name at least; got {features!r}."

@@ -23,7 +23,7 @@ def plot_rolling(
     seen: Prequential | Mapping[str, Prequential],
     measure: str = "error",
     *,
-    window: int = 200,
+    window: int | None = None,
     response: str = "y",
     ax: Target = None,
 ) -> Figure:
@@ -36,8 +36,9 @@ def plot_rolling(
     measure : {"error", "auc"}, default "error"
         Share of wrong labels, or root mean squared error of real responses; area under
         the ROC curve.
-    window : int, default 200
-        Scored rows that each point looks back on, at most as many as there are.
+    window : int, optional
+        Scored rows that each point looks back on, at most as many as there are; by
+        default a tenth of them, but no more than 500.
     response : str, default "y"
         Name of the real response and its unit.
     ax : Axes, optional
@@ -66,7 +67,6 @@ def plot_rolling(
     'RMSE of acceleration, g, last 20 rows'
     """
     params.one_of("measure", measure, ("error", "auc"))
-    window = params.count("window", window, 1)
     records = dict(seen) if isinstance(seen, Mapping) else {"model": seen}
     if not records:
         raise ValueError("seen must hold one evaluation at least; got none.")
@@ -74,11 +74,13 @@ def plot_rolling(
         record_of(one, "seen", Prequential, "evaluate.prequential")
         if measure == "auc" and one.classes is None:
             raise ValueError("measure='auc' needs labels; got real responses.")
-        if window > len(one.y):
+        if window is not None and params.count("window", window, 1) > len(one.y):
             raise ValueError(
                 f"window must be at most the rows scored, {len(one.y)} of {title!r}; "
                 f"got {window}."
             )
+    if window is None:
+        window = max(1, min(500, min(len(one.y) for one in records.values()) // 10))
     figure, (axes,) = panels(ax, size=(7.0, 4.0))
     for k, (title, one) in enumerate(records.items()):
         ends, values = _rolling(one, measure, window)
