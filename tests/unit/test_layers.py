@@ -33,15 +33,17 @@ CORE_ORDER = [
 ]  # fmt: skip
 PYTHON_ORDER = [
     {"_core"}, {"errors", "progress", "params", "files"}, {"archive"}, {"checkpoint"},
-    {"features"}, {"summaries"}, {"questions", "planting", "growing"}, {"integrity"},
+    {"features", "expressions", "frames"}, {"readings"}, {"factors"},
+    {"design"}, {"summaries"}, {"questions", "planting", "growing"}, {"integrity"},
     {"answers"}, {"model"}, {"streaming"},
-    {"datasets", "repeats"}, {"config"}, {"__init__"}, {"evaluate"}, {"api"}, {"demo"},
+    {"datasets", "repeats"}, {"config"}, {"__init__"}, {"evaluate"}, {"api"},
+    {"formula", "demo"},
     {"commands"}, {"cli"}, {"__main__"},
 ]  # fmt: skip
 # Packages that only the function which uses them may import.
 HEAVY = {
     "pandas", "statsmodels", "matplotlib", "tqdm", "joblib", "formulaic", "sklearn",
-    "rpy2", "river", "xarray",
+    "rpy2", "river", "xarray", "narwhals", "polars",
 }  # fmt: skip
 # Faces that are for one package, and of no use without it.
 FACES_OF = {

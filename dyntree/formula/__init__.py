@@ -1,0 +1,1 @@
+"""Formulas, in the habit of statsmodels: see `dyntree.formula.api`."""

@@ -1,0 +1,17 @@
+"""Models by formula: ``import dyntree.formula.api as dtf``, as with statsmodels.
+
+Examples
+--------
+>>> import dyntree.formula.api as dtf
+>>> data = {"x": list(range(40)), "y": ["low"] * 20 + ["high"] * 20}
+>>> fit = dtf.dynamic_tree("y ~ x", data, n_particles=100, seed=1).fit()
+>>> fit.predict({"x": 35})
+'high'
+"""
+
+from dyntree.api.formula import DynamicTreeModel
+
+dynamic_tree = DynamicTreeModel.from_formula
+load = DynamicTreeModel.load
+
+__all__ = ["dynamic_tree", "load"]

@@ -1,0 +1,222 @@
+"""Results: what a fitted formula tells, in the caller's own frames, and learns."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[formula]")
+
+import dyntree.formula.api as dtf
+from dyntree.errors import UnseenLevelWarning
+from tests.helpers import model_bytes
+
+from .test_api_formula import SMALL, sites
+
+FORMULA = "y ~ a + np.log(b) + site + day"
+
+
+def fitted(formula: str = FORMULA, n: int = 60, **options: Any) -> Any:
+    return dtf.dynamic_tree(formula, sites(n), **options, **SMALL).fit()
+
+
+def test_predictions_keep_the_callers_labels() -> None:
+    fit, new = fitted(), sites(8, seed=1).sample(frac=1.0, random_state=1)
+    told = fit.predict(new)
+    assert isinstance(told, pd.Series)
+    assert told.index.equals(new.index)
+    assert told.name == "y"
+    expected = fit.tree.predict(fit.model.design.encode(_table(new))).mean
+    assert told.tolist() == expected.tolist()
+    assert fit.predict(new[["day", "site", "b", "a"]]).equals(told)
+    assert fit.predict(new.to_dict("list")).tolist() == told.tolist()
+    assert fit.predict(new.to_dict("records")).tolist() == told.tolist()
+    for k, row in enumerate(new.to_dict("records")):
+        assert fit.predict(row) == told.iloc[k]
+    assert fit.predict().index.equals(sites().index)
+
+
+def _table(frame: Any) -> Any:
+    from dyntree.frames import table_of
+
+    return table_of(frame)
+
+
+def test_polars_in_polars_out() -> None:
+    pl = pytest.importorskip("polars", reason="polars is not installed")
+    frame = sites()
+    fit = dtf.dynamic_tree(FORMULA, pl.from_pandas(frame), **SMALL).fit()
+    assert model_bytes(fit.tree) == model_bytes(fitted().tree)
+    new = pl.from_pandas(frame[:5])
+    told = fit.predict(new)
+    assert isinstance(told, pl.Series)
+    assert told.to_list() == fit.predict(frame[:5]).tolist()
+    answer = fit.get_prediction(new).summary_frame()
+    assert isinstance(answer, pl.DataFrame)
+    assert answer.columns == ["mean", "mean_se", "obs_ci_lower", "obs_ci_upper"]
+    by_label = dtf.dynamic_tree("label ~ a", pl.from_pandas(frame), **SMALL).fit()
+    assert by_label.predict(new).dtype == pl.String
+
+
+def test_summary_frame_of_numbers() -> None:
+    fit, new = fitted(model="linear"), sites(8, seed=1)
+    told = fit.get_prediction(new)
+    frame = told.summary_frame(alpha=0.2)
+    assert frame.index.equals(new.index)
+    assert frame["mean"].equals(fit.predict(new).rename("mean"))
+    assert frame["mean"].tolist() == told.predicted_mean.tolist()
+    mixture = told.distribution.mixture
+    for k in range(8):
+        part = slice(mixture.start[k], mixture.start[k + 1])
+        places, weights = mixture.location[part], mixture.weight[part]
+        centre = np.average(places, weights=weights)
+        spread = np.sqrt(np.average((places - centre) ** 2, weights=weights))
+        assert frame["mean_se"].iloc[k] == pytest.approx(spread, rel=1e-9, abs=1e-12)
+    for name, q in (("obs_ci_lower", 0.1), ("obs_ci_upper", 0.9)):
+        assert told.distribution.cdf(frame[name]) == pytest.approx(q, abs=1e-9)
+    assert told.conf_int(0.2).tolist() == frame.iloc[:, 2:].to_numpy().tolist()
+    assert np.all(told.se_obs > told.se_mean)
+    for alpha in (0.0, 1.0, float("nan"), "a"):
+        with pytest.raises(ValueError, match="alpha must be"):
+            told.conf_int(alpha)
+
+
+def test_summary_frame_of_labels() -> None:
+    fit, new = fitted("label ~ a + b"), sites(8, seed=1)
+    frame = fit.get_prediction(new).summary_frame()
+    assert list(frame) == ["p_high", "p_low", "class", "entropy"]
+    assert frame["class"].tolist() == fit.predict(new).tolist()
+    assert (frame["p_high"] + frame["p_low"]).tolist() == pytest.approx([1.0] * 8)
+    assert ((frame["p_high"] > 0.5) == (frame["class"] == "high")).all()
+    with pytest.raises(ValueError, match="need a response of numbers"):
+        fit.get_prediction(new).conf_int()
+
+
+# ---------------------------------------------------------------- learning on
+@pytest.mark.parametrize("options", [{}, {"window": 25}, {"window": 25, "drift": True}])
+@pytest.mark.parametrize("formula", [FORMULA, "label ~ a + site"])
+def test_rows_come_in_any_portions(formula: str, options: dict[str, Any]) -> None:
+    new = sites(30, seed=1)
+    whole, parts = fitted(formula, **options), fitted(formula, **options)
+    assert whole.append(new) is whole
+    parts.append(new[:7]).append(new[7:8])
+    for row in new[8:].to_dict("records"):
+        parts.append(row)
+    assert whole.nobs == parts.nobs == 90
+    assert whole.llf == parts.llf
+    assert model_bytes(whole.tree) == model_bytes(parts.tree)
+
+
+def test_labels_may_come_late() -> None:
+    fit = fitted("label ~ a", window=20)
+    fit.append({"a": 0.5, "label": "odd"})
+    assert fit.tree.classes == ("high", "low", "odd")
+
+
+@pytest.mark.parametrize("options", [{}, {"window": 25}])
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"y": None}, "no missing value of y"), ({"y": "much"}, "must hold numbers"),
+        ({"b": -1.0}, "must give np.log\\(b\\) a finite value"),
+        ({"a": "much"}, "must hold numbers in column 'a'"),
+        ({"day": 3}, "must hold dates"), ({"y": float("inf")}, "a finite value"),
+        ({"site": "z"}, "must hold levels among"),
+    ],
+)  # fmt: skip
+def test_bad_rows_leave_all_as_it_was(
+    row: dict[str, Any], message: str, options: dict[str, Any]
+) -> None:
+    fit = fitted(new_levels="raise", **options)
+    before = model_bytes(fit.tree)
+    good = sites(3, seed=1).to_dict("records")
+    for bad in (good[1] | row, [good[0], good[1] | row]):
+        with pytest.raises(ValueError, match=message):
+            fit.append(bad)
+    short = {name: value for name, value in good[0].items() if name != "a"}
+    for bad in (short, [short]):
+        with pytest.raises(ValueError, match="are absent"):
+            fit.append(bad)
+    assert model_bytes(fit.tree) == before
+    other = fitted(new_levels="raise", **options)
+    assert model_bytes(fit.append(good).tree) == model_bytes(other.append(good).tree)
+
+
+def test_new_levels_warn_once_and_count_as_missing() -> None:
+    fit = fitted("y ~ a + site")
+    with pytest.warns(UnseenLevelWarning, match="'z' in column 'site'"):
+        first = fit.predict({"a": 0.5, "site": "z"})
+    assert first == fit.predict({"a": 0.5, "site": "z"})
+    assert first == fit.predict({"a": 0.5, "site": None})
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[int, int]] = []
+    fit = dtf.dynamic_tree(FORMULA, sites(), **SMALL).fit(
+        progress=lambda done, total: told.append((done, total))
+    )
+    assert told[-1] == (60, 60)
+    with pytest.raises(ValueError, match="progress must be"):
+        fit.append(sites(3), progress="loud")
+
+
+def test_copies_are_independent() -> None:
+    fit = fitted(window=25)
+    before = model_bytes(fit.tree)
+    for twin in (fit.copy(), pickle.loads(pickle.dumps(fit)), copy.deepcopy(fit)):
+        assert model_bytes(twin.tree) == before
+        twin.append(sites(5, seed=1))
+        assert model_bytes(twin.tree) != before
+    assert model_bytes(fit.tree) == before
+
+
+def test_a_model_can_be_fitted_again() -> None:
+    model = dtf.dynamic_tree(FORMULA, sites(), **SMALL)
+    assert model_bytes(model.fit().tree) == model_bytes(model.fit().tree)
+
+
+# ---------------------------------------------------------------- looking
+def test_relevance_by_feature() -> None:
+    fit = fitted("y ~ a + site", n=200)
+    table = fit.relevance()
+    assert list(table.index) == fit.model.exog_names
+    values = fit.tree.relevance().values
+    assert table["mean"].tolist() == values.mean(axis=0).tolist()
+    assert table["share"].sum() == pytest.approx(1.0)
+    assert table["share"].idxmax() == "a"
+
+
+@pytest.mark.parametrize(
+    ("formula", "options", "words"),
+    [
+        (FORMULA, {"model": "linear"}, ["linear leaves", "np.log(b)", "day: in days"]),
+        (FORMULA, {"window": 25, "drift": True}, ["25, by age", "0.95", "constant"]),
+        ("label ~ a", {}, ["class leaves", "high, low", "Dep. Variable:"]),
+    ],
+)  # fmt: skip
+def test_summary(formula: str, options: dict[str, Any], words: list[str]) -> None:
+    fit = fitted(formula, **options)
+    summary = fit.summary()
+    text = summary.as_text()
+    assert str(summary) == text
+    for word in [*words, "Log-Evidence:", f"{fit.llf:.5g}", "relevance", "60"]:
+        assert word in text
+    lines = text.splitlines()
+    assert len({len(line) for line in lines if set(line) == {"="}}) <= 2
+    assert summary.as_html().startswith("<table")
+    assert "\\begin{tabular}" in summary.as_latex()
+    assert fit.model.exog_names[0] in summary.as_html()
+
+
+def test_summary_before_there_are_trees() -> None:
+    fit = fitted(n=4)
+    text = fit.summary().as_text()
+    assert "Leaves:" not in text
+    assert "relevance  " not in text
+    assert np.isfinite(fit.predict()).all()
+    assert fit.nobs == 4
