@@ -111,8 +111,10 @@ def _add_table(made: argparse.ArgumentParser) -> None:
 
 def _add_formula(made: argparse.ArgumentParser) -> None:
     made.add_argument(
-        "--formula", required=True, metavar="F", help="like 'y ~ .' or 'y ~ a + b'"
-    )
+        "--formula", required=True, metavar="F",
+        help="like 'y ~ .' or 'y ~ a + b'; with formulaic also 'np.log(y) ~ . - a + "
+        "C(b)', for which a stream needs --levels of columns of text",
+    )  # fmt: skip
 
 
 def _add_quiet(made: argparse.ArgumentParser) -> None:

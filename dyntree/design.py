@@ -202,9 +202,9 @@ class Design:
                 value = evaluated(factor.expression, read, n_rows)[:, None]
             else:
                 value = cells(factor)
+            width = block.shape[1] * value.shape[1]
             with np.errstate(over="ignore"):
-                block = block[:, :, None] * value[:, None, :]
-            block = block.reshape(n_rows, -1)
+                block = (block[:, :, None] * value[:, None, :]).reshape(n_rows, width)
         large = np.argwhere(np.abs(block) > LARGEST)
         if len(large):
             row, k = large[0]

@@ -125,14 +125,19 @@ class NarwhalsTable(Table):
         import narwhals as nw
 
         library = self._frame.implementation
-        return nw.new_series(name, values.tolist(), backend=library).to_native()
+        return nw.new_series(name, _plain(values), backend=library).to_native()
 
     def frame(self, columns: dict[str, NDArray[Any]]) -> Any:
         """Columns as a frame of the caller's library."""
         import narwhals as nw
 
-        lists = {name: values.tolist() for name, values in columns.items()}
-        return nw.from_dict(lists, backend=self._frame.implementation).to_native()
+        plain = {name: _plain(values) for name, values in columns.items()}
+        return nw.from_dict(plain, backend=self._frame.implementation).to_native()
+
+
+def _plain(values: NDArray[Any]) -> Any:
+    """Numbers as an array, which has a type even without rows; labels as a list."""
+    return values if values.dtype.kind in "biuf" else values.tolist()
 
 
 def is_row(data: Any) -> bool:

@@ -344,13 +344,8 @@ class DynamicTreeModel:
         return results
 
     def notes(self) -> dict[str, Any]:
-        """What a file keeps of the formula, beside the trees."""
-        return {
-            "formula": self.formula,
-            "response": self.endog_names,
-            "missing": self.missing,
-            "design": self.design.to_header(),
-        }
+        """What a file keeps beside the trees."""
+        return file_notes(self.design, self.formula, self.missing)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DynamicTreeResults:
@@ -365,21 +360,43 @@ class DynamicTreeModel:
             If the file cannot be read.
         """
         tree, notes = checkpoint.load_with(path)
-        try:
-            design = Design.from_header(notes["design"])
-            text, missing = notes["formula"], notes["missing"]
-            model = cls(design, str(text), missing, {})
-        except checkpoint.UNSOUND as error:
-            raise CheckpointError(
-                f"{os.fspath(path)} cannot be loaded: it holds no formula, or a broken "
-                f"one ({error}). Models without a formula load by dyntree.load."
-            ) from error
-        results = DynamicTreeResults(model, tree)
-        of_class = results.inner.options.model == "class"
-        fits = results.inner.feature_names == design.names
-        if not fits or of_class != design.is_class:
-            raise CheckpointError(
-                f"{os.fspath(path)} cannot be loaded: its formula does not fit its "
-                "trees."
-            )
-        return results
+        design = read_design(path, getattr(tree, "tree", tree), notes)
+        model = cls(design, notes["formula"], notes["missing"], {})
+        return DynamicTreeResults(model, tree)
+
+
+def file_notes(design: Design, formula: str, missing: str) -> dict[str, Any]:
+    """What a file keeps of a formula, beside the trees."""
+    return {
+        "formula": formula,
+        "response": design.response.label,
+        "missing": missing,
+        "design": design.to_header(),
+    }
+
+
+def read_design(
+    path: str | os.PathLike[str], tree: DynamicTree, notes: dict[str, Any]
+) -> Design:
+    """The design that a file keeps, once it is known to fit the file's trees.
+
+    Raises
+    ------
+    CheckpointError
+    """
+    failure = f"{os.fspath(path)} cannot be loaded: it holds "
+    try:
+        design = Design.from_header(notes["design"])
+        params.one_of("missing", notes["missing"], MISSING)
+        if not isinstance(notes["formula"], str):
+            raise ValueError(f"formula must be text; got {notes['formula']!r}")
+    except checkpoint.UNSOUND as error:
+        raise CheckpointError(
+            f"{failure}no formula, or a broken one ({error}). Models without a "
+            "formula load by dyntree.load."
+        ) from error
+    names, options = tree.feature_names or design.names, tree.options
+    is_class = options.model == "class"
+    if names != design.names or is_class != design.is_class or options.rules == "r":
+        raise CheckpointError(f"{failure}a formula that does not fit its trees.")
+    return design

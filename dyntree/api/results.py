@@ -315,13 +315,10 @@ class DynamicTreeResults:
                     txt_fmt=fmt_params,
                 )
             )
-        units = self.model.design.units
-        summary.add_extra_txt(
-            [
-                "Relevance: reduction of the predictive variance or entropy by splits.",
-                *(f"{name}: in {unit}" for name, unit in units.items()),
-            ]
-        )
+        notes = [f"{name}: {unit}" for name, unit in self.model.design.units.items()]
+        if self.tree.is_ready:
+            notes.append("relevance: what splits take from the variance or entropy")
+        summary.add_extra_txt(notes)
         return summary
 
     def _facts(self) -> list[tuple[str, str]]:

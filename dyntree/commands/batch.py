@@ -6,9 +6,11 @@ import argparse
 import json
 import math
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dyntree import checkpoint
+from dyntree.api.formula import file_notes, read_design
+from dyntree.commands.formulas import designed
 from dyntree.commands.options import described, fresh
 from dyntree.commands.tables import (
     answer_columns,
@@ -17,8 +19,13 @@ from dyntree.commands.tables import (
     split_formula,
     write_table,
 )
+from dyntree.design import Design
 from dyntree.evaluate import Prequential, compare, prequential
 from dyntree.files import replacing
+from dyntree.frames import Table, table_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCORES = {
     True: ("error", "auc", "log_loss", "brier"),
@@ -28,8 +35,7 @@ SCORES = {
 
 def fit(arguments: argparse.Namespace) -> None:
     """Learn a table and save the model."""
-    model = fresh(described(arguments))
-    X, y, notes = _rows(arguments)
+    model, X, y, notes = _model_and_rows(arguments)
     model.update(X, y, progress=_progress(arguments))
     checkpoint.save_with(model, notes, arguments.out)
 
@@ -38,10 +44,13 @@ def predict(arguments: argparse.Namespace) -> None:
     """Predict the rows of a table with a saved model."""
     import pandas as pd
 
-    model, _ = checkpoint.load_with(arguments.saved)
+    model, notes = checkpoint.load_with(arguments.saved)
     tree = getattr(model, "tree", model)
     frame = read_table(arguments.table)
-    if tree._features is not None and tree._features.names is not None:
+    if "design" in notes:
+        design = read_design(arguments.saved, tree, notes)
+        frame = _features(design, table_of(frame))
+    elif tree._features is not None and tree._features.names is not None:
         frame = some_columns(frame, tree._features.names)
     answer = model.predict(frame)
     columns = answer_columns(answer, arguments.quantiles)
@@ -52,8 +61,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     """Predict, score and learn a table row by row; print scores beside a baseline."""
     import pandas as pd
 
-    model = fresh(described(arguments))
-    X, y, notes = _rows(arguments)
+    model, X, y, notes = _model_and_rows(arguments)
     seen = prequential(
         model, X, y, start=arguments.start, progress=_progress(arguments)
     )
@@ -114,7 +122,7 @@ def info(arguments: argparse.Namespace) -> None:
     if model is not tree:
         facts |= {"window": model.options.window, "discard": model.options.discard}
         facts |= {"forget": model.options.forget, "frozen": model.is_frozen}
-    facts |= notes
+    facts |= {name: note for name, note in notes.items() if name != "design"}
     if arguments.json:
         print(json.dumps(_plain(facts)))
         return
@@ -123,13 +131,29 @@ def info(arguments: argparse.Namespace) -> None:
             print(f"{name:<18}{value}")
 
 
-def _rows(arguments: argparse.Namespace) -> tuple[Any, Any, dict[str, Any]]:
-    """Inputs, responses, and what to remember of them."""
-    frame = read_table(arguments.table)
-    response, inputs = split_formula(arguments.formula, [str(c) for c in frame.columns])
+def _model_and_rows(
+    arguments: argparse.Namespace,
+) -> tuple[Any, Any, Any, dict[str, Any]]:
+    """A fresh model, inputs, responses, and what to remember of them."""
+    options, formula = described(arguments), arguments.formula
+    model, frame = fresh(options), read_table(arguments.table)
+    table = table_of(frame)
+    design = designed(formula, table, options)
+    if design is not None:
+        model = fresh(options | {"categories": None})  # the design has the levels
+        notes = file_notes(design, formula, "none")
+        return model, _features(design, table), design.responses(table), notes
+    response, inputs = split_formula(formula, table.names)
     y = some_columns(frame, [response])[response].to_numpy()
-    notes = {"formula": arguments.formula, "response": response}
-    return some_columns(frame, inputs), y, notes
+    notes = {"formula": formula, "response": response}
+    return model, some_columns(frame, inputs), y, notes
+
+
+def _features(design: Design, table: Table) -> pd.DataFrame:
+    """Features of a table, by name."""
+    import pandas as pd
+
+    return pd.DataFrame(design.encode(table), columns=list(design.names))
 
 
 def _progress(arguments: argparse.Namespace) -> bool | None:

@@ -23,11 +23,15 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from dyntree import checkpoint
+from dyntree.api.formula import file_notes, read_design
+from dyntree.commands.formulas import designed, encoded_row
 from dyntree.commands.options import described, fresh
 from dyntree.commands.rows import READERS, WRITERS, Row, cell, inputs_of
 from dyntree.commands.tables import answer_columns, split_formula
+from dyntree.design import Design, check_columns
 from dyntree.errors import NotReadyError
 from dyntree.files import sweep
+from dyntree.frames import Table
 from dyntree.summaries import ClassPrediction
 
 TICK = 1.0  # seconds between two words on progress
@@ -81,6 +85,9 @@ class Session:
         else:
             self.model = fresh(wanted["options"])
             self.notes = wanted | {"inputs": None, "rows": 0, "learned": 0, "bytes": 0}
+        self.design: Design | None = None
+        if "design" in self.notes:
+            self.design = read_design(self.path, self._tree, self.notes)
         self.saved_at, self.told_at = time.monotonic(), time.monotonic()
 
     def _resume(self, arguments: argparse.Namespace, wanted: Row) -> None:
@@ -104,8 +111,8 @@ class Session:
         """Learn from the first row of the input which columns there are."""
         notes, csv = self.notes, self.notes["format"] == "csv"
         if notes["inputs"] is None or csv:
-            response, inputs = split_formula(notes["formula"], columns)
-            if csv and response not in columns:
+            response, inputs = self._planned(columns)
+            if csv and self.design is None and response not in columns:
                 raise ValueError(
                     f"formula must name columns of the table, {columns}; it has no "
                     f"{response!r}."
@@ -121,6 +128,19 @@ class Session:
             if csv:
                 out.write(WRITERS["csv"]({name: name for name in self._titles()}))
 
+    def _planned(self, columns: list[str]) -> tuple[str, list[str]]:
+        """Response and inputs; for terms of all kinds the first call makes a design."""
+        notes, empty = self.notes, Table(dict.fromkeys(columns, ()))
+        if self.design is None and notes["inputs"] is None:
+            self.design = designed(notes["formula"], empty, notes["options"])
+            if self.design is not None:
+                notes |= file_notes(self.design, notes["formula"], "none")
+                self.model = fresh(notes["options"] | {"categories": None})
+        if self.design is None:
+            return split_formula(notes["formula"], columns)
+        check_columns(empty, self.design.response.columns + self.design.columns)
+        return self.design.response.label, list(self.design.columns)
+
     def _titles(self) -> list[str]:
         """Columns of the output in CSV."""
         if self._tree.options.model == "class":
@@ -133,13 +153,9 @@ class Session:
 
     def take(self, row: Row, out: BinaryIO) -> None:
         """Predict a row, write its line, learn it if it has a response."""
-        notes, tree = self.notes, self._tree
-        with_levels = [name for name, _ in tree.options.categories or ()]
-        if tree._features is not None:
-            with_levels += [name for name, _ in tree._features.levels]
+        notes = self.notes
         try:
-            x = inputs_of(row, notes["inputs"], with_levels)
-            y = cell(row.get(notes["response"]))
+            x, y = self._read(row)
             line = {"row": notes["rows"], "y": y} | self._foreseen(x, y)
             out.write(WRITERS[notes["format"]](line))
             out.flush()
@@ -153,6 +169,17 @@ class Session:
         if late or notes["rows"] % self.every == 0:
             self.save(out)
         self.tell()
+
+    def _read(self, row: Row) -> tuple[Row, Any]:
+        """Inputs and response of a row; None where the latter is missing."""
+        if self.design is not None:
+            return encoded_row(self.design, row)
+        tree, notes = self._tree, self.notes
+        with_levels = [name for name, _ in tree.options.categories or ()]
+        if tree._features is not None:
+            with_levels += [name for name, _ in tree._features.levels]
+        x = inputs_of(row, notes["inputs"], with_levels)
+        return x, cell(row.get(notes["response"]))
 
     def _foreseen(self, x: Row, y: Any) -> Row:
         """What the model says of a row before it learns it."""

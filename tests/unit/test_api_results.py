@@ -97,6 +97,20 @@ def test_summary_frame_of_labels() -> None:
         fit.get_prediction(new).conf_int()
 
 
+def test_no_rows_have_no_answers() -> None:
+    fit, none = fitted("y ~ a:site"), sites(0)
+    assert fit.predict(none).index.equals(none.index)
+    assert fit.get_prediction(none).summary_frame().shape == (0, 4)
+    with pytest.raises(ValueError, match="at least one complete row"):
+        fit.append(none)
+
+
+@pytest.mark.parametrize("data", [sites(3).iloc[0], np.ones((2, 2)), 3, []])
+def test_what_is_no_table_is_refused(data: Any) -> None:
+    with pytest.raises(ValueError, match="data must be a frame, a dict of columns"):
+        fitted().predict(data)
+
+
 # ---------------------------------------------------------------- learning on
 @pytest.mark.parametrize("options", [{}, {"window": 25}, {"window": 25, "drift": True}])
 @pytest.mark.parametrize("formula", [FORMULA, "label ~ a + site"])
@@ -194,7 +208,7 @@ def test_relevance_by_feature() -> None:
 @pytest.mark.parametrize(
     ("formula", "options", "words"),
     [
-        (FORMULA, {"model": "linear"}, ["linear leaves", "np.log(b)", "day: in days"]),
+        (FORMULA, {"model": "linear"}, ["linear leaves", "np.log(b)", "day: days"]),
         (FORMULA, {"window": 25, "drift": True}, ["25, by age", "0.95", "constant"]),
         ("label ~ a", {}, ["class leaves", "high, low", "Dep. Variable:"]),
     ],
@@ -217,6 +231,6 @@ def test_summary_before_there_are_trees() -> None:
     fit = fitted(n=4)
     text = fit.summary().as_text()
     assert "Leaves:" not in text
-    assert "relevance  " not in text
+    assert "relevance" not in text
     assert np.isfinite(fit.predict()).all()
     assert fit.nobs == 4

@@ -200,7 +200,7 @@ def test_evaluate_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         (["predict", "ROWS", "ROWS"], "cannot be loaded"),
         (["info", "absent.dyn"], "absent.dyn"),
         (["stream", "ROWS", "--formula", "z ~ ."], "no 'z'"),
-        (["stream", "ROWS", "--formula", "y ~ log(p)"], "plain names"),
+        (["stream", "ROWS", "--formula", "y ~ p % q"], "formula"),
     ],
 )  # fmt: skip
 def test_failures_are_one_line(

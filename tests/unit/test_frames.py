@@ -124,6 +124,10 @@ def test_answers_are_of_the_callers_library(form: Any) -> None:
         if form is pyarrow
         else list(series) == [1, 2, 3]
     )
+    empty = table.series(np.empty(0), "y")
+    assert (len(empty), empty.dtype if form is polars else empty.type) == (
+        0, series.dtype if form is polars else series.type,
+    )  # fmt: skip
     answer = table.frame({"a": np.array(["u", "v", "w"]), "b": np.arange(3)})
     assert type(answer) is type(frame)
     assert table_of(answer).column("a").tolist() == ["u", "v", "w"]

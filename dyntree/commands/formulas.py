@@ -1,0 +1,71 @@
+"""Formulas of the commands: plain columns by name, or any terms that formulaic reads.
+
+Plain ones, ``y ~ .`` and ``y ~ a + b``, need nothing else: trees take such columns as
+they are. All others become a `Design`, which is kept beside the model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dyntree.api.formula import parse
+from dyntree.commands.rows import Row, cell
+from dyntree.design import Design
+from dyntree.frames import Table
+
+SPECIAL = re.compile(r"[-()\[\]{}:*^/|`%~]")
+
+
+def is_plain(formula: str, columns: Sequence[str]) -> bool:
+    """Whether a formula means plain columns, or means to.
+
+    Examples
+    --------
+    >>> [is_plain(f, ["a", "b-c"]) for f in ("y ~ a + b-c", "y ~ d", "y ~ a - d")]
+    [True, True, False]
+    """
+    response, _, right = (part.strip() for part in formula.partition("~"))
+    names = [response, *(part.strip() for part in right.split("+"))]
+    return all(name in columns or not SPECIAL.search(name) for name in names)
+
+
+def designed(formula: str, table: Table, options: Mapping[str, Any]) -> Design | None:
+    """The terms of a formula for a model with these options; None for a plain one.
+
+    Raises
+    ------
+    ValueError
+        If the formula cannot be read, or does not fit the table or the options.
+    ImportError
+        If formulaic is absent.
+    """
+    if is_plain(formula, table.names):
+        return None
+    if options["rules"] == "r":
+        raise ValueError(
+            f"formula must be of plain columns under --rules r; got {formula!r}."
+        )
+    levels = options.get("categories") or {}
+    response, terms = parse(formula, table.names)
+    return Design.learn(
+        table,
+        response,
+        terms,
+        is_class=options["model"] == "class",
+        categories={name: [cell(text) for text in levels[name]] for name in levels},
+    )
+
+
+def encoded_row(design: Design, row: Row) -> tuple[Row, Any]:
+    """Features of a row of text, by name, and its response, None where missing."""
+    columns = (*design.columns, *design.response.columns)
+    values = {name: cell(row.get(name)) for name in columns}
+    features = design.encode_row(values)[0].tolist()
+    y = design.response_of(values)
+    if y is not None and not design.is_class and np.isnan(y):
+        y = None
+    return dict(zip(design.names, features, strict=True)), y
