@@ -116,8 +116,6 @@ class DynamicTreeModel:
         The terms, as data.
     formula : str
     missing : {"none", "drop", "raise"}
-    options : dict
-        Of the trees.
 
     Attributes
     ----------
@@ -131,12 +129,10 @@ class DynamicTreeModel:
     design : Design
     """
 
-    def __init__(
-        self, design: Design, formula: str, missing: str, options: dict[str, Any]
-    ) -> None:
+    def __init__(self, design: Design, formula: str, missing: str) -> None:
         self.design, self.formula = design, formula
         self.missing = params.one_of("missing", missing, MISSING)
-        self._options = options
+        self._blank: DynamicTree | StreamingTree | None = None
         self.endog: list[Any] | None = None
         self.exog: Matrix | None = None
         self.table: Table | None = None
@@ -257,13 +253,13 @@ class DynamicTreeModel:
         )
         if model is None:
             options["model"] = "class" if design.is_class else "constant"
-        made = cls(design, formula, missing, options)
+        made = cls(design, formula, missing)
         made.table = table
         made.exog, made.endog = made.rows(table)
         if classes is None and design.is_class:
             options["classes"] = table.levels(response.columns[0])
             options["classes"] = options["classes"] or sorted_labels(made.endog)
-        made._fresh()
+        made._blank = _tree_of(options)
         return made
 
     @property
@@ -301,22 +297,8 @@ class DynamicTreeModel:
             raise ValueError("data must have at least one complete row; got none.")
         return rows, responses
 
-    def _fresh(self) -> DynamicTree | StreamingTree:
-        """Return a new tree by the options."""
-        options = dict(self._options)
-        if options["window"] is not None:
-            return StreamingTree(**options)
-        del options["window"]
-        for name, default in STREAM.items():
-            if (came := options.pop(name)) != default:
-                raise ValueError(
-                    f"{name} is an option of windows only; got {came!r} with "
-                    "window=None. Set window to the most rows to hold."
-                )
-        return DynamicTree(**options)
-
     def fit(self, *, progress: Progress = None) -> DynamicTreeResults:
-        """Learn the data from the first row to the last.
+        """Learn the data from the first row to the last; each call does so anew.
 
         Parameters
         ----------
@@ -332,12 +314,12 @@ class DynamicTreeModel:
         ValueError
             If the model has no data, or they are none for these trees.
         """
-        if self.exog is None:
+        if self._blank is None:
             raise ValueError(
                 "fit needs a model with data; got one that was loaded from a file. "
                 "Make it anew by from_formula, or go on by append."
             )
-        tree = self._fresh()
+        tree = self._blank.copy()
         results = DynamicTreeResults(self, tree)
         results.inner._features = self.design.features()
         tree.update(self.exog, self.endog, progress=progress)
@@ -361,8 +343,22 @@ class DynamicTreeModel:
         """
         tree, notes = checkpoint.load_with(path)
         design = read_design(path, getattr(tree, "tree", tree), notes)
-        model = cls(design, notes["formula"], notes["missing"], {})
+        model = cls(design, notes["formula"], notes["missing"])
         return DynamicTreeResults(model, tree)
+
+
+def _tree_of(options: dict[str, Any]) -> DynamicTree | StreamingTree:
+    """A tree without rows by the options of `from_formula`."""
+    if options["window"] is not None:
+        return StreamingTree(**options)
+    options = {name: value for name, value in options.items() if name != "window"}
+    for name, default in STREAM.items():
+        if (came := options.pop(name)) != default:
+            raise ValueError(
+                f"{name} is an option of windows only; got {came!r} with window=None. "
+                "Set window to the most rows to hold."
+            )
+    return DynamicTree(**options)
 
 
 def file_notes(design: Design, formula: str, missing: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[formula]")
 
 import dyntree.formula.api as dtf
-from dyntree.errors import UnseenLevelWarning
+from dyntree.errors import StaleWindowWarning, UnseenLevelWarning
 from tests.helpers import model_bytes
 
 from .test_api_formula import SMALL, sites
@@ -190,6 +190,11 @@ def test_copies_are_independent() -> None:
 
 
 def test_a_model_can_be_fitted_again() -> None:
+    with pytest.warns(StaleWindowWarning):  # once, though it is fitted twice
+        model = dtf.dynamic_tree(
+            FORMULA, sites(), n_particles=20, window=25, forget=0.9, discard="alc"
+        )
+    assert model_bytes(model.fit().tree) == model_bytes(model.fit().tree)
     model = dtf.dynamic_tree(FORMULA, sites(), **SMALL)
     assert model_bytes(model.fit().tree) == model_bytes(model.fit().tree)
 
