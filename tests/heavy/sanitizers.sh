@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Unit, property, golden and statistical tests under AddressSanitizer and UBSan, then with
 # Cython's bounds checks. Leaks are left out: the interpreter itself has some. So are tests
-# of the oracle alone and of the demo, which are long and run no code that is not run here.
+# of the oracle alone and of the demo, which are long and run no code that is not run here,
+# and one of how much memory loading takes, of which the sanitizers take their own.
 # Shells ignore SIGINT in the background; tests of interrupts need it. Takes 20 to 60
 # minutes on two cores, more beside other work; the last result stands in sanitizers.txt.
 set -euo pipefail
@@ -9,6 +10,7 @@ cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tests="tests/unit tests/property tests/golden tests/statistical"
+but="not oracle_meets and not demo and not size_on_disk_and_in_memory"
 python3 -m venv "$work/env"
 "$work/env/bin/pip" install -q "setuptools>=77" wheel "Cython>=3.1,<4" numpy scipy pandas \
     statsmodels matplotlib tqdm joblib pytest hypothesis
@@ -21,7 +23,7 @@ run() {    # name, variables for the build, variables for the tests
     (cd "$work/tree" && env $2 "$work/env/bin/python" setup.py -q build_ext --inplace \
         >build.log 2>&1 || { tail -20 build.log; exit 1; })
     (cd "$work/tree" && env --default-signal=INT $3 "$work/env/bin/python" -m pytest -q \
-        --capture=sys -p no:cacheprovider -k "not oracle_meets and not demo" $tests >out.log 2>&1) || status=1
+        --capture=sys -p no:cacheprovider -k "$but" $tests >out.log 2>&1) || status=1
     grep -E "^(FAILED|ERROR)" "$work/tree/out.log" || true
     tail -n 1 "$work/tree/out.log"
 }
