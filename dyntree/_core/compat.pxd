@@ -43,8 +43,12 @@ cdef class RImplicit(RGaussian):
 cdef class RExplicit(RGaussian):
     cdef Regression regression
 
+cdef enum:
+    N_TABLE = 1024          # whole counts with tabled log gammas
+
 cdef class RMultinomial(LeafModel):
-    pass
+    cdef double[1024] whole_gammas      # of count + 1
+    cdef double[1024] share_gammas      # of count + prior weight of a class
 
 cdef class RNumerics(Numerics):
     pass

@@ -330,18 +330,41 @@ cdef class RMultinomial(LeafModel):
     """Class leaves under a Dirichlet prior of weight 1 / n_classes per class."""
 
     def __init__(self, int n_classes):
+        cdef int k
         self.family = Counts(n_classes)
         self.n_classes = n_classes
         self.n_derived = 1
         self.retires = True
+        for k in range(N_TABLE):
+            self.whole_gammas[k] = log_gamma(k + 1.0)
+            self.share_gammas[k] = log_gamma(k + 1.0 / n_classes)
+
+    cdef void build_children(
+        self, Leaf *left, Leaf *right, const Leaf *parent, ActivePool d
+    ) noexcept nogil:
+        """Count the smaller child's rows; the rest is the other's, whole numbers all."""
+        cdef Leaf *small = left if left.n_rows < right.n_rows else right
+        cdef Leaf *large = right if left.n_rows < right.n_rows else left
+        cdef int k
+        self.build(small, d)
+        for k in range(self.family.stride):
+            large.active[k] = parent.active[k] - small.active[k]
+        self.refresh(large)
 
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
+        """Small whole counts without retired ones look their log gammas up."""
         cdef double n = leaf.n_rows, g = leaf.retired[0], mass = 1.0 / self.n_classes
-        cdef double post = -log_gamma(n + g + 1.0)
+        cdef bint tabled = g == 0.0 and n < N_TABLE
+        cdef double post = -(
+            self.whole_gammas[leaf.n_rows] if tabled else log_gamma(n + g + 1.0)
+        )
         cdef int k
         for k in range(1, self.n_classes + 1):
-            post += log_gamma(leaf.active[k] + (leaf.retired[k] + mass))
-        leaf.derived[0] = post - self.n_classes * log_gamma(mass)
+            if tabled:
+                post += self.share_gammas[<int> leaf.active[k]]
+            else:
+                post += log_gamma(leaf.active[k] + (leaf.retired[k] + mass))
+        leaf.derived[0] = post - self.n_classes * self.share_gammas[0]
 
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
         return self.probability(leaf, <int> y)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.bench import compare, gauges, lines, rates, results, steps, work
+from tests.bench import compare, gauges, lines, page, rates, results, steps, work
 from tests.bench.gauges import Absent, Reading, Spent
 from tests.bench.lines import LINES, Line
 from tests.bench.rates import RATES, Rate
@@ -260,3 +260,7 @@ def test_river_reads_the_same_rows(tmp_path: Path) -> None:
     command = gauges.RIVER + SMALL.arguments(small(tmp_path), 1)
     command[3] = "Hoeffding tree"
     assert gauges.spend(command).user >= 0.0
+
+
+def test_the_page_on_performance_is_that_of_the_stored_results() -> None:
+    assert page.PAGE.read_text() == page.page()
