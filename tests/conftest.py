@@ -20,6 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than ten seconds")
+    config.addinivalue_line("markers", "cran: needs R, and CRAN dynaTree in it")
 
 
 @pytest.fixture

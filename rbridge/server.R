@@ -1,0 +1,51 @@
+# Answers what Python asks, in R's own serialization format, and leaves R as it was.
+local({
+  seed_now <- function() get0(".Random.seed", envir = globalenv(), inherits = FALSE)
+  set_seed <- function(seed) {
+    if (is.null(seed)) rm(list = intersect(".Random.seed", ls(globalenv(), all.names = TRUE)),
+                          envir = globalenv())
+    else assign(".Random.seed", seed, envir = globalenv())
+  }
+  find <- function(package, name) {
+    if (!requireNamespace(package, quietly = TRUE))
+      stop(structure(class = c("missing_package", "error", "condition"),
+                     list(message = package, call = NULL)))
+    space <- asNamespace(package)
+    method <- paste0(name, ".", package)
+    get(if (exists(method, space, inherits = FALSE)) method else name, space)
+  }
+  run <- function(asked) {
+    held <- list(options = options(), seed = seed_now(), folder = getwd())
+    on.exit({
+      new <- setdiff(names(options()), names(held$options))
+      options(stats::setNames(vector("list", length(new)), new))
+      options(held$options)
+      setwd(held$folder)
+      set_seed(held$seed)
+    })
+    if (!is.null(asked$state)) set_seed(asked$state)
+    if (!is.null(asked$seed)) {
+      RNGkind("Mersenne-Twister", "Inversion", "Rejection")
+      set.seed(asked$seed)
+    }
+    notes <- character()
+    value <- withCallingHandlers({
+      if (is.null(asked$code)) do.call(find(asked$package, asked$name), asked$arguments)
+      else eval(parse(text = asked$code), new.env(parent = globalenv()))
+    }, warning = function(w) {
+      notes <<- c(notes, conditionMessage(w))
+      invokeRestart("muffleWarning")
+    })
+    list(value = value, state = seed_now(), warnings = notes)
+  }
+  function(request) {
+    told <- tryCatch(run(unserialize(request)),
+      missing_package = function(e) list(missing = conditionMessage(e)),
+      error = function(e) {
+        call <- conditionCall(e)
+        call <- if (is.null(call)) "" else deparse(call, nlines = 1L, width.cutoff = 60L)[1L]
+        list(error = conditionMessage(e), call = call)
+      })
+    serialize(told, NULL, version = 2)
+  }
+})

@@ -1,0 +1,220 @@
+"""Start R once, ask it for one call at a time, and leave it as it was."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .backends import Backend, Rpy2Backend, SubprocessBackend
+from .convert import from_r, to_r
+from .errors import RBridgeError, RError, RPackageMissingError, RThreadError
+from .versions import rpy2_versions
+from .wire import RValue, dumps, loads, named_list
+
+BACKENDS: dict[str, type[Backend]] = {
+    "rpy2": Rpy2Backend,
+    "subprocess": SubprocessBackend,
+}
+_VERSIONS = """
+list(R = R.version.string, platform = R.version$platform,
+     BLAS = unname(extSoftVersion()["BLAS"]), LAPACK = La_version(),
+     RNGkind = RNGkind(),
+     dynaTree = if (nzchar(system.file(package = "dynaTree")))
+       format(packageVersion("dynaTree")))
+"""
+_running: dict[str, Session] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What one call of an R function gave.
+
+    Attributes
+    ----------
+    value : RValue
+        As R holds it; `rbridge.convert.from_r` makes Python of it.
+    state : RValue
+        R's ``.Random.seed`` right after the call, NULL if nothing was ever drawn.
+    output : str
+        What R printed.
+    """
+
+    value: RValue
+    state: RValue
+    output: str
+
+
+class Session:
+    """A running R; `session` starts it.
+
+    Each call finds R's options, working directory and random stream as the call before
+    found them: whatever a call changes there is put back when it ends.
+    """
+
+    def __init__(self, backend: str) -> None:
+        self.backend = backend
+        self._owner = threading.get_ident(), os.getpid()
+        self._engine: Backend = BACKENDS[backend]()
+
+    def call(
+        self,
+        package: str,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        seed: int | None = None,
+        state: RValue | None = None,
+    ) -> Answer:
+        """Call one function of an R package.
+
+        Parameters
+        ----------
+        package, name : str
+            The function, or the method ``name.package`` if the package has it.
+        arguments : mapping of str to object
+            By R's names.
+        seed : int, optional
+            What ``set.seed`` is given beforehand, under R's default ``RNGkind``.
+        state : RValue, optional
+            A ``.Random.seed`` to continue from instead.
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        RError
+            With R's message and call, if R raises an error.
+        RPackageMissingError
+            If R has no such package.
+        RThreadError
+            If another thread or process started this R.
+        RCrashError
+            If R's own process ended meanwhile.
+        """
+        return self._ask(
+            {"package": package, "name": name, "arguments": named_arguments(arguments)},
+            seed,
+            state,
+        )
+
+    def evaluate(self, code: str, *, seed: int | None = None) -> Any:
+        """Evaluate R code in a fresh environment and return its last value.
+
+        Parameters
+        ----------
+        code : str
+            R source.
+        seed : int, optional
+            What ``set.seed`` is given beforehand.
+
+        Returns
+        -------
+        object
+            As `rbridge.convert.from_r` makes it.
+        """
+        return from_r(self._ask({"code": code}, seed, None).value)
+
+    def versions(self) -> dict[str, Any]:
+        """Return what an R result depends on.
+
+        Returns
+        -------
+        dict
+            R, platform, BLAS, LAPACK, RNGkind, dynaTree (None where R lacks it),
+            backend, and rpy2, a dict of the versions of its parts.
+        """
+        parts = rpy2_versions()
+        told: dict[str, Any] = self.evaluate(_VERSIONS)
+        return {**told, "backend": self.backend, "rpy2": parts}
+
+    def close(self) -> None:
+        """End an R that runs as a process of its own."""
+        self._check_owner()
+        if _running.get(self.backend) is self and self.backend != "rpy2":
+            del _running[self.backend]
+        self._engine.close()
+
+    @property
+    def alive(self) -> bool:
+        """Whether R can still be asked."""
+        return self._engine.alive()
+
+    def _ask(
+        self, asked: dict[str, Any], seed: int | None, state: RValue | None
+    ) -> Answer:
+        self._check_owner()
+        request = {**asked, "seed": seed, "state": state}
+        sent = {name: to_r(item) for name, item in request.items() if item is not None}
+        answer, printed = self._engine.ask(dumps(named_list(sent)))
+        told = loads(answer).items()
+        if "missing" in told:
+            package = told["missing"].data[0]
+            raise RPackageMissingError(
+                f"R has no package {package}. Run install.packages({package!r}) in R, "
+                f"or set R_LIBS to the library that holds it before R starts."
+            )
+        if "error" in told:
+            raise RError(told["error"].data[0], told["call"].data[0])
+        for text in told["warnings"].data:
+            warnings.warn(f"R: {text}", RuntimeWarning, stacklevel=4)
+        return Answer(told["value"], told["state"], printed)
+
+    def _check_owner(self) -> None:
+        thread, process = self._owner
+        if os.getpid() != process:
+            raise RThreadError(
+                f"R was started by process {process} and does not survive a fork; this "
+                f"is process {os.getpid()}. Start R after the fork, by session()."
+            )
+        if threading.get_ident() != thread:
+            raise RThreadError(
+                "R answers only the thread that started it; this is another one. Make "
+                "all calls in one thread, or let each process start an R of its own."
+            )
+
+
+def session(backend: str = "rpy2") -> Session:
+    """Return the running R of a kind, started at the first call.
+
+    Parameters
+    ----------
+    backend : {"rpy2", "subprocess"}
+        R in this process, which needs rpy2; or an Rscript of its own, which needs R
+        alone, survives a crash of R and is started anew after one.
+
+    Returns
+    -------
+    Session
+
+    Raises
+    ------
+    ValueError
+        If there is no such backend.
+    RNotFoundError, RBridgeLoadError, RBridgeVersionError
+        If R or rpy2 is missing, or one does not fit the other.
+    """
+    if backend not in BACKENDS:
+        raise ValueError(
+            f"backend must be one of {', '.join(map(repr, BACKENDS))}; got {backend!r}."
+        )
+    found = _running.get(backend)
+    forked = found is not None and found._owner[1] != os.getpid()
+    if forked and backend == "rpy2":
+        raise RBridgeError(
+            "R was started before this process was forked and cannot be used in it. "
+            "Use backend='subprocess' here, or fork before R starts."
+        )
+    if found is None or forked or not found.alive:
+        found = _running[backend] = Session(backend)
+    return found
+
+
+def named_arguments(arguments: Mapping[str, Any]) -> RValue:
+    """Return arguments as an R list."""
+    return named_list({name: to_r(item) for name, item in arguments.items()})
