@@ -14,6 +14,15 @@ local({
     method <- paste0(name, ".", package)
     get(if (exists(method, space, inherits = FALSE)) method else name, space)
   }
+  # f(x = x, ...), so that errors show the call without its data
+  call_named <- function(asked) {
+    frame <- list2env(asked$arguments, parent = globalenv())
+    given <- lapply(names(asked$arguments), as.name)
+    names(given) <- names(asked$arguments)
+    f <- new.env(parent = frame)
+    assign(asked$name, find(asked$package, asked$name), envir = f)
+    eval(as.call(c(as.name(asked$name), given)), f)
+  }
   run <- function(asked) {
     held <- list(options = options(), seed = seed_now(), folder = getwd())
     on.exit({
@@ -30,7 +39,7 @@ local({
     }
     notes <- character()
     value <- withCallingHandlers({
-      if (is.null(asked$code)) do.call(find(asked$package, asked$name), asked$arguments)
+      if (is.null(asked$code)) call_named(asked)
       else eval(parse(text = asked$code), new.env(parent = globalenv()))
     }, warning = function(w) {
       notes <<- c(notes, conditionMessage(w))

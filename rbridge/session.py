@@ -11,7 +11,13 @@ from typing import Any
 
 from .backends import Backend, Rpy2Backend, SubprocessBackend
 from .convert import from_r, to_r
-from .errors import RBridgeError, RError, RPackageMissingError, RThreadError
+from .errors import (
+    RBridgeError,
+    RCrashError,
+    RError,
+    RPackageMissingError,
+    RThreadError,
+)
 from .versions import rpy2_versions
 from .wire import RValue, dumps, loads, named_list
 
@@ -59,6 +65,7 @@ class Session:
         self.backend = backend
         self._owner = threading.get_ident(), os.getpid()
         self._engine: Backend = BACKENDS[backend]()
+        self.unreachable: list[int] = []  # clouds in R to delete at the next call
 
     def call(
         self,
@@ -149,6 +156,11 @@ class Session:
         self, asked: dict[str, Any], seed: int | None, state: RValue | None
     ) -> Answer:
         self._check_owner()
+        if not self.alive:
+            raise RCrashError(
+                "this R has ended, and its clouds with it. Call session() for a new R "
+                "and fit again."
+            )
         request = {**asked, "seed": seed, "state": state}
         sent = {name: to_r(item) for name, item in request.items() if item is not None}
         answer, printed = self._engine.ask(dumps(named_list(sent)))
@@ -213,6 +225,11 @@ def session(backend: str = "rpy2") -> Session:
     if found is None or forked or not found.alive:
         found = _running[backend] = Session(backend)
     return found
+
+
+def default_session() -> Session:
+    """Return the embedded R where rpy2 is installed, else an Rscript."""
+    return session("rpy2" if rpy2_versions() else "subprocess")
 
 
 def named_arguments(arguments: Mapping[str, Any]) -> RValue:

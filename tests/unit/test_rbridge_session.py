@@ -92,7 +92,7 @@ def test_a_warning_of_r_is_a_warning(r: rbridge.Session) -> None:
 def test_what_r_prints_is_kept(
     r: rbridge.Session, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    answer = r.call("base", "cat", {"": "one\ntwo\n"})
+    answer = r.call("base", "writeLines", {"text": ["one", "two"]})
     assert answer.output == "one\ntwo\n"
     assert capfd.readouterr() == ("", "")
 

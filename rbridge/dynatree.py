@@ -1,0 +1,270 @@
+"""The real CRAN dynaTree behind the signatures of `dyntree.api.rmirror`.
+
+`dynaTree` takes the engine; every other function asks the engine its object came from.
+Arguments that are not given are left to R's own defaults.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from dyntree.api import rmirror
+from dyntree.api.rmirror.stream import RStream, choose_stream
+from dyntree.errors import DeletedCloudError
+
+from .convert import from_r, to_r
+from .guards import refuse_what_crashes
+from .session import Session, default_session
+from .wire import RValue
+
+ENGINES = ("R", "dyntree")
+_R_NAMES = {"lambda_": "lambda", "cls": "class"}
+_SCALARS = ("m", "N", "nstart", "verb", "num", "time", "model", "icept", "approx")
+_BY_CLASS = ("MEmean", "MEq1", "MEq2", "S", "T")
+# What stands for an argument that R has no word for: there it is left out.
+_LEFT_OUT = {"verb": None, "odr": "random", "nstart": "minp"}
+
+
+class RDynaTree(Mapping[str, Any]):
+    """An object of R's class ``dynaTree`` whose particles live in R.
+
+    Fields are read as ``obj["mean"]`` or ``obj.mean``, and are those of the mirror's
+    `DynaTree`. R's cloud is deleted once no object refers to it.
+
+    Attributes
+    ----------
+    rng : RStream
+        The stream later calls draw from unless they are given another.
+    session : Session
+        The R that holds the cloud.
+    """
+
+    def __init__(self, value: RValue, cloud: Cloud, rng: RStream) -> None:
+        self.rng = rng
+        self.session = cloud.session
+        self._cloud = cloud
+        self._value = value
+        self._fields = value.items()
+
+    def __getitem__(self, name: str) -> Any:
+        found = from_r(self._fields[name])
+        if name in _BY_CLASS and "sens.class" in self._fields:
+            labels = self._fields["sens.class"].data.astype(int).tolist()
+            return {label: found[label - 1] for label in labels}
+        return found if name in _SCALARS else _with_length(found)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        for key in (name, name.replace("_", ".")):
+            if key in self._fields:
+                return self[key]
+        raise AttributeError(f"no field {name!r}; there are {', '.join(self)}.")
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"RDynaTree({self.model!r}, N={self.N}, fields: {', '.join(self)})"
+
+    @property
+    def cloud(self) -> Cloud:
+        """The cloud in R; raises DeletedCloudError if there is none."""
+        if not self._cloud.alive:
+            raise DeletedCloudError(
+                f"cloud {self._cloud.num} was deleted; fit again, or work on a copy() "
+                f"made before deletecloud()."
+            )
+        return self._cloud
+
+    @property
+    def r_value(self) -> RValue:
+        """The object as R holds it."""
+        return self._value
+
+
+class Cloud:
+    """A cloud of particles in R; objects made from one another share it."""
+
+    def __init__(self, running: Session, num: int) -> None:
+        self.session = running
+        self.num = num
+        self.doubled = False  # rejuvenated, and no row learned since
+        self._end = weakref.finalize(self, running.unreachable.append, num)
+
+    @property
+    def alive(self) -> bool:
+        """Whether R still has it."""
+        return self._end.alive
+
+    def forget(self) -> None:
+        """Note that R has deleted it."""
+        self._end.detach()
+
+
+def _with_length(value: Any) -> Any:
+    """Return a number as an array, as the mirror holds vectors of length one."""
+    is_number = isinstance(value, np.generic | float | int)
+    return np.atleast_1d(value) if is_number else value
+
+
+def _argument(value: Any) -> RValue:
+    """Return an argument as R's parser would: whole numbers are doubles."""
+    if isinstance(value, RDynaTree):
+        return value.r_value
+    sent = to_r(value)
+    if sent.kind == "integer" and "class" not in sent.attributes:
+        return RValue("double", sent.data.astype(np.float64), sent.attributes)
+    return sent
+
+
+def _given(mirror: Callable[..., Any], args: Any, named: Any) -> dict[str, Any]:
+    """Return the arguments of a call by the mirror's names."""
+    try:
+        return dict(inspect.signature(mirror).bind(*args, **named).arguments)
+    except TypeError as error:
+        raise TypeError(f"{mirror.__name__}(): {error}.") from None
+
+
+def _sweep(running: Session) -> None:
+    """Delete the clouds that nobody can reach any more."""
+    while running.unreachable:
+        _delete(running, running.unreachable.pop())
+
+
+def _delete(running: Session, num: int) -> None:
+    attributes = {
+        "names": RValue("character", ["num"]),
+        "class": RValue("character", ["dynaTree"]),
+    }
+    obj = RValue("list", [to_r(num)], attributes)
+    running.call("dynaTree", "deletecloud", {"obj": obj})
+
+
+def _ask(
+    running: Session, name: str, given: dict[str, Any], obj: RDynaTree | None
+) -> Any:
+    """Call R on the stream that the arguments or the object name."""
+    cloud = None if obj is None else obj.cloud
+    doubled = cloud is not None and cloud.doubled
+    refuse_what_crashes(name, given, doubled)
+    _sweep(running)
+    own = None if obj is None else obj.rng
+    stream = choose_stream(given.pop("seed", None), given.pop("rng", None), own)
+    sent = {
+        _R_NAMES.get(key, key): _argument(value)
+        for key, value in given.items()
+        if not _stands_for_nothing(key, value)
+    }
+    answer = running.call("dynaTree", name, sent, state=to_r(stream.state))
+    stream.source = RStream.from_state(answer.state.data).source
+    if answer.output:
+        print(answer.output, end="")
+    if cloud is not None and name in ("rejuvenate", "update"):
+        cloud.doubled = name == "rejuvenate"
+    if "dynaTree" not in answer.value.strings("class"):
+        return _with_length(from_r(answer.value))
+    if cloud is None or name == "copy":
+        cloud = Cloud(running, int(answer.value.items()["num"].data[0]))
+        cloud.doubled = doubled
+    return RDynaTree(answer.value, cloud, stream)
+
+
+def _stands_for_nothing(key: str, value: Any) -> bool:
+    word = _LEFT_OUT.get(key)
+    return key in _LEFT_OUT and type(value) is type(word) and value == word
+
+
+def dynaTree(
+    *args: Any, engine: str = "R", session: Session | None = None, **named: Any
+) -> Any:
+    """Fit a dynamic tree by the real package or by the mirror.
+
+    Parameters
+    ----------
+    X, y, ..., seed, rng
+        Those of `dyntree.api.rmirror.dynaTree`, in its order.
+    engine : {"R", "dyntree"}
+        Who fits.
+    session : Session, optional
+        The R to use; default the embedded one where rpy2 is installed, else an Rscript.
+
+    Returns
+    -------
+    RDynaTree or DynaTree
+
+    Raises
+    ------
+    ValueError
+        If there is no such engine.
+    RError
+        If the real package refuses the arguments.
+    """
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be 'R' or 'dyntree'; got {engine!r}.")
+    if engine == "dyntree":
+        return rmirror.dynaTree(*args, **named)
+    given = _given(rmirror.dynaTree, args, named)
+    return _ask(session or default_session(), "dynaTree", given, None)
+
+
+def deletecloud(obj: Any) -> None:
+    """Delete the cloud of an object, in the engine it came from."""
+    if not isinstance(obj, RDynaTree):
+        rmirror.deletecloud(obj)
+        return
+    _delete(obj.session, obj.cloud.num)
+    obj.cloud.forget()
+
+
+def _of_either(mirror: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a mirror's function that also takes objects of R's engine."""
+
+    @functools.wraps(mirror)
+    def either(*args: Any, **named: Any) -> Any:
+        given = _given(mirror, args, named)
+        obj = next(iter(given.values()))
+        if not isinstance(obj, RDynaTree):
+            return mirror(*args, **named)
+        return _ask(obj.cloud.session, mirror.__name__, given, obj)
+
+    either.__doc__ = (
+        f"Call ``{mirror.__name__}`` of the engine that `object` came from.\n\n"
+        f"Arguments and result are those of `dyntree.api.rmirror.{mirror.__name__}`."
+    )
+    return either
+
+
+update = _of_either(rmirror.update)
+retire = _of_either(rmirror.retire)
+rejuvenate = _of_either(rmirror.rejuvenate)
+copy = _of_either(rmirror.copy)
+predict = _of_either(rmirror.predict)
+coef = _of_either(rmirror.coef)
+classprobs = _of_either(rmirror.classprobs)
+sameleaf = _of_either(rmirror.sameleaf)
+intervals = _of_either(rmirror.intervals)
+alc = _of_either(rmirror.alc)
+alcX = _of_either(rmirror.alcX)
+alcalc = _of_either(rmirror.alcalc)
+entropyX = _of_either(rmirror.entropyX)
+ieci = _of_either(rmirror.ieci)
+qEI = _of_either(rmirror.qEI)
+qEntropy = _of_either(rmirror.qEntropy)
+relevance = _of_either(rmirror.relevance)
+sens = _of_either(rmirror.sens)
+treestats = _of_either(rmirror.treestats)
+varpropuse = _of_either(rmirror.varpropuse)
+varproptotal = _of_either(rmirror.varproptotal)
