@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import shutil
 import struct
 import subprocess
 import tempfile
@@ -37,11 +38,11 @@ class SubprocessBackend:
     """An Rscript that reads requests from a pipe until it is closed."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="rbridge-")
-        self._answer = Path(self._folder.name) / "answer"
-        self._errors = Path(self._folder.name) / "errors"
-        self._mark = f"rbridge-{secrets.token_hex(8)}"
         command = [find_r("Rscript"), "--no-save", "--no-restore"]
+        self._folder = Path(tempfile.mkdtemp(prefix="rbridge-"))
+        self._answer = self._folder / "answer"
+        self._errors = self._folder / "errors"
+        self._mark = f"rbridge-{secrets.token_hex(8)}"
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
                 [*command, _HERE / "loop.R", _HERE, self._answer, self._mark],
@@ -52,20 +53,15 @@ class SubprocessBackend:
 
     def ask(self, request: bytes) -> tuple[bytes, str]:
         """Return the answer, and what R printed meanwhile."""
-        told, pipes = self._process, (self._process.stdin, self._process.stdout)
-        assert pipes[0] is not None
-        assert pipes[1] is not None
-        with contextlib.suppress(BrokenPipeError):
-            pipes[0].write(struct.pack(">i", len(request)) + request)
-            pipes[0].flush()
-        printed: list[str] = []
-        for line in pipes[1]:
-            text = line.decode(errors="replace")
-            if text.rstrip("\r\n") == self._mark:
-                shown = "".join(printed)
-                return self._answer.read_bytes(), shown.removesuffix("\n")
-            printed.append(text)
-        code = told.wait()
+        try:
+            found = self._exchange(request)
+        except BaseException:  # interrupted: the answer would be taken for the next one
+            self._process.kill()
+            self.close()
+            raise
+        if found is not None:
+            return found
+        code = self._process.wait()
         last = self._errors.read_text(errors="replace").strip()[-500:]
         self.close()
         raise RCrashError(
@@ -73,6 +69,22 @@ class SubprocessBackend:
             f"{': ' + last if last else ''}. Its clouds are gone; call session() for a "
             f"new R and fit again."
         )
+
+    def _exchange(self, request: bytes) -> tuple[bytes, str] | None:
+        """Return what `ask` returns, None if R ended meanwhile."""
+        to_r, from_r = self._process.stdin, self._process.stdout
+        assert to_r is not None
+        assert from_r is not None
+        with contextlib.suppress(BrokenPipeError):
+            to_r.write(struct.pack(">i", len(request)) + request)
+            to_r.flush()
+        printed: list[str] = []
+        for line in from_r:
+            text = line.decode(errors="replace")
+            if text.rstrip("\r\n") == self._mark:
+                return self._answer.read_bytes(), "".join(printed).removesuffix("\n")
+            printed.append(text)
+        return None
 
     def alive(self) -> bool:
         """Tell whether R can still be asked."""
@@ -86,7 +98,7 @@ class SubprocessBackend:
         self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        self._folder.cleanup()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class Rpy2Backend:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import warnings
@@ -222,9 +223,19 @@ def session(backend: str = "rpy2") -> Session:
             "R was started before this process was forked and cannot be used in it. "
             "Use backend='subprocess' here, or fork before R starts."
         )
+    if found is not None and not forked and not found.alive:
+        found.close()
     if found is None or forked or not found.alive:
         found = _running[backend] = Session(backend)
     return found
+
+
+@atexit.register
+def _end_all() -> None:
+    """End what this process started, so that no process or folder is left behind."""
+    for found in _running.values():
+        if found._owner[1] == os.getpid():
+            found._engine.close()
 
 
 def default_session() -> Session:

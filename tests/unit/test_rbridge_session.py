@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -128,6 +130,33 @@ def test_a_crash_of_r_is_survived() -> None:
     second = running("subprocess")
     assert second is not first
     assert second.evaluate("2") == 2
+
+
+def test_an_interrupted_call_ends_r() -> None:
+    """Else the next call would read the answer of this one."""
+    first = running("subprocess")
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        first.evaluate("Sys.sleep(20); 1")
+    timer.join()
+    assert not first.alive
+    assert running("subprocess").evaluate("2") == 2
+
+
+def test_nothing_is_left_behind(tmp_path: Path) -> None:
+    running("subprocess")
+    code = (
+        f"import tempfile; tempfile.tempdir = {str(tmp_path)!r}\n"
+        "import rbridge; r = rbridge.session('subprocess')\n"
+        "print(r.evaluate('Sys.getpid()'))"
+    )
+    process = python("-W", "error", "-c", code)
+    assert process.returncode == 0, process.stderr
+    assert process.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(process.stdout), 0)
 
 
 def test_a_closed_session_is_replaced() -> None:
