@@ -171,6 +171,14 @@ def crosscheck(
 
     Some answers of the real package are undefined and should not be compared: `alc`
     with `Xref` and `ieci` without `probs`, and columns of `coef` that `sb` leaves out.
+
+    Examples
+    --------
+    >>> import rbridge
+    >>> report = rbridge.crosscheck(  # doctest: +SKIP
+    ...     X, y, options={"N": 30}, steps=[("predict", {"XX": X}), "relevance"]
+    ... )
+    >>> print(report.summary())  # doctest: +SKIP
     """
     plan = [_checked(step) for step in steps]
     running = session or default_session()
