@@ -490,3 +490,12 @@ def test_implicit_linear_rows_are_kept_by_the_cloud_not_by_the_caller() -> None:
     obj = r.dynaTree(x, Y, 10, "linear", verb=0, seed=1)
     assert np.array_equal(obj.X, X)
     assert np.array_equal(x, X)
+
+
+def test_a_later_prediction_drops_what_it_does_not_give() -> None:
+    x = np.linspace(0, 1, 20)
+    fit = r.dynaTree(x, x**2, N=5, verb=0, seed=1)
+    first = r.predict(fit, x[:2], ei=True)
+    second = r.predict(first, x[:3], quants=False)
+    assert {"q1", "q2", "ei"} <= set(first)
+    assert not {"q1", "q2", "ei"} & set(second)

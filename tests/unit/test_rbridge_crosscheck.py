@@ -104,6 +104,19 @@ def test_engines_agree_draw_for_draw(
 
 
 @pytest.mark.cran
+@pytest.mark.parametrize("backend", WAYS)
+def test_a_later_prediction_drops_what_it_does_not_give(backend: str) -> None:
+    r = running(backend, cran=True)
+    X, y = rows("constant")
+    plan = [
+        ("predict", {"XX": X[:2], "ei": True}),
+        ("predict", {"XX": X[:3], "quants": False}),
+    ]
+    report = rbridge.crosscheck(X, y, options={"N": 30}, steps=plan, session=r)
+    assert report.draw_for_draw, report.summary()
+
+
+@pytest.mark.cran
 def test_a_difference_is_found_where_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     from dyntree.api import rmirror
 

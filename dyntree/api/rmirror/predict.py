@@ -103,7 +103,8 @@ def predict(
     if plan.ei and object.model != "class":
         found["ei"] = answer["ei"]
     labels = {"p": tuple(f"c{k + 1}" for k in range(object.spec.n_classes))}
-    return object.extended(found | {"XX": plan.X}, names=labels)
+    old = {"q1", "q2", "ei"} - set(found)  # of another call, perhaps of other rows
+    return object.extended(found | {"XX": plan.X}, names=labels, without=old)
 
 
 def plan_predict(

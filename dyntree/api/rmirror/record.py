@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -124,10 +124,12 @@ class DynaTree(Mapping[str, Any]):
         rng: RStream | None = None,
         names: Mapping[str, tuple[str, ...]] | None = None,
         row_ids: NDArray[np.int64] | None = None,
+        without: Collection[str] = (),
     ) -> DynaTree:
-        """Return a new object with these fields added or replaced."""
+        """Return a new object with these fields added or replaced, those dropped."""
+        kept = {key: item for key, item in self._fields.items() if key not in without}
         return DynaTree(
-            self._fields | dict(fields),
+            kept | dict(fields),
             handle=self._handle,
             rng=rng or self.rng,
             spec=self.spec,
