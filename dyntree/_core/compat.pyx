@@ -334,22 +334,11 @@ cdef class RMultinomial(LeafModel):
         self.family = Counts(n_classes)
         self.n_classes = n_classes
         self.n_derived = 1
+        self.subtracts = True       # whole numbers
         self.retires = True
         for k in range(N_TABLE):
             self.whole_gammas[k] = log_gamma(k + 1.0)
             self.share_gammas[k] = log_gamma(k + 1.0 / n_classes)
-
-    cdef void build_children(
-        self, Leaf *left, Leaf *right, const Leaf *parent, ActivePool d
-    ) noexcept nogil:
-        """Count the smaller child's rows; the rest is the other's, whole numbers all."""
-        cdef Leaf *small = left if left.n_rows < right.n_rows else right
-        cdef Leaf *large = right if left.n_rows < right.n_rows else left
-        cdef int k
-        self.build(small, d)
-        for k in range(self.family.stride):
-            large.active[k] = parent.active[k] - small.active[k]
-        self.refresh(large)
 
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
         """Small whole counts without retired ones look their log gammas up."""

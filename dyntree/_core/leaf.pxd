@@ -12,6 +12,7 @@ cdef class LeafModel:
     cdef readonly int n_basis           # columns in the leaf's regression, 0 = none
     cdef readonly int n_classes         # 0 = real response
     cdef readonly bint rounds_rows      # a density may round the row it is asked about
+    cdef bint subtracts                 # a child may have what its sibling leaves
     cdef readonly bint retires          # rows can be retired
     cdef readonly bint logs             # density gives its logarithm
     cdef bint may_inherit               # a split may release retired sums, or hand them on

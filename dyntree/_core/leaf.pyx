@@ -29,8 +29,17 @@ cdef class LeafModel:
     cdef void build_children(
         self, Leaf *left, Leaf *right, const Leaf *parent, ActivePool d
     ) noexcept nogil:
-        self.build(left, d)
-        self.build(right, d)
+        cdef Leaf *small = left if left.n_rows < right.n_rows else right
+        cdef Leaf *large = right if left.n_rows < right.n_rows else left
+        cdef int k
+        if not self.subtracts:
+            self.build(left, d)
+            self.build(right, d)
+            return
+        self.build(small, d)
+        for k in range(self.family.stride):
+            large.active[k] = parent.active[k] - small.active[k]
+        self.settle(large, d)
 
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
         leaf.derived[0] = 0.0

@@ -62,7 +62,7 @@ cdef class NativeGaussian(LeafModel):
         self.has_evidence = has_evidence
         self.b0 = b0
         self.kappa0 = kappa0
-        self.retires = True
+        self.retires = self.subtracts = True
         self.logs = True
         self.may_inherit = has_evidence
         self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
@@ -224,18 +224,6 @@ cdef class NativeGaussian(LeafModel):
             d[INHERITED] = self.judge(self.inherited(leaf))
         d[EVIDENCE] -= d[INHERITED]
         d[ACTIVE] = NAN if leaf.retired[0] > 0.0 else d[EVIDENCE]
-
-    cdef void build_children(
-        self, Leaf *left, Leaf *right, const Leaf *parent, ActivePool d
-    ) noexcept nogil:
-        """Sum the smaller child's rows; the other has the rest of its parent's sums."""
-        cdef Leaf *small = left if left.n_rows < right.n_rows else right
-        cdef Leaf *large = right if left.n_rows < right.n_rows else left
-        cdef int k
-        self.build(small, d)
-        for k in range(self.family.stride):
-            large.active[k] = parent.active[k] - small.active[k]
-        self.refresh(large)
 
     cdef double *inherited(self, const Leaf *leaf) noexcept nogil:
         """Sums of the retired rows that the leaf got from its parent."""
@@ -501,7 +489,7 @@ cdef class NativeMultinomial(LeafModel):
         self.mass = mass
         self.share = mass / n_classes
         self.n_derived = 2
-        self.retires = True
+        self.retires = self.subtracts = True
         self.logs = True
         for k in range(N_TABLE):
             self.mass_gammas[k] = log_gamma(mass + k)

@@ -44,13 +44,6 @@ cdef int32_t n_below(const double *edges, int32_t n, double x) noexcept nogil:
     return found
 
 
-cdef void add_all(double *sums, const double *row, int32_t n) noexcept nogil:
-    """sums += row."""
-    cdef int32_t k
-    for k in range(n):
-        sums[k] += row[k]
-
-
 @cython.final
 cdef class SharedMoves(Moves):
     """Moves drawn among staying, pruning and all splits proposed for the leaf.
@@ -123,7 +116,7 @@ cdef class SharedMoves(Moves):
             self.kept_ids[s] = self.pool.ids[s]
             memset(row, 0, self.n_kept * sizeof(double))
             self.model.family.add(row, self.pool.x(s), self.pool.y(s), 1.0)
-        add_all(sums, row, self.n_kept)
+        self.model.family.merge(sums, row)
 
     # ------------------------------------------------------------ proposals
     cdef int32_t draw(

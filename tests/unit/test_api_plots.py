@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,15 +16,13 @@ from dyntree.evaluate import Prequential, auc, prequential
 from dyntree.features import Encoded
 from tests.helpers import model_bytes
 
-from .conftest import ROOT, python
+from .conftest import python
 from .models import MODELS, data, grown, labelled, refused, stream
 
 mpl = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from matplotlib.axes import Axes  # noqa: E402
 from matplotlib.collections import PolyCollection, QuadMesh  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
-
-GALLERY = ROOT / "vignettes" / "gallery.md"
 
 
 def axes_of(n: int = 1) -> list[Axes]:
@@ -601,14 +598,3 @@ def test_names_with_dollars_are_shown_as_they_are() -> None:
     ):
         figure.canvas.draw()
     assert plots.plot_fit(model).axes[0].get_xlabel() == r"\$a\$b_^"
-
-
-# ---------------------------------------------------------------- the gallery
-@pytest.mark.skipif(not GALLERY.is_file(), reason="no source tree")
-def test_the_gallery_runs_and_shows_every_picture() -> None:
-    text = GALLERY.read_text(encoding="utf-8")
-    cells = re.findall(r"^```\{code-cell\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    exec(compile("\n".join(cells), str(GALLERY), "exec"), {})
-    for name in plots.__all__:
-        if name.startswith("plot_"):
-            assert f"plots.{name}(" in text
