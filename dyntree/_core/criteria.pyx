@@ -8,6 +8,8 @@ from scipy.special import stdtr
 
 from libc.stdint cimport int32_t, int64_t
 
+from dyntree._core.crowd cimport Crowd
+from dyntree._core.cuts cimport BLOCK, WHOLE, Cuts, close_cuts, cut_by, open_block
 from dyntree._core.particles cimport Particles
 from dyntree._core.query cimport blocks, rows_for, rows_to_round
 from dyntree._core.query import (
@@ -35,9 +37,10 @@ cdef double reduction_below(Region r, handle_t h, double *x) noexcept nogil:
     cdef Kept kept
     cdef bint left
     cdef double value
+    cdef int32_t itself = 0
     if h < 0:
         leaf = r.c.arena.leaf(h)
-        value = r.reduction(leaf, x)
+        r.reductions(leaf, x, &itself, 1, &value)
         r.c.leaf_model.round_row(leaf, x)
         return value
     node = r.c.arena.node(h)
@@ -46,26 +49,6 @@ cdef double reduction_below(Region r, handle_t h, double *x) noexcept nogil:
     value = reduction_below(r, node.left if left else node.right, x)
     r.leave(node, &kept)
     return value
-
-
-cdef double reduction_over(Region r, double *x, double *found) noexcept nogil:
-    """Sum of the reductions over particles; `found` is scratch for each of them.
-
-    Trees that share a leaf have the same splits above it, so that it is asked once.
-    """
-    cdef Leaf *leaf
-    cdef int32_t i, n = 0
-    cdef double total = 0.0
-    r.c.stamp += 1
-    for i in range(r.c.n_particles):
-        leaf = r.c.arena.leaf(find_leaf(r.c.arena, r.c.roots[i], x))
-        if leaf.stamp != r.c.stamp:
-            leaf.stamp = r.c.stamp
-            leaf.entry = n
-            found[n] = reduction_below(r, r.c.roots[i], x)
-            n += 1
-        total += found[leaf.entry]
-    return total
 
 
 cdef int credit_below(Region r, handle_t h) noexcept nogil:
@@ -83,7 +66,7 @@ cdef int credit_below(Region r, handle_t h) noexcept nogil:
         if leaf.n_rows and leaf.stamp != r.c.stamp and leaf.credit == NULL:
             if r.c.arena.reserve_credit(leaf) < 0:
                 return -1
-            r.reductions(leaf)
+            r.reductions(leaf, r.c.pool.x_, leaf.rows, leaf.n_rows, leaf.credit)
             leaf.stamp = r.c.stamp
         if leaf.stamp == r.c.stamp:
             for k in range(leaf.n_rows):
@@ -101,24 +84,135 @@ cdef int credit_below(Region r, handle_t h) noexcept nogil:
     return 0
 
 
-cdef double relevance_below(Region r, handle_t h, double *sums) noexcept nogil:
-    """Volume at h; what each split below takes off is added to its column's sum."""
-    cdef Node *node
-    cdef Kept kept
-    cdef double value, below
-    if h < 0:
-        return r.volume(r.c.arena.leaf(h))
-    node = r.c.arena.node(h)
-    r.c.moves.pool_below(h, True)
-    value = r.volume(r.c.moves.pooled)
-    r.enter(node, True, &kept)
-    below = relevance_below(r, node.left, sums)
-    r.leave(node, &kept)
-    r.enter(node, False, &kept)
-    below = below + relevance_below(r, node.right, sums)
-    r.leave(node, &kept)
-    sums[node.variable] += value - below
-    return value
+cdef class _Reductions:
+    """Reductions at points, summed over particles by way of the distinct nodes.
+
+    Every tree that holds a node sends it the same points, through the same rectangle.
+    """
+
+    cdef Particles c
+    cdef Region region
+    cdef Crowd crowd
+    cdef Cuts cuts              # the block's points, parted by the splits met
+    cdef const double *rows     # of the block
+    cdef double *sums
+    cdef double[::1] found      # (BLOCK,) scratch
+
+    def __cinit__(self, Particles c, Region region):
+        self.c = c
+        self.region = region
+        self.crowd = Crowd(c, True)
+        self.found = np.empty(BLOCK)
+
+    def __dealloc__(self):
+        close_cuts(&self.cuts)
+
+    cdef int add(self, const double *rows, int32_t n, double *sums) noexcept nogil:
+        """Add the sums at n <= BLOCK rows; -1: no memory."""
+        cdef int32_t tree
+        if open_block(&self.cuts, rows, n, self.c.pool.n_features) < 0:
+            return -1
+        self.rows = rows
+        self.sums = sums
+        self.c.stamp += 1
+        for tree in range(self.crowd.n_trees):
+            if self.visit(self.crowd.trees[tree], WHOLE) < 0:
+                return -1
+        return 0
+
+    cdef int visit(self, handle_t h, int32_t points) noexcept nogil:
+        """Add what the nodes at and below h that are new know; -1: no memory."""
+        cdef Node *node
+        cdef Kept kept
+        cdef int32_t k, below
+        if points == 0:
+            return 0
+        if h < 0:
+            self.add_leaf(h, points)
+            return 0
+        node = self.c.arena.node(h)
+        if node.stamp == self.c.stamp:
+            return 0
+        node.stamp = self.c.stamp
+        k = cut_by(&self.cuts, node, points)
+        if k == 0:
+            return -1
+        below = self.cuts.cuts[k].right
+        self.region.enter(node, True, &kept)
+        if self.visit(node.left, self.cuts.cuts[k].left) < 0:
+            return -1
+        self.region.leave(node, &kept)
+        self.region.enter(node, False, &kept)
+        if self.visit(node.right, below) < 0:
+            return -1
+        self.region.leave(node, &kept)
+        return 0
+
+    cdef void add_leaf(self, handle_t h, int32_t points) noexcept nogil:
+        cdef Leaf *leaf = self.c.arena.leaf(h)
+        cdef const int32_t *which = self.cuts.points + self.cuts.regions[points].first
+        cdef int32_t k, n = self.cuts.regions[points].n
+        if leaf.stamp == self.c.stamp:
+            return
+        leaf.stamp = self.c.stamp
+        self.region.reductions(leaf, self.rows, which, n, &self.found[0])
+        for k in range(n):
+            self.sums[which[k]] += self.crowd.count[-h] * self.found[k]
+
+
+cdef class _Losses:
+    """What each distinct split takes off the integral over the rectangle.
+
+    A split has the same splits above it in every tree that holds it, hence the same
+    rectangle; its `entry` is its place in the arrays.
+    """
+
+    cdef Particles c
+    cdef Region region
+    cdef int32_t n
+    cdef double[::1] whole      # integral as if the split were a leaf
+    cdef double[::1] loss
+
+    def __init__(self, Particles c, Region region):
+        self.c = c
+        self.region = region
+        self.whole = np.empty(max(1, c.arena.live_nodes))
+        self.loss = np.empty_like(self.whole)
+        c.stamp += 1
+
+    cdef double find(self, handle_t h) noexcept nogil:
+        """Integral at h as if it were a leaf; finds what is lost at and below it."""
+        cdef Node *node
+        cdef Kept kept
+        cdef double whole, below
+        if h < 0:
+            return self.region.volume(self.c.arena.leaf(h))
+        node = self.c.arena.node(h)
+        if node.stamp == self.c.stamp:
+            return self.whole[node.entry]
+        self.c.moves.pool_below(h, True)
+        whole = self.region.volume(self.c.moves.pooled)
+        self.region.enter(node, True, &kept)
+        below = self.find(node.left)
+        self.region.leave(node, &kept)
+        self.region.enter(node, False, &kept)
+        below = below + self.find(node.right)
+        self.region.leave(node, &kept)
+        node.stamp = self.c.stamp
+        node.entry = self.n
+        self.whole[self.n] = whole
+        self.loss[self.n] = whole - below
+        self.n += 1
+        return whole
+
+    cdef void add(self, handle_t h, double *sums) noexcept nogil:
+        """Add the losses at and below h to the sums of their columns."""
+        cdef Node *node
+        while h > 0:
+            node = self.c.arena.node(h)
+            self.add(node.left, sums)
+            sums[node.variable] += self.loss[node.entry]
+            h = node.right
 
 
 def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
@@ -140,21 +234,29 @@ def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
     cdef Region region = region_for(
         c, lower, upper, categorical, approx
     )
-    cdef Py_ssize_t j
+    cdef Py_ssize_t j = 0, n = rows.shape[0]
     cdef int32_t i
-    cdef double *x
-    out = np.zeros(rows.shape[0])
+    cdef int status = 0
+    cdef _Reductions reductions
+    out = np.zeros(n)
     cdef double[::1] sums = out
-    cdef double[::1] found = np.empty(c.n_particles)
-    with nogil:
-        if c.leaf_model.rounds_rows:        # every evaluation leaves its mark
+    if c.leaf_model.rounds_rows:        # every evaluation leaves its mark
+        with nogil:
             for i in range(c.n_particles):
-                for j in range(rows.shape[0]):
-                    x = <double *> &rows[j, 0]
-                    sums[j] += reduction_below(region, c.roots[i], x)
-        else:
-            for j in range(rows.shape[0]):
-                sums[j] = reduction_over(region, <double *> &rows[j, 0], &found[0])
+                for j in range(n):
+                    sums[j] += reduction_below(
+                        region, c.roots[i], <double *> &rows[j, 0]
+                    )
+    else:
+        reductions = _Reductions(c, region)
+        with nogil:
+            while j < n and status == 0:
+                status = reductions.add(
+                    &rows[j, 0], <int32_t> min(BLOCK, n - j), &sums[j]
+                )
+                j += BLOCK
+        if status:
+            raise MemoryError()
     return _over(out, c.n_particles * region.whole())
 
 
@@ -428,11 +530,13 @@ def relevance(Particles c, lower, upper, categorical, approx):
     cdef Region region = region_for(
         c, lower, upper, categorical, approx
     )
-    cdef int32_t i, m = c.pool.n_features
-    out = np.zeros((c.n_particles, m))
+    cdef _Losses losses = _Losses(c, region)
+    cdef int32_t i
+    out = np.zeros((c.n_particles, c.pool.n_features))
     cdef double[:, ::1] sums = out
     c.reserve(c.pool.n_rows)
     with nogil:
         for i in range(c.n_particles):
-            relevance_below(region, c.roots[i], &sums[i, 0])
+            losses.find(c.roots[i])
+            losses.add(c.roots[i], &sums[i, 0])
     return _over(out, region.whole())

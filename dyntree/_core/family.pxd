@@ -35,5 +35,7 @@ cdef class Cross(Family):           # packed cross products of (1, z, t), standa
     cdef double y_spread
     cdef double *inverse            # (n_columns,) 1 / spread, 0 for a column left out
     cdef double y_inverse
-    cdef double standard(self, const double *x, int j) noexcept nogil
+    # column j on its frozen scale; 0 where it is missing or left out
+    cdef inline double standard(self, const double *x, int j) noexcept nogil:
+        return 0.0 if x[j] != x[j] else (x[j] - self.centre[j]) * self.inverse[j]
     cdef void fill(self, double *v, const double *x, double y) noexcept nogil

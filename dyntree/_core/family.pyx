@@ -164,10 +164,6 @@ cdef class Cross(Family):
         spread = [self.spread[j] for j in range(self.n_columns)]
         return centre, spread, self.y_centre, self.y_spread
 
-    cdef double standard(self, const double *x, int j) noexcept nogil:
-        """Column j on its frozen scale; 0 where it is missing or left out."""
-        return 0.0 if x[j] != x[j] else (x[j] - self.centre[j]) * self.inverse[j]
-
     cdef void fill(self, double *v, const double *x, double y) noexcept nogil:
         """v = (1, z, t)."""
         cdef int j

@@ -2,6 +2,8 @@
 
 `derived` starts with the log evidence; what comes after it belongs to the model.
 """
+from libc.stdint cimport int32_t
+
 from dyntree._core.family cimport Family
 from dyntree._core.pool cimport ActivePool
 from dyntree._core.types cimport Leaf, slot_t
@@ -50,6 +52,9 @@ cdef class LeafModel:
     cdef double size(self, const Leaf *leaf) noexcept nogil
     # location, scale, df of the predictive t, then scratch
     cdef void predict(self, const Leaf *leaf, const double *x, double *out) noexcept nogil
+    # the first three, bit for bit, at rows which[k] of a table of `width` columns; those
+    # of the next row stand `stride` doubles on; work is scratch of n_out
+    cdef void predict_rows(self, const Leaf *leaf, const double *rows, int32_t width, const int32_t *which, int32_t n, double *out, int32_t stride, double *work) noexcept nogil
     # leave x as an evaluation in this leaf would: rounded, where rounds_rows says so
     cdef void round_row(self, const Leaf *leaf, double *x) noexcept nogil
     # probability of class k
@@ -64,6 +69,9 @@ cdef class LeafModel:
     # the covariance over sigma^2 of the means at x and at z is c0 + z'u, z in coordinates:
     # gives c0, fills u (2 n_basis + 1) and kappa, the variance at x
     cdef double lift(self, const Leaf *leaf, const double *x, double *u, double *kappa) noexcept nogil
+    # at the same kind of rows: mean of that covariance squared, z having independent
+    # coordinates, over 1 + kappa
+    cdef void explain_rows(self, const Leaf *leaf, const double *mean, const double *variance, const double *rows, int32_t width, const int32_t *which, int32_t n, double *out) noexcept nogil
     # mean of kappa over independent coordinates; v is scratch of n_basis + 1
     cdef double mean_kappa(self, const Leaf *leaf, const double *mean, const double *variance, double *v) noexcept nogil
     # the prior that a cloud tunes: scores of a grid of points, and the choice

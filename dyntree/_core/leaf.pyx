@@ -1,5 +1,7 @@
 """LeafModel: what every leaf model has in common."""
 from libc.math cimport INFINITY, NAN
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
 
 
 cdef class LeafModel:
@@ -101,6 +103,22 @@ cdef class LeafModel:
         self, const Leaf *leaf, const double *x, double *out
     ) noexcept nogil:
         out[0] = out[1] = out[2] = NAN
+
+    cdef void predict_rows(
+        self, const Leaf *leaf, const double *rows, int32_t width,
+        const int32_t *which, int32_t n, double *out, int32_t stride, double *work,
+    ) noexcept nogil:
+        cdef int32_t k
+        for k in range(n):
+            self.predict(leaf, rows + which[k] * <int64_t> width, work)
+            memcpy(out + k * <int64_t> stride, work, 3 * sizeof(double))
+
+    cdef void explain_rows(
+        self, const Leaf *leaf, const double *mean, const double *variance,
+        const double *rows, int32_t width, const int32_t *which, int32_t n,
+        double *out,
+    ) noexcept nogil:
+        pass
 
     cdef double judge(self, const double *active) noexcept nogil:
         return NAN

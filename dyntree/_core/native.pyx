@@ -1,10 +1,11 @@
 """Leaf models and choices of the native rules."""
 cimport cython
 from libc.math cimport INFINITY, NAN, exp, fabs, isfinite, isnan, log, log1p, sqrt
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
 from dyntree._core.family cimport Counts
+from dyntree._core.lanes cimport LANES, Lanes, alike, plus, times
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.pool cimport ActivePool
 from dyntree._core.resample cimport residual
@@ -22,6 +23,17 @@ cdef double EQUAL = 1e-12           # relative spread below which weights are eq
 # the grid of priors a cloud chooses from (N_B x N_KAPPA)
 cdef double[8] BS = [30.0, 3.0, 0.3, 0.03, 0.003, 3e-4, 3e-5, 3e-6]
 cdef double[4] KAPPAS = [1.0, 0.1, 0.01, 0.001]
+
+
+cdef int32_t gather_lanes(
+    const double *rows, int32_t width, const int32_t *which, int32_t n,
+    const double **x,
+) noexcept nogil:
+    """Let x be the next LANES of n >= 1 rows, the last repeated; how many are new."""
+    cdef int32_t a, last = min(n, LANES) - 1
+    for a in range(LANES):
+        x[a] = rows + which[min(a, last)] * <int64_t> width
+    return last + 1
 
 
 @cython.final
@@ -57,7 +69,7 @@ cdef class NativeGaussian(LeafModel):
         self.family = self.cross
         self.n_basis = n_columns
         self.n_derived = FACTOR + 2 * size
-        self.n_out = 3 + n_columns + 2
+        self.n_out = 3 + LANES * (n_columns + 1)
         self.skip = not has_level
         self.has_evidence = has_evidence
         self.b0 = b0
@@ -66,7 +78,9 @@ cdef class NativeGaussian(LeafModel):
         self.logs = True
         self.may_inherit = has_evidence
         self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
-        self.work = <double *> malloc((2 * size + self.n_out) * sizeof(double))
+        self.work = <double *> malloc(
+            (2 * size + 2 * self.n_out) * sizeof(double)
+        )
         if self.work == NULL:
             raise MemoryError()
         for k in range(N_TABLE):
@@ -347,6 +361,53 @@ cdef class NativeGaussian(LeafModel):
         out[1] = self.cross.y_spread * sqrt(d[SCALE] / d[SHAPE] * (1.0 + kappa))
         out[2] = 2.0 * d[SHAPE]
 
+    cdef void predict_rows(
+        self, const Leaf *leaf, const double *rows, int32_t width,
+        const int32_t *which, int32_t n, double *out, int32_t stride, double *work,
+    ) noexcept nogil:
+        cdef const double *x[LANES]
+        cdef int32_t k = 0, m
+        while k < n:
+            m = gather_lanes(rows, width, which + k, n - k, x)
+            self.predict_lanes(
+                leaf, x, m, out + k * <int64_t> stride, stride, <Lanes *> (work + 3)
+            )
+            k += m
+
+    cdef Lanes standard_lanes(self, const double **x, int i) noexcept nogil:
+        """Column i of z at LANES rows."""
+        cdef Lanes t
+        t.a = self.cross.standard(x[0], i)
+        t.b = self.cross.standard(x[1], i)
+        t.c = self.cross.standard(x[2], i)
+        t.d = self.cross.standard(x[3], i)
+        return t
+
+    cdef void predict_lanes(
+        self, const Leaf *leaf, const double **x, int n, double *out, int32_t stride,
+        Lanes *v,
+    ) noexcept nogil:
+        """`predict` at n <= LANES rows: sums in its order, so its bits."""
+        cdef const double *d = leaf.derived
+        cdef const double *last = d + FACTOR + at(0, self.n_basis + 1)
+        cdef const double *u
+        cdef Lanes kappa = alike(0.0), location = kappa, t
+        cdef double variance = d[SCALE] / d[SHAPE]
+        cdef int i, k
+        for i in range(self.skip, self.n_basis + 1):
+            u = d + FACTOR + at(0, i)
+            t = self.standard_lanes(x, i - 1) if i else alike(1.0)
+            for k in range(self.skip, i):
+                t = plus(t, alike(-u[k]), v[k])
+            v[i] = t = times(u[i], t)
+            kappa = plus(kappa, t, t)
+            location = plus(location, t, alike(last[i]))
+        for i in range(n):
+            out[0] = self.cross.y_centre + self.cross.y_spread * (&location.a)[i]
+            out[1] = self.cross.y_spread * sqrt(variance * (1.0 + (&kappa.a)[i]))
+            out[2] = 2.0 * d[SHAPE]
+            out += stride
+
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
         """Log density of the predictive Student t."""
         cdef double *out = self.work + 2 * self.family.stride
@@ -413,6 +474,66 @@ cdef class NativeGaussian(LeafModel):
         for i in range(q):
             u[i] = u[i + 1]
         return c0
+
+    cdef void invert_factor(
+        self, const Leaf *leaf, double *inverse
+    ) noexcept nogil:
+        """U^-1, packed as U is, but for the response's column."""
+        cdef const double *u = leaf.derived + FACTOR
+        cdef double t
+        cdef int i, j, k
+        for j in range(self.skip, self.n_basis + 1):
+            inverse[at(j, j)] = u[at(j, j)]
+            for i in range(j - 1, self.skip - 1, -1):
+                t = 0.0
+                for k in range(i + 1, j + 1):
+                    t -= u[at(i, k)] * inverse[at(k, j)]
+                inverse[at(i, j)] = t * u[at(i, i)]
+
+    cdef void explain_rows(
+        self, const Leaf *leaf, const double *mean, const double *variance,
+        const double *rows, int32_t width, const int32_t *which, int32_t n,
+        double *out,
+    ) noexcept nogil:
+        """With u = P^-1 (1, x): ((1, mean)'u)^2 + sum_j variance_j u_j^2 over 1 + kappa.
+        """
+        cdef double *inverse = self.work + self.family.stride
+        cdef const double *x[LANES]
+        cdef int32_t k = 0, m
+        self.invert_factor(leaf, inverse)
+        while k < n:
+            m = gather_lanes(rows, width, which + k, n - k, x)
+            self.explain_lanes(
+                inverse, mean, variance, x, m, out + k,
+                <Lanes *> (self.work + 2 * self.family.stride),
+            )
+            k += m
+
+    cdef void explain_lanes(
+        self, const double *inverse, const double *mean, const double *variance,
+        const double **x, int n, double *out, Lanes *w,
+    ) noexcept nogil:
+        """`explain_rows` at n <= LANES rows; w is scratch."""
+        cdef int i, k, q = self.n_basis
+        cdef Lanes *v = w + q + 1
+        cdef Lanes kappa = alike(0.0), centre = kappa, spread = kappa, t
+        for i in range(self.skip, q + 1):           # v = U^-T (1, z)
+            w[i] = self.standard_lanes(x, i - 1) if i else alike(1.0)
+            t = alike(0.0)
+            for k in range(self.skip, i + 1):
+                t = plus(t, alike(inverse[at(k, i)]), w[k])
+            v[i] = t
+            kappa = plus(kappa, t, t)
+        for i in range(self.skip, q + 1):           # u = U^-1 v
+            t = alike(0.0)
+            for k in range(i, q + 1):
+                t = plus(t, alike(inverse[at(i, k)]), v[k])
+            centre = plus(centre, alike(mean[i - 1] if i else 1.0), t)
+            if i:
+                spread = plus(spread, times(variance[i - 1], t), t)
+        spread = plus(spread, centre, centre)
+        for i in range(n):
+            out[i] = (&spread.a)[i] / (1.0 + (&kappa.a)[i])
 
     cdef double mean_kappa(
         self, const Leaf *leaf, const double *mean, const double *variance, double *v

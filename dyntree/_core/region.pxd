@@ -21,14 +21,15 @@ cdef class Region:
     cdef double *high
     cdef double *mean       # of the coordinates in a leaf's share, and their variance
     cdef double *variance
-    cdef double *lifted     # (n_features + 1,)
+    cdef double *lifted     # (3 n_features + 1,) scratch
     cdef double share       # of the whole rectangle that is left
 
     cdef void enter(self, const Node *node, bint left, Kept *kept) noexcept nogil
     cdef void leave(self, const Node *node, const Kept *kept) noexcept nogil
     cdef double whole(self) noexcept nogil
-    cdef double reduction(self, const Leaf *leaf, const double *x) noexcept nogil
-    cdef void reductions(self, Leaf *leaf) noexcept nogil
+    # predictive variance that a response at row which[k] of `rows` would take off the
+    # leaf's share
+    cdef void reductions(self, const Leaf *leaf, const double *rows, const int32_t *which, int32_t n, double *out) noexcept nogil
     cdef double volume(self, const Leaf *leaf) noexcept nogil
     cdef double weight(self, const Leaf *leaf) noexcept nogil
     cdef void moments(self, const Leaf *leaf) noexcept nogil

@@ -34,7 +34,7 @@ cdef class Region:
         self.high = block + m
         self.mean = block + 2 * m
         self.variance = block + 3 * m
-        self.lifted = block + 4 * m         # up to 3 m + 1: others may need more
+        self.lifted = block + 4 * m
         if not len(lower) == len(upper) == len(categorical) == m:
             raise ValueError(f"lower, upper and categorical must have {m} entries.")
         self.c = c
@@ -103,50 +103,29 @@ cdef class Region:
                 4.0 if self.categorical[j] else 12.0
             )
 
-    cdef double reduction(self, const Leaf *leaf, const double *x) noexcept nogil:
-        """Predictive variance that a response at x would take off the leaf's share.
+    cdef void reductions(
+        self, const Leaf *leaf, const double *rows, const int32_t *which, int32_t n,
+        double *out,
+    ) noexcept nogil:
+        """Q / (df - 2) times the mean of c(z)^2 / (1 + kappa): Cohn (1996) for a leaf.
 
-        Q / (df - 2) times the mean of c(z)^2 / (1 + kappa): Cohn (1996) for a leaf.
+        Without a regression all rows of a leaf fare alike.
         """
-        cdef double kappa, c, spread = 0.0, df = self.c.leaf_model.df(leaf)
-        cdef double *u = self.lifted
-        cdef int32_t j
-        if df <= 2.0 or self.weight(leaf) == 0.0:
-            return 0.0
-        c = self.c.leaf_model.lift(leaf, x, u, &kappa)
-        self.moments(leaf)
-        for j in range(self.c.leaf_model.n_basis):
-            c += self.mean[j] * u[j]
-            spread += self.variance[j] * u[j] * u[j]
-        return self.weight(leaf) * self.c.leaf_model.sum_squares(leaf) * (
-            c * c + spread
-        ) / ((df - 2.0) * (1.0 + kappa))
-
-    cdef void reductions(self, Leaf *leaf) noexcept nogil:
-        """Credit each row of the leaf with its `reduction`; there is room for them.
-
-        What the rows share is computed once; without a regression that is all.
-        """
-        cdef double kappa, c, spread, df = self.c.leaf_model.df(leaf)
-        cdef double weight = self.weight(leaf), scale
-        cdef double *u = self.lifted
-        cdef int32_t k, j, q = self.c.leaf_model.n_basis
+        cdef double df = self.c.leaf_model.df(leaf), weight = self.weight(leaf), factor
+        cdef bint alike = self.c.leaf_model.n_basis == 0
+        cdef int32_t k
         if df <= 2.0 or weight == 0.0:
-            for k in range(leaf.n_rows):
-                leaf.credit[k] = 0.0
+            for k in range(n):
+                out[k] = 0.0
             return
-        scale = weight * self.c.leaf_model.sum_squares(leaf)
+        factor = weight * self.c.leaf_model.sum_squares(leaf) / (df - 2.0)
         self.moments(leaf)
-        for k in range(leaf.n_rows):
-            if q == 0 and k > 0:
-                leaf.credit[k] = leaf.credit[0]
-                continue
-            c = self.c.leaf_model.lift(leaf, self.c.pool.x(leaf.rows[k]), u, &kappa)
-            spread = 0.0
-            for j in range(q):
-                c += self.mean[j] * u[j]
-                spread += self.variance[j] * u[j] * u[j]
-            leaf.credit[k] = scale * (c * c + spread) / ((df - 2.0) * (1.0 + kappa))
+        self.c.leaf_model.explain_rows(
+            leaf, self.mean, self.variance, rows, self.c.pool.n_features, which,
+            1 if alike else n, out,
+        )
+        for k in range(n):
+            out[k] = out[0] if alike and k else factor * out[k]
 
     cdef double volume(self, const Leaf *leaf) noexcept nogil:
         """Integral of the predictive variance Q / df (1 + kappa), or of the entropy."""

@@ -53,6 +53,13 @@ cdef struct Walk:           # one thread's way over the blocks
     handle_t *entry_leaves
     int64_t *entry_versions # state of a row for which the entry holds
     int64_t version         # the latest state
+    int64_t expected        # entries of the block before
+
+
+cdef struct Gathered:       # components of a block, in the order they were met
+    int64_t n
+    double *entries         # (n, 4) particles that share the leaf, location, scale, df
+    int32_t *points         # (n,)
 
 
 cdef int open_walk(
@@ -113,7 +120,7 @@ cdef int make_room(Walk *w, int64_t n) noexcept nogil:
     cdef int64_t room
     if w.n_entries + n <= w.room:
         return 0
-    room = 2 * (w.n_entries + n) + 64
+    room = w.n_entries + w.n_entries // 2 + n + n // 8 + 64
     if (grown(<void **> &w.entries, room, w.width * sizeof(double)) < 0
             or grown(<void **> &w.entry_points, room, sizeof(int32_t)) < 0
             or grown(<void **> &w.entry_leaves, room, sizeof(handle_t)) < 0
@@ -138,12 +145,23 @@ cdef double upper_quantile(Walk *w, handle_t h, double df) noexcept nogil:
     return known[0]
 
 
+cdef void fill_moments(Walk *w, handle_t h, double *e) noexcept nogil:
+    """Moments of a leaf's Student t, whose location, scale and df stand in e."""
+    cdef double location = e[0], scale = e[1], df = e[2]
+    cdef double half = scale * upper_quantile(w, h, df)
+    e[1] = location * location
+    e[2] = df * (scale * scale) / (df - 2.0)
+    e[3] = df
+    e[4] = location - half
+    e[5] = location + half
+
+
 cdef void describe(
     Walk *w, Particles c, handle_t h, const double *x, double *e
 ) noexcept nogil:
     """Entry e of leaf h at row x."""
     cdef const Leaf *leaf = c.arena.leaf(h)
-    cdef double half, p
+    cdef double p
     cdef int k
     if w.kind == COMPONENTS:
         c.leaf_model.predict(leaf, x, w.out)
@@ -151,13 +169,8 @@ cdef void describe(
         memcpy(e + 1, w.out, 3 * sizeof(double))
     elif w.kind == MOMENTS:
         c.leaf_model.predict(leaf, x, w.out)
-        half = w.out[1] * upper_quantile(w, h, w.out[2])
-        e[0] = w.out[0]
-        e[1] = w.out[0] * w.out[0]
-        e[2] = w.out[2] * (w.out[1] * w.out[1]) / (w.out[2] - 2.0)
-        e[3] = w.out[2]
-        e[4] = w.out[0] - half
-        e[5] = w.out[0] + half
+        memcpy(e, w.out, 3 * sizeof(double))
+        fill_moments(w, h, e)
     elif w.kind == CLASSES:
         memset(e, 0, w.width * sizeof(double))
         for k in range(c.leaf_model.n_classes):
@@ -167,6 +180,24 @@ cdef void describe(
     else:
         memset(e, 0, w.width * sizeof(double))
         c.leaf_model.coefficients(leaf, e)
+
+
+cdef void describe_all(
+    Walk *w, Particles c, handle_t h, const int32_t *points, int32_t n, double *e
+) noexcept nogil:
+    """Entries from e on of leaf h at the block's points: components or moments."""
+    cdef bint counted = w.kind == COMPONENTS
+    cdef int32_t k
+    c.leaf_model.predict_rows(
+        c.arena.leaf(h), w.rows, c.pool.n_features, points, n, e + counted, w.width,
+        w.out,
+    )
+    for k in range(n):
+        if counted:
+            e[0] = w.count[-h]
+        else:
+            fill_moments(w, h, e)
+        e += w.width
 
 
 # ---------------------------------------------------------------- one block
@@ -190,9 +221,9 @@ cdef int arrive(
         for k in range(region.n):
             w.ids[points[k] * <int64_t> w.stride + tree] = <int32_t> e
         return 0
+    describe_all(w, c, h, points, region.n, w.entries + w.width * e)
     for k in range(region.n):
         p = points[k]
-        describe(w, c, h, w.rows + p * width, w.entries + w.width * e)
         w.entry_points[e] = p
         if w.ids != NULL:
             w.ids[p * <int64_t> w.stride + tree] = <int32_t> e
@@ -422,15 +453,16 @@ cdef int add_components(Walk *w, Particles c, int32_t p) noexcept nogil:
 
 cdef int gather_block(
     Walk *w, Particles c, Crowd crowd, const double *rows, int32_t n, int64_t *counts,
-    double **table,
+    Gathered *into,
 ) noexcept nogil:
-    """Components of n <= BLOCK rows, sorted by row, in a new table; -1: no memory."""
+    """Hand over the components of n <= BLOCK rows, and count them; -1: no memory."""
     cdef int32_t p
-    cdef int64_t k, at = 0, size
-    cdef int64_t[BLOCK] places
+    cdef int64_t k
     w.rows = rows
     w.n_points = n
     w.n_entries = 0
+    if make_room(w, w.expected) < 0:
+        return -1
     if crowd.n_trees:
         w.count = &crowd.count[0]
         if visit(w, c, crowd) < 0:
@@ -439,21 +471,37 @@ cdef int gather_block(
         for p in range(n):
             if add_components(w, c, p) < 0:
                 return -1
-    table[0] = <double *> malloc(w.n_entries * w.width * sizeof(double))
-    if table[0] == NULL:
-        return -1
+    into.n = w.expected = w.n_entries
+    into.entries = w.entries
+    into.points = w.entry_points
+    w.room = 0
+    w.entries = NULL
+    w.entry_points = NULL
     memset(counts, 0, n * sizeof(int64_t))
-    for k in range(w.n_entries):
-        counts[w.entry_points[k]] += 1
-    for p in range(n):
-        places[p] = at
-        at += counts[p]
-    size = w.width * sizeof(double)
-    for k in range(w.n_entries):
-        p = w.entry_points[k]
-        memcpy(table[0] + w.width * places[p], w.entries + w.width * k, size)
-        places[p] += 1
+    for k in range(into.n):
+        counts[into.points[k]] += 1
     return 0
+
+
+cdef void spread(
+    const Gathered *from_, int32_t n, double n_particles, const int64_t *start,
+    double *weight, double *location, double *scale, double *df,
+) noexcept nogil:
+    """Write a block's components where its n rows begin."""
+    cdef int64_t[BLOCK] places
+    cdef const double *e = from_.entries
+    cdef int64_t k, at
+    cdef int32_t p
+    memcpy(places, start, n * sizeof(int64_t))
+    for k in range(from_.n):
+        p = from_.points[k]
+        at = places[p]
+        places[p] += 1
+        weight[at] = e[0] / n_particles
+        location[at] = e[1]
+        scale[at] = e[2]
+        df[at] = e[3]
+        e += 4
 
 
 cdef object distinct_components(Particles c, object rows, int n_threads):
@@ -462,17 +510,17 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
     cdef bint whole = n_rows >= FEW and not c.leaf_model.rounds_rows
     cdef Crowd crowd = Crowd(c, whole)
     cdef int32_t failed = 0
-    cdef int64_t k, n
     cdef int thread
     cdef Walk *walks
-    cdef double **tables
-    cdef const double *e
+    cdef Gathered *blocks
+    cdef double[::1] w, m, s, d
     start = np.zeros(n_rows + 1, dtype=np.int64)
+    weight = location = scale = df = np.empty(0)
     cdef int64_t[::1] ends = start
     n_threads = <int> max(1, min(n_threads, n_blocks))
     walks = <Walk *> calloc(n_threads, sizeof(Walk))
-    tables = <double **> calloc(n_blocks + 1, sizeof(double *))
-    failed = walks == NULL or tables == NULL
+    blocks = <Gathered *> calloc(n_blocks + 1, sizeof(Gathered))
+    failed = walks == NULL or blocks == NULL
     if not failed:
         for thread in range(n_threads):
             failed |= open_walk(
@@ -483,28 +531,30 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
             failed |= gather_block(
                 walks + thread_number(), c, crowd, &X[b * BLOCK, 0],
                 <int32_t> min(BLOCK, n_rows - b * BLOCK), &ends[1 + b * BLOCK],
-                &tables[b],
+                blocks + b,
             )
     if walks != NULL:
         for thread in range(n_threads):
             close_walk(walks + thread)
     free(walks)
-    for j in range(n_rows):
-        ends[j + 1] += ends[j]
-    n = 0 if failed else ends[n_rows]
-    weight, location, scale, df = (np.empty(n) for _ in range(4))
-    cdef double[::1] w = weight, m = location, s = scale, d = df
-    for b in range(n_blocks if tables != NULL else 0):
-        if not failed:
-            e = tables[b]
-            for k in range(ends[b * BLOCK], ends[min(n_rows, (b + 1) * BLOCK)]):
-                w[k] = e[0] / c.n_particles
-                m[k] = e[1]
-                s[k] = e[2]
-                d[k] = e[3]
-                e += 4
-        free(tables[b])
-    free(tables)
+    if not failed:
+        for j in range(n_rows):
+            ends[j + 1] += ends[j]
+        if ends[n_rows]:
+            weight, location, scale, df = (np.empty(ends[n_rows]) for _ in range(4))
+            w, m, s, d = weight, location, scale, df
+            for b in prange(
+                n_blocks, num_threads=n_threads, nogil=True, schedule="static"
+            ):
+                spread(
+                    blocks + b, <int32_t> min(BLOCK, n_rows - b * BLOCK),
+                    c.n_particles, &ends[b * BLOCK], &w[0], &m[0], &s[0], &d[0],
+                )
+    if blocks != NULL:
+        for b in range(n_blocks):
+            free(blocks[b].entries)
+            free(blocks[b].points)
+    free(blocks)
     if failed:
         raise MemoryError()
     return start, weight, location, scale, df

@@ -14,5 +14,6 @@ cdef class RRegion(Region):
     cdef bint is_thin(self, int i) noexcept nogil
     cdef void centre_on(self, const Leaf *leaf) noexcept nogil
     cdef double kappa(self, const Leaf *leaf, const double *x) noexcept nogil
+    cdef double reduction(self, const Leaf *leaf, const double *x) noexcept nogil
     cdef double square_integral(self, const Leaf *leaf, bint regression) noexcept nogil
     cdef double quadratic(self, const double *inverse) noexcept nogil

@@ -1,6 +1,6 @@
 """R's integrals over a rectangle, departures from the formulas included."""
 from libc.math cimport log
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
@@ -130,10 +130,15 @@ cdef class RRegion(Region):
             / ((self.c.leaf_model.df(leaf) - 2.0) * (1.0 + kappa))
         )
 
-    cdef void reductions(self, Leaf *leaf) noexcept nogil:
+    cdef void reductions(
+        self, const Leaf *leaf, const double *rows, const int32_t *which, int32_t n,
+        double *out,
+    ) noexcept nogil:
         cdef int32_t k
-        for k in range(leaf.n_rows):
-            leaf.credit[k] = self.reduction(leaf, self.c.pool.x(leaf.rows[k]))
+        for k in range(n):
+            out[k] = self.reduction(
+                leaf, rows + which[k] * <int64_t> self.c.pool.n_features
+            )
 
     cdef double quadratic(self, const double *inverse) noexcept nogil:
         """Mean of z'Az over the rectangle about the leaf's centre."""

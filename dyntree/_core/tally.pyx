@@ -104,7 +104,9 @@ cdef class Tally:
             return -1
         if self.region is not None:
             narrow(self.region, above)
-            self.region.reductions(leaf)
+            self.region.reductions(
+                leaf, self.c.pool.x_, leaf.rows, leaf.n_rows, leaf.credit
+            )
             return 0
         for k in range(self.c.leaf_model.n_classes):
             p = self.c.leaf_model.probability(leaf, k)
