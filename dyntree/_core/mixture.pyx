@@ -20,7 +20,7 @@ from scipy.special.cython_special cimport ndtri
 
 from dyntree._core.openmp cimport thread_number
 from dyntree._core.student cimport (
-    CELLS_PER_UNIT, Students, cell_density, cell_of, cell_tail, close_students,
+    CELLS_PER_UNIT, Students, cell_density, cell_of, cell_slope, cell_tail, close_students,
     log_density as student_log_density, place_of, tail,
 )
 
@@ -28,7 +28,7 @@ cdef enum:
     MAX_ROUNDS = 400
     NEWTON_ROUNDS = 12      # from here on every second round halves the bracket
 
-cdef double CLOSE = 1e-8    # |log(p / q)| at which one more Newton step is the last
+cdef double CLOSE = 1e-5    # |log(P / p)| at which one more step is the last
 cdef double HEAVY = 3.0     # variance over scale^2 where a start needs one and df <= 3
 
 cdef struct Part:           # one component while its row is solved
@@ -39,6 +39,13 @@ cdef struct Part:           # one component while its row is solved
     int64_t cell            # where its series begins, -1 = it has none
     int32_t place           # of its df
     bint upper              # whether the point lies above its location
+
+
+cdef struct Start:          # where the search for a row's quantiles begins
+    double unbounded        # weight of the components without a scale
+    double mass             # of the others, and their mean and spread
+    double mean
+    double width
 
 
 cdef object columns(start, weight, location, scale, df):
@@ -207,12 +214,14 @@ def cdf(start, weight, location, scale, df, y):
 
 
 cdef double below(
-    Part *parts, int64_t n, double t, Students *students, double *density
+    Part *parts, int64_t n, double t, Students *students, double *density,
+    double *slope,
 ) noexcept nogil:
-    """P(Y <= t), and the density there to five digits or more."""
-    cdef double total = 0.0, slope = 0.0, z, f, x
+    """P(Y <= t), the density there, and three digits or so of its derivative."""
+    cdef double total = 0.0, z, f, df, x, sign
     cdef const double *series
     cdef int64_t k
+    density[0] = slope[0] = 0.0
     for k in range(n):
         z = (parts[k].location - t) * parts[k].inverse
         x = fabs(z) * CELLS_PER_UNIT
@@ -223,20 +232,26 @@ cdef double below(
         elif isnan(z):                      # at a point mass
             total += parts[k].weight
         else:
+            df = students.df[parts[k].place]
             f = students.constant[parts[k].place]
-            total += parts[k].weight * tail(z, students.df[parts[k].place], f)
-            f = exp(student_log_density(z, students.df[parts[k].place], f))
+            total += parts[k].weight * tail(z, df, f)
+            f = exp(student_log_density(z, df, f)) * (parts[k].weight * parts[k].inverse)
             if f > 0.0:
-                slope += parts[k].weight * parts[k].inverse * f
+                density[0] += f
+                slope[0] += f * parts[k].inverse * z * (1.0 + 1.0 / df) / (
+                    1.0 + z * z / df
+                )
     for k in range(n):
         if parts[k].cell >= 0:
             series = students.series + parts[k].cell
             f = cell_tail(series, parts[k].offset)
+            sign = -1.0 if parts[k].upper else 1.0
             total += parts[k].weight * (1.0 - f if parts[k].upper else f)
-            slope += parts[k].weight * parts[k].inverse * cell_density(
+            f = parts[k].weight * parts[k].inverse
+            density[0] += f * cell_density(series, parts[k].offset)
+            slope[0] -= f * parts[k].inverse * sign * cell_slope(
                 series, parts[k].offset
             )
-    density[0] = slope
     return total
 
 
@@ -245,14 +260,15 @@ cdef double solve(
 ) noexcept nogil:
     """The t with P(Y <= t) = p, from a start t; `width` is a first step.
 
-    Newton's method on log P, inside a bracket that steps of growing length find and
-    bisection shrinks wherever Newton's step leaves it or does not get on.
+    Halley's method on log P, inside a bracket that steps of growing length find and
+    bisection shrinks wherever its step leaves it or does not get on.
     """
-    cdef double low = -INFINITY, high = INFINITY, total, slope, gap, following
+    cdef double low = -INFINITY, high = INFINITY, total, density, slope, gap, step
+    cdef double following
     cdef bint bounded
     cdef int round
     for round in range(MAX_ROUNDS):
-        total = below(parts, n, t, students, &slope)
+        total = below(parts, n, t, students, &density, &slope)
         if isnan(total):
             return NAN
         if fabs(total - p) <= 2.0 * DBL_EPSILON * p:
@@ -262,7 +278,9 @@ cdef double solve(
         else:
             high = t
         gap = log(total / p)
-        following = t - gap * total / slope
+        step = gap * total / density                # Newton's
+        slope = 0.5 * step * (slope / density - density / total)
+        following = t - step / (1.0 - slope if fabs(slope) < 0.5 else 1.0)
         bounded = isfinite(low) and isfinite(high)
         if fabs(gap) < CLOSE and low <= following <= high and (
             bounded or fabs(following - t) < width
@@ -283,42 +301,53 @@ cdef double solve(
 
 
 cdef double row_quantile(
-    Part *parts, int64_t n, double q, Students *students
+    Part *parts, int64_t n, const Start *start, double q, Students *students
 ) noexcept nogil:
     """Quantile of one row; the lower tail of the mirrored row where q > 1/2."""
     cdef double sign = 1.0 if q <= 0.5 else -1.0, p = q if q <= 0.5 else 1.0 - q
-    cdef double mean = 0.0, var = 0.0, unbounded = 0.0, mass = 0.0, d, t, width
+    cdef double unbounded = start.unbounded, width = start.width, t
     cdef int64_t k
-    for k in range(n):
-        parts[k].location *= sign
-        if parts[k].inverse == 0.0:
-            unbounded += parts[k].weight
-        else:
-            mass += parts[k].weight
-            mean += parts[k].weight * parts[k].location
-    if p < 0.5 * unbounded or (p == 0.5 * unbounded and mass > 0.0):
-        t = -INFINITY
-    elif not mass > 0.0:
-        t = parts[0].location
-    else:
-        mean /= mass
+    if p < 0.5 * unbounded or (p == 0.5 * unbounded and start.mass > 0.0):
+        return -sign * INFINITY
+    if not start.mass > 0.0:
+        return parts[0].location
+    t = sign * start.mean + ndtri(p) * width
+    if not (isfinite(t) and width > 0.0):
+        t = sign * parts[0].location
+        width = max(fabs(t), 1.0)
+    if sign < 0.0:
         for k in range(n):
-            if parts[k].inverse > 0.0:
-                d = students.df[parts[k].place]
-                d = d / (d - 2.0) if 3.0 < d < INFINITY else HEAVY
-                t = parts[k].location - mean
-                var += parts[k].weight * (
-                    d / parts[k].inverse / parts[k].inverse + t * t
-                )
-        width = sqrt(var / mass)
-        t = mean + ndtri(p) * width
-        if not (isfinite(t) and width > 0.0):
-            t = parts[0].location
-            width = max(fabs(t), 1.0)
-        t = solve(parts, n, p, t, 4.0 * width, students)
-    for k in range(n):
-        parts[k].location *= sign
+            parts[k].location = -parts[k].location
+    t = solve(parts, n, p, t, 4.0 * width, students)
+    if sign < 0.0:
+        for k in range(n):
+            parts[k].location = -parts[k].location
     return sign * t
+
+
+cdef Start start_of(
+    const double *w, const double *m, const double *c, const double *d, int64_t n
+) noexcept nogil:
+    """Mean and spread of the components that are bounded, to begin with."""
+    cdef Start start
+    cdef double first = m[0] if n else NAN, square = 0.0, gap
+    cdef int64_t k
+    start.unbounded = start.mass = start.mean = 0.0
+    for k in range(n):
+        if isinf(c[k]):
+            start.unbounded += w[k]
+        else:
+            gap = m[k] - first
+            start.mass += w[k]
+            start.mean += w[k] * gap
+            square += w[k] * (
+                (d[k] / (d[k] - 2.0) if 3.0 < d[k] < INFINITY else HEAVY)
+                * (c[k] * c[k]) + gap * gap
+            )
+    start.mean /= start.mass
+    start.width = sqrt(square / start.mass - start.mean * start.mean)
+    start.mean += first
+    return start
 
 
 cdef void row_quantiles(
@@ -328,6 +357,7 @@ cdef void row_quantiles(
 ) noexcept nogil:
     """Quantiles of one row at every level; `parts` is scratch of n components."""
     cdef bint good = n > 0
+    cdef Start start = start_of(w, m, c, d, n)
     cdef int64_t k
     cdef Py_ssize_t i
     for k in range(n):
@@ -343,7 +373,9 @@ cdef void row_quantiles(
             good = False
             break
     for i in range(n_levels):
-        out[i] = row_quantile(parts, n, levels[i], students) if good else NAN
+        out[i] = (
+            row_quantile(parts, n, &start, levels[i], students) if good else NAN
+        )
 
 
 def quantiles(start, weight, location, scale, df, levels, int n_threads=1):

@@ -51,5 +51,12 @@ cdef inline double cell_tail(const double *a, double u) noexcept nogil:
     ) * (u2 * u2)
 
 cdef inline double cell_density(const double *a, double u) noexcept nogil:
-    """The density there, its relative error below 1e-5."""
-    return -((a[1] + 2.0 * a[2] * u) + (3.0 * a[3] + 4.0 * a[4] * u) * (u * u))
+    """The density there: absolute error below 1e-10."""
+    cdef double u2 = u * u
+    return -((a[1] + 2.0 * a[2] * u) + (3.0 * a[3] + 4.0 * a[4] * u) * u2 + (
+        (5.0 * a[5] + 6.0 * a[6] * u) + 7.0 * a[7] * u2
+    ) * (u2 * u2))
+
+cdef inline double cell_slope(const double *a, double u) noexcept nogil:
+    """The density's derivative there, to three digits or more of its largest value."""
+    return -((2.0 * a[2] + 6.0 * a[3] * u) + (12.0 * a[4] + 20.0 * a[5] * u) * (u * u))
