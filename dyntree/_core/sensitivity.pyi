@@ -19,3 +19,6 @@ def sensitivity(
     method: str = "lhs",
     label: int | None = None,
 ) -> tuple[Vector, Vector, Vector]: ...
+def moving_average(
+    v: Vector, y: Vector, grid: Vector, span: float, native: bool
+) -> Vector: ...

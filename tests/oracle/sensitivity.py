@@ -166,13 +166,13 @@ def _main_effect(
 ) -> np.ndarray:
     """Mean level as a function of one input, at the grid."""
     if not categorical:
-        return _moving_average(x, level, grid, span)
+        return moving_average(x, level, grid, span)
     low, high = level[x == 0.0], level[x != 0.0]
     means = [part.sum() / len(part) if len(part) else math.nan for part in (low, high)]
     return np.where(grid < 0.5, means[0], means[1])
 
 
-def _moving_average(
+def moving_average(
     x: np.ndarray, level: np.ndarray, grid: np.ndarray, span: float
 ) -> np.ndarray:
     n = len(x)

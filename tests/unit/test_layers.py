@@ -23,13 +23,13 @@ SOURCES = sorted(CORE.glob("*.pyx")) + sorted(CORE.glob("*.pxd"))
 
 # A file may use those of a strictly lower level.
 CORE_ORDER = [
-    {"types", "openmp"}, {"linalg"}, {"rng", "rmath"}, {"numerics", "student"},
+    {"types", "openmp", "lanes"}, {"linalg"}, {"rng", "rmath"}, {"numerics", "student"},
     {"mixture"}, {"arena"}, {"pool"}, {"family"}, {"leaf"}, {"tree"},
     {"moves"}, {"proposals", "resample"},
     {"compat", "native"}, {"particles"}, {"snapshot"}, {"crowd", "cuts"},
     {"cloud"}, {"routes"}, {"query"},
-    {"region"}, {"rregion"}, {"tally"}, {"criteria"}, {"sensitivity", "stream"},
-    {"probe"},
+    {"region"}, {"rregion"}, {"tally"}, {"criteria"}, {"designs"},
+    {"sensitivity", "stream"}, {"probe"},
 ]  # fmt: skip
 PYTHON_ORDER = [
     {"_core"}, {"errors", "progress", "params", "files"}, {"archive"}, {"checkpoint"},
