@@ -1,4 +1,4 @@
-"""Predictions and counts; particles weigh equally and are summed in their order."""
+"""Predictions and counts; particles weigh equally."""
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
