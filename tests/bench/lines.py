@@ -140,6 +140,16 @@ LINES = [
     ),
     *(
         Line(
+            f"threads repeats {model}",
+            Task("repeats", model),
+            two_threads,
+            1.7,
+            "s/8 fits",
+        )
+        for model in ASKED
+    ),
+    *(
+        Line(
             f"memory fit {model}",
             Task("fit native", model),
             memory_against_cran,

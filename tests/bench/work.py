@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dyntree import DynamicTree, StreamingTree
+from dyntree import DynamicTree, StreamingTree, fit_repeats
 from dyntree.api import rmirror
 
 from .task import Rows
@@ -45,6 +45,12 @@ def mirrored(rows: Rows, model: str, n: int) -> rmirror.DynaTree:
 
 def fit_native(rows: Rows, model: str, n: int, window: int) -> Callable[[], Any]:
     return lambda: native_tree(rows, model, n)
+
+
+def repeats(rows: Rows, model: str, n: int, window: int) -> Callable[[], Any]:
+    """Eight fits side by side, on as many threads as the environment says."""
+    tree = DynamicTree(**leaves(model), n_particles=n, seed=1)
+    return lambda: fit_repeats(tree, rows.X, rows.target(model), 8, progress=False)
 
 
 def fit_r(rows: Rows, model: str, n: int, window: int) -> Callable[[], Any]:
@@ -126,6 +132,7 @@ def alc(rows: Rows, model: str, n: int, window: int) -> Callable[[], Any]:
 WORK: dict[str, Prepare] = {
     "fit native": fit_native,
     "fit r": fit_r,
+    "repeats": repeats,
     "predict native": predict_native,
     "predict r": predict_r,
     "online random": online("random"),
