@@ -6,6 +6,11 @@ unless a row says otherwise. Reference figures, CRAN dynaTree's among them, come
 the prototype that settled the rules, on data of other seeds; a row is met where the
 product is within three standard errors of the reference, or better. Where the reference
 has no standard error the product's own is taken.
+
+The prototype was run again on the rows of this script, two fits to each. It gave its
+figures again for constant leaves, and others for linear leaves with many rows or many
+inputs: these lines are held against what it gave here. Its first figures stand at their
+ends (told); on no five or ten of the seeds 0 to 11 does it reach them.
 """
 
 from __future__ import annotations
@@ -26,6 +31,10 @@ from dyntree.params import NIG
 Data = tuple[np.ndarray, np.ndarray, np.ndarray]
 N = 100
 SEEDS = range(10)
+TOLD = {
+    ("fried5", 2000, "linear"): {"fixed": -1.705, "adaptive": -1.708},
+    ("10 inputs", 1000, "linear"): {"fixed": -1.915, "adaptive": -1.915},
+}
 
 
 def friedman_mean(X: np.ndarray, amplitude: np.ndarray | float = 1.0) -> np.ndarray:
@@ -147,6 +156,8 @@ def full_fit(
             found.append(float(value))
     more = f"{np.mean(sizes):.1f} leaves, RMSE {np.mean(errors):.3f}"
     kind = "fixed" if isinstance(prior, NIG) else "adaptive"
+    if (title, T, model) in TOLD:
+        more += f", told {TOLD[title, T, model][kind]:.3f}"
     name = f"{title} T={T} {model} {kind}"
     values = sizes if leaves else scores
     measure = "leaves" if leaves else "lp"
@@ -160,7 +171,7 @@ def table_priors() -> Iterator[Row]:
         ("fried5", fried, 500, "constant", "-2.684", (-2.705, None), (-2.675, 0.008)),
         ("fried5", fried, 2000, "constant", "-2.543", (-2.552, None), (-2.522, 0.006)),
         ("fried5", fried, 500, "linear", "-1.942", (-1.934, None), (-1.932, 0.014)),
-        ("fried5", fried, 2000, "linear", "-1.776", (-1.705, None), (-1.708, 0.006)),
+        ("fried5", fried, 2000, "linear", "-1.776", (-1.736, 0.005), (-1.723, 0.005)),
         (
             "10 inputs",
             fried10,
@@ -176,8 +187,8 @@ def table_priors() -> Iterator[Row]:
             1000,
             "linear",
             "-2.101",
-            (-1.915, None),
-            (-1.915, 0.005),
+            (-1.967, 0.010),
+            (-1.961, 0.009),
         ),
         (
             "parabola",
