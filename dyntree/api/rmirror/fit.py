@@ -234,10 +234,23 @@ def run_fit(plan: FitPlan, verb: int, stream: RStream) -> DynaTree:
         plan.X[plan.nstart :], plan.y[plan.nstart :], max(verb, 0), print_step
     )
     elapsed = time.perf_counter() - began
+    return wrapped(
+        plan, cloud, verb, np.r_[np.zeros(plan.nstart), lpred], elapsed, stream
+    )
+
+
+def wrapped(
+    plan: FitPlan,
+    cloud: Any,
+    verb: int,
+    lpred: NDArray[np.float64],
+    elapsed: float,
+    stream: RStream,
+) -> DynaTree:
+    """Return R's object of a cloud that has learned the rows of a plan."""
     handle = Handle(cloud)
-    fields = _fields(plan, verb, np.r_[np.zeros(plan.nstart), lpred], elapsed, handle)
     return DynaTree(
-        fields,
+        _fields(plan, verb, lpred, elapsed, handle),
         handle=handle,
         rng=stream,
         spec=plan.spec,

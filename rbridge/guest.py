@@ -1,0 +1,257 @@
+"""What the R package in rbridge/r asks of Python, one call at a time.
+
+A request and its answer are R's own serialized bytes (`rbridge.wire`); beside them only
+the handle of a tree crosses. So no bit changes on the way, and the versions of
+reticulate and NumPy need not fit one another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dyntree import checkpoint
+from dyntree._core.cloud import Cloud
+from dyntree.api import rmirror
+from dyntree.api.rmirror import DynaTree, RStream
+from dyntree.api.rmirror.handles import Handle
+from dyntree.api.rmirror.inputs import InputSpec
+
+from . import native
+from .convert import from_r, to_r
+from .wire import RValue, dumps, loads, named_list
+
+_OWN = (
+    "m", "N", "X", "y", "model", "params", "nstart", "verb", "lpred", "num", "time",
+    "classes", "icept", "removed", "rules",
+)  # fmt: skip
+_FITS = ("dynaTree", "dynaTrees")
+_DRAWS = (*_FITS, "update", "rejuvenate", "sens", "classprobs")
+_CHANGES = ("update", "retire", "rejuvenate", "alcX")
+_PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}
+_WITH_NA = ("S", "T", "varpropuse", "varproptotal")  # R has NA there, and not NaN
+_NA_REAL = np.array([0x7FF00000000007A2], dtype=np.uint64).view(np.float64)[0]
+
+_stream = RStream(0)  # R's own, set to .Random.seed before each call
+
+
+def answer(
+    tree: DynaTree | None, request: bytes, show: Callable[[str], Any] = sys.stdout.write
+) -> list[Any]:
+    """Answer one call of a function of the mirror.
+
+    Parameters
+    ----------
+    tree : DynaTree or None
+        What the call is about; None for a fit.
+    request : bytes
+        An R list: name, arguments by R's names, state (``.Random.seed``), rules ("r" or
+        "native"), save (whether a checkpoint is wanted).
+    show : callable
+        Takes what is printed.
+
+    Returns
+    -------
+    list
+        The tree to go on with, or None, and an R list, serialized: value (an object's
+        new fields, or the answer), object (whether these are fields), state, changed
+        (whether the cloud has), warnings, saved (a checkpoint, where wanted); or error.
+    """
+    asked = loads(bytes(request)).items()
+    try:
+        with _heard(show) as notes:
+            after, told = _perform(tree, asked)
+    except KeyboardInterrupt:
+        return [tree, _sent({"interrupted": True})]
+    except Exception as error:
+        return [tree, _sent({"error": _in_words_of_r(error)})]
+    return [after, _sent({**told, "warnings": [str(n.message) for n in notes]})]
+
+
+def restore(saved: bytes, since: Sequence[bytes], fields: bytes) -> list[Any]:
+    """Return the tree of a checkpoint after the calls that have changed it since.
+
+    Parameters
+    ----------
+    saved : bytes
+        A checkpoint that `answer` made.
+    since : sequence of bytes
+        Requests of `answer`.
+    fields : bytes
+        An R list: fields of the object that no checkpoint holds, lpred and time.
+
+    Returns
+    -------
+    list
+        As of `answer`.
+    """
+    try:
+        tree: DynaTree | None = checkpoint.loads(bytes(saved)).tree
+        with _heard(lambda text: None):
+            for request in since:
+                tree, _ = _perform(tree, loads(bytes(request)).items())
+    except Exception as error:
+        return [None, _sent({"error": _in_words_of_r(error)})]
+    assert tree is not None
+    own = {name: from_r(value) for name, value in loads(bytes(fields)).items().items()}
+    tree = tree.extended(own | {"lpred": np.atleast_1d(own["lpred"])})
+    return [tree, _sent({"value": {"num": tree.num}})]
+
+
+def _perform(
+    tree: DynaTree | None, asked: Mapping[str, RValue]
+) -> tuple[DynaTree | None, dict[str, Any]]:
+    name, rules = from_r(asked["name"]), from_r(asked["rules"])
+    given = {
+        _PYTHON_NAMES.get(key, key): from_r(value)
+        for key, value in asked["arguments"].items().items()
+    }
+    if name in _DRAWS:
+        _stream.source.restore(RStream.from_state(asked["state"].data).source)
+        given["rng"] = _stream
+    if name == "dynaTrees" and rules == "native":
+        raise ValueError(
+            "dynaTrees is for R's rules; fit each repeat by dynaTree() under native "
+            "rules."
+        )
+    fit = native.dynaTree if rules == "native" else rmirror.dynaTree
+    function = fit if name == "dynaTree" else getattr(rmirror, name)
+    result = function(**given) if tree is None else function(tree, **given)
+    told: dict[str, Any] = {"object": isinstance(result, DynaTree)}
+    told["changed"] = name in _CHANGES
+    if name in _DRAWS:
+        told["state"] = _stream.state
+    if not isinstance(result, DynaTree):
+        return tree, told | {"value": _in_r(name, result)}
+    told["value"] = _new_fields(tree, result)
+    after = result.extended({}, without=[key for key in result if key not in _OWN])
+    if name != "dynaTrees" and from_r(asked["save"]):
+        told["saved"] = _saved(after)
+    return (None if name == "dynaTrees" else after), told
+
+
+def _new_fields(before: DynaTree | None, after: DynaTree) -> dict[str, Any]:
+    """Return the fields that a call has made, as R is to hold them."""
+    return {
+        name: _in_r(name, value)
+        for name, value in after.items()
+        if before is None or name not in before or not _is(value, before[name])
+    }
+
+
+def _is(value: Any, other: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        same = value.shape == other.shape and value.ctypes.data == other.ctypes.data
+        return bool(same)
+    return bool(value == other)
+
+
+def _in_r(name: str, value: Any) -> Any:
+    """Return a field or an answer as R's dynaTree holds it."""
+    if isinstance(value, Mapping):
+        labels = range(1, max(value) + 1)
+        return RValue("list", [to_r(_in_r(name, value.get(k))) for k in labels])
+    if name == "sens.class":
+        return np.asarray(value, dtype=np.float64)
+    if name in _WITH_NA and value is not None:
+        return np.where(np.isnan(value), _NA_REAL, value)
+    return float(value) if name == "R" else value
+
+
+def _in_words_of_r(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    for theirs, ours in _PYTHON_NAMES.items():
+        text = re.sub(rf"\b{ours}\b", theirs, text)
+    return text
+
+
+def _sent(told: Mapping[str, Any]) -> bytearray:
+    return bytearray(dumps(named_list({key: to_r(item) for key, item in told.items()})))
+
+
+class _Printed:
+    """A standard output whose lines go to R."""
+
+    def __init__(self, show: Callable[[str], Any]) -> None:
+        self.show = show
+
+    def write(self, text: str) -> int:
+        self.show(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: R shows at once."""
+
+
+@contextlib.contextmanager
+def _heard(show: Callable[[str], Any]) -> Iterator[list[warnings.WarningMessage]]:
+    """Send what is printed to R, and collect warnings for it."""
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        with contextlib.redirect_stdout(_Printed(show)):
+            yield notes
+
+
+@checkpoint.savable
+class SavedTree:
+    """A tree as R's objects carry it: its cloud, its options and R's names for them."""
+
+    def __init__(self, tree: DynaTree) -> None:
+        self.tree = tree
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return a header and the cloud's arrays."""
+        spec, cloud = self.tree.spec, self.tree.cloud
+        plain = ("m", "N", "model", "nstart", "verb", "icept", "removed", "rules")
+        described, arrays = cloud.to_arrays()
+        header = {
+            "kind": "SavedTree",
+            "cloud": described,
+            "fields": {key: self.tree[key] for key in plain if key in self.tree},
+            "params": self.tree.params.tolist(),
+            "seen": self.tree.get("classes", np.empty(0)).tolist(),
+            "n_inputs": spec.n_inputs,
+            "augmented": spec.augmented,
+            "n_classes": spec.n_classes,
+        }
+        return header, arrays | {"object_rows": self.tree.row_ids}
+
+    @classmethod
+    def from_arrays(cls, header: dict[str, Any], arrays: dict[str, Any]) -> SavedTree:
+        """Return the tree that `to_arrays` described; it draws from R's stream."""
+        arrays = dict(arrays)
+        rows = arrays.pop("object_rows")
+        cloud = Cloud.from_arrays(header["cloud"], arrays, _stream.source)
+        stored = cloud.row_ids()
+        places = np.argsort(stored)[np.searchsorted(np.sort(stored), rows)]
+        X, y = (part[places] for part in cloud.rows())
+        handle, fields = Handle(cloud), dict(header["fields"])
+        fields |= {"params": np.array(header["params"]), "X": X, "num": handle.num}
+        fields |= {"y": y + 1 if fields["model"] == "class" else y, "time": 0.0}
+        fields |= {"lpred": np.zeros(0)}
+        if header["seen"]:
+            fields["classes"] = np.array(header["seen"])
+        spec = InputSpec(
+            header["n_inputs"], header["augmented"], None, header["n_classes"], None
+        )
+        return cls(
+            DynaTree(
+                fields,
+                handle=handle,
+                rng=_stream,
+                spec=spec,
+                names={},
+                row_ids=rows,
+            )
+        )
+
+
+def _saved(tree: DynaTree) -> RValue:
+    data = checkpoint.dumps(SavedTree(tree))
+    return RValue("raw", np.frombuffer(data, dtype=np.uint8))

@@ -1,0 +1,174 @@
+predict.dynaTree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, verb = 0,
+                             ...) {
+  XX <- new_rows(object, XX)
+  yy <- if (is.null(yy)) yy else new_response(object, yy)
+  given <- list(XX = XX, yy = yy, quants = quants, ei = ei, verb = verb)
+  object[c(if (!quants) c("q1", "q2"), if (!ei) "ei")] <- NULL
+  at(extended(object, "predict", given, sys.call()), XX)
+}
+
+coef.dynaTree <- function(object, XX, verb = 0, ...) {
+  extended(object, "coef", list(XX = new_rows(object, XX), verb = verb), sys.call())
+}
+
+alc <- function(object, XX, rect = NULL, categ = NULL, approx = FALSE, Xref = NULL,
+                probs = NULL, verb = 0) UseMethod("alc")
+
+alc.dynaTree <- function(object, XX, rect = NULL, categ = NULL, approx = FALSE,
+                         Xref = NULL, probs = NULL, verb = 0) {
+  XX <- new_rows(object, XX)
+  if (!is.null(Xref)) Xref <- new_rows(object, Xref)
+  given <- list(XX = XX, rect = rect, categ = categ, approx = approx, Xref = Xref,
+                probs = probs, verb = verb)
+  object <- at(extended(object, "alc", given, sys.call()), XX)
+  if (!is.null(Xref)) object$categ <- NULL
+  named_Xref(object, if (is.null(Xref)) object[["X"]] else X_like(object, Xref))
+}
+
+# References keep the names of their columns; Python has them transposed.
+named_Xref <- function(object, from) {
+  if (!is.null(object[["Xref"]]) && !is.null(colnames(from)))
+    rownames(object[["Xref"]]) <- colnames(from)
+  object
+}
+
+alcX <- function(object, rect = NULL, categ = NULL, approx = FALSE,
+                 verb = 0) UseMethod("alcX")
+
+alcX.dynaTree <- function(object, rect = NULL, categ = NULL, approx = FALSE, verb = 0) {
+  given <- list(rect = rect, categ = categ, approx = approx, verb = verb)
+  labelled(extended(object, "alcX", given, sys.call()))
+}
+
+qEI <- function(object, XX, q = 0, alpha = 2, verb = 0) UseMethod("qEI")
+
+qEI.dynaTree <- function(object, XX, q = 0, alpha = 2, verb = 0) {
+  XX <- new_rows(object, XX)
+  given <- list(XX = XX, q = q, alpha = alpha, verb = verb)
+  at(extended(object, "qEI", given, sys.call()), XX)
+}
+
+qEntropy <- function(object, XX, q = 0, verb = 0) UseMethod("qEntropy")
+
+qEntropy.dynaTree <- function(object, XX, q = 0, verb = 0) {
+  XX <- new_rows(object, XX)
+  given <- list(XX = XX, q = q, verb = verb)
+  at(extended(object, "qEntropy", given, sys.call()), XX)
+}
+
+sens <- function(object, class = NULL, nns = 1000, nME = 100, span = 0.3,
+                 method = c("lhs", "boot"), lhs = NULL, categ = NULL,
+                 verb = 0) UseMethod("sens")
+
+sens.dynaTree <- function(object, class = NULL, nns = 1000, nME = 100, span = 0.3,
+                          method = c("lhs", "boot"), lhs = NULL, categ = NULL,
+                          verb = 0) {
+  given <- list(class = class, nns = nns, nME = nME, span = span,
+                method = match.arg(method), lhs = lhs, categ = categ, verb = verb)
+  after <- extended(object, "sens", given, sys.call())
+  for (name in c("MEmean", "MEq1", "MEq2", "S", "T")) {
+    old <- object[[name]] # by class, where classes were asked for before
+    if (is.list(old) && is.list(after[[name]]))
+      after[[name]] <- other_classes(after[[name]], old)
+  }
+  labelled(after)
+}
+
+# Values by class, with old ones where there are none.
+other_classes <- function(new, old) {
+  length(new) <- max(length(new), length(old))
+  missing <- which(vapply(new, is.null, NA))
+  new[missing] <- old[missing]
+  new
+}
+
+relevance <- function(object, rect = NULL, categ = NULL, approx = FALSE,
+                      verb = 0) UseMethod("relevance")
+
+relevance.dynaTree <- function(object, rect = NULL, categ = NULL, approx = FALSE,
+                               verb = 0) {
+  given <- list(rect = rect, categ = categ, approx = approx, verb = verb)
+  labelled(extended(object, "relevance", given, sys.call()))
+}
+
+treestats <- function(object) UseMethod("treestats")
+
+treestats.dynaTree <- function(object) {
+  ask_cloud(object, "treestats", list(), sys.call())$told$value
+}
+
+varpropuse <- function(object) UseMethod("varpropuse")
+
+varpropuse.dynaTree <- function(object) {
+  ask_cloud(object, "varpropuse", list(), sys.call())$told$value
+}
+
+varproptotal <- function(object) UseMethod("varproptotal")
+
+varproptotal.dynaTree <- function(object) {
+  ask_cloud(object, "varproptotal", list(), sys.call())$told$value
+}
+
+getBF <- function(obj1, obj2) {
+  fits <- list(obj1 = obj1, obj2 = obj2)
+  for (name in names(fits)) if (!is.list(fits[[name]]) || is.null(fits[[name]]$lpred))
+    stop(name, " must be what dynaTree() or dynaTrees() returned")
+  given <- lapply(fits, function(fit) list(lpred = as.matrix(fit$lpred)))
+  ask(NULL, "getBF", given, sys.call())$told$value
+}
+
+alcalc <- function(obj, method = c("alm", "alc", "ei", "ieci", "qEntropy", "qEI"),
+                   prec = 1) {
+  method <- match.arg(method)
+  fields <- unclass(obj)[intersect(c("var", "alc", "ei", "ieci", "qEntropy", "qEI"),
+                                   names(obj))]
+  given <- list(obj = fields, method = method, prec = prec)
+  ask(NULL, "alcalc", given, sys.call())$told$value
+}
+
+# Inside the package, as in R's dynaTree: reached by dyntree:::
+classprobs <- function(object, class, XX, output = c("p", "c", "both"),
+                       verb = 0) UseMethod("classprobs")
+classprobs.dynaTree <- function(object, class, XX, output = c("p", "c", "both"),
+                                verb = 0) {
+  given <- list(class = class, XX = new_rows(object, XX), output = match.arg(output),
+                verb = verb)
+  extended(object, "classprobs", given, sys.call())
+}
+
+entropyX <- function(object, verb = 0) UseMethod("entropyX")
+entropyX.dynaTree <- function(object, verb = 0) {
+  extended(object, "entropyX", list(verb = verb), sys.call())
+}
+
+ieci <- function(object, XX, Xref = NULL, probs = NULL, verb = 0) UseMethod("ieci")
+ieci.dynaTree <- function(object, XX, Xref = NULL, probs = NULL, verb = 0) {
+  if (!is.null(Xref)) Xref <- new_rows(object, Xref)
+  XX <- new_rows(object, XX)
+  given <- list(XX = XX, Xref = Xref, probs = probs, verb = verb)
+  object <- extended(object, "ieci", given, sys.call())
+  named_Xref(object, X_like(object, if (is.null(Xref)) XX else Xref))
+}
+
+intervals <- function(object, index, var) UseMethod("intervals")
+intervals.dynaTree <- function(object, index, var) {
+  given <- list(index = index, var = var)
+  ask_cloud(object, "intervals", given, sys.call())$told$value
+}
+
+sameleaf <- function(object, X) UseMethod("sameleaf")
+sameleaf.dynaTree <- function(object, X) {
+  ask_cloud(object, "sameleaf", list(X = new_rows(object, X)), sys.call())$told$value
+}
+
+# Names of the rows and columns of XX, which Python does not keep.
+at <- function(object, XX) {
+  dimnames(object[["XX"]]) <- dimnames(X_like(object, XX))
+  labelled(object)
+}
+
+labelled <- function(object) {
+  fields <- label_answers(unclass(object), input_names(object), stored_names(object))
+  object[names(fields)] <- fields
+  object
+}

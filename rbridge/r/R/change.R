@@ -1,0 +1,51 @@
+update.dynaTree <- function(object, X, y, verb = round(length(y) / 10), ...) {
+  X <- new_rows(object, X)
+  given <- list(X = X, y = new_response(object, y), verb = verb)
+  after <- extended(object, "update", given, sys.call())
+  dimnames(after[["X"]]) <- dimnames(rbind(object[["X"]][0L, , drop = FALSE],
+                                      X_like(object, X)[0L, , drop = FALSE]))
+  names(after$time) <- "elapsed"
+  after
+}
+
+retire <- function(object, indices, lambda = 1, verb = 0) UseMethod("retire")
+
+retire.dynaTree <- function(object, indices, lambda = 1, verb = 0) {
+  given <- list(indices = indices, lambda = lambda, verb = verb)
+  extended(object, "retire", given, sys.call())
+}
+
+rejuvenate <- function(object, odr = order(runif(length(object$y))),
+                       verb = round(length(object$y) / 10)) UseMethod("rejuvenate")
+
+rejuvenate.dynaTree <- function(object, odr = order(runif(length(object$y))),
+                                verb = round(length(object$y) / 10)) {
+  force(odr)
+  object <- extended(object, "rejuvenate", list(odr = odr, verb = verb), sys.call())
+  names(object$time) <- "elapsed"
+  object
+}
+
+copy <- function(obj) UseMethod("copy")
+
+copy.dynaTree <- function(obj) {
+  cloud <- cloud_of(obj, sys.call())
+  answer <- ask_cloud(obj, "copy", list(), sys.call())
+  obj$num <- answer$told$value$num
+  twin <- new_cloud(answer$tree, cloud$saved)
+  twin$since <- cloud$since
+  attr(obj, "cloud") <- twin
+  obj
+}
+
+deletecloud <- function(obj) {
+  cloud <- cloud_of(obj, sys.call())
+  ask_cloud(obj, "deletecloud", list(), sys.call())
+  rm(list = ls(cloud), envir = cloud)
+  invisible(NULL)
+}
+
+deleteclouds <- function() {
+  ask(NULL, "deleteclouds", list(), sys.call())
+  invisible(NULL)
+}

@@ -1,0 +1,64 @@
+# A cloud of trees is an environment that all objects made from one another share:
+#   tree   Python's handle; void in an object that was read from a file, NULL after an
+#          interrupt: it is then made again from what follows
+#   saved  the last checkpoint, a raw vector
+#   since  the requests that have changed the cloud since, each a raw vector
+# so that saveRDS() keeps all that is needed to go on, at no cost for each call.
+
+max_since <- 32L
+
+new_cloud <- function(tree, saved) {
+  cloud <- new.env(parent = emptyenv())
+  cloud$tree <- tree
+  cloud$saved <- saved
+  cloud$since <- list()
+  cloud
+}
+
+cloud_of <- function(object, call = sys.call(-1L)) {
+  cloud <- attr(object, "cloud")
+  if (!is.environment(cloud))
+    stop(simpleError(paste0(
+      "object has no cloud of trees: dynaTrees() deletes those of its repeats, and ",
+      "copies by hand lose it. Fit with dynaTree()."), call))
+  if (is.null(cloud$saved))
+    stop(simpleError(paste("cloud", object$num, "is not allocated"), call))
+  if (is.null(cloud$tree) || reticulate::py_is_null_xptr(cloud$tree))
+    revive(object, cloud, call)
+  cloud
+}
+
+# Makes the trees of an object that came from a file.
+revive <- function(object, cloud, call) {
+  answer <- guest()$restore(cloud$saved, unname(cloud$since),
+                            packed(list(lpred = object$lpred, time = object$time[[1L]])))
+  told <- unserialize(answer[[2]])
+  if (!is.null(told$error)) stop(simpleError(told$error, call))
+  cloud$tree <- answer[[1]]
+}
+
+# Asks about an object's cloud and notes what changes it.
+ask_cloud <- function(object, name, arguments, call = sys.call(-1L)) {
+  cloud <- cloud_of(object, call)
+  size <- sum(lengths(cloud$since))
+  full <- length(cloud$since) >= max_since || size > length(cloud$saved)
+  answer <- ask(cloud$tree, name, arguments, call, save = full,
+                undo = function() cloud$tree <- NULL)
+  if (name != "copy") {
+    cloud$tree <- answer$tree
+    if (!is.null(answer$told$saved)) {
+      cloud$saved <- answer$told$saved
+      cloud$since <- list()
+    } else if (answer$told$changed) {
+      cloud$since[[length(cloud$since) + 1L]] <- answer$request
+    }
+  }
+  answer
+}
+
+# An object with the fields that a call has made.
+extended <- function(object, name, arguments, call = sys.call(-1L)) {
+  fields <- ask_cloud(object, name, arguments, call)$told$value
+  object[names(fields)] <- fields
+  object
+}

@@ -1,0 +1,154 @@
+dynaTree <- function(X, ...) UseMethod("dynaTree")
+
+dynaTree.default <- function(X, y, N = 1000,
+                             model = c("constant", "linear", "class", "prior"),
+                             nu0s20 = c(0, 0), ab = c(0.95, 2), minp = NULL, sb = NULL,
+                             nstart = minp, icept = c("implicit", "augmented", "none"),
+                             rprop = c("luvar", "luall", "reject"),
+                             verb = round(length(y) / 10), ...) {
+  no_more(...)
+  force(y)
+  call <- sys.call()
+  X <- as_inputs(X)
+  given <- list(X = X, y = as_response(y), N = N, model = match.arg(model),
+                nu0s20 = nu0s20, ab = ab, minp = minp, sb = sb,
+                nstart = if (missing(nstart)) "minp" else nstart,
+                icept = match.arg(icept), rprop = match.arg(rprop), verb = verb)
+  answer <- ask(NULL, "dynaTree", given, call, rules = rules(), save = TRUE)
+  object <- named_fields(answer$told$value, colnames(X))
+  structure(object, class = "dynaTree",
+            cloud = new_cloud(answer$tree, answer$told$saved))
+}
+
+dynaTree.formula <- function(X, data = NULL, subset, na.action = stats::na.omit, ...) {
+  frame <- match.call(expand.dots = FALSE)
+  frame <- frame[c(1L, match(c("X", "data", "subset", "na.action"), names(frame), 0L))]
+  names(frame)[names(frame) == "X"] <- "formula"
+  frame[[1L]] <- quote(stats::model.frame)
+  frame$na.action <- na.action
+  frame <- eval(frame, parent.frame())
+  terms <- stats::delete.response(attr(frame, "terms"))
+  y <- stats::model.response(frame)
+  inputs <- design(terms, frame)
+  levels <- if (is.factor(y) || is.character(y)) levels(as.factor(y))
+  object <- dynaTree.default(inputs, if (is.null(levels)) y else as.factor(y), ...)
+  attr(object, "terms") <- terms
+  attr(object, "xlevels") <- stats::.getXlevels(terms, frame)
+  attr(object, "levels") <- levels
+  object
+}
+
+dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
+                      model = c("constant", "linear", "class", "prior"),
+                      nu0s20 = c(0, 0), ab = c(0.95, 2), minp = NULL, sb = NULL,
+                      nstart = minp, icept = c("implicit", "augmented", "none"),
+                      rprop = c("luvar", "luall", "reject"), XX = NULL, yy = NULL,
+                      varstats = FALSE, lhs = NULL, plotit = FALSE, proj = 1,
+                      rorder = TRUE, verb = round(sub / 10), pverb = round(N / 10),
+                      ...) {
+  X <- as_inputs(X)
+  rows <- is.character(XX) || is.null(XX)
+  given <- list(X = X, y = as_response(y), N = N, R = R, sub = sub,
+                model = match.arg(model), nu0s20 = nu0s20, ab = ab, minp = minp,
+                sb = sb, nstart = if (missing(nstart)) "minp" else nstart,
+                icept = match.arg(icept), rprop = match.arg(rprop),
+                XX = if (rows) XX else as_inputs(XX), yy = yy, varstats = varstats,
+                lhs = lhs, rorder = rorder, verb = verb, pverb = pverb, ...)
+  answer <- ask(NULL, "dynaTrees", given, sys.call(), rules = rules())
+  object <- structure(named_fields(answer$told$value, colnames(X)), class = "dynaTree")
+  if (!rows) dimnames(object[["XX"]]) <- dimnames(X_like(object, given$XX))
+  if (plotit && !rows) plot(object, proj = proj)
+  object
+}
+
+# A matrix of numbers, as R's dynaTree takes a vector, a matrix or a data frame.
+as_inputs <- function(X) {
+  X <- as.matrix(X)
+  if (is.logical(X)) storage.mode(X) <- "double"
+  X
+}
+
+# Labels count from 1; a factor is its codes.
+as_response <- function(y) {
+  if (is.factor(y)) as.numeric(y) else if (is.matrix(y)) drop(y) else y
+}
+
+no_more <- function(...) {
+  if (...length())
+    stop(simpleError(paste0("unused argument (", names_or_values(...), ")"),
+                     sys.call(-1L)))
+}
+
+names_or_values <- function(...) {
+  names <- ...names()
+  paste(if (is.null(names)) rep("...", ...length()) else names, collapse = ", ")
+}
+
+# The columns that a formula makes of a frame, without an intercept.
+design <- function(terms, frame) {
+  attr(terms, "intercept") <- 1L
+  X <- stats::model.matrix(terms, frame)
+  X[, attr(X, "assign") != 0L, drop = FALSE]
+}
+
+# New rows of a model: those of its formula, if it has one.
+new_rows <- function(object, X) {
+  terms <- attr(object, "terms")
+  if (is.null(terms) || !is.data.frame(X)) return(as_inputs(X))
+  frame <- stats::model.frame(terms, X, xlev = attr(object, "xlevels"))
+  X <- design(terms, frame)
+  dimnames(X)[1L] <- list(NULL)
+  X
+}
+
+# New responses of a model: codes of the labels it was fitted on.
+new_response <- function(object, y) {
+  levels <- attr(object, "levels")
+  if (is.null(levels) || !(is.factor(y) || is.character(y))) return(as_response(y))
+  codes <- match(as.character(y), levels)
+  if (anyNA(codes))
+    stop("y must hold labels of the fit, ", paste(levels, collapse = ", "), "; got ",
+         as.character(y)[is.na(codes)][1L], ".", call. = FALSE)
+  as.numeric(codes)
+}
+
+# How many columns of ones the object's X begins with.
+ones <- function(object) as.integer(object$icept == "augmented" && is.null(object[["rules"]]))
+
+# New rows as the object stores them.
+X_like <- function(object, XX) if (ones(object)) cbind(1, XX) else XX
+
+# Fields with the names that R's dynaTree gives them.
+named_fields <- function(fields, columns) {
+  all <- if (is.null(columns)) NULL else
+    c(character(ones(fields)), columns)
+  if (!is.null(fields[["X"]]) && !is.null(columns)) colnames(fields[["X"]]) <- all
+  if (!is.null(fields[["time"]])) names(fields[["time"]]) <- rep("elapsed", length(fields[["time"]]))
+  label_answers(fields, columns, all)
+}
+
+label_answers <- function(fields, columns, all) {
+  across <- function(x, names) {
+    if (is.list(x)) return(lapply(x, across, names))
+    if (is.matrix(x)) attr(x, "dimnames") <- list(NULL, names)
+    x
+  }
+  for (name in intersect(c("MEmean", "MEq1", "MEq2", "S", "T"), names(fields)))
+    fields[[name]] <- across(fields[[name]], columns)
+  if (!is.null(fields[["MEgrid"]]) && !is.null(columns)) colnames(fields[["MEgrid"]]) <- columns
+  if (!is.null(fields[["relevance"]])) fields[["relevance"]] <- across(fields[["relevance"]], all)
+  if (!is.null(fields[["rect"]]) && is.matrix(fields[["rect"]]) && !is.null(all))
+    rownames(fields[["rect"]]) <- all
+  if (!is.null(fields[["p"]]))
+    colnames(fields[["p"]]) <- paste0("c", seq_len(ncol(fields[["p"]])))
+  if (!is.null(fields[["categ"]]) && !is.null(columns))
+    names(fields[["categ"]]) <- if (length(fields[["categ"]]) == length(all)) all else columns
+  fields
+}
+
+# Names of an object's inputs, of those it stores with ones before them.
+stored_names <- function(object) colnames(object[["X"]])
+input_names <- function(object) {
+  names <- colnames(object[["X"]])
+  if (ones(object)) names[-1L] else names
+}

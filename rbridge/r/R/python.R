@@ -1,0 +1,73 @@
+# The one place that speaks to Python. A request and its answer are raw vectors.
+
+python <- new.env(parent = emptyenv())
+
+# rbridge.guest, found at the first call
+guest <- function() {
+  if (is.null(python$guest)) {
+    python$guest <- tryCatch(
+      reticulate::import("rbridge.guest"),
+      error = function(e) stop(
+        "R's package dyntree needs the Python package dyntree, which could not be ",
+        "loaded: ", conditionMessage(e), "\nInstall it with pip install dyntree, and ",
+        "name that Python before the first call: Sys.setenv(RETICULATE_PYTHON = ",
+        "\".../bin/python\").", call. = FALSE))
+  }
+  python$guest
+}
+
+# A list as Python reads it.
+packed <- function(x) serialize(x, NULL, version = 2)
+
+# Asks for one function of the mirror; what draws, draws from R's own stream.
+# tree: Python's handle, or NULL. undo: called after an interrupt, which may have come in
+# the middle of a change. Returns list(tree, told, request).
+ask <- function(tree, name, arguments, call, rules = "r", save = FALSE,
+                undo = function() NULL) {
+  request <- packed(list(name = name, arguments = arguments, state = stream_state(),
+                         rules = rules, save = save))
+  answer <- guest()$answer(tree, request, function(text) cat(text))
+  told <- unserialize(answer[[2]])
+  if (!is.null(told$interrupted)) {
+    undo()
+    stop_interrupted(call)
+  }
+  if (!is.null(told$error)) stop(simpleError(told$error, call))
+  for (text in told$warnings) warning(simpleWarning(text, call))
+  if (!is.null(told$state)) set_stream_state(told$state)
+  list(tree = answer[[1]], told = told, request = request)
+}
+
+# An interrupt of Python's is an interrupt of R's.
+stop_interrupted <- function(call) {
+  signalCondition(structure(class = c("interrupt", "condition"),
+                            list(message = "interrupted", call = call)))
+  stop(simpleError("interrupted", call))
+}
+
+# .Random.seed as R's stream stands; it is opened if nothing was drawn yet.
+stream_state <- function() {
+  if (!exists(".Random.seed", envir = globalenv(), inherits = FALSE)) set.seed(NULL)
+  state <- get(".Random.seed", envir = globalenv(), inherits = FALSE)
+  if (state[1] %% 10000L != 403L)
+    stop("dynamic trees draw from R's default generator; RNGkind() is ",
+         paste(RNGkind(), collapse = ", "), ". Call RNGkind(\"default\", \"default\").",
+         call. = FALSE)
+  state[1] <- 10403L
+  state
+}
+
+# The sampling kind in the first word is not the trees' business, and stays.
+set_stream_state <- function(state) {
+  state[1] <- get(".Random.seed", envir = globalenv(), inherits = FALSE)[1]
+  assign(".Random.seed", state, envir = globalenv())
+}
+
+# "r" or "native", from options(dyntree.rules =).
+rules <- function() {
+  asked <- getOption("dyntree.rules", "r")
+  if (!is.character(asked) || length(asked) != 1L || !asked %in% c("r", "native"))
+    stop("options(dyntree.rules) must be \"r\" or \"native\"; got ", deparse(asked)[1L],
+         ".", call. = FALSE)
+  asked
+}
