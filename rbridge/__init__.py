@@ -1,6 +1,13 @@
 """The bridge between dyntree and R; the R mirror itself is `dyntree.api.rmirror`."""
 
+from pathlib import Path
+
 from .crosscheck import Report, crosscheck
 from .session import Session, session
 
-__all__ = ["Report", "Session", "crosscheck", "session"]
+__all__ = ["Report", "Session", "crosscheck", "r_package", "session"]
+
+
+def r_package() -> Path:
+    """Return the folder of the R package, for ``R CMD INSTALL``."""
+    return Path(__file__).parent / "r"

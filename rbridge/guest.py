@@ -33,7 +33,7 @@ _OWN = (
 )  # fmt: skip
 _FITS = ("dynaTree", "dynaTrees")
 _DRAWS = (*_FITS, "update", "rejuvenate", "sens", "classprobs")
-_CHANGES = ("update", "retire", "rejuvenate", "alcX")
+_CHANGES = ("update", "retire", "rejuvenate", "alcX", "entropyX")
 _PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}
 _WITH_NA = ("S", "T", "varpropuse", "varproptotal")  # R has NA there, and not NaN
 _NA_REAL = np.array([0x7FF00000000007A2], dtype=np.uint64).view(np.float64)[0]

@@ -71,3 +71,9 @@ rules <- function() {
          ".", call. = FALSE)
   asked
 }
+
+# Whether the examples can run: is there a Python with dyntree?
+has_python <- function() {
+  reticulate::py_available(initialize = TRUE) &&
+    reticulate::py_module_available("rbridge.guest")
+}

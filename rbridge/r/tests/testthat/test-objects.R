@@ -1,0 +1,116 @@
+test_that("fields are those of R's dynaTree", {
+  fit <- fitted_tree()
+  expect_named(fit, c("m", "N", "X", "y", "model", "params", "nstart", "verb", "lpred",
+                      "num", "time", "icept"))
+  expect_type(fit$m, "integer")
+  expect_identical(names(fit$time), "elapsed")
+  X <- fit$X
+  colnames(X) <- c("a", "b", "c")
+  set.seed(7)
+  fit <- dynaTree(X, fit$y, N = 30, model = "linear", icept = "augmented", verb = 0)
+  expect_identical(colnames(fit$X), c("", "a", "b", "c"))
+  fit <- sens(relevance(fit), nns = 50, nME = 5)
+  expect_identical(dimnames(fit$relevance), list(NULL, c("", "a", "b", "c")))
+  expect_identical(dimnames(fit$S), list(NULL, c("a", "b", "c")))
+  expect_false(any(is.nan(fit$S)))
+  expect_null(colnames(retire(fit, 1)$X))
+})
+
+test_that("objects share a cloud, and a copy has its own", {
+  fit <- fitted_tree()
+  twin <- copy(fit)
+  more <- update(fit, rows(5)$X, rows(5)$y, verb = 0)
+  expect_identical(nrow(fit$X), 60L)
+  expect_identical(treestats(fit), treestats(more))
+  expect_false(identical(treestats(fit), treestats(twin)))
+  deletecloud(fit)
+  expect_error(predict(more, fit$X), "is not allocated")
+  expect_length(predict(twin, fit$X)$mean, 60L)
+})
+
+test_that("an object that was saved goes on to the bit", {
+  for (model in c("constant", "linear", "class")) {
+    d <- rows()
+    y <- if (model == "class") 1 + (d$y > 1) else d$y
+    icept <- if (model == "linear") "augmented" else "implicit"
+    fit <- dynaTree(d$X, y, N = 30, model = model, icept = icept, verb = 0)
+    for (i in 1:40) # beyond what is kept since a checkpoint
+      fit <- update(retire(fit, 1, lambda = 0.9), d$X[i, , drop = FALSE], y[i])
+    fit <- retire(rejuvenate(fit, verb = 0), 5)
+    file <- tempfile()
+    saveRDS(fit, file)
+    state <- .Random.seed
+    go_on <- function(fit) {
+      assign(".Random.seed", state, envir = globalenv())
+      fit <- update(fit, d$X[41:50, ], y[41:50], verb = 0)
+      fit <- if (model == "class") predict(fit, d$X) else alcX(predict(fit, d$X))
+      list(plain(fit), treestats(fit), runif(1))
+    }
+    again <- readRDS(file)
+    expect_identical(go_on(again), go_on(fit))
+  }
+})
+
+test_that("formulas and factors pass", {
+  d <- data.frame(y = rows()$y, a = rows()$X[, 1],
+                  soil = factor(ifelse(rows()$X[, 2] > 0.5, "clay", "sand")))
+  set.seed(1)
+  by_formula <- dynaTree(y ~ a + soil, data = d, N = 30, verb = 0)
+  X <- cbind(a = d$a, soilsand = as.numeric(d$soil == "sand"))
+  set.seed(1)
+  by_matrix <- dynaTree(X, d$y, N = 30, verb = 0)
+  expect_identical(by_formula$lpred, by_matrix$lpred)
+  expect_identical(colnames(by_formula$X), c("a", "soilsand"))
+  expect_identical(predict(by_formula, d[1:3, ])$mean, predict(by_matrix, X[1:3, ])$mean)
+  expect_identical(nrow(update(by_formula, d[1:3, ], d$y[1:3])$X), 63L)
+  classes <- dynaTree(soil ~ a, data = d, model = "class", N = 30, verb = 0)
+  expect_identical(classes$y, as.numeric(d$soil))
+  classes <- update(classes, d[1:2, ], d$soil[1:2])
+  expect_error(update(classes, d[1, ], "loam"), "y must hold labels of the fit")
+  subset <- dynaTree(y ~ a, data = d, subset = a > 0.5, N = 30, verb = 0)
+  expect_identical(nrow(subset$X), sum(d$a > 0.5))
+})
+
+test_that("native rules are an option away", {
+  old <- options(dyntree.rules = "native")
+  on.exit(options(old))
+  first <- fitted_tree(model = "linear")
+  after <- runif(1)
+  expect_identical(plain(fitted_tree(model = "linear")), plain(first))
+  expect_identical(runif(1), after)
+  expect_identical(first$rules, "native")
+  first <- retire(first, 1:5)
+  first <- sens(relevance(predict(first, first$X, ei = TRUE)), nns = 50, nME = 5)
+  expect_lt(mean((first$mean - first$y)^2), var(first$y) / 4)
+  file <- tempfile()
+  saveRDS(first, file)
+  expect_identical(predict(readRDS(file), rows(9)$X)$mean, predict(first, rows(9)$X)$mean)
+  options(dyntree.rules = "mine")
+  expect_error(fitted_tree(), "must be \"r\" or \"native\"; got \"mine\"")
+})
+
+test_that("objects print, summarise and draw", {
+  fit <- fitted_tree()
+  expect_output(print(fit), "Dynamic tree, constant leaves.*60 rows held, 3 inputs")
+  expect_output(print(summary(fit)), "log evidence.*average tree.*x1")
+  expect_error(plot(fit), "call predict first")
+  grDevices::pdf(NULL)
+  on.exit(grDevices::dev.off())
+  fit <- predict(fit, fit$X)
+  expect_null(plot(fit, proj = 2, ptype = "mean", xlab = "b"))
+  expect_error(plot(fit, proj = 4), "proj must be one input, 1 to 3")
+  x <- rows()$X[, 1]
+  one <- predict(dynaTree(x, sin(5 * x), N = 20, verb = 0), x)
+  plotprogress(one, 0.5, 0.6, "alm", c(0.2, 0.1), function(x, sd) sin(5 * x), 1)
+  expect_error(plot(predict(dynaTree(x, 1 + (x > 0.5), model = "class", N = 5, verb = 0), x)),
+               "plot is for regression")
+})
+
+test_that("repeats come without a cloud", {
+  d <- rows()
+  fit <- dynaTrees(d$X, d$y, N = 10, R = 3, XX = d$X[1:4, ], verb = 0, pverb = 0)
+  expect_identical(dim(fit$mean), c(4L, 3L))
+  expect_identical(fit$N, 30L)
+  expect_error(treestats(fit), "object has no cloud of trees")
+  expect_identical(dim(getBF(fit, fit)), c(60L, 3L))
+})

@@ -1,0 +1,52 @@
+test_that("set.seed decides the result, and draws go on after it", {
+  first <- fitted_tree()
+  after <- runif(2)
+  second <- fitted_tree()
+  expect_identical(plain(first), plain(second))
+  expect_identical(runif(2), after)
+  third <- dynaTree(first$X, first$y, N = 30, verb = 0)
+  expect_false(identical(third$lpred, first$lpred))
+})
+
+test_that("the numbers are those of R's dynaTree", {
+  # dynaTree 1.2-17: set.seed(42), then a fit of 30 rows and one uniform
+  x <- seq(0, 1, length.out = 30)
+  set.seed(42)
+  fit <- dynaTree(x, sin(6 * x), N = 20, verb = 0)
+  expect_equal(sum(fit$lpred), -18.367771991162247, tolerance = 1e-12)
+  expect_equal(predict(fit, 0.25)$mean, 0.91482581177679367, tolerance = 1e-12)
+  expect_equal(runif(1), 0.43356674630194902, tolerance = 1e-15)
+})
+
+test_that("what draws nothing leaves the stream alone", {
+  fit <- fitted_tree()
+  before <- .Random.seed
+  fit <- retire(alcX(predict(fit, fit$X[1:2, ])), 1)
+  treestats(fit)
+  relevance(fit)
+  expect_identical(.Random.seed, before)
+})
+
+test_that("a stream that was never opened is opened", {
+  rm(".Random.seed", envir = globalenv())
+  fit <- dynaTree(1:20, (1:20)^2, N = 5, verb = 0)
+  expect_length(.Random.seed, 626L)
+})
+
+test_that("other generators are refused, other sampling stays", {
+  old <- RNGkind()
+  on.exit(suppressWarnings(do.call(RNGkind, as.list(old))))
+  RNGkind("Wichmann-Hill")
+  expect_error(dynaTree(1:20, 1:20, verb = 0), "RNGkind\\(\\) is Wichmann-Hill")
+  RNGkind("default")
+  suppressWarnings(RNGkind(sample.kind = "Rounding"))
+  dynaTree(1:20, (1:20)^2, N = 5, verb = 0)
+  expect_identical(RNGkind()[3], "Rounding")
+})
+
+test_that("R is left as it was", {
+  fit <- fitted_tree()
+  fit <- predict(fit, fit$X)
+  expect_as_was(try(predict(fit, 1:7), silent = TRUE))
+  expect_as_was(predict(fit, fit$X, ei = TRUE))
+})

@@ -1,0 +1,136 @@
+"""The R package: R CMD check with its own tests, its demos, and its numbers."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dyntree
+import rbridge
+
+SOURCE = rbridge.r_package()
+DEMOS = ("reg1d", "class2d", "design", "fried", "online", "elec2")
+NEEDS = ("reticulate", "testthat")
+
+pytestmark = pytest.mark.skipif(shutil.which("R") is None, reason="there is no R")
+
+
+def environment(library: Path) -> dict[str, str]:
+    """R with its own library first, and this Python for reticulate."""
+    here = str(Path(dyntree.__file__).parents[1])
+    libraries = [str(library), os.environ.get("R_LIBS", "")]
+    return {
+        **os.environ,
+        "R_LIBS": os.pathsep.join(filter(None, libraries)),
+        "RETICULATE_PYTHON": sys.executable,
+        "PYTHONPATH": here,
+        "OPENBLAS_NUM_THREADS": "1",
+        "NOT_CRAN": "true",
+        "_R_CHECK_SYSTEM_CLOCK_": "0",  # no question to the network
+    }
+
+
+def run(folder: Path, *command: str, library: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(library),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+
+
+def need(folder: Path, *packages: str) -> None:
+    """Skip where R lacks a package."""
+    for package in packages:
+        code = f"quit(status = !requireNamespace('{package}', quietly = TRUE))"
+        if run(folder, "Rscript", "-e", code, library=folder).returncode:
+            pytest.skip(f"R has no package {package}")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of R's that holds the package."""
+    folder = tmp_path_factory.mktemp("library")
+    need(folder, "reticulate")
+    command = ("R", "CMD", "INSTALL", "--no-docs", "-l", str(folder), str(SOURCE))
+    process = run(folder, *command, library=folder)
+    assert process.returncode == 0, process.stderr
+    return folder
+
+
+def test_r_cmd_check_finds_nothing(tmp_path: Path) -> None:
+    """Errors, warnings and notes alike; the package's own tests are part of it."""
+    need(tmp_path, *NEEDS)
+    built = run(tmp_path, "R", "CMD", "build", str(SOURCE), library=tmp_path)
+    assert built.returncode == 0, built.stdout + built.stderr
+    (archive,) = tmp_path.glob("dyntree_*.tar.gz")
+    command = ("R", "CMD", "check", "--no-manual", archive.name)
+    checked = run(tmp_path, *command, library=tmp_path)
+    assert checked.stdout.rstrip().endswith("Status: OK"), checked.stdout
+    (shown,) = (tmp_path / "dyntree.Rcheck" / "tests").glob("testthat.Rout")
+    told = re.search(r"FAIL 0 \| WARN 0 \| SKIP 0 \| PASS (\d+)", shown.read_text())
+    assert told is not None, shown.read_text()[-2000:]
+    assert int(told[1]) >= 60
+
+
+DEMO = """
+arguments <- commandArgs(TRUE)
+options(dynamic.trees = arguments[1], demo.scale = 0.04, elec2 = "elec2.csv.gz")
+pdf(NULL)
+told <- list()
+for (name in arguments[-1]) {
+  suppressMessages(source(name))
+  told[[name]] <- result
+}
+saveRDS(told, paste0(arguments[1], ".rds"))
+"""
+
+
+def demos(folder: Path, library: Path, package: str) -> str:
+    """Run all demos with a package; returns what they print."""
+    rng = np.random.default_rng(8)
+    rows = np.column_stack(
+        [rng.integers(1000, 9000, (400, 4)), rng.integers(1, 3, 400)]
+    )
+    text = "\n".join(["x1,x2,x3,x4,y", *(",".join(map(str, row)) for row in rows)])
+    (folder / "elec2.csv.gz").write_text(text)
+    (folder / "demos.R").write_text(DEMO)
+    names = [str(SOURCE / "demo" / f"{name}.R") for name in DEMOS]
+    process = run(folder, "Rscript", "demos.R", package, *names, library=library)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
+
+
+def test_demos_run(library: Path, tmp_path: Path) -> None:
+    listed = (SOURCE / "demo" / "00Index").read_text().splitlines()
+    assert {line.split()[0] for line in listed} == set(DEMOS)
+    shown = demos(tmp_path, library, "dyntree")
+    assert re.findall(r"^(\w+): [0-9.]+ s$", shown, re.MULTILINE) == list(DEMOS)
+
+
+EQUAL = """
+theirs <- readRDS("dynaTree.rds")
+ours <- readRDS("dyntree.rds")
+stopifnot(all.equal(theirs, ours, tolerance = 1e-10))
+for (name in names(ours))
+  stopifnot(identical(theirs[[name]]$stream, ours[[name]]$stream))
+"""
+
+
+@pytest.mark.cran
+def test_demos_give_what_the_real_package_gives(library: Path, tmp_path: Path) -> None:
+    need(tmp_path, "dynaTree")
+    for package in ("dynaTree", "dyntree"):
+        demos(tmp_path, library, package)
+    process = run(tmp_path, "Rscript", "-e", EQUAL, library=library)
+    assert process.returncode == 0, process.stderr
