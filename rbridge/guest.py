@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -31,8 +30,6 @@ _OWN = (
     "m", "N", "X", "y", "model", "params", "nstart", "verb", "lpred", "num", "time",
     "classes", "icept", "removed", "rules",
 )  # fmt: skip
-_FITS = ("dynaTree", "dynaTrees")
-_DRAWS = (*_FITS, "update", "rejuvenate", "sens", "classprobs")
 _CHANGES = ("update", "retire", "rejuvenate", "alcX", "entropyX")
 _PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}
 _WITH_NA = ("S", "T", "varpropuse", "varproptotal")  # R has NA there, and not NaN
@@ -41,44 +38,61 @@ _NA_REAL = np.array([0x7FF00000000007A2], dtype=np.uint64).view(np.float64)[0]
 _stream = RStream(0)  # R's own, set to .Random.seed before each call
 
 
-def answer(
-    tree: DynaTree | None, request: bytes, show: Callable[[str], Any] = sys.stdout.write
-) -> list[Any]:
+class Held:
+    """A tree that R holds: what its calls are about, and what they leave.
+
+    Attributes
+    ----------
+    tree : DynaTree or None
+        None before a fit, and after one that keeps no cloud.
+    """
+
+    def __init__(self) -> None:
+        self.tree: DynaTree | None = None
+
+
+def listen(show: Callable[[str], Any]) -> None:
+    """Let R take what is printed."""
+    _printed.show = show
+
+
+def answer(held: Held, request: bytes) -> bytearray:
     """Answer one call of a function of the mirror.
 
     Parameters
     ----------
-    tree : DynaTree or None
-        What the call is about; None for a fit.
+    held : Held
+        What the call is about; it then holds the tree to go on with.
     request : bytes
-        An R list: name, arguments by R's names, state (``.Random.seed``), rules ("r" or
-        "native"), save (whether a checkpoint is wanted).
-    show : callable
-        Takes what is printed.
+        An R list: name, arguments by R's names, rules ("r" or "native"), save (whether
+        a checkpoint is wanted), state (``.Random.seed``, for what draws).
 
     Returns
     -------
-    list
-        The tree to go on with, or None, and an R list, serialized: value (an object's
-        new fields, or the answer), object (whether these are fields), state, changed
-        (whether the cloud has), warnings, saved (a checkpoint, where wanted); or error.
+    bytearray
+        An R list, serialized: value (an object's new fields, or the answer), state,
+        changed (whether the cloud has), warnings, saved (a checkpoint, where wanted).
+        Or error, the message; or interrupted.
     """
-    asked = loads(bytes(request)).items()
     try:
-        with _heard(show) as notes:
-            after, told = _perform(tree, asked)
+        with _heard() as notes:
+            told = _perform(held, loads(bytes(request)).items())
     except KeyboardInterrupt:
-        return [tree, _sent({"interrupted": True})]
+        return _sent({"interrupted": True})
     except Exception as error:
-        return [tree, _sent({"error": _in_words_of_r(error)})]
-    return [after, _sent({**told, "warnings": [str(n.message) for n in notes]})]
+        return _sent({"error": _in_words_of_r(error)})
+    return _sent({**told, "warnings": [str(note.message) for note in notes]})
 
 
-def restore(saved: bytes, since: Sequence[bytes], fields: bytes) -> list[Any]:
-    """Return the tree of a checkpoint after the calls that have changed it since.
+def restore(
+    held: Held, saved: bytes, since: Sequence[bytes], fields: bytes
+) -> bytearray:
+    """Make the tree of a checkpoint after the calls that have changed it since.
 
     Parameters
     ----------
+    held : Held
+        Where to put it.
     saved : bytes
         A checkpoint that `answer` made.
     since : sequence of bytes
@@ -88,31 +102,31 @@ def restore(saved: bytes, since: Sequence[bytes], fields: bytes) -> list[Any]:
 
     Returns
     -------
-    list
-        As of `answer`.
+    bytearray
+        An R list, serialized: error, the message, where there is one.
     """
     try:
-        tree: DynaTree | None = checkpoint.loads(bytes(saved)).tree
-        with _heard(lambda text: None):
+        held.tree = checkpoint.loads(bytes(saved)).tree
+        with contextlib.redirect_stdout(None), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             for request in since:
-                tree, _ = _perform(tree, loads(bytes(request)).items())
+                _perform(held, loads(bytes(request)).items())
     except Exception as error:
-        return [None, _sent({"error": _in_words_of_r(error)})]
-    assert tree is not None
+        return _sent({"error": _in_words_of_r(error)})
     own = {name: from_r(value) for name, value in loads(bytes(fields)).items().items()}
-    tree = tree.extended(own | {"lpred": np.atleast_1d(own["lpred"])})
-    return [tree, _sent({"value": {"num": tree.num}})]
+    assert held.tree is not None
+    held.tree = held.tree.extended(own | {"lpred": np.atleast_1d(own["lpred"])})
+    return _sent({})
 
 
-def _perform(
-    tree: DynaTree | None, asked: Mapping[str, RValue]
-) -> tuple[DynaTree | None, dict[str, Any]]:
-    name, rules = from_r(asked["name"]), from_r(asked["rules"])
+def _perform(held: Held, asked: Mapping[str, RValue]) -> dict[str, Any]:
+    name, rules, tree = from_r(asked["name"]), from_r(asked["rules"]), held.tree
     given = {
         _PYTHON_NAMES.get(key, key): from_r(value)
         for key, value in asked["arguments"].items().items()
     }
-    if name in _DRAWS:
+    told: dict[str, Any] = {"changed": name in _CHANGES}
+    if "state" in asked:
         _stream.source.restore(RStream.from_state(asked["state"].data).source)
         given["rng"] = _stream
     if name == "dynaTrees" and rules == "native":
@@ -120,20 +134,20 @@ def _perform(
             "dynaTrees is for R's rules; fit each repeat by dynaTree() under native "
             "rules."
         )
-    fit = native.dynaTree if rules == "native" else rmirror.dynaTree
-    function = fit if name == "dynaTree" else getattr(rmirror, name)
+    native_fit = name == "dynaTree" and rules == "native"
+    function = native.dynaTree if native_fit else getattr(rmirror, name)
     result = function(**given) if tree is None else function(tree, **given)
-    told: dict[str, Any] = {"object": isinstance(result, DynaTree)}
-    told["changed"] = name in _CHANGES
-    if name in _DRAWS:
+    if "state" in asked:
         told["state"] = _stream.state
     if not isinstance(result, DynaTree):
-        return tree, told | {"value": _in_r(name, result)}
+        return told | {"value": _in_r(name, result)}
     told["value"] = _new_fields(tree, result)
-    after = result.extended({}, without=[key for key in result if key not in _OWN])
-    if name != "dynaTrees" and from_r(asked["save"]):
-        told["saved"] = _saved(after)
-    return (None if name == "dynaTrees" else after), told
+    if name != "dynaTrees":
+        asides = [key for key in result if key not in _OWN]
+        held.tree = result.extended({}, without=asides) if asides else result
+        if from_r(asked["save"]):
+            told["saved"] = _saved(held.tree)
+    return told
 
 
 def _new_fields(before: DynaTree | None, after: DynaTree) -> dict[str, Any]:
@@ -176,10 +190,10 @@ def _sent(told: Mapping[str, Any]) -> bytearray:
 
 
 class _Printed:
-    """A standard output whose lines go to R."""
+    """A standard output whose text goes to R."""
 
-    def __init__(self, show: Callable[[str], Any]) -> None:
-        self.show = show
+    def __init__(self) -> None:
+        self.show: Callable[[str], Any] = lambda text: None  # until R listens
 
     def write(self, text: str) -> int:
         self.show(text)
@@ -189,12 +203,15 @@ class _Printed:
         """Do nothing: R shows at once."""
 
 
+_printed = _Printed()
+
+
 @contextlib.contextmanager
-def _heard(show: Callable[[str], Any]) -> Iterator[list[warnings.WarningMessage]]:
+def _heard() -> Iterator[list[warnings.WarningMessage]]:
     """Send what is printed to R, and collect warnings for it."""
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always")
-        with contextlib.redirect_stdout(_Printed(show)):
+        with contextlib.redirect_stdout(_printed):
             yield notes
 
 

@@ -94,19 +94,19 @@ relevance.dynaTree <- function(object, rect = NULL, categ = NULL, approx = FALSE
 treestats <- function(object) UseMethod("treestats")
 
 treestats.dynaTree <- function(object) {
-  ask_cloud(object, "treestats", list(), sys.call())$told$value
+  ask_cloud(object, "treestats", list(), sys.call())
 }
 
 varpropuse <- function(object) UseMethod("varpropuse")
 
 varpropuse.dynaTree <- function(object) {
-  ask_cloud(object, "varpropuse", list(), sys.call())$told$value
+  ask_cloud(object, "varpropuse", list(), sys.call())
 }
 
 varproptotal <- function(object) UseMethod("varproptotal")
 
 varproptotal.dynaTree <- function(object) {
-  ask_cloud(object, "varproptotal", list(), sys.call())$told$value
+  ask_cloud(object, "varproptotal", list(), sys.call())
 }
 
 getBF <- function(obj1, obj2) {
@@ -114,7 +114,7 @@ getBF <- function(obj1, obj2) {
   for (name in names(fits)) if (!is.list(fits[[name]]) || is.null(fits[[name]]$lpred))
     stop(name, " must be what dynaTree() or dynaTrees() returned")
   given <- lapply(fits, function(fit) list(lpred = as.matrix(fit$lpred)))
-  ask(NULL, "getBF", given, sys.call())$told$value
+  ask("getBF", given, sys.call())$value
 }
 
 alcalc <- function(obj, method = c("alm", "alc", "ei", "ieci", "qEntropy", "qEI"),
@@ -123,7 +123,7 @@ alcalc <- function(obj, method = c("alm", "alc", "ei", "ieci", "qEntropy", "qEI"
   fields <- unclass(obj)[intersect(c("var", "alc", "ei", "ieci", "qEntropy", "qEI"),
                                    names(obj))]
   given <- list(obj = fields, method = method, prec = prec)
-  ask(NULL, "alcalc", given, sys.call())$told$value
+  ask("alcalc", given, sys.call())$value
 }
 
 # Inside the package, as in R's dynaTree: reached by dyntree:::
@@ -153,12 +153,12 @@ ieci.dynaTree <- function(object, XX, Xref = NULL, probs = NULL, verb = 0) {
 intervals <- function(object, index, var) UseMethod("intervals")
 intervals.dynaTree <- function(object, index, var) {
   given <- list(index = index, var = var)
-  ask_cloud(object, "intervals", given, sys.call())$told$value
+  ask_cloud(object, "intervals", given, sys.call())
 }
 
 sameleaf <- function(object, X) UseMethod("sameleaf")
 sameleaf.dynaTree <- function(object, X) {
-  ask_cloud(object, "sameleaf", list(X = new_rows(object, X)), sys.call())$told$value
+  ask_cloud(object, "sameleaf", list(X = new_rows(object, X)), sys.call())
 }
 
 # Names of the rows and columns of XX, which Python does not keep.

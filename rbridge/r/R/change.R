@@ -30,11 +30,10 @@ copy <- function(obj) UseMethod("copy")
 
 copy.dynaTree <- function(obj) {
   cloud <- cloud_of(obj, sys.call())
-  answer <- ask_cloud(obj, "copy", list(), sys.call())
-  obj$num <- answer$told$value$num
-  twin <- new_cloud(answer$tree, cloud$saved)
-  twin$since <- cloud$since
-  attr(obj, "cloud") <- twin
+  tree <- guest()$Held()
+  tree$tree <- cloud$tree$tree
+  obj$num <- ask("copy", list(), sys.call(), tree)$value$num
+  attr(obj, "cloud") <- new_cloud(tree, cloud$saved, cloud$since)
   obj
 }
 
@@ -46,6 +45,6 @@ deletecloud <- function(obj) {
 }
 
 deleteclouds <- function() {
-  ask(NULL, "deleteclouds", list(), sys.call())
+  ask("deleteclouds", list(), sys.call())
   invisible(NULL)
 }

@@ -1,17 +1,17 @@
 # A cloud of trees is an environment that all objects made from one another share:
-#   tree   Python's handle; void in an object that was read from a file, NULL after an
+#   tree   Python's holder; void in an object that was read from a file, NULL after an
 #          interrupt: it is then made again from what follows
 #   saved  the last checkpoint, a raw vector
 #   since  the requests that have changed the cloud since, each a raw vector
 # so that saveRDS() keeps all that is needed to go on, at no cost for each call.
 
-max_since <- 32L
+max_since <- 128L
 
-new_cloud <- function(tree, saved) {
+new_cloud <- function(tree, saved, since = list()) {
   cloud <- new.env(parent = emptyenv())
   cloud$tree <- tree
   cloud$saved <- saved
-  cloud$since <- list()
+  cloud$since <- since
   cloud
 }
 
@@ -30,11 +30,11 @@ cloud_of <- function(object, call = sys.call(-1L)) {
 
 # Makes the trees of an object that came from a file.
 revive <- function(object, cloud, call) {
-  answer <- guest()$restore(cloud$saved, unname(cloud$since),
-                            packed(list(lpred = object$lpred, time = object$time[[1L]])))
-  told <- unserialize(answer[[2]])
+  tree <- guest()$Held()
+  fields <- packed(list(lpred = object$lpred, time = object$time[[1L]]))
+  told <- unserialize(guest()$restore(tree, cloud$saved, unname(cloud$since), fields))
   if (!is.null(told$error)) stop(simpleError(told$error, call))
-  cloud$tree <- answer[[1]]
+  cloud$tree <- tree
 }
 
 # Asks about an object's cloud and notes what changes it.
@@ -42,23 +42,20 @@ ask_cloud <- function(object, name, arguments, call = sys.call(-1L)) {
   cloud <- cloud_of(object, call)
   size <- sum(lengths(cloud$since))
   full <- length(cloud$since) >= max_since || size > length(cloud$saved)
-  answer <- ask(cloud$tree, name, arguments, call, save = full,
-                undo = function() cloud$tree <- NULL)
-  if (name != "copy") {
-    cloud$tree <- answer$tree
-    if (!is.null(answer$told$saved)) {
-      cloud$saved <- answer$told$saved
-      cloud$since <- list()
-    } else if (answer$told$changed) {
-      cloud$since[[length(cloud$since) + 1L]] <- answer$request
-    }
+  told <- ask(name, arguments, call, cloud$tree, save = full,
+              undo = function() cloud$tree <- NULL)
+  if (!is.null(told$saved)) {
+    cloud$saved <- told$saved
+    cloud$since <- list()
+  } else if (told$changed) {
+    cloud$since[[length(cloud$since) + 1L]] <- told$request
   }
-  answer
+  told$value
 }
 
 # An object with the fields that a call has made.
 extended <- function(object, name, arguments, call = sys.call(-1L)) {
-  fields <- ask_cloud(object, name, arguments, call)$told$value
+  fields <- ask_cloud(object, name, arguments, call)
   object[names(fields)] <- fields
   object
 }

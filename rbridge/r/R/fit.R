@@ -14,10 +14,10 @@ dynaTree.default <- function(X, y, N = 1000,
                 nu0s20 = nu0s20, ab = ab, minp = minp, sb = sb,
                 nstart = if (missing(nstart)) "minp" else nstart,
                 icept = match.arg(icept), rprop = match.arg(rprop), verb = verb)
-  answer <- ask(NULL, "dynaTree", given, call, rules = rules(), save = TRUE)
-  object <- named_fields(answer$told$value, colnames(X))
-  structure(object, class = "dynaTree",
-            cloud = new_cloud(answer$tree, answer$told$saved))
+  tree <- guest()$Held()
+  told <- ask("dynaTree", given, call, tree, rules = rules(), save = TRUE)
+  structure(named_fields(told$value, colnames(X)), class = "dynaTree",
+            cloud = new_cloud(tree, told$saved))
 }
 
 dynaTree.formula <- function(X, data = NULL, subset, na.action = stats::na.omit, ...) {
@@ -54,8 +54,8 @@ dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
                 icept = match.arg(icept), rprop = match.arg(rprop),
                 XX = if (rows) XX else as_inputs(XX), yy = yy, varstats = varstats,
                 lhs = lhs, rorder = rorder, verb = verb, pverb = pverb, ...)
-  answer <- ask(NULL, "dynaTrees", given, sys.call(), rules = rules())
-  object <- structure(named_fields(answer$told$value, colnames(X)), class = "dynaTree")
+  fields <- ask("dynaTrees", given, sys.call(), rules = rules())$value
+  object <- structure(named_fields(fields, colnames(X)), class = "dynaTree")
   if (!rows) dimnames(object[["XX"]]) <- dimnames(X_like(object, given$XX))
   if (plotit && !rows) plot(object, proj = proj)
   object

@@ -2,32 +2,38 @@
 
 python <- new.env(parent = emptyenv())
 
-# rbridge.guest, found at the first call
+# rbridge.guest, loaded at the first call; its functions, and what shows its output
 guest <- function() {
   if (is.null(python$guest)) {
-    python$guest <- tryCatch(
+    found <- tryCatch(
       reticulate::import("rbridge.guest"),
       error = function(e) stop(
         "R's package dyntree needs the Python package dyntree, which could not be ",
         "loaded: ", conditionMessage(e), "\nInstall it with pip install dyntree, and ",
         "name that Python before the first call: Sys.setenv(RETICULATE_PYTHON = ",
         "\".../bin/python\").", call. = FALSE))
+    found$listen(function(text) cat(text))
+    for (name in c("answer", "restore", "Held")) python[[name]] <- found[[name]]
+    python$guest <- found
   }
-  python$guest
+  python
 }
 
 # A list as Python reads it.
 packed <- function(x) serialize(x, NULL, version = 2)
 
+draws <- c("dynaTree", "dynaTrees", "update", "rejuvenate", "sens", "classprobs")
+
 # Asks for one function of the mirror; what draws, draws from R's own stream.
-# tree: Python's handle, or NULL. undo: called after an interrupt, which may have come in
-# the middle of a change. Returns list(tree, told, request).
-ask <- function(tree, name, arguments, call, rules = "r", save = FALSE,
+# tree: Python's holder of a tree, empty for what needs none. undo: called after an
+# interrupt, which may have come in the middle of a change. Returns what was told, with
+# the request.
+ask <- function(name, arguments, call, tree = guest()$Held(), rules = "r", save = FALSE,
                 undo = function() NULL) {
-  request <- packed(list(name = name, arguments = arguments, state = stream_state(),
-                         rules = rules, save = save))
-  answer <- guest()$answer(tree, request, function(text) cat(text))
-  told <- unserialize(answer[[2]])
+  request <- list(name = name, arguments = arguments, rules = rules, save = save)
+  if (name %in% draws) request$state <- stream_state()
+  request <- packed(request)
+  told <- unserialize(guest()$answer(tree, request))
   if (!is.null(told$interrupted)) {
     undo()
     stop_interrupted(call)
@@ -35,7 +41,8 @@ ask <- function(tree, name, arguments, call, rules = "r", save = FALSE,
   if (!is.null(told$error)) stop(simpleError(told$error, call))
   for (text in told$warnings) warning(simpleWarning(text, call))
   if (!is.null(told$state)) set_stream_state(told$state)
-  list(tree = answer[[1]], told = told, request = request)
+  told$request <- request
+  told
 }
 
 # An interrupt of Python's is an interrupt of R's.
