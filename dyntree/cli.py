@@ -23,6 +23,12 @@ from its first row (the rows taken are skipped), or begin after them with
 of a pipe may see lines again, which bear their row numbers. Levels of columns of
 strings are those before the first trees; name them all with --levels."""
 
+CROSSCHECK = "compare with the R package dynaTree, number for number"
+CROSSCHECK_HELP = """Fit a table in CRAN dynaTree and in dyntree from one seed, learn,
+retire and rejuvenate, ask everything, and tell what differs. Needs R with the package
+dynaTree. The exit code is 1 where bits differ and --seeds finds, or is not asked for,
+no agreement in distribution."""
+
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
@@ -67,6 +73,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("saved", metavar="MODEL", help="a saved model")
     made.add_argument("--json", action="store_true", help="print JSON")
 
+    made = command("crosscheck", _crosscheck, CROSSCHECK, CROSSCHECK_HELP)
+    _add_crosscheck(made)
+
     made = command(
         "demo", _demo, "learn to tell spam from a stream of e-mails",
         "Stream Spambase through a dynamic tree that holds at most 500 rows, and "
@@ -102,6 +111,31 @@ def _add_stream(made: argparse.ArgumentParser) -> None:
     _add_quantiles(made)
     _add_quiet(made)
     options.add_model(made)
+
+
+def _add_crosscheck(made: argparse.ArgumentParser) -> None:
+    made.add_argument("table", metavar="TABLE", help="CSV or Parquet file, or - (CSV)")
+    made.add_argument(
+        "--formula", required=True, metavar="F", help="like 'y ~ .' or 'y ~ a + b'"
+    )
+    models = ("constant", "linear", "class", "prior")
+    made.add_argument("--model", default="constant", choices=models)
+    made.add_argument("--particles", type=_positive, default=1000, metavar="N")
+    intercepts = ("implicit", "augmented", "none")
+    made.add_argument("--intercept", default="implicit", choices=intercepts)
+    proposals = ("luvar", "luall", "reject")
+    made.add_argument("--proposal", default="luvar", choices=proposals)
+    made.add_argument("--seed", type=int, default=1, metavar="N")
+    made.add_argument(
+        "--backend", choices=("rpy2", "subprocess"), help="as it is there"
+    )
+    made.add_argument(
+        "--seeds", type=int, default=0, metavar="N",
+        help="where bits differ, compare distributions over so many seeds (>= 20)",
+    )  # fmt: skip
+    made.add_argument("--out", metavar="FILE", help="default standard output")
+    made.add_argument("--csv", metavar="FILE", help="every quantity as a table")
+    made.add_argument("--picture", metavar="FILE", help="PNG, PDF or SVG, by its name")
 
 
 def _add_table(made: argparse.ArgumentParser) -> None:
@@ -142,6 +176,16 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be >= 1; got {text}")
     return number
+
+
+def _crosscheck(arguments: argparse.Namespace) -> None:
+    from rbridge import command
+    from rbridge.errors import RBridgeError
+
+    try:
+        command.run(arguments)
+    except RBridgeError as error:
+        raise ValueError(error) from error
 
 
 def _demo(arguments: argparse.Namespace) -> None:

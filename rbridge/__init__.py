@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from .crosscheck import Report, crosscheck
+from .crosscheck import crosscheck
+from .report import Report
 from .session import Session, session
 
 __all__ = ["Report", "Session", "crosscheck", "r_package", "session"]

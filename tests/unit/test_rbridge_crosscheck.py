@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import rbridge
-from rbridge.crosscheck import Comparison, Report
+from rbridge.report import Agreement, Comparison, Report
 
 from .r_engines import WAYS, running
 
@@ -139,9 +140,52 @@ def test_a_difference_is_found_where_it_begins(monkeypatch: pytest.MonkeyPatch) 
     assert not report.draw_for_draw
     assert first is not None
     assert (first.step, first.quantity) == (0, "stream")
+    assert report.statistical is None
     told = report.summary().splitlines()
     assert told[-1] == "not draw for draw: stream differs first, at step 0 (dynaTree)"
     assert sum(line.endswith("DIFFERS") for line in told) >= 3
+
+
+@pytest.mark.cran
+@pytest.mark.parametrize("shift", [0.0, 0.1])
+def test_seeds_are_compared_where_bits_differ(
+    monkeypatch: pytest.MonkeyPatch, shift: float
+) -> None:
+    """Without a shift this fails for one seed in a thousand, the level of the tests."""
+    from dyntree.api import rmirror
+
+    r = running("subprocess", cran=True)
+    X, y = rows("constant")
+    fit = rmirror.dynaTree
+
+    @functools.wraps(fit)
+    def otherwise(X: Any, y: Any, *args: Any, **named: Any) -> Any:
+        return fit(
+            X, np.asarray(y) + shift, *args, **{**named, "seed": named["seed"] + 5}
+        )
+
+    monkeypatch.setattr(rmirror, "dynaTree", otherwise)
+    report = rbridge.crosscheck(
+        X[:30],
+        y[:30],
+        options={"N": 10},
+        steps=[("predict", {"XX": X[:9]})],
+        session=r,
+        n_seeds=40,
+    )
+    assert not report.draw_for_draw
+    assert report.statistical == (shift == 0.0)
+    tested = {one.quantity for one in report.agreements}
+    assert {"lpred", "mean", "treestats"} <= tested
+    assert ("y" in tested) == (shift > 0.0)
+    word = "no difference" if shift == 0.0 else "another distribution"
+    assert f"over 2 x 40 seeds {word} at level 0.001" in report.verdict
+    assert report.summary().endswith(report.verdict)
+
+
+def test_too_few_seeds_are_refused() -> None:
+    with pytest.raises(ValueError, match="n_seeds must be 0, or at least 20"):
+        rbridge.crosscheck([[1.0]], [1.0], n_seeds=3)
 
 
 @pytest.mark.cran
@@ -163,7 +207,7 @@ def test_unknown_steps_are_refused_before_r_is_asked() -> None:
         rbridge.crosscheck([[1.0]], [1.0], steps=["dynaTree"])
 
 
-def test_a_report_can_be_read_without_r() -> None:
+def test_a_report_can_be_read_without_r(tmp_path: Path) -> None:
     known = {"R": "R 4", "BLAS": "b", "backend": "subprocess", "dynaTree": "1.2.17"}
     good = Comparison(0, "dynaTree", "lpred", 9, 1e-12, 1e-13, 1e-8)
     bad = Comparison(1, "predict", "mean", 3, 0.5, np.inf, 1e-8)
@@ -172,6 +216,17 @@ def test_a_report_can_be_read_without_r() -> None:
     assert report.first_difference is bad
     assert report.worst is bad
     assert report.to_frame()["agrees"].tolist() == [True, False, True]
+    figure = report.plot()
+    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert labels == ["0 dynaTree: lpred", "1 predict: mean", "0 dynaTree: lpred"]
+    agreement = Agreement(1, "predict", "mean", 0.5, 0.75, 0.02)
+    tested = Report(3, known, (good, bad), (agreement,), 40, 0.001)
+    assert tested.statistical
+    assert "1 predict         mean                     0.5          0.75     0.02" in (
+        tested.summary()
+    )
+    assert not Report(3, known, (bad,), (agreement,), 40, 0.05).statistical
+    figure.savefig(tmp_path / "report.png")
     assert "1 predict         mean                3   5.00e-01        inf  DIFFERS" in (
         report.summary()
     )
