@@ -3,10 +3,21 @@
 from pathlib import Path
 
 from .crosscheck import crosscheck
+from .errors import RBridgeError, RError
+from .record import record
 from .report import Report
 from .session import Session, session
 
-__all__ = ["Report", "Session", "crosscheck", "r_package", "session"]
+__all__ = [
+    "RBridgeError",
+    "RError",
+    "Report",
+    "Session",
+    "crosscheck",
+    "r_package",
+    "record",
+    "session",
+]
 
 
 def r_package() -> Path:

@@ -1,6 +1,7 @@
 """The real CRAN dynaTree behind the signatures of `dyntree.api.rmirror`.
 
-`dynaTree` takes the engine; every other function asks the engine its object came from.
+`dynaTree` and `dynaTrees` take the engine; every other function asks the engine its
+object came from.
 Arguments that are not given are left to R's own defaults.
 """
 
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dyntree.api import rmirror
+from dyntree.api.rmirror.inputs import InputSpec
 from dyntree.api.rmirror.stream import RStream, choose_stream
 from dyntree.errors import DeletedCloudError
 
@@ -25,7 +27,7 @@ from .wire import RValue
 
 ENGINES = ("R", "dyntree")
 _R_NAMES = {"lambda_": "lambda", "cls": "class"}
-_SCALARS = ("m", "N", "nstart", "verb", "num", "time", "model", "icept", "approx")
+_SCALARS = ("m", "N", "R", "nstart", "verb", "num", "time", "model", "icept", "approx")
 _BY_CLASS = ("MEmean", "MEq1", "MEq2", "S", "T")
 # What stands for an argument that R has no word for: there it is left out.
 _LEFT_OUT = {"verb": None, "odr": "random", "nstart": "minp"}
@@ -42,12 +44,14 @@ class RDynaTree(Mapping[str, Any]):
     rng : RStream
         The stream later calls draw from unless they are given another.
     session : Session
-        The R that holds the cloud.
+        The R that made it.
     """
 
-    def __init__(self, value: RValue, cloud: Cloud, rng: RStream) -> None:
+    def __init__(
+        self, value: RValue, cloud: Cloud | None, rng: RStream, running: Session
+    ) -> None:
         self.rng = rng
-        self.session = cloud.session
+        self.session = running
         self._cloud = cloud
         self._value = value
         self._fields = value.items()
@@ -82,6 +86,11 @@ class RDynaTree(Mapping[str, Any]):
     @property
     def cloud(self) -> Cloud:
         """The cloud in R; raises DeletedCloudError if there is none."""
+        if self._cloud is None:
+            raise DeletedCloudError(
+                "this object has no cloud: dynaTrees() deletes those of its repeats. "
+                "Fit with dynaTree() instead."
+            )
         if not self._cloud.alive:
             raise DeletedCloudError(
                 f"cloud {self._cloud.num} was deleted; fit again, or work on a copy() "
@@ -176,15 +185,25 @@ def _ask(
         cloud.doubled = name == "rejuvenate"
     if "dynaTree" not in answer.value.strings("class"):
         return _with_length(from_r(answer.value))
-    if cloud is None or name == "copy":
+    if name in ("dynaTree", "copy"):
         cloud = Cloud(running, int(answer.value.items()["num"].data[0]))
         cloud.doubled = doubled
-    return RDynaTree(answer.value, cloud, stream)
+    return RDynaTree(answer.value, cloud, stream, running)
 
 
 def _stands_for_nothing(key: str, value: Any) -> bool:
     word = _LEFT_OUT.get(key)
     return key in _LEFT_OUT and type(value) is type(word) and value == word
+
+
+def _fit(name: str, args: Any, engine: str, running: Session | None, named: Any) -> Any:
+    mirror = getattr(rmirror, name)
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be 'R' or 'dyntree'; got {engine!r}.")
+    if engine == "dyntree":
+        return mirror(*args, **named)
+    given = _given(mirror, args, named)
+    return _ask(running or default_session(), name, given, None)
 
 
 def dynaTree(
@@ -212,12 +231,77 @@ def dynaTree(
     RError
         If the real package refuses the arguments.
     """
-    if engine not in ENGINES:
-        raise ValueError(f"engine must be 'R' or 'dyntree'; got {engine!r}.")
-    if engine == "dyntree":
-        return rmirror.dynaTree(*args, **named)
-    given = _given(rmirror.dynaTree, args, named)
-    return _ask(session or default_session(), "dynaTree", given, None)
+    return _fit("dynaTree", args, engine, session, named)
+
+
+def dynaTrees(
+    *args: Any, engine: str = "R", session: Session | None = None, **named: Any
+) -> Any:
+    """Fit several times over by the real package or by the mirror.
+
+    Parameters
+    ----------
+    X, y, ..., seed, rng
+        Those of `dyntree.api.rmirror.dynaTrees`, in its order.
+    engine, session
+        As in `dynaTree`.
+
+    Returns
+    -------
+    RDynaTree or DynaTree
+        Without a cloud.
+
+    Raises
+    ------
+    ValueError
+        If there is no such engine.
+    RError
+        If the real package refuses the arguments.
+    """
+    return _fit("dynaTrees", args, engine, session, named)
+
+
+def getBF(obj1: Any, obj2: Any) -> Any:
+    """Log Bayes factor, by the engine that both fits come from; by ours if they differ.
+
+    Arguments and result are those of `dyntree.api.rmirror.getBF`.
+    """
+    if not (isinstance(obj1, RDynaTree) and isinstance(obj2, RDynaTree)):
+        return rmirror.getBF(obj1, obj2)
+    sent = {"obj1": obj1.r_value, "obj2": obj2.r_value}
+    return from_r(obj1.session.call("dynaTree", "getBF", sent).value)
+
+
+def plot(x: Any, *args: Any, **named: Any) -> Any:
+    """Draw what `predict` said, by matplotlib and from R's own numbers if R said it.
+
+    Arguments and result are those of `dyntree.api.rmirror.plot`.
+    """
+    return rmirror.plot(_drawable(x), *args, **named)
+
+
+def plotprogress(x: Any, *args: Any, **named: Any) -> Any:
+    """Draw the progress of a design, as `plot` does.
+
+    Arguments and result are those of `dyntree.api.rmirror.plotprogress`.
+    """
+    return rmirror.plotprogress(_drawable(x), *args, **named)
+
+
+def _drawable(x: Any) -> Any:
+    """Return an object of R's as one of the mirror, with its fields and no cloud."""
+    if not isinstance(x, RDynaTree):
+        return x
+    ones = x.icept == "augmented"
+    shape = InputSpec(x.X.shape[1] - ones, ones, None, 0, None)
+    return rmirror.DynaTree(
+        dict(x),
+        handle=None,
+        rng=x.rng,
+        spec=shape,
+        names={},
+        row_ids=np.arange(x.y.size),
+    )
 
 
 def deletecloud(obj: Any) -> None:

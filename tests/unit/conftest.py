@@ -13,6 +13,9 @@ import numpy as np
 import pytest
 
 import dyntree
+import rbridge
+
+from .r_engines import need, run
 
 ROOT = Path(dyntree.__file__).parent.parent
 
@@ -62,3 +65,14 @@ class Demo:
 @pytest.fixture(scope="session")
 def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Demo:
     return Demo(tmp_path_factory.mktemp("demo") / "made" / "here")
+
+
+@pytest.fixture(scope="session")
+def r_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of R's that holds the R package."""
+    folder = tmp_path_factory.mktemp("library")
+    need(folder, "reticulate")
+    command = ("R", "CMD", "INSTALL", "--no-docs", "-l", str(folder))
+    process = run(folder, *command, str(rbridge.r_package()), library=folder)
+    assert process.returncode == 0, process.stderr
+    return folder

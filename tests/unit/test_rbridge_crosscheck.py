@@ -230,3 +230,28 @@ def test_a_report_can_be_read_without_r(tmp_path: Path) -> None:
     assert "1 predict         mean                3   5.00e-01        inf  DIFFERS" in (
         report.summary()
     )
+
+
+@pytest.mark.cran
+def test_a_particle_without_a_scale_gives_no_density() -> None:
+    """Leaves whose columns are collinear; R's NaN are ours."""
+    r = running("subprocess", cran=True)
+    rng = np.random.default_rng(8)
+    flat = [rng.random(120), rng.random(120) > 0.6, rng.choice([0.1, 0.3, 0.7], 120)]
+    X = np.column_stack(flat)
+    y = np.sin(5 * X[:, 0]) + 0.5 * X[:, 1] + rng.normal(0, 0.2, 120)
+    report = rbridge.crosscheck(
+        X[:100],
+        y[:100],
+        model="linear",
+        options={"N": 200, "icept": "augmented"},
+        steps=[("predict", {"XX": X[100:], "yy": y[100:]})],
+        session=r,
+    )
+    assert report.draw_for_draw, report.summary()
+    from dyntree.api import rmirror
+
+    fit = rmirror.dynaTree(
+        X[:100], y[:100], 200, "linear", icept="augmented", verb=0, seed=1
+    )
+    assert np.isnan(rmirror.predict(fit, X[100:], y[100:]).yypred).any()

@@ -184,3 +184,35 @@ def test_objects_of_an_r_that_crashed_say_so() -> None:
         r.evaluate("tools::pskill(Sys.getpid(), 9); Sys.sleep(9)")
     with pytest.raises(RCrashError, match="this R has ended, and its clouds with it"):
         d.predict(model, X)
+
+
+@pytest.mark.cran
+def test_repeats_bayes_factors_and_pictures(r: rbridge.Session) -> None:
+    fits = {}
+    for engine, where in (("R", {"session": r}), ("dyntree", {})):
+        shared = {"R": 2, "N": 10, "verb": 0, "pverb": 0, "engine": engine, **where}
+        constant = d.dynaTrees(X, Y, XX=X[:3], seed=4, **shared)
+        linear = d.dynaTrees(X, Y, model="linear", seed=5, **shared)
+        fits[engine] = constant, d.getBF(linear, constant)
+    (theirs, their_factor), (ours, our_factor) = fits["R"], fits["dyntree"]
+    assert theirs.R == ours.R == 2
+    assert np.allclose(theirs["mean"], ours["mean"], rtol=1e-12)
+    assert np.allclose(their_factor, our_factor, atol=1e-10)
+    with pytest.raises(DeletedCloudError, match=r"dynaTrees\(\) deletes those"):
+        d.treestats(theirs)
+    drawn = [d.plot(fit, proj=2).axes[0].lines for fit in (theirs, ours)]
+    assert len(drawn[0]) == len(drawn[1]) == 7
+    for one, other in zip(*drawn, strict=True):
+        assert np.allclose(one.get_ydata(), other.get_ydata())
+    x = X[:, 0]
+    progress = [
+        d.plotprogress(
+            d.predict(d.dynaTree(x, Y, 10, verb=0, seed=1, **where), x),
+            0.5, 0.5, "alm", [0.2, 0.1], lambda x: x,
+        )
+        for where in ({"session": r}, {"engine": "dyntree"})
+    ]  # fmt: skip
+    lines = [figure.axes[2].lines[0].get_ydata() for figure in progress]
+    assert np.allclose(*lines)
+    with pytest.raises(ValueError, match="engine must be 'R' or 'dyntree'"):
+        d.dynaTrees(X, Y, engine="S")

@@ -2,70 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import dyntree
 import rbridge
+
+from .r_engines import need, run
 
 SOURCE = rbridge.r_package()
 DEMOS = ("reg1d", "class2d", "design", "fried", "online", "elec2")
 NEEDS = ("reticulate", "testthat")
-
-pytestmark = pytest.mark.skipif(shutil.which("R") is None, reason="there is no R")
-
-
-def environment(library: Path) -> dict[str, str]:
-    """R with its own library first, and this Python for reticulate."""
-    here = str(Path(dyntree.__file__).parents[1])
-    libraries = [str(library), os.environ.get("R_LIBS", "")]
-    return {
-        **os.environ,
-        "R_LIBS": os.pathsep.join(filter(None, libraries)),
-        "RETICULATE_PYTHON": sys.executable,
-        "PYTHONPATH": here,
-        "OPENBLAS_NUM_THREADS": "1",
-        "NOT_CRAN": "true",
-        "_R_CHECK_SYSTEM_CLOCK_": "0",  # no question to the network
-    }
-
-
-def run(folder: Path, *command: str, library: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env=environment(library),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-
-
-def need(folder: Path, *packages: str) -> None:
-    """Skip where R lacks a package."""
-    for package in packages:
-        code = f"quit(status = !requireNamespace('{package}', quietly = TRUE))"
-        if run(folder, "Rscript", "-e", code, library=folder).returncode:
-            pytest.skip(f"R has no package {package}")
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library of R's that holds the package."""
-    folder = tmp_path_factory.mktemp("library")
-    need(folder, "reticulate")
-    command = ("R", "CMD", "INSTALL", "--no-docs", "-l", str(folder), str(SOURCE))
-    process = run(folder, *command, library=folder)
-    assert process.returncode == 0, process.stderr
-    return folder
 
 
 def test_r_cmd_check_finds_nothing(tmp_path: Path) -> None:
@@ -111,10 +60,10 @@ def demos(folder: Path, library: Path, package: str) -> str:
     return process.stdout
 
 
-def test_demos_run(library: Path, tmp_path: Path) -> None:
+def test_demos_run(r_library: Path, tmp_path: Path) -> None:
     listed = (SOURCE / "demo" / "00Index").read_text().splitlines()
     assert {line.split()[0] for line in listed} == set(DEMOS)
-    shown = demos(tmp_path, library, "dyntree")
+    shown = demos(tmp_path, r_library, "dyntree")
     assert re.findall(r"^(\w+): [0-9.]+ s$", shown, re.MULTILINE) == list(DEMOS)
 
 
@@ -128,9 +77,11 @@ for (name in names(ours))
 
 
 @pytest.mark.cran
-def test_demos_give_what_the_real_package_gives(library: Path, tmp_path: Path) -> None:
+def test_demos_give_what_the_real_package_gives(
+    r_library: Path, tmp_path: Path
+) -> None:
     need(tmp_path, "dynaTree")
     for package in ("dynaTree", "dyntree"):
-        demos(tmp_path, library, package)
-    process = run(tmp_path, "Rscript", "-e", EQUAL, library=library)
+        demos(tmp_path, r_library, package)
+    process = run(tmp_path, "Rscript", "-e", EQUAL, library=r_library)
     assert process.returncode == 0, process.stderr

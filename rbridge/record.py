@@ -1,0 +1,312 @@
+"""Recordings of the real package: what it answers under a seed, as strict JSON.
+
+The format is that of tests/golden/README.md. Whoever replays a recording needs no R.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree.api.rmirror import RStream
+from dyntree.files import replacing
+
+from . import dynatree
+from .errors import RBridgeError
+from .session import Session, default_session
+
+_CHANGES = ("dynaTree", "update", "retire", "rejuvenate", "copy")
+_DRAWS = ("dynaTree", "dynaTrees", "update", "rejuvenate", "sens", "classprobs")
+_SILENT = ("dynaTree", "dynaTrees", "update", "rejuvenate")
+_BLOCK, _MOST_BLOCKS = 624, 10**6
+_PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}
+_WITH_NA = ("S", "T", "varpropuse", "varproptotal")
+_BY_CLASS = ("MEmean", "MEq1", "MEq2", "S", "T")
+_PREDICTED = ("mean", "vmean", "var", "df", "q1", "q2", "ei", "p", "entropy")
+# Which fields a step answers with; absent ones are left out.
+_FIELDS = {
+    "dynaTree": ("lpred", "m", "nstart", "params", "classes"),
+    "retire": ("X", "y"),
+    "data": ("X", "y"),
+    "predict": (*_PREDICTED, "yypred"),
+    "relevance": ("relevance",),
+    "sens": ("MEgrid", *_BY_CLASS),
+    "dynaTrees": (
+        "N", "R", "lpred", *_PREDICTED, "yypred", "vpu", "vpt", "relevance",
+    ),
+}  # fmt: skip
+OPS = (
+    "set.seed", *_FIELDS, "update", "rejuvenate", "copy", "deletecloud", "coef", "alc",
+    "alcX", "ieci", "qEI", "qEntropy", "intervals", "sameleaf", "classprobs",
+    "entropyX", "getBF",
+)  # fmt: skip
+
+
+def record(
+    name: str,
+    seed: int,
+    data: Mapping[str, Any],
+    steps: Sequence[Mapping[str, Any]],
+    *,
+    tags: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    session: Session | None = None,
+) -> dict[str, Any]:
+    """Perform steps in the real package and return the recording.
+
+    Parameters
+    ----------
+    name : str
+        Of the recording, and of its file.
+    seed : int
+        What ``set.seed`` is given first.
+    data : mapping of str to array_like
+        What is fed in: vectors and matrices by name.
+    steps : sequence of mapping
+        Each with op, one of `OPS`; obj, the name of the model it makes or works on; and
+        args by R's names, in which ``"@X"`` stands for ``data["X"]`` and
+        ``{"ref": "X", "rows": [1, 2]}`` for rows of it, counted from 1. note is kept.
+    tags, notes : sequence of str
+        Kept. R, its BLAS and packages are told in a note of their own.
+    session : Session, optional
+        The R to use; default the embedded one where rpy2 is installed, else an Rscript.
+
+    Returns
+    -------
+    dict
+        What `write` writes.
+
+    Raises
+    ------
+    ValueError
+        For an unknown op or reference.
+    RError
+        If the real package raises an error.
+
+    Examples
+    --------
+    >>> import rbridge
+    >>> case = rbridge.record(  # doctest: +SKIP
+    ...     "small", 7, {"X": X, "y": y},
+    ...     [{"op": "dynaTree", "obj": "a", "args": {"X": "@X", "y": "@y", "N": 30}}],
+    ... )
+    """
+    tape = _Tape(data, session or default_session())
+    plan = [{"op": "set.seed", "args": {"seed": seed}}, *steps]
+    done = [tape.perform(number, step) for number, step in enumerate(plan, start=1)]
+    calls = [step["args"] for step in done if step["op"] == "dynaTree"]
+    case = {
+        "name": name,
+        "seed": seed,
+        "rng": "Mersenne-Twister/Inversion/Rejection",
+        "set": "recorded",
+        "tags": list(tags),
+        "notes": [*notes, tape.origin()],
+        "data": {key: _plain(value) for key, value in tape.data.items()},
+    }
+    return {**case, **({"call": calls[0]} if calls else {}), "steps": done}
+
+
+def write(case: Mapping[str, Any], folder: str | os.PathLike[str]) -> Path:
+    """Write a recording to ``folder/<name>.json``, whole or not at all.
+
+    Returns
+    -------
+    Path
+        Of the file.
+    """
+    path = Path(folder) / f"{case['name']}.json"
+    with replacing(path) as file:
+        file.write(json.dumps(case, allow_nan=False).encode("ascii") + b"\n")
+    return path
+
+
+class _Tape:
+    """The models, the data and the one stream of a recording."""
+
+    def __init__(self, data: Mapping[str, Any], running: Session) -> None:
+        self.data = {key: np.asarray(value) for key, value in data.items()}
+        self.running = running
+        self.models: dict[str, Any] = {}
+        self.stream = RStream(0)
+
+    def origin(self) -> str:
+        """Say what a result depends on."""
+        known = self.running.versions()
+        return (
+            f"{known['R']}, {known['platform']}, BLAS {known['BLAS']}, RNGkind "
+            f"{'/'.join(known['RNGkind'])}, dynaTree {known['dynaTree']}"
+        )
+
+    def perform(self, number: int, step: Mapping[str, Any]) -> dict[str, Any]:
+        op, obj, args = step["op"], step.get("obj"), dict(step.get("args") or {})
+        if op not in OPS:
+            raise ValueError(f"op must be of {', '.join(OPS)}; got {op!r}.")
+        if op == "set.seed":
+            self.stream = RStream(args["seed"])
+        before = self.stream.state
+        given = {}
+        for key, value in args.items():
+            given[_PYTHON_NAMES.get(str(key), str(key))] = self._resolve(value)
+        out = self._answer(op, obj, given)
+        told: dict[str, Any] = {"i": number, "op": op}
+        told |= {} if obj is None else {"obj": obj}
+        told |= {"args": _plain(args)}
+        told |= {"note": step["note"]} if "note" in step else {}
+        told["out"] = {key: _plain(value, key) for key, value in out.items()}
+        if op in _CHANGES:
+            told["state"] = self._state(self.models[str(obj)])
+        told["rng"] = {
+            "draws": _draws(before, self.stream.state),
+            "mti": self.stream.position,
+            "next": self.stream.peek(),
+        }
+        return told
+
+    def _resolve(self, value: Any) -> Any:
+        if isinstance(value, Mapping) and "ref" not in value:
+            return {key: self._resolve(item) for key, item in value.items()}
+        rows = None
+        if isinstance(value, Mapping):
+            value, rows = f"@{value['ref']}", np.atleast_1d(value["rows"]) - 1
+        if not isinstance(value, str) or not value.startswith("@"):
+            return value
+        if value[1:] not in self.data:
+            raise ValueError(
+                f"args must refer to data, {', '.join(self.data)}; got {value!r}."
+            )
+        found = self.data[value[1:]]
+        return found if rows is None else found[rows]
+
+    def _answer(self, op: str, obj: Any, given: dict[str, Any]) -> dict[str, Any]:
+        if op == "set.seed":
+            return {}
+        if op == "getBF":
+            pair = (self._model(given[name]) for name in ("obj1", "obj2"))
+            return {"bf": dynatree.getBF(*pair)}
+        if op == "copy":
+            self.models[obj] = dynatree.copy(self._model(given["from"]))
+            return {}
+        if op == "deletecloud":
+            dynatree.deletecloud(self._model(obj))
+            del self.models[obj]
+            return {}
+        if op == "data":
+            return _chosen(op, self._model(obj))
+        given |= {"verb": 0} if op in _SILENT else {}
+        given |= {"pverb": 0} if op == "dynaTrees" else {}
+        if op in _DRAWS:  # classprobs: its draws are not committed
+            committed = RStream.from_state(self.stream.state)
+            given["rng"] = committed if op == "classprobs" else self.stream
+        if op in ("dynaTree", "dynaTrees"):
+            given |= {"engine": "R", "session": self.running}
+            answer = getattr(dynatree, op)(**given)
+        else:
+            answer = getattr(dynatree, op)(self._model(obj), **given)
+        if isinstance(answer, dynatree.RDynaTree):
+            self.models[obj] = answer
+        return _outputs(op, answer, given)
+
+    def _model(self, name: Any) -> Any:
+        if name not in self.models:
+            raise ValueError(
+                f"obj must name a model made before; got {name!r}. There are "
+                f"{', '.join(self.models) or 'none'}."
+            )
+        return self.models[name]
+
+    def _state(self, model: Any) -> dict[str, Any]:
+        state = {
+            "n": len(model["y"]),
+            "treestats": dynatree.treestats(model).to_numpy()[0],
+            "varpropuse": dynatree.varpropuse(model),
+            "varproptotal": dynatree.varproptotal(model),
+        }
+        return {key: _plain(np.asarray(value), key) for key, value in state.items()}
+
+
+def _outputs(op: str, answer: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the format keeps of an answer."""
+    if op == "update":
+        return {"lpred": answer["lpred"][-np.size(given["y"]) :]}
+    if op == "rejuvenate":
+        return {}
+    if op == "sameleaf":
+        return {"counts": answer}
+    if op == "intervals":
+        return {"a": np.asarray(answer["a"]), "b": np.asarray(answer["b"])}
+    if op == "classprobs":
+        return {
+            "p": answer["pcls"][given["cls"] - 1],
+            "c": answer["cls"][given["cls"] - 1],
+        }
+    if op == "coef":
+        coefficients = answer["coef"]
+        last = int(answer["params"][6]) + int(answer["icept"] == "implicit")
+        return {"ncol": coefficients.shape[1], "coef": coefficients[:, :last]}
+    if "sens.class" in answer and (op == "sens" or given.get("XX") is not None):
+        return _by_class(op, answer, given)
+    if op == "dynaTrees" and isinstance(given.get("XX"), str):
+        effects = {key: answer[key] for key in ("MEgrid", *_BY_CLASS)}
+        return {**_chosen(op, answer), "sens": effects}
+    return _chosen(op, answer) if op in _FIELDS else {op: answer[op]}
+
+
+def _by_class(op: str, answer: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    labels = np.atleast_1d(answer["sens.class"]).astype(int).tolist()
+    effects = {
+        "MEgrid": answer["MEgrid"],
+        "classes": np.array(labels),
+        "by_class": [
+            {"class": k, **{name: answer[name][k] for name in _BY_CLASS}}
+            for k in labels
+        ],
+    }
+    return effects if op == "sens" else {**_chosen(op, answer), "sens": effects}
+
+
+def _chosen(op: str, answer: Any) -> dict[str, Any]:
+    return {
+        key: answer[key]
+        for key in _FIELDS[op]
+        if key in answer and np.size(answer[key])
+    }
+
+
+def _draws(before: NDArray[np.int32], after: NDArray[np.int32]) -> int:
+    """Return how many outputs of the generator lie between two states."""
+    source = RStream.from_state(before)
+    blocks = 0
+    while not np.array_equal(source.state[2:], after[2:]):
+        source.uniforms(_BLOCK)
+        blocks += 1
+        if blocks > _MOST_BLOCKS:
+            raise RBridgeError(
+                "a step left the stream elsewhere than it could draw to."
+            )
+    return _BLOCK * blocks + int(after[1]) - int(before[1])
+
+
+def _plain(value: Any, name: str = "") -> Any:
+    """Return what strict JSON holds: non-finite numbers as words, NA as null."""
+    if isinstance(value, Mapping):
+        return {key: _plain(item, key) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, name) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist(), name)
+    if isinstance(value, np.generic):
+        return _plain(value.item(), name)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None if name in _WITH_NA else "NaN"
+        if math.isinf(value):
+            return "Inf" if value > 0 else "-Inf"
+    return value

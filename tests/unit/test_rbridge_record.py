@@ -1,0 +1,154 @@
+"""Recordings of the real package: written as the golden ones, and replayed by them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rbridge
+from rbridge.record import OPS, write
+from tests.golden.replay import replay
+
+from .r_engines import running
+
+A, TWIN = {"obj": "a"}, {"obj": "b"}
+NEW = {"XX": "@XX"}
+REST = {
+    "X": {"ref": "X", "rows": [41, 42, 43]},
+    "y": {"ref": "y", "rows": [41, 42, 43]},
+}
+
+
+def data(model: str) -> dict[str, Any]:
+    rng = np.random.default_rng(13)
+    X = rng.random((43, 2))
+    y = X[:, 0] + rng.normal(0, 0.1, 43)
+    if model == "class":
+        y = 1.0 + (y > 0.4) + (y > 0.8)
+    return {
+        "X": X,
+        "y": y,
+        "XX": rng.random((5, 2)),
+        "yy": y[:5],
+        "ones": np.ones((30, 2)),
+    }
+
+
+def everything(model: str, **more: Any) -> list[dict[str, Any]]:
+    """A step of every kind that the model can take."""
+    fit = {
+        "X": {"ref": "X", "rows": list(range(1, 41))},
+        "model": model,
+        "N": 30,
+        **more,
+    }
+    fit["y"] = {"ref": "y", "rows": list(range(1, 41))}
+    steps = [
+        {"op": "dynaTree", **A, "args": fit, "note": "forty rows"},
+        {"op": "update", **A, "args": REST},
+        {"op": "predict", **A, "args": {**NEW, "yy": "@yy"}},
+        {"op": "copy", **TWIN, "args": {"from": "a"}},
+        {"op": "retire", **A, "args": {"indices": [3, 40], "lambda": 0.9}},
+        {"op": "rejuvenate", **A},
+        {"op": "update", **A, "args": REST},
+        {"op": "data", **A},
+        {"op": "relevance", **A},
+        {"op": "sens", **A, "args": {"nns": 40, "nME": 4}},
+        {"op": "sameleaf", **A, "args": {"X": "@XX"}},
+        {"op": "intervals", **A, "args": {"index": 2, "var": 1}},
+    ]
+    if model == "class":
+        classes = {"class": 2, **NEW, "output": "both"}
+        steps += [
+            {"op": "entropyX", **A},
+            {"op": "classprobs", **A, "args": classes},
+            {"op": "sens", **A, "args": {"class": 2, "nns": 30, "nME": 3}},
+        ]
+    else:
+        lines = {**NEW, "Xref": {"ref": "X", "rows": [1, 2]}, "probs": "@ones"}
+        steps += [{"op": op, **A, "args": NEW} for op in ("alc", "qEI", "qEntropy")]
+        steps += [{"op": "alcX", **A}, {"op": "ieci", **A, "args": lines}]
+        steps += [{"op": "predict", **A, "args": {**NEW, "ei": True, "quants": False}}]
+    if model == "linear":
+        steps.append({"op": "coef", **A, "args": NEW})
+    return [*steps, {"op": "deletecloud", **TWIN}]
+
+
+def repeats(model: str) -> list[dict[str, Any]]:
+    given = {"X": "@X", "y": "@y", "N": 10, "R": 3, "model": model}
+    made = [
+        {**given, **NEW, "varstats": True},
+        {**given, "XX": "sens", "nns": 30, "nME": 4},
+        given,
+    ]
+    steps: list[dict[str, Any]] = [
+        {"op": "dynaTrees", "obj": name, "args": args}
+        for name, args in zip("abc", made, strict=True)
+    ]
+    return [*steps, {"op": "getBF", "args": {"obj1": "a", "obj2": "c"}}]
+
+
+@pytest.mark.cran
+@pytest.mark.parametrize(
+    ("model", "steps"),
+    [
+        ("constant", everything("constant")),
+        ("linear", everything("linear", icept="augmented", sb=[1, 1])),
+        ("class", everything("class")),
+        ("constant", repeats("constant")),
+        ("class", repeats("class")),
+    ],
+    ids=["constant", "linear", "class", "repeats", "repeats of classes"],
+)
+def test_a_recording_replays(
+    model: str, steps: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    r = running("subprocess", cran=True)
+    case = rbridge.record("case", 5, data(model), steps, tags=["t"], session=r)
+    path = write(case, tmp_path)
+    _, wrong = replay(path)
+    assert wrong == []
+    told = json.loads(path.read_text())
+    assert [step["op"] for step in told["steps"]] == [
+        "set.seed",
+        *(step["op"] for step in steps),
+    ]
+    assert list(told)[:6] == ["name", "seed", "rng", "set", "tags", "notes"]
+    assert "BLAS" in told["notes"][-1]
+    assert all(set(step["rng"]) == {"draws", "mti", "next"} for step in told["steps"])
+    assert np.array_equal(told["data"]["X"], data(model)["X"])
+
+
+@pytest.mark.cran
+def test_a_golden_recording_comes_again() -> None:
+    """Byte for byte the same numbers, from the file's own steps."""
+    r = running("subprocess", cran=True)
+    folder = Path(__file__).parents[1] / "golden"
+    for name in ("retire_const", "sens_class3", "dynaTrees_reg", "lin_sb_fried5"):
+        theirs = json.loads((folder / f"{name}.json").read_text())
+        steps = theirs["steps"][1:]
+        if any(step["op"] not in OPS for step in steps):
+            pytest.fail(f"{name} has steps that cannot be recorded")
+        again = rbridge.record(name, theirs["seed"], theirs["data"], steps, session=r)
+        for mine, step in zip(again["steps"], theirs["steps"], strict=True):
+            for part in ("out", "state", "rng"):
+                assert mine.get(part) == step.get(part), (name, step["i"], part)
+        assert again["call"] == theirs["call"] if "call" in theirs else True
+
+
+def test_unknown_ops_and_references_are_refused() -> None:
+    r = running("subprocess")
+    for step, told in (
+        ({"op": "stream"}, "op must be of set.seed, .*; got 'stream'"),
+        ({"op": "predict", "obj": "a"}, "obj must name a model made before; got 'a'"),
+        (
+            {"op": "dynaTree", "obj": "a", "args": {"X": "@Z"}},
+            "args must refer to data, X; got '@Z'",
+        ),
+    ):
+        with pytest.raises(ValueError, match=told):
+            rbridge.record("n", 1, {"X": [1.0]}, [step], session=r)
