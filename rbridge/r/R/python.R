@@ -6,7 +6,7 @@ python <- new.env(parent = emptyenv())
 guest <- function() {
   if (is.null(python$guest)) {
     found <- tryCatch(
-      reticulate::import("rbridge.guest"),
+      imported("rbridge.guest"),
       error = function(e) stop(
         "R's package dyntree needs the Python package dyntree, which could not be ",
         "loaded: ", conditionMessage(e), "\nInstall it with pip install dyntree, and ",
@@ -17,6 +17,16 @@ guest <- function() {
     python$guest <- found
   }
   python
+}
+
+# A module as it is installed: a folder of that name in the working directory, such as the
+# sources, is none.
+imported <- function(name) {
+  sys <- reticulate::import("sys", convert = FALSE)
+  here <- which(reticulate::py_to_r(sys$path) == "")
+  for (k in rev(here)) sys$path$pop(k - 1L)
+  on.exit(for (k in here) sys$path$insert(k - 1L, ""))
+  reticulate::import(name)
 }
 
 # A list as Python reads it.
@@ -82,5 +92,5 @@ rules <- function() {
 # Whether the examples can run: is there a Python with dyntree?
 has_python <- function() {
   reticulate::py_available(initialize = TRUE) &&
-    reticulate::py_module_available("rbridge.guest")
+    !inherits(try(guest(), silent = TRUE), "try-error")
 }
