@@ -131,7 +131,8 @@ def main() -> int:
         }
         label = f"{model} {icept} {rprop} N={N}"
         agree.append(tell(label, X[:110], y[:110], **given))
-        if (model, icept) == ("linear", "implicit"):
+        if (model, icept) == ("linear", "implicit") and rprop != "luall":
+            # with luall the real package now and then ends R on such rows
             X, y = rows(model, 3, 130, 3)
             asked = everything(model, icept, X[110:], y[110:])
             given["steps"] = [step for step in asked if step != "alcX"]

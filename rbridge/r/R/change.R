@@ -30,8 +30,8 @@ copy <- function(obj) UseMethod("copy")
 
 copy.dynaTree <- function(obj) {
   cloud <- cloud_of(obj, sys.call())
-  tree <- guest()$Held()
-  tree$tree <- cloud$tree$tree
+  tree <- held(sys.call())
+  crossing(tree$tree <- cloud$tree$tree, sys.call())
   obj$num <- ask("copy", list(), sys.call(), tree)$value$num
   attr(obj, "cloud") <- new_cloud(tree, cloud$saved, cloud$since)
   obj

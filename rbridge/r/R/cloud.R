@@ -30,9 +30,10 @@ cloud_of <- function(object, call = sys.call(-1L)) {
 
 # Makes the trees of an object that came from a file.
 revive <- function(object, cloud, call) {
-  tree <- guest()$Held()
+  tree <- held(call)
   fields <- packed(list(lpred = object$lpred, time = object$time[[1L]]))
-  told <- unserialize(guest()$restore(tree, cloud$saved, unname(cloud$since), fields))
+  restore <- guest()$restore
+  told <- unserialize(crossing(restore(tree, cloud$saved, cloud$since, fields), call))
   if (!is.null(told$error)) stop(simpleError(told$error, call))
   cloud$tree <- tree
 }
@@ -42,14 +43,17 @@ ask_cloud <- function(object, name, arguments, call = sys.call(-1L)) {
   cloud <- cloud_of(object, call)
   size <- sum(lengths(cloud$since))
   full <- length(cloud$since) >= max_since || size > length(cloud$saved)
-  told <- ask(name, arguments, call, cloud$tree, save = full,
-              undo = function() cloud$tree <- NULL)
+  whole <- FALSE # an interrupt may come in the middle of a change
+  on.exit(if (!whole) cloud$tree <- NULL)
+  told <- withCallingHandlers(ask(name, arguments, call, cloud$tree, save = full),
+                              dyntree_error = function(e) whole <<- TRUE)
   if (!is.null(told$saved)) {
     cloud$saved <- told$saved
     cloud$since <- list()
   } else if (told$changed) {
     cloud$since[[length(cloud$since) + 1L]] <- told$request
   }
+  whole <- TRUE
   told$value
 }
 

@@ -14,7 +14,7 @@ dynaTree.default <- function(X, y, N = 1000,
                 nu0s20 = nu0s20, ab = ab, minp = minp, sb = sb,
                 nstart = if (missing(nstart)) "minp" else nstart,
                 icept = match.arg(icept), rprop = match.arg(rprop), verb = verb)
-  tree <- guest()$Held()
+  tree <- held(call)
   told <- ask("dynaTree", given, call, tree, rules = rules(), save = TRUE)
   structure(named_fields(told$value, colnames(X)), class = "dynaTree",
             cloud = new_cloud(tree, told$saved))

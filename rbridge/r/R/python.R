@@ -29,31 +29,40 @@ imported <- function(name) {
   reticulate::import(name)
 }
 
+# Python's holder of a tree, still empty.
+held <- function(call) {
+  make <- guest()$Held
+  crossing(make(), call)
+}
+
 # A list as Python reads it.
 packed <- function(x) serialize(x, NULL, version = 2)
 
 draws <- c("dynaTree", "dynaTrees", "update", "rejuvenate", "sens", "classprobs")
 
 # Asks for one function of the mirror; what draws, draws from R's own stream.
-# tree: Python's holder of a tree, empty for what needs none. undo: called after an
-# interrupt, which may have come in the middle of a change. Returns what was told, with
+# tree: Python's holder of a tree, empty for what needs none. Returns what was told, with
 # the request.
-ask <- function(name, arguments, call, tree = guest()$Held(), rules = "r", save = FALSE,
-                undo = function() NULL) {
+ask <- function(name, arguments, call, tree = held(call), rules = "r", save = FALSE) {
   request <- list(name = name, arguments = arguments, rules = rules, save = save)
   if (name %in% draws) request$state <- stream_state()
   request <- packed(request)
-  told <- unserialize(guest()$answer(tree, request))
-  if (!is.null(told$interrupted)) {
-    undo()
-    stop_interrupted(call)
-  }
-  if (!is.null(told$error)) stop(simpleError(told$error, call))
+  answer <- guest()$answer
+  told <- unserialize(crossing(answer(tree, request), call))
+  if (!is.null(told$interrupted)) stop_interrupted(call)
+  if (!is.null(told$error))
+    stop(structure(class = c("dyntree_error", "simpleError", "error", "condition"),
+                   list(message = told$error, call = call)))
   for (text in told$warnings) warning(simpleWarning(text, call))
   if (!is.null(told$state)) set_stream_state(told$state)
   told$request <- request
   told
 }
+
+# The value of a call of Python's that tells its errors; what is raised none the less is an
+# interrupt on the threshold.
+crossing <- function(value, call)
+  tryCatch(value, error = function(e) stop_interrupted(call))
 
 # An interrupt of Python's is an interrupt of R's.
 stop_interrupted <- function(call) {
