@@ -24,6 +24,7 @@ from dyntree.api.rmirror.inputs import InputSpec
 
 from . import native
 from .convert import from_r, to_r
+from .interrupts import Interruptible
 from .wire import RValue, dumps, loads, named_list
 
 _OWN = (
@@ -75,7 +76,7 @@ def answer(held: Held, request: bytes) -> bytearray:
         Or error, the message; or interrupted.
     """
     try:
-        with _heard() as notes:
+        with Interruptible(), _heard() as notes:
             told = _perform(held, loads(bytes(request)).items())
     except KeyboardInterrupt:
         return _sent({"interrupted": True})
@@ -103,14 +104,17 @@ def restore(
     Returns
     -------
     bytearray
-        An R list, serialized: error, the message, where there is one.
+        An R list, serialized: error, the message, where there is one; or interrupted.
     """
     try:
-        held.tree = checkpoint.loads(bytes(saved)).tree
-        with contextlib.redirect_stdout(None), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for request in since:
-                _perform(held, loads(bytes(request)).items())
+        with Interruptible(), contextlib.redirect_stdout(None):
+            held.tree = checkpoint.loads(bytes(saved)).tree
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for request in since:
+                    _perform(held, loads(bytes(request)).items())
+    except KeyboardInterrupt:
+        return _sent({"interrupted": True})
     except Exception as error:
         return _sent({"error": _in_words_of_r(error)})
     own = {name: from_r(value) for name, value in loads(bytes(fields)).items().items()}

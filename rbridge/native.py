@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dyntree import planting
 from dyntree._core.cloud import Cloud
@@ -18,17 +18,28 @@ from dyntree.params import N_SCALE, TreeOptions
 
 
 def dynaTree(
-    X: Any, y: Any, *, verb: int | None = None, rng: RStream, **given: Any
+    X: ArrayLike,
+    y: ArrayLike,
+    N: int = 1000,
+    model: str = "constant",
+    nu0s20: ArrayLike = (0, 0),
+    ab: ArrayLike = (0.95, 2),
+    minp: int | None = None,
+    sb: ArrayLike | None = None,
+    nstart: int | str | None = "minp",
+    icept: str = "implicit",
+    rprop: str = "luvar",
+    verb: int | None = None,
+    *,
+    rng: RStream,
 ) -> DynaTree:
     """Fit under native rules what `dyntree.api.rmirror.dynaTree` fits under R's.
 
     Parameters
     ----------
-    X, y, verb, rng
-        Those of the mirror.
-    **given
-        Its other options. `ab` and `minp` default to those of the native rules,
-        `nu0s20` and `nstart` have no place there and are ignored at their defaults.
+    X, y, ..., verb, rng
+        Those of the mirror. `ab` and `minp` default to those of the native rules;
+        `nu0s20` must stay at its default, and `nstart` is not used.
 
     Returns
     -------
@@ -47,12 +58,11 @@ def dynaTree(
     -----
     All draws come from R's stream, in their order, and not by coordinate.
     """
-    prior, least = given.pop("ab", (0.95, 2)), given.pop("minp", None)
-    given.pop("nstart", None)
-    level = given.get("icept") != "none"
-    if given.get("icept") == "augmented":
-        given["icept"] = "implicit"
-    plan = mirror.plan_fit(X, y, ab=prior, minp=1, nstart="minp", **given)
+    level = icept != "none"
+    plan = mirror.plan_fit(
+        X, y, N, model, nu0s20, ab, 1, sb, "minp",
+        "implicit" if icept == "augmented" else icept, rprop,
+    )  # fmt: skip
     if plan.variance_prior != (0.0, 0.0):
         raise ValueError(
             f"nu0s20 belongs to R's rules and must be c(0, 0) under native rules; got "
@@ -64,7 +74,7 @@ def dynaTree(
         n_particles=plan.n_particles,
         intercept="implicit" if level else "none",
         proposal=plan.rprop,
-        min_leaf=None if least is None else as_count(least, "minp"),
+        min_leaf=None if minp is None else as_count(minp, "minp"),
         tree_prior=None if plan.tree_prior == (0.95, 2) else plan.tree_prior,
         first_split=plan.sb[0] - 1,
         n_basis=plan.sb[1] if linear else None,

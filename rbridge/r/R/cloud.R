@@ -34,6 +34,7 @@ revive <- function(object, cloud, call) {
   fields <- packed(list(lpred = object$lpred, time = object$time[[1L]]))
   restore <- guest()$restore
   told <- unserialize(crossing(restore(tree, cloud$saved, cloud$since, fields), call))
+  if (!is.null(told$interrupted)) stop_interrupted(call)
   if (!is.null(told$error)) stop(simpleError(told$error, call))
   cloud$tree <- tree
 }

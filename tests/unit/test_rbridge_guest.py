@@ -1,0 +1,132 @@
+"""What R asks of Python, asked from Python: requests, answers, checkpoints."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dyntree.api import rmirror
+from dyntree.api.rmirror import RStream
+from rbridge import guest, native
+from rbridge.convert import from_r, to_r
+from rbridge.interrupts import Interruptible
+from rbridge.wire import dumps, loads, named_list
+
+GENERATOR = np.random.default_rng(4)
+X = GENERATOR.random((50, 2))
+Y = np.sin(6 * X[:, 0]) + GENERATOR.normal(0, 0.1, 50)
+
+
+def request(name: str, stream: RStream | None = None, **asked: Any) -> bytes:
+    arguments = named_list({key: to_r(value) for key, value in asked.items()})
+    more = {"state": to_r(stream.state)} if stream is not None else {}
+    flags = {"rules": to_r("r"), "save": to_r(True)}
+    return dumps(
+        named_list({"name": to_r(name), "arguments": arguments, **flags, **more})
+    )
+
+
+def ask(held: guest.Held, *args: Any, **asked: Any) -> dict[str, Any]:
+    return loads(bytes(guest.answer(held, request(*args, **asked)))).items()
+
+
+def test_calls_answer_as_the_mirror_does() -> None:
+    held = guest.Held()
+    told = ask(held, "dynaTree", RStream(3), X=X, y=Y, N=20, verb=0)
+    ours = rmirror.dynaTree(X, Y, 20, verb=0, seed=3)
+    fields = from_r(told["value"])
+    assert list(fields) == list(ours)
+    assert fields["lpred"].tolist() == ours.lpred.tolist()
+    assert told["state"].data.tolist() == ours.rng.state.tolist()
+    assert not from_r(told["changed"])
+    told = ask(held, "predict", XX=X[:3])
+    assert set(from_r(told["value"])) == {
+        "mean", "vmean", "var", "df", "q1", "q2", "yypred", "XX"
+    }  # fmt: skip
+    assert "state" not in told
+    told = ask(held, "retire", indices=[1.0], **{"lambda": 0.9})
+    assert from_r(told["changed"])
+    assert set(from_r(told["value"])) == {"X", "y", "removed"}
+
+
+def test_errors_speak_of_rs_arguments() -> None:
+    held = guest.Held()
+    ask(held, "dynaTree", RStream(3), X=X, y=Y, N=20, verb=0)
+    told = ask(held, "retire", indices=[1.0], **{"lambda": 2.0})
+    assert list(told) == ["error"]
+    assert from_r(told["error"]) == "lambda must be in (0, 1]; got 2."
+    assert held.tree is not None
+    assert held.tree.cloud.n_active == 50
+
+
+def test_a_checkpoint_and_later_requests_make_the_same_tree() -> None:
+    held, again = guest.Held(), guest.Held()
+    told = ask(held, "dynaTree", RStream(3), X=X, y=Y, N=20, verb=0)
+    fields = named_list({"lpred": told["value"].items()["lpred"], "time": to_r(0.5)})
+    since = [
+        request("rejuvenate", RStream(5), odr=np.arange(50.0, 0.0, -1.0), verb=0),
+        request("update", RStream(9), X=X[:4], y=Y[:4], verb=0),
+        request("retire", indices=[2.0, 7.0]),
+    ]
+    for one in since:
+        guest.answer(held, one)
+    saved = from_r_raw(told["saved"])
+    told_now = loads(bytes(guest.restore(again, saved, since, dumps(fields))))
+    assert told_now.items() == {}
+    last = request("update", RStream(2), X=X[4:9], y=Y[4:9], verb=0)
+    answers = [loads(bytes(guest.answer(one, last))).items() for one in (held, again)]
+    mine, theirs = (from_r(answer["value"]) for answer in answers)
+    for name in ("X", "y"):
+        assert np.array_equal(mine[name], theirs[name])
+    assert mine["lpred"][-5:].tolist() == theirs["lpred"][-5:].tolist()
+    broken = bytes(guest.restore(guest.Held(), saved[:-40], [], dumps(fields)))
+    assert "data cannot be loaded" in from_r(loads(broken).items()["error"])
+
+
+def from_r_raw(value: Any) -> bytes:
+    return bytes(value.data.tobytes())
+
+
+def test_warnings_and_prints_reach_r() -> None:
+    held, shown = guest.Held(), []
+    guest.listen(shown.append)
+    labels = 1.0 + (Y > 0.0)
+    ask(held, "dynaTree", RStream(3), X=X, y=labels, N=5, model="class", verb=25)
+    assert "".join(shown).startswith("t=25, np=")
+    told = ask(held, "predict", XX=X, ei=True)
+    assert from_r(told["warnings"]) == "ei is not relevant for classification."
+    guest.listen(lambda text: None)
+
+
+def test_native_rules_answer_the_mirrors_questions() -> None:
+    fit = native.dynaTree(X, Y, N=50, model="linear", verb=0, rng=RStream(1))
+    twin = native.dynaTree(X, Y, N=50, model="linear", verb=0, rng=RStream(1))
+    assert fit.lpred.tolist() == twin.lpred.tolist()
+    assert (fit.lpred != 0).all()
+    assert (fit.icept, fit.nstart, fit.X.shape) == ("augmented", 0, (50, 2))
+    fit = rmirror.retire(fit, [1, 2, 3])
+    fit = rmirror.predict(rmirror.update(fit, X[:3], Y[:3], verb=0), X, ei=True)
+    assert np.mean((fit.mean - Y) ** 2) < np.var(Y) / 4
+    with pytest.raises(ValueError, match="nu0s20 belongs to R's rules"):
+        native.dynaTree(X, Y, N=5, nu0s20=(1.0, 1.0), rng=RStream(1))
+    labelled = native.dynaTree(
+        X, 1 + (Y > 0), N=50, model="class", rng=RStream(1), verb=0
+    )
+    assert rmirror.predict(labelled, X[:2]).p.shape == (2, 2)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no sigaction here")
+def test_an_interrupt_raises_once_and_the_old_handler_comes_back() -> None:
+    heard = []
+    old = signal.signal(signal.SIGINT, lambda *_: heard.append("old"))
+    try:
+        with pytest.raises(KeyboardInterrupt), Interruptible():
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # Python's table still holds ours
+        assert heard == []
+    finally:
+        signal.signal(signal.SIGINT, old)
