@@ -37,13 +37,12 @@ _FIELDS = {
     "data": ("X", "y"),
     "predict": (*_PREDICTED, "yypred"),
     "relevance": ("relevance",),
-    "sens": ("MEgrid", *_BY_CLASS),
     "dynaTrees": (
         "N", "R", "lpred", *_PREDICTED, "yypred", "vpu", "vpt", "relevance",
     ),
 }  # fmt: skip
 OPS = (
-    "set.seed", *_FIELDS, "update", "rejuvenate", "copy", "deletecloud", "coef", "alc",
+    "set.seed", *_FIELDS, "sens", "update", "rejuvenate", "copy", "deletecloud", "coef", "alc",
     "alcX", "ieci", "qEI", "qEntropy", "intervals", "sameleaf", "classprobs",
     "entropyX", "getBF",
 )  # fmt: skip
@@ -251,17 +250,19 @@ def _outputs(op: str, answer: Any, given: Mapping[str, Any]) -> dict[str, Any]:
         coefficients = answer["coef"]
         last = int(answer["params"][6]) + int(answer["icept"] == "implicit")
         return {"ncol": coefficients.shape[1], "coef": coefficients[:, :last]}
-    if "sens.class" in answer and (op == "sens" or given.get("XX") is not None):
-        return _by_class(op, answer, given)
+    if op == "sens":
+        return _effects(answer)
     if op == "dynaTrees" and isinstance(given.get("XX"), str):
-        effects = {key: answer[key] for key in ("MEgrid", *_BY_CLASS)}
-        return {**_chosen(op, answer), "sens": effects}
+        return {**_chosen(op, answer), "sens": _effects(answer)}
     return _chosen(op, answer) if op in _FIELDS else {op: answer[op]}
 
 
-def _by_class(op: str, answer: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+def _effects(answer: Any) -> dict[str, Any]:
+    """Return main effects and indices, by class where there are classes."""
+    if "sens.class" not in answer:
+        return {key: answer[key] for key in ("MEgrid", *_BY_CLASS)}
     labels = np.atleast_1d(answer["sens.class"]).astype(int).tolist()
-    effects = {
+    return {
         "MEgrid": answer["MEgrid"],
         "classes": np.array(labels),
         "by_class": [
@@ -269,7 +270,6 @@ def _by_class(op: str, answer: Any, given: Mapping[str, Any]) -> dict[str, Any]:
             for k in labels
         ],
     }
-    return effects if op == "sens" else {**_chosen(op, answer), "sens": effects}
 
 
 def _chosen(op: str, answer: Any) -> dict[str, Any]:

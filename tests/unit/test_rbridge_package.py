@@ -32,6 +32,31 @@ def test_r_cmd_check_finds_nothing(tmp_path: Path) -> None:
     assert int(told[1]) >= 60
 
 
+def test_sources_in_the_working_directory_are_not_loaded(
+    r_library: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "rbridge").mkdir()
+    (tmp_path / "rbridge" / "__init__.py").write_text("raise ImportError('not me')")
+    code = "library(dyntree); cat(class(dynaTree(1:20, (1:20)^2, N = 5, verb = 0)))"
+    process = run(tmp_path, "Rscript", "-e", code, library=r_library)
+    assert (process.returncode, process.stdout) == (0, "dynaTree"), process.stderr
+
+
+def test_a_python_without_dyntree_is_told_with_the_remedy(
+    r_library: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "rbridge.py").write_text("raise ImportError('not here')")
+    path = f"Sys.setenv(PYTHONPATH = {str(tmp_path / 'broken')!r})"
+    code = f"{path}; library(dyntree); dynaTree(1:20, (1:20)^2)"
+    process = run(tmp_path, "Rscript", "-e", code, library=r_library)
+    assert process.returncode == 1
+    assert (
+        "needs the Python package dyntree, which could not be loaded" in process.stderr
+    )
+    assert "pip install dyntree" in process.stderr
+
+
 DEMO = """
 arguments <- commandArgs(TRUE)
 options(dynamic.trees = arguments[1], demo.scale = 0.04, elec2 = "elec2.csv.gz")

@@ -67,6 +67,7 @@ def everything(model: str, **more: Any) -> list[dict[str, Any]]:
             {"op": "entropyX", **A},
             {"op": "classprobs", **A, "args": classes},
             {"op": "sens", **A, "args": {"class": 2, "nns": 30, "nME": 3}},
+            {"op": "predict", **A, "args": NEW},
         ]
     else:
         lines = {**NEW, "Xref": {"ref": "X", "rows": [1, 2]}, "probs": "@ones"}
