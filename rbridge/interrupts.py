@@ -14,6 +14,7 @@ import threading
 from typing import Any, Self
 
 _SIZE = 512  # bytes, more than any system's struct sigaction
+_LIBC: Any = ctypes.CDLL(None) if os.name == "posix" else None
 
 
 class Interruptible:
@@ -27,7 +28,7 @@ class Interruptible:
         self._armed = self._late = False
         self._of_r = ctypes.create_string_buffer(_SIZE)
         main = threading.current_thread() is threading.main_thread()
-        self._libc: Any = ctypes.CDLL(None) if main and os.name == "posix" else None
+        self._libc = _LIBC if main else None
 
     def __enter__(self) -> Self:
         if self._libc is not None:

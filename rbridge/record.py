@@ -42,8 +42,8 @@ _FIELDS = {
     ),
 }  # fmt: skip
 OPS = (
-    "set.seed", *_FIELDS, "sens", "update", "rejuvenate", "copy", "deletecloud", "coef", "alc",
-    "alcX", "ieci", "qEI", "qEntropy", "intervals", "sameleaf", "classprobs",
+    "set.seed", *_FIELDS, "sens", "update", "rejuvenate", "copy", "deletecloud", "coef",
+    "alc", "alcX", "ieci", "qEI", "qEntropy", "intervals", "sameleaf", "classprobs",
     "entropyX", "getBF",
 )  # fmt: skip
 

@@ -20,6 +20,7 @@ _NUMBERS = {"logical": ">i4", "integer": ">i4", "double": ">f8", "raw": "u1"}
 _SYMBOL, _PAIRS, _CHARS, _NULL, _REFERENCE = 1, 2, 9, 254, 255
 _IS_OBJECT, _HAS_ATTRIBUTES, _HAS_TAG = 1 << 8, 1 << 9, 1 << 10
 _UTF8, _LATIN1 = 1 << 15, 1 << 14
+_INTEGER = struct.Struct(">i")
 NA_INTEGER = -(2**31)
 
 
@@ -113,7 +114,8 @@ class _Reader:
         self.symbols: list[str] = []
 
     def integer(self) -> int:
-        (number,) = struct.unpack(">i", self.take(4))
+        (number,) = _INTEGER.unpack_from(self.data, self.place)
+        self.place += 4
         return int(number)
 
     def take(self, size: int) -> bytes:
