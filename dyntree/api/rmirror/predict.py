@@ -99,13 +99,10 @@ def predict(
         wanted = ["mean", "vmean", "var", "df", *(["q1", "q2"] if plan.quants else [])]
         found = {name: answer[name] for name in wanted}
     print_particles(cloud.n_particles, every)
-    found["yypred"] = np.empty(0)
-    if plan.y is not None:
-        found["yypred"] = answer["density"]
-        if object.model != "class":  # R: none where a particle has no scale
-            found["yypred"] = np.where(
-                np.isnan(answer["var"]), np.nan, answer["density"]
-            )
+    density = np.empty(0) if plan.y is None else answer["density"]
+    if plan.y is not None and object.model != "class":
+        density = np.where(np.isnan(answer["var"]), np.nan, density)  # as R, no scale
+    found["yypred"] = density
     if plan.ei and object.model != "class":
         found["ei"] = answer["ei"]
     labels = {"p": tuple(f"c{k + 1}" for k in range(object.spec.n_classes))}
