@@ -60,15 +60,15 @@ ask <- function(name, arguments, call, tree = held(call), rules = "r", save = FA
 }
 
 # The value of a call of Python's that tells its errors; what is raised none the less is an
-# interrupt on the threshold.
+# interrupt on the threshold, under whatever name.
 crossing <- function(value, call)
-  tryCatch(value, error = function(e) stop_interrupted(call))
+  tryCatch(value, error = function(e) stop_interrupted(call, conditionMessage(e)))
 
 # An interrupt of Python's is an interrupt of R's.
-stop_interrupted <- function(call) {
+stop_interrupted <- function(call, why = NULL) {
   signalCondition(structure(class = c("interrupt", "condition"),
                             list(message = "interrupted", call = call)))
-  stop(simpleError("interrupted", call))
+  stop(simpleError(paste(c("interrupted", why), collapse = ": "), call))
 }
 
 # .Random.seed as R's stream stands; it is opened if nothing was drawn yet.
