@@ -26,6 +26,7 @@ class Interruptible:
 
     def __init__(self) -> None:
         self._armed = self._late = False
+        self._of_python: Any = None
         self._of_r = ctypes.create_string_buffer(_SIZE)
         main = threading.current_thread() is threading.main_thread()
         self._libc = _LIBC if main else None
@@ -33,6 +34,7 @@ class Interruptible:
     def __enter__(self) -> Self:
         if self._libc is not None:
             self._libc.sigaction(signal.SIGINT, None, self._of_r)
+            self._of_python = signal.getsignal(signal.SIGINT)
             self._armed = True
             signal.signal(signal.SIGINT, self._take)
         return self
@@ -40,6 +42,7 @@ class Interruptible:
     def __exit__(self, *_: object) -> None:
         self._armed = False
         if self._libc is not None:
+            signal.signal(signal.SIGINT, self._of_python or signal.default_int_handler)
             self._libc.sigaction(signal.SIGINT, self._of_r, None)
         if self._late:
             os.kill(os.getpid(), signal.SIGINT)

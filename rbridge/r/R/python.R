@@ -60,9 +60,11 @@ ask <- function(name, arguments, call, tree = held(call), rules = "r", save = FA
 }
 
 # The value of a call of Python's that tells its errors; what is raised none the less is an
-# interrupt on the threshold, under whatever name.
+# interrupt on the threshold, under whatever name. R's own interrupts wait meanwhile, as
+# reticulate cannot bear them everywhere; Python's end long work.
 crossing <- function(value, call)
-  tryCatch(value, error = function(e) stop_interrupted(call, conditionMessage(e)))
+  tryCatch(suspendInterrupts(value),
+           error = function(e) stop_interrupted(call, conditionMessage(e)))
 
 # An interrupt of Python's is an interrupt of R's.
 stop_interrupted <- function(call, why = NULL) {
