@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import entr
 
 from dyntree import params, questions
 from dyntree._core import criteria, query, stream
@@ -82,7 +83,8 @@ class Answers:
 
     def _stored(self, rows: Matrix) -> Matrix:
         """Rows as the cloud stores them."""
-        return with_ones(rows, self._ones)
+        ones = self._ones
+        return with_ones(rows, ones) if ones else rows
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -109,20 +111,21 @@ class Answers:
         """
         if threads is not None:
             params.n_threads(threads)
-        if self._cloud is None and self.options.rules == "native":
+        cloud = self._cloud
+        if cloud is None:
+            if self.options.rules == "r":
+                raise self._not_ready("predict")
             return self._predict_cold(X)
-        cloud = self._ready("predict")
         rows = self._rows(X)
         n_threads = params.n_threads(threads) if len(rows) > 1 else 1
         if self.options.classes is not None:
             answer = query.predict_class(cloud, rows, n_threads)
             entropy = answer["entropy"]
             if self.options.rules == "native":
-                with np.errstate(all="ignore"):
-                    terms = answer["p"] * np.log(answer["p"])
-                entropy = -np.where(answer["p"] > 0.0, terms, 0.0).sum(axis=1)
+                entropy = entr(answer["p"]).sum(axis=1)
             return ClassPrediction(answer["p"], self.options.classes, entropy)
-        return Prediction.of(StudentMixture(*query.mixture(cloud, rows, n_threads)))
+        parts = query.mixture(cloud, rows, n_threads)
+        return Prediction(*moments(*parts), StudentMixture(*parts))
 
     def _predict_cold(self, X: Any) -> Prediction | ClassPrediction:
         """Before there are trees: what the rows kept back say without them."""
@@ -168,10 +171,11 @@ class Answers:
     def _encode(self, X: Any, argument: str = "X") -> Matrix:
         """Rows as features of the trees; warns once of levels that came late."""
         assert self._features is not None
+        if self._features.is_plain(X):
+            rows: Matrix = X
+            return rows
         if isinstance(X, Encoded):
             return X.rows
-        if self._features.is_plain(X):
-            return np.ascontiguousarray(X)
         codes = self._features.codes(X, argument)
         self._tell_unseen(self._features, codes)
         return self._features.expand(codes)

@@ -187,12 +187,13 @@ class FeatureMap:
         return (
             type(X) is np.ndarray
             and X.dtype == np.float64
+            and X.flags.c_contiguous
             and X.ndim == 2
             and X.shape[1] == self.n_columns
             and not self.levels
             and not self.unknown
             and X.size > 0
-            and bool(np.abs(X).max() <= LARGEST)  # not where NaN
+            and bool(np.vdot(X, X) <= LARGEST * LARGEST)  # not where NaN
         )
 
     def expand(self, codes: Matrix) -> Matrix:

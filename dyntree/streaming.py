@@ -189,7 +189,7 @@ class StreamingTree:
         """
         tree = self.tree
         if progress in (None, False) and self._is_one_plain_row(X, y):
-            self._learn_row(tree._stored(X), float(y[0]))
+            self._learn_row(X, y.item())
             return self
         check_progress(progress)
         if self.is_frozen:
@@ -211,13 +211,15 @@ class StreamingTree:
         return (
             type(y) is np.ndarray
             and y.shape == (1,)
-            and y.dtype == np.float64
             and tree._cloud is not None
-            and tree.options.rules == "native"
-            and abs(y[0]) <= LARGEST  # not where NaN
             and tree._features is not None
-            and len(X) == 1
             and tree._features.is_plain(X)
+            and len(X) == 1
+            and tree.options.rules == "native"
+            and (
+                tree.options.classes is not None
+                or (y.dtype == np.float64 and abs(y.item()) <= LARGEST)  # not NaN
+            )
         )
 
     def _learn_row(self, row: Matrix, y: Any) -> None:
@@ -242,24 +244,26 @@ class StreamingTree:
         Native rules. An interrupt leaves complete rows, a rejuvenation that is due
         among them.
         """
-        tree, options, every = self.tree, self.options, self.options.rejuvenate_every
-        assert options.discard is not None
-        assert every is not None
-        n = min(len(rows), every - tree.n_seen % every) if every else len(rows)
-        end = tree.n_seen + n
+        cloud, options = self.tree._cloud, self.options
+        every, discard = options.rejuvenate_every, options.discard
+        assert discard is not None
+        seen, n = cloud.n_seen, len(rows)
+        if every and n > every - seen % every:
+            n = every - seen % every
+            rows, responses = rows[:n], responses[:n]
         n_particles = interrupt = None
         while True:
             try:
                 if interrupt is None:
                     stream.roll(
-                        tree._cloud, rows[:n], responses[:n], options.window,
-                        options.discard, options.forget, tree._ones,
+                        cloud, rows, responses, options.window, discard,
+                        options.forget, 0,
                     )  # fmt: skip
-                due = every and tree.n_seen == end and end % every == 0
-                if due and tree.n_retired:
-                    n_particles = n_particles or tree._cloud.n_particles
-                    if tree._cloud.n_particles == n_particles:
-                        tree.rejuvenate()
+                due = every and cloud.n_seen == seen + n and cloud.n_seen % every == 0
+                if due and cloud.n_retired:
+                    n_particles = n_particles or cloud.n_particles
+                    if cloud.n_particles == n_particles:
+                        self.tree.rejuvenate()
                 break
             except KeyboardInterrupt as error:
                 interrupt = error

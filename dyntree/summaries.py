@@ -33,10 +33,9 @@ def student_log_density(distance: Vector, scale: Vector, df: Vector) -> Vector:
     return density
 
 
-def _freeze(record: Any) -> None:
-    for value in vars(record).values():
-        if isinstance(value, np.ndarray):
-            value.setflags(write=False)
+def _freeze(*arrays: NDArray[Any]) -> None:
+    for array in arrays:
+        array.setflags(False)  # type: ignore[call-arg] # twice as fast as by name
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +58,7 @@ class StudentMixture:
     df: Vector
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        _freeze(*self._parts)
 
     @classmethod
     def of_sample(cls, values: Sequence[float], n_rows: int) -> StudentMixture:
@@ -162,7 +161,7 @@ class Prediction:
     mixture: StudentMixture
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        _freeze(self.mean, self.var, self.df)
 
     @classmethod
     def of(cls, mixture: StudentMixture) -> Prediction:
@@ -223,7 +222,7 @@ class ClassPrediction:
     entropy: Vector
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        _freeze(self.proba, self.entropy)
 
     @property
     def label(self) -> NDArray[Any]:
@@ -312,7 +311,7 @@ class Relevance:
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        _freeze(self.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,4 +337,4 @@ class Sensitivity:
     names: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        _freeze(self.grid, self.main, self.first, self.total)
