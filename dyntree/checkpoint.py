@@ -169,10 +169,11 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any]]:
         header, arrays = archive.read(file)
         if header.get("format") != FORMAT:
             raise CheckpointError("it is no file of dyntree's")
-        if header.get("version") != VERSION:
+        version = header.get("version")
+        if type(version) is not int or version != VERSION:
             raise CheckpointError(
-                f"it has version {header.get('version')!r} of the format, and this "
-                f"dyntree reads version {VERSION}; use the dyntree that wrote it"
+                f"it has version {version!r} of the format, and this dyntree reads "
+                f"version {VERSION}; use the dyntree that wrote it"
             )
         described = header.get("model")
         notes = header.get("notes")
