@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
 PART = ".part"  # how the names of unfinished files end
+STALE = 3600.0  # seconds after which nobody writes an unfinished file any more
 
 
 @contextmanager
@@ -18,7 +20,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     Until then, and after any error, `path` is what it was; whoever reads it, even after
     a power cut, finds the old content or the new one. A process that is killed may
-    leave an unfinished hidden file ``.NAME.XXXX.part`` behind (`sweep`).
+    leave an unfinished hidden file ``.NAME.XXXX.part`` behind, which the first one to
+    write `path` an hour later removes (`sweep`).
 
     Parameters
     ----------
@@ -41,6 +44,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.replace(part, target)
         _sync_folder(target.parent)
+        with suppress(OSError):
+            sweep(target, STALE)
     except OSError as error:
         kept = "; the file that was there is as it was" if target.is_file() else ""
         reason = f"cannot be written: {error.strerror or error}{kept}"
@@ -50,12 +55,21 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             part.unlink()
 
 
-def sweep(path: str | os.PathLike[str]) -> None:
-    """Remove what killed writers of `path` have left unfinished beside it."""
+def sweep(path: str | os.PathLike[str], age: float = 0.0) -> None:
+    """Remove what killed writers of `path` have left unfinished beside it.
+
+    Parameters
+    ----------
+    path : str or path
+    age : float, default 0.0
+        Seconds since the last writing; what is younger may still be written.
+    """
     target = Path(os.path.realpath(path))
     for found in target.parent.iterdir():
         if found.name.startswith(f".{target.name}.") and found.suffix == PART:
-            found.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                if time.time() - found.stat().st_mtime >= age:
+                    found.unlink()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -22,6 +22,7 @@ import pytest
 import dyntree
 from dyntree import DynamicTree, StreamingTree, archive, checkpoint
 from dyntree.errors import CheckpointError
+from dyntree.files import STALE
 from tests import mutants
 from tests.helpers import model_bytes, same_bytes
 
@@ -408,6 +409,20 @@ def test_a_killed_save_leaves_a_whole_file(tmp_path: Path) -> None:
             assert path.read_bytes() in whole
         process.send_signal(signal.SIGKILL)
     assert path.read_bytes() in whole
+
+
+def test_what_killed_saves_left_goes_in_time(tmp_path: Path) -> None:
+    path, model = tmp_path / "m.dyn", DynamicTree(seed=1)
+    old, young, other = (
+        tmp_path / name
+        for name in (".m.dyn.aa.part", ".m.dyn.bb.part", ".n.dyn.aa.part")
+    )
+    for part in (old, young, other):
+        part.write_bytes(b"half")
+    for part in (old, other):
+        os.utime(part, (time.time() - 2 * STALE, time.time() - 2 * STALE))
+    dyntree.save(model, path)
+    assert {*tmp_path.iterdir()} == {path, young, other}
 
 
 def test_frames_go_on_by_name() -> None:
