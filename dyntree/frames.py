@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.params import as_array
+
 Row = Mapping[str, Any]
 
 
@@ -38,6 +40,38 @@ class Table:
     def levels(self, name: str) -> list[Any] | None:
         """Categories of a column, where its type has some."""
         return None
+
+    @property
+    def row_labels(self) -> Any:
+        """Labels of the rows, where the caller's frame has some."""
+        return None
+
+    def positions(self, subset: Sequence[Any]) -> NDArray[np.int64]:
+        """Positions of rows that are given by a mask or by number.
+
+        Raises
+        ------
+        ValueError
+            If they are neither, or name rows that there are not.
+        """
+        chosen = as_array("subset", subset)
+        if chosen.dtype == bool and chosen.shape == (self.n_rows,):
+            return np.flatnonzero(chosen)
+        inside = chosen.dtype.kind in "iu" and np.all(chosen < self.n_rows)
+        if chosen.ndim != 1 or not inside or np.any(chosen < 0):
+            raise ValueError(
+                f"subset must be a mask of {self.n_rows} bools, or row numbers below "
+                f"{self.n_rows}; got {subset!r}."
+            )
+        return chosen.astype(np.int64)
+
+    def take(self, rows: NDArray[np.int64]) -> Table:
+        """Some rows, by position."""
+        return Table({name: self.column(name)[rows] for name in self.names})
+
+    def joined(self, name: str, column: Any) -> Table:
+        """The table with one more column."""
+        return Table({**self._columns, name: column})
 
     def series(self, values: NDArray[Any], name: str) -> Any:
         """One value a row, as the caller holds columns."""
@@ -85,6 +119,32 @@ class PandasTable(Table):
         kind = self._series(name).dtype
         return list(kind.categories) if isinstance(kind, pd.CategoricalDtype) else None
 
+    @property
+    def row_labels(self) -> Any:
+        """The frame's index."""
+        return self._frame.index
+
+    def positions(self, subset: Sequence[Any]) -> NDArray[np.int64]:
+        """Positions of rows that are given by a mask or by label."""
+        chosen = as_array("subset", subset)
+        if chosen.dtype == bool:
+            return super().positions(subset)
+        places = self._frame.index.get_indexer_for(chosen.reshape(-1))
+        if chosen.ndim != 1 or np.any(places < 0):
+            raise ValueError(
+                "subset must be a mask, or labels in the index of data; got "
+                f"{subset!r}."
+            )
+        return np.asarray(places)
+
+    def take(self, rows: NDArray[np.int64]) -> Table:
+        """Some rows, by position."""
+        return PandasTable(self._frame.iloc[rows])
+
+    def joined(self, name: str, column: Any) -> Table:
+        """The table with one more column."""
+        return PandasTable(self._frame.assign(**{name: column}))
+
     def series(self, values: NDArray[Any], name: str) -> Any:
         """One value a row, with the caller's index."""
         import pandas as pd
@@ -119,6 +179,20 @@ class NarwhalsTable(Table):
 
         kind = self._frame[name].dtype
         return list(kind.categories) if isinstance(kind, nw.Enum) else None
+
+    def take(self, rows: NDArray[np.int64]) -> Table:
+        """Some rows, by position."""
+        return NarwhalsTable(self._frame[rows.tolist(), :])
+
+    def joined(self, name: str, column: Any) -> Table:
+        """The table with one more column."""
+        import narwhals as nw
+
+        series: Any = nw.from_native(column, series_only=True, pass_through=True)
+        if not isinstance(series, nw.Series):
+            library = self._frame.implementation
+            series = nw.new_series(name, _vector(series).tolist(), backend=library)
+        return NarwhalsTable(self._frame.with_columns(series.alias(name)))
 
     def series(self, values: NDArray[Any], name: str) -> Any:
         """One value a row, as a series of the caller's library."""
@@ -177,6 +251,74 @@ def table_of(data: Any) -> Table:
     if isinstance(data, list | tuple) and data and isinstance(data[0], Mapping):
         return Table(_turned(data))
     return _by_narwhals(data)
+
+
+def is_array(data: Any) -> bool:
+    """Whether data are rows without names: an array, or a list of lists or numbers."""
+    return isinstance(data, np.ndarray) or (
+        isinstance(data, list | tuple)
+        and len(data) > 0
+        and not isinstance(data[0], Mapping)
+    )
+
+
+def table_of_array(data: Any, names: Sequence[str] | None = None) -> Table:
+    """Rows without names as a table; columns are x1, x2, ... unless named here.
+
+    Raises
+    ------
+    ValueError
+        If the rows are not alike, or have another number of columns.
+    """
+    array = as_array("exog", data)
+    if array.ndim == 1:
+        array = array.reshape(-1, 1)
+    width = array.shape[1] if array.ndim == 2 else 0
+    if names is None:
+        names = [f"x{k + 1}" for k in range(width)]
+    if not width or width != len(names):
+        raise ValueError(
+            f"exog must be of shape (n_rows, {len(names) or 'n_columns'}); got shape "
+            f"{array.shape}. Use reshape(1, -1) for one row."
+        )
+    return Table(dict(zip(names, array.T, strict=True)))
+
+
+def with_response(endog: Any, exog: Any) -> tuple[Table, str]:
+    """Inputs and a response as one table, and the name of the response.
+
+    Parameters
+    ----------
+    endog : array_like of shape (n_rows,), series, or frame of one column
+    exog : array_like of shape (n_rows, n_columns), or as for `table_of`
+
+    Raises
+    ------
+    ValueError
+        If they do not belong together.
+    """
+    table = table_of_array(exog) if is_array(exog) else table_of(exog)
+    if hasattr(endog, "columns") and len(endog.columns) == 1:
+        endog = endog[endog.columns[0]]
+    name = getattr(endog, "name", None)
+    name = "y" if name is None else str(name)
+    if np.ndim(endog) != 1 or len(endog) != table.n_rows:
+        raise ValueError(
+            f"endog must have one value a row of exog, {table.n_rows}; got shape "
+            f"{np.shape(endog)}."
+        )
+    known = table.row_labels
+    if known is not None and hasattr(endog, "iloc") and not endog.index.equals(known):
+        raise ValueError(
+            "endog and exog must have the same index; theirs differ. Align them, or "
+            "give arrays."
+        )
+    if name in table.names:
+        raise ValueError(
+            f"endog must have a name of its own; got {name!r}, which is a column of "
+            "exog. Drop it there."
+        )
+    return table.joined(name, endog), name
 
 
 def _by_narwhals(data: Any) -> Table:

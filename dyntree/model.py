@@ -78,8 +78,8 @@ class DynamicTree(Answers):
         Linear leaves: how many leading columns they regress on, default all.
     classes : sequence, optional
         Labels of a class model. By default those among the rows given before the first
-        tree is planted. A label that comes later is added; under R's rules it is an
-        error.
+        tree is planted. Any other label is added when it comes; under R's rules it is
+        an error.
     prior : "adaptive" or NIG, default "adaptive"
         Native regression leaves: a normal-inverse-gamma prior whose scale and level
         weight the cloud tunes by its evidence, or a fixed ``params.NIG(b0, kappa0)``.
@@ -212,7 +212,7 @@ class DynamicTree(Answers):
             Numbers; under native rules also strings and categories, and NaN for what is
             missing. The first call fixes the columns; their kinds and levels are those
             of all rows until there are trees. A level that comes later counts as
-            missing, with a warning the first time.
+            missing, with a warning the first time (copies and loaded models warn anew).
         y : array_like of shape (n_rows,)
             Responses, or labels of a class model.
         progress : bool, callable or None, default None

@@ -48,7 +48,8 @@ def plant(
     Parameters
     ----------
     options : TreeOptions
-        Complete but for the labels, which are those of y where none are named.
+        Complete but for the labels, which are those of y where none are named; under
+        native rules y may add some.
     X : ndarray of shape (n_rows, n_features)
     y : list of length n_rows
         Responses or labels; n_rows > n_start.
@@ -73,8 +74,11 @@ def plant(
         the first min_leaf.
     """
     if options.model == "class":
-        if options.classes is None:
+        known = options.classes
+        if known is None:
             options = replace(options, classes=sorted_labels(y))
+        elif options.rules == "native":
+            options = replace(options, classes=tuple(dict.fromkeys([*known, *y])))
         assert options.classes is not None
         responses = label_codes(y, options.classes)
     else:

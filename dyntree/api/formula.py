@@ -7,19 +7,28 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree.api.results import DynamicTreeResults
 from dyntree.design import Design
 from dyntree.errors import CheckpointError
 from dyntree.expressions import Expression
-from dyntree.features import Matrix, is_missing, sorted_labels
-from dyntree.frames import Table, is_row, table_of
+from dyntree.features import Matrix, Vector, is_missing, sorted_labels
+from dyntree.frames import (
+    Table,
+    is_array,
+    is_row,
+    table_of,
+    table_of_array,
+    with_response,
+)
 from dyntree.model import DynamicTree
 from dyntree.params import NIG
 from dyntree.progress import Progress
 from dyntree.readings import Level
 from dyntree.streaming import StreamingTree
+from dyntree.summaries import Prediction
 
 MISSING = ("none", "drop", "raise")
 # what StreamingTree takes besides the options of DynamicTree
@@ -108,14 +117,25 @@ def _factor(factor: Any) -> Expression:
 class DynamicTreeModel:
     """A dynamic tree to be fitted to data, in the manner of a model of statsmodels.
 
-    Made by `from_formula`, which lists the options, or by `load`, without data.
+    Made from responses and inputs here, by `from_formula` from a formula, and by `load`
+    without data. Columns become features as they do in a formula that names them all.
 
     Parameters
     ----------
-    design : Design
-        The terms, as data.
-    formula : str
-    missing : {"none", "drop", "raise"}
+    endog : array_like of shape (n_rows,), or series
+        Responses; text, categories or bools are labels: the trees classify.
+    exog : array_like of shape (n_rows, n_columns), or frame
+        Inputs. Columns of arrays are called x1, x2, ...
+    missing : {"none", "drop", "raise"}, default "none"
+        Rows with missing values: "none" keeps those whose inputs are missing, which
+        trees take, and refuses missing responses; "drop" leaves out every row with any;
+        "raise" refuses them all.
+    new_levels, categories, model, window, discard, forget, drift, rejuvenate_every
+        As in `from_formula`.
+    n_particles, intercept, proposal, min_leaf, tree_prior, first_split, n_basis
+        As in `DynamicTree`.
+    classes, prior, class_mass, max_retired_mass, seed
+        As in `DynamicTree`.
 
     Attributes
     ----------
@@ -123,19 +143,72 @@ class DynamicTreeModel:
         Responses as they are learned; None in a model without data.
     exog : ndarray of shape (n_rows, n_features), or None
         Features as they are learned.
-    endog_names : str
-    exog_names : list of str
-    formula : str
+    table : Table, or None
+        The data they were made of, in the caller's type.
+    formula : str, or None
     design : Design
+        The terms, as data.
+    missing : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.formula import DynamicTreeModel
+    >>> x = np.linspace(0, 1, 80)
+    >>> model = DynamicTreeModel(np.sin(6 * x), x, model="linear", seed=1)
+    >>> model.exog_names, model.endog_names, model.nobs
+    (['x1'], 'y', 80)
+    >>> model.fit().predict([[0.25], [0.75]]).round(1)
+    array([ 1., -1.])
     """
 
-    def __init__(self, design: Design, formula: str, missing: str) -> None:
-        self.design, self.formula = design, formula
-        self.missing = params.one_of("missing", missing, MISSING)
-        self._blank: DynamicTree | StreamingTree | None = None
-        self.endog: list[Any] | None = None
-        self.exog: Matrix | None = None
-        self.table: Table | None = None
+    endog: list[Any] | None = None
+    exog: Matrix | None = None
+    table: Table | None = None
+    _blank: DynamicTree | StreamingTree | None = None
+
+    def __init__(
+        self,
+        endog: Any,
+        exog: Any,
+        *,
+        missing: str = "none",
+        new_levels: str = "missing",
+        categories: Mapping[str, Sequence[Level]] | None = None,
+        model: str | None = None,
+        window: int | None = None,
+        discard: str | None = None,
+        forget: float | None = None,
+        drift: bool = False,
+        rejuvenate_every: int | None = None,
+        n_particles: int = 1000,
+        intercept: str = "implicit",
+        proposal: str = "luvar",
+        min_leaf: int | None = None,
+        tree_prior: tuple[float, float] | None = None,
+        first_split: int = 0,
+        n_basis: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        prior: str | NIG = "adaptive",
+        class_mass: float = 1.0,
+        max_retired_mass: float | None = None,
+        seed: int | None = None,
+    ) -> None:
+        options = {
+            "model": model, "window": window, "discard": discard, "forget": forget,
+            "drift": drift, "rejuvenate_every": rejuvenate_every,
+            "n_particles": n_particles, "intercept": intercept, "proposal": proposal,
+            "min_leaf": min_leaf, "tree_prior": tree_prior, "first_split": first_split,
+            "n_basis": n_basis, "classes": classes, "prior": prior,
+            "class_mass": class_mass, "max_retired_mass": max_retired_mass,
+            "seed": seed,
+        }  # fmt: skip
+        table, name = with_response(endog, exog)
+        terms = [[Expression.column(c)] for c in table.names if c != name]
+        response = Expression.column(name)
+        self._begin(
+            None, table, response, terms, missing, new_levels, categories, options
+        )
 
     @classmethod
     def from_formula(
@@ -143,6 +216,8 @@ class DynamicTreeModel:
         formula: str,
         data: Any,
         *,
+        subset: Sequence[Any] | None = None,
+        drop_cols: Sequence[str] | None = None,
         missing: str = "none",
         new_levels: str = "missing",
         categories: Mapping[str, Sequence[Level]] | None = None,
@@ -182,6 +257,11 @@ class DynamicTreeModel:
             of text, categories or bools, or C(column), is a label: the trees classify.
         data : frame, dict of columns, or list of dicts
             A frame of pandas, or with narwhals of polars, pyarrow and others.
+        subset : sequence of bool of shape (n_rows,), or of row labels, optional
+            Rows of `data` to use: a mask or row numbers; labels for frames of pandas,
+            as in ``data.loc[subset]``.
+        drop_cols : sequence of str, optional
+            Terms to leave out, as the formula has them.
         missing : {"none", "drop", "raise"}, default "none"
             Rows with missing values: "none" keeps those whose inputs are missing, which
             trees take, and refuses missing responses; "drop" leaves out every row with
@@ -232,7 +312,7 @@ class DynamicTreeModel:
         >>> model.fit().predict({"x": 0.25, "site": "u"}).__round__(1)
         1.0
         """
-        options: dict[str, Any] = {
+        options = {
             "model": model, "window": window, "discard": discard, "forget": forget,
             "drift": drift, "rejuvenate_every": rejuvenate_every,
             "n_particles": n_particles, "intercept": intercept, "proposal": proposal,
@@ -242,7 +322,30 @@ class DynamicTreeModel:
             "seed": seed,
         }  # fmt: skip
         table = table_of(data)
+        if subset is not None:
+            table = table.take(table.positions(subset))
         response, terms = parse(formula, table.names)
+        if drop_cols is not None:
+            terms = _without(terms, drop_cols)
+        made = cls.__new__(cls)
+        made._begin(
+            formula, table, response, terms, missing, new_levels, categories, options
+        )
+        return made
+
+    def _begin(
+        self,
+        formula: str | None,
+        table: Table,
+        response: Expression,
+        terms: list[list[Expression]],
+        missing: str,
+        new_levels: str,
+        categories: Mapping[str, Sequence[Level]] | None,
+        options: dict[str, Any],
+    ) -> None:
+        """Learn from the data what terms mean, and make trees that know no row."""
+        model, classes = options["model"], options["classes"]
         design = Design.learn(
             table,
             response,
@@ -253,14 +356,32 @@ class DynamicTreeModel:
         )
         if model is None:
             options["model"] = "class" if design.is_class else "constant"
-        made = cls(design, formula, missing)
-        made.table = table
-        made.exog, made.endog = made.rows(table)
+        self._describe(design, formula, missing)
+        self.exog, self.endog, kept = self._complete(*self._encoded(table))
+        self.table = table if kept is None else table.take(kept)
         if classes is None and design.is_class:
             options["classes"] = table.levels(response.columns[0])
-            options["classes"] = options["classes"] or sorted_labels(made.endog)
-        made._blank = _tree_of(options)
-        return made
+            options["classes"] = options["classes"] or sorted_labels(self.endog)
+        self._blank = _tree_of(options)
+
+    def _describe(self, design: Design, formula: str | None, missing: str) -> None:
+        self.design, self.formula = design, formula
+        self.missing = params.one_of("missing", missing, MISSING)
+
+    @property
+    def nobs(self) -> int:
+        """Rows of the data."""
+        return 0 if self.endog is None else len(self.endog)
+
+    @property
+    def df_model(self) -> int:
+        """Number of features."""
+        return len(self.exog_names)
+
+    @property
+    def row_labels(self) -> Any:
+        """Labels of the rows, where the data are a frame that has some."""
+        return None if self.table is None else self.table.row_labels
 
     @property
     def endog_names(self) -> str:
@@ -272,16 +393,43 @@ class DynamicTreeModel:
         """Names of the features."""
         return list(self.design.names)
 
-    def rows(self, data: Any) -> tuple[Matrix, list[Any]]:
-        """Features and responses of raw data, by the rule for missing values."""
-        design = self.design
-        if is_row(data):
-            rows, responses = design.encode_row(data), [design.response_of(data)]
-        else:
-            table = table_of(data)
-            rows, responses = design.encode(table), design.responses(table)
+    def table_of(self, data: Any) -> Table:
+        """Raw data as a table; arrays have the columns that the model was made from."""
+        if self.formula is None and is_array(data):
+            return table_of_array(data, self.design.columns)
+        return table_of(data)
+
+    def rows(self, endog: Any, exog: Any = None) -> tuple[Matrix, list[Any]]:
+        """Features and responses of raw data, by the rule for missing values.
+
+        Parameters are those of `DynamicTreeResults.append`.
+        """
+        if exog is not None:
+            if self.formula is not None:
+                raise ValueError(
+                    "exog must be None for a model made by formula: give data with "
+                    "the response."
+                )
+            table = self.table_of(exog).joined(self.endog_names, endog)
+            return self._complete(*self._encoded(table))[:2]
+        if is_row(endog):
+            rows, responses = (
+                self.design.encode_row(endog),
+                [self.design.response_of(endog)],
+            )
+            return self._complete(rows, responses)[:2]
+        return self._complete(*self._encoded(table_of(endog)))[:2]
+
+    def _encoded(self, table: Table) -> tuple[Matrix, list[Any]]:
+        """Features and responses of a table."""
+        return self.design.encode(table), self.design.responses(table)
+
+    def _complete(
+        self, rows: Matrix, responses: list[Any]
+    ) -> tuple[Matrix, list[Any], NDArray[np.int64] | None]:
+        """Rows by the rule for missing values, and which they are if not all."""
         no_response = np.array([is_missing(y) for y in responses], dtype=bool)
-        missing = no_response | np.isnan(rows).any(axis=1)
+        missing, kept = no_response | np.isnan(rows).any(axis=1), None
         if self.missing == "drop":
             kept = np.flatnonzero(~missing)
             rows, responses = rows[kept], [responses[k] for k in kept]
@@ -295,7 +443,7 @@ class DynamicTreeModel:
                 )
         if not len(rows):
             raise ValueError("data must have at least one complete row; got none.")
-        return rows, responses
+        return rows, responses, kept
 
     def fit(self, *, progress: Progress = None) -> DynamicTreeResults:
         """Learn the data from the first row to the last; each call does so anew.
@@ -314,16 +462,52 @@ class DynamicTreeModel:
         ValueError
             If the model has no data, or they are none for these trees.
         """
+        results = DynamicTreeResults(self, self._unlearned("fit"))
+        results.tree.update(self.exog, self.endog, progress=progress)
+        return results
+
+    def _unlearned(self, what: str) -> DynamicTree | StreamingTree:
+        """Trees that know the features and no row."""
         if self._blank is None:
             raise ValueError(
-                "fit needs a model with data; got one that was loaded from a file. "
-                "Make it anew by from_formula, or go on by append."
+                f"{what} needs a model with data; got one that was loaded from a file "
+                "or whose data were removed. Make it anew, or go on by append."
             )
         tree = self._blank.copy()
-        results = DynamicTreeResults(self, tree)
-        results.inner._features = self.design.features()
-        tree.update(self.exog, self.endog, progress=progress)
-        return results
+        inner = tree.tree if isinstance(tree, StreamingTree) else tree
+        inner._features = self.design.features()
+        return tree
+
+    def replay(self) -> tuple[list[Any], Vector]:
+        """Learn the data once more, row by row, from the same seed.
+
+        Returns
+        -------
+        foreseen : list
+            Predictive mean, or most probable label, of each row before it was learned;
+            NaN for a first number.
+        log_density : ndarray of shape (n_rows,)
+            What each row added to the log evidence.
+        """
+        tree = self._unlearned("fitted")
+        assert self.exog is not None
+        assert self.endog is not None
+        foreseen: list[Any] = []
+        evidence = [0.0]
+        for k, y in enumerate(self.endog):
+            row = self.exog[k : k + 1]
+            told = tree.predict(row)
+            if isinstance(told, Prediction):
+                foreseen.append(float(told.mean[0]) if k else np.nan)
+            else:
+                foreseen.append(told.label[0])
+            tree.update(row, [y], progress=False)
+            evidence.append(tree.log_evidence)
+        return foreseen, np.diff(evidence)
+
+    def remove_data(self) -> None:
+        """Let go of the data; `fit` is no longer possible."""
+        self.endog = self.exog = self.table = self._blank = None
 
     def notes(self) -> dict[str, Any]:
         """What a file keeps beside the trees."""
@@ -343,8 +527,23 @@ class DynamicTreeModel:
         """
         tree, notes = checkpoint.load_with(path)
         design = read_design(path, getattr(tree, "tree", tree), notes)
-        model = cls(design, notes["formula"], notes["missing"])
+        model = cls.__new__(cls)
+        model._describe(design, notes["formula"], notes["missing"])
         return DynamicTreeResults(model, tree)
+
+
+def _without(
+    terms: list[list[Expression]], dropped: Sequence[str]
+) -> list[list[Expression]]:
+    """Terms without those of these names."""
+    names = [":".join(factor.label for factor in term) for term in terms]
+    absent = [name for name in dropped if name not in names]
+    if isinstance(dropped, str) or absent or {*names} <= {*dropped}:
+        raise ValueError(
+            f"drop_cols must be a list of some of the formula's terms, {names}; got "
+            f"{dropped!r}."
+        )
+    return [t for t, name in zip(terms, names, strict=True) if name not in dropped]
 
 
 def _tree_of(options: dict[str, Any]) -> DynamicTree | StreamingTree:
@@ -361,7 +560,7 @@ def _tree_of(options: dict[str, Any]) -> DynamicTree | StreamingTree:
     return DynamicTree(**options)
 
 
-def file_notes(design: Design, formula: str, missing: str) -> dict[str, Any]:
+def file_notes(design: Design, formula: str | None, missing: str) -> dict[str, Any]:
     """What a file keeps of a formula, beside the trees."""
     return {
         "formula": formula,
@@ -384,7 +583,7 @@ def read_design(
     try:
         design = Design.from_header(notes["design"])
         params.one_of("missing", notes["missing"], MISSING)
-        if not isinstance(notes["formula"], str):
+        if not isinstance(notes["formula"], str | None):
             raise ValueError(f"formula must be text; got {notes['formula']!r}")
     except checkpoint.UNSOUND as error:
         raise CheckpointError(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from dyntree import checkpoint, params
-from dyntree.features import Matrix, Vector, label_list
-from dyntree.frames import Table, is_row, table_of
+from dyntree._core import query
+from dyntree.api.predictions import PredictionResults
+from dyntree.features import Vector, label_list
+from dyntree.frames import Table, is_row
 from dyntree.model import DynamicTree
 from dyntree.progress import Progress, check_progress
 from dyntree.streaming import StreamingTree
@@ -17,6 +20,8 @@ from dyntree.summaries import ClassPrediction, Prediction
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from dyntree.api.formula import DynamicTreeModel
 
@@ -28,104 +33,11 @@ LEAVES = {
 }
 
 
-class PredictionResults:
-    """Predictive distributions of rows, with labels as the caller's.
-
-    Attributes
-    ----------
-    distribution : Prediction or ClassPrediction
-        The distributions themselves: quantiles, densities, draws.
-    """
-
-    def __init__(self, told: Prediction | ClassPrediction, table: Table) -> None:
-        self.distribution, self._table = told, table
-
-    def _real(self) -> Prediction:
-        if isinstance(self.distribution, ClassPrediction):
-            raise ValueError(
-                "moments and intervals need a response of numbers; got labels. See "
-                "summary_frame() for their probabilities."
-            )
-        return self.distribution
-
-    @property
-    def predicted_mean(self) -> Vector:
-        """Predictive mean, ndarray of shape (n_rows,)."""
-        return self._real().mean.copy()
-
-    @property
-    def se_mean(self) -> Vector:
-        """Standard deviation, over the trees, of their means, shape (n_rows,).
-
-        It tells how far the posterior's trees disagree on the mean of the response. It
-        leaves out what each leaf does not know of its own mean, and the noise.
-        """
-        told = self._real()
-        mixture = told.mixture
-        apart = mixture.location - told.mean[mixture.row]
-        spread: Vector = np.sqrt(mixture.average(apart**2))
-        return spread
-
-    @property
-    def se_obs(self) -> Vector:
-        """Predictive standard deviation of a new response, shape (n_rows,)."""
-        return np.sqrt(self._real().var)
-
-    def conf_int(self, alpha: float = 0.05) -> Matrix:
-        """Central interval that holds a new response with probability 1 - alpha.
-
-        Parameters
-        ----------
-        alpha : float in (0, 1), default 0.05
-
-        Returns
-        -------
-        ndarray of shape (n_rows, 2)
-        """
-        if not 0.0 < params.real("alpha", alpha) < 1.0:
-            raise ValueError(f"alpha must be in (0, 1); got {alpha!r}.")
-        return self._real().quantile([alpha / 2.0, 1.0 - alpha / 2.0])
-
-    def summary_frame(self, alpha: float = 0.05) -> Any:
-        """One row of answers for each row asked.
-
-        Parameters
-        ----------
-        alpha : float in (0, 1), default 0.05
-
-        Returns
-        -------
-        frame
-            Of the caller's type, with its index; of pandas' where rows came as dicts.
-            For numbers: `mean`, the predictive mean; `mean_se`, the standard deviation
-            of the trees' means (see `se_mean`); `obs_ci_lower` and `obs_ci_upper`,
-            between which a new response lies with probability 1 - alpha, noise and all
-            that the trees do not know included. For labels: ``p_<label>``, their
-            probabilities; `class`, the most probable; `entropy`, in nats.
-        """
-        told = self.distribution
-        if isinstance(told, ClassPrediction):
-            columns = {
-                f"p_{label}": told.proba[:, k].copy()
-                for k, label in enumerate(told.classes)
-            }
-            columns |= {"class": told.label, "entropy": told.entropy.copy()}
-            return self._table.frame(columns)
-        interval = self.conf_int(alpha)
-        columns = {
-            "mean": self.predicted_mean,
-            "mean_se": self.se_mean,
-            "obs_ci_lower": interval[:, 0].copy(),
-            "obs_ci_upper": interval[:, 1].copy(),
-        }
-        return self._table.frame(columns)
-
-
 class DynamicTreeResults:
     """A fitted model.
 
-    Unlike results of statsmodels it has no coefficients; see `relevance` for which
-    features matter and `get_prediction` for what the trees foresee.
+    Trees have no coefficients: `params` describes the trees, `relevance` tells which
+    features matter and `get_prediction` what the trees foresee.
 
     Attributes
     ----------
@@ -156,6 +68,7 @@ class DynamicTreeResults:
         self, model: DynamicTreeModel, tree: DynamicTree | StreamingTree
     ) -> None:
         self.model, self.tree = model, tree
+        self._replayed: tuple[list[Any], Vector] | None = None
 
     @property
     def inner(self) -> DynamicTree:
@@ -175,14 +88,124 @@ class DynamicTreeResults:
         """
         return self.tree.log_evidence
 
-    def predict(self, exog: Any = None) -> Any:
+    @property
+    def llf_obs(self) -> Vector:
+        """Terms of the log evidence, one a row of the model's data.
+
+        Regression plants its trees with the tenth row, to which those before it are
+        counted; their own terms are 0. See `fitted` for what this costs and covers.
+        """
+        return self._one_step_ahead()[1].copy()
+
+    def fitted(self, which: str = "online") -> Any:
+        """Predictive mean, or most probable label, of each row of the model's data.
+
+        Parameters
+        ----------
+        which : {"online", "final"}, default "online"
+            As each row was foreseen before it was learned, or as the trees see it now.
+
+        Returns
+        -------
+        Series or ndarray of shape (n_rows,)
+            As from `predict`. The first number is NaN online: nothing foresaw it.
+
+        Raises
+        ------
+        ValueError
+            If the model has no data: it was loaded from a file, or they were removed.
+
+        Notes
+        -----
+        What the rows were foreseen to be is found, at the first call, by learning them
+        once more from the same seed. Rows that were appended are not among them.
+        """
+        params.one_of("which", which, ("online", "final"))
+        if which == "final":
+            return self.predict()
+        return self._series(self._one_step_ahead()[0], self.model.endog_names)
+
+    @property
+    def fittedvalues(self) -> Any:
+        """One step ahead: ``fitted("online")``."""
+        return self.fitted()
+
+    @property
+    def resid(self) -> Any:
+        """Responses less what was foreseen of them one step ahead, numbers only."""
+        if self.inner.classes is not None:
+            raise ValueError(
+                "resid needs a response of numbers; got labels. Compare fittedvalues "
+                "with model.endog."
+            )
+        foreseen = np.array(self._one_step_ahead()[0])
+        return self._series(np.array(self.model.endog) - foreseen, "resid")
+
+    def _series(self, values: Any, name: str) -> Any:
+        """One value a row of the model's data, as the caller holds columns."""
+        table = self.model.table
+        assert table is not None
+        return table.series(np.asarray(values), name)
+
+    def _one_step_ahead(self) -> tuple[list[Any], Vector]:
+        """What was foreseen of each row of the model's data, and its log density."""
+        if self._replayed is None:
+            self._replayed = self.model.replay()
+        return self._replayed
+
+    def _posterior(self) -> pd.DataFrame:
+        """What describes each tree, one row a particle."""
+        import pandas as pd
+
+        cloud = self.inner._ready("params")
+        shapes = cloud.shapes()
+        columns = {"height": shapes[:, 0], "n_leaves": shapes[:, 1]}
+        values = self.inner.relevance().values.T
+        names = [f"relevance[{name}]" for name in self.model.exog_names]
+        return pd.DataFrame(columns | dict(zip(names, values, strict=True)))
+
+    @property
+    def params(self) -> pd.Series[float]:
+        """Posterior means of what describes the trees; not regression coefficients.
+
+        Height, number of leaves, and the relevance of each feature, over the trees.
+        """
+        return self._posterior().mean()
+
+    @property
+    def bse(self) -> pd.Series[float]:
+        """Posterior standard deviations of `params`, over the trees."""
+        return self._posterior().std(ddof=0)
+
+    def conf_int(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Central posterior intervals of `params`.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1), default 0.05
+
+        Returns
+        -------
+        DataFrame
+            Indexed as `params`; columns 0 and 1 hold the ends.
+        """
+        if not 0.0 < params.real("alpha", alpha) < 1.0:
+            raise ValueError(f"alpha must be in (0, 1); got {alpha!r}.")
+        ends = self._posterior().quantile([alpha / 2.0, 1.0 - alpha / 2.0]).T
+        return ends.set_axis([0, 1], axis=1)
+
+    def predict(self, exog: Any = None, transform: bool = True) -> Any:
         """Predictive mean of each row, or its most probable label.
 
         Parameters
         ----------
-        exog : frame, dict of columns, dict, or list of dicts, optional
+        exog : frame, dict of columns, dict, list of dicts, or array, optional
             Raw data, to which the formula is applied; default those of the model.
-            Missing values are taken as such.
+            Missing values are taken as such. Arrays are for models made from endog and
+            exog.
+        transform : bool, default True
+            False: `exog` holds features, of shape (n_rows, n_features), in the order of
+            ``model.exog_names``.
 
         Returns
         -------
@@ -195,35 +218,43 @@ class DynamicTreeResults:
         ValueError
             If columns of the formula are absent or hold what they cannot.
         """
-        if is_row(exog):
+        if params.flag("transform", transform) and is_row(exog):
             row, tree = self.model.design.encode_row(exog), self.inner
             if tree.classes is None:
                 return tree._mean_of(row)
             return tree.classes[int(tree._proba_of(row).argmax())]
-        told, table = self._told(exog)
+        told, table = self._told(exog, transform)
         values = told.label if isinstance(told, ClassPrediction) else told.mean.copy()
         return table.series(values, self.model.endog_names)
 
-    def get_prediction(self, exog: Any = None) -> PredictionResults:
+    def get_prediction(
+        self, exog: Any = None, transform: bool = True
+    ) -> PredictionResults:
         """Predictive distribution of each row; parameters as in `predict`.
 
         Returns
         -------
         PredictionResults
         """
-        return PredictionResults(*self._told(exog))
+        return PredictionResults(*self._told(exog, transform))
 
-    def _told(self, exog: Any) -> tuple[Prediction | ClassPrediction, Table]:
+    def _told(
+        self, exog: Any, transform: bool
+    ) -> tuple[Prediction | ClassPrediction, Table]:
         """What the trees say of raw data, and the table they came as."""
-        table = self.model.table if exog is None else table_of(exog)
+        if not params.flag("transform", transform):
+            return self.tree.predict(params.as_array("exog", exog)), Table({})
+        table = self.model.table if exog is None else self.model.table_of(exog)
         if table is None:
             raise ValueError(
-                "exog must be given, because a model that was loaded from a file has "
-                "no data; got None."
+                "exog must be given, because the model has no data: it was loaded from "
+                "a file, or they were removed; got None."
             )
         return self.tree.predict(self.model.design.encode(table)), table
 
-    def append(self, data: Any, *, progress: Progress = None) -> Self:
+    def append(
+        self, endog: Any, exog: Any = None, *, progress: Progress = None
+    ) -> Self:
         """Learn further rows.
 
         Unlike those of statsmodels' state space models, these results learn themselves;
@@ -231,8 +262,10 @@ class DynamicTreeResults:
 
         Parameters
         ----------
-        data : frame, dict of columns, dict, or list of dicts
-            Raw data, with the response.
+        endog : frame, dict of columns, dict, or list of dicts; or array_like
+            Raw data with the response; or, beside `exog`, the responses alone.
+        exog : as for `predict`, optional
+            For models made from endog and exog: the inputs.
         progress : bool, callable or None, default None
             As in `DynamicTree.update`.
 
@@ -247,7 +280,7 @@ class DynamicTreeResults:
         KeyboardInterrupt
             The model is then what it is after the last complete row.
         """
-        rows, responses = self.model.rows(data)
+        rows, responses = self.model.rows(endog, exog)
         if len(rows) == 1 and isinstance(self.tree, StreamingTree):
             check_progress(progress)
             (y,) = responses if self.inner.classes is None else label_list(responses, 1)
@@ -266,16 +299,19 @@ class DynamicTreeResults:
         Returns
         -------
         DataFrame
-            Indexed by feature: `mean` and `sd` over the trees, and `share`, the mean as
-            a part of the total, where there is any.
+            Indexed by feature: `mean` and `sd` over the trees; `share`, the mean as a
+            part of the total, where there is any; and `use`, the share of the trees
+            that split on it.
         """
         import pandas as pd
 
         values = self.inner.relevance().values
+        splits = np.asarray(query.split_counts(self.inner._cloud))
         mean = values.mean(axis=0)
         part = mean.clip(min=0.0)
         share = part / (part.sum() or 1.0)
         columns = {"mean": mean, "sd": values.std(axis=0), "share": share}
+        columns["use"] = (splits > 0).mean(axis=0)
         return pd.DataFrame(columns, index=pd.Index(self.model.exog_names))
 
     def summary(self) -> Any:
@@ -310,7 +346,7 @@ class DynamicTreeResults:
             summary.tables.append(
                 SimpleTable(
                     [[f"{value:.4g}" for value in row] for row in table.to_numpy()],
-                    headers=["relevance", "sd", "share"],
+                    headers=["relevance", "sd", "share", "use"],
                     stubs=list(table.index),
                     txt_fmt=fmt_params,
                 )
@@ -318,6 +354,7 @@ class DynamicTreeResults:
         notes = [f"{name}: {unit}" for name, unit in self.model.design.units.items()]
         if self.tree.is_ready:
             notes.append("relevance: what splits take from the variance or entropy")
+            notes.append("use: share of the trees that split on the feature")
         summary.add_extra_txt(notes)
         return summary
 
@@ -349,7 +386,66 @@ class DynamicTreeResults:
             facts.append(("Classes:", ", ".join(map(str, tree.classes))))
         return facts
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def plot_relevance(
+        self, features: Sequence[str] | None = None, *, ax: Axes | None = None
+    ) -> Figure:
+        """Draw how much splits on each feature explain, a box each over the trees.
+
+        Parameters
+        ----------
+        features : sequence of str, optional
+            Names among ``model.exog_names``, by default all.
+        ax : Axes, optional
+
+        Returns
+        -------
+        Figure
+        """
+        from dyntree.api import plots
+
+        return plots.plot_relevance(self.inner.relevance(), features, ax=ax)
+
+    def plot_partial(
+        self,
+        features: Sequence[str] | None = None,
+        *,
+        label: Hashable | None = None,
+        ax: Sequence[Axes] | None = None,
+    ) -> Figure:
+        """Draw the main effect of each feature, with a 90 % band over the trees.
+
+        Parameters
+        ----------
+        features : sequence of str, optional
+            Names among ``model.exog_names``, by default all.
+        label : hashable, optional
+            Labels: whose probability is drawn; needed there.
+        ax : sequence of Axes, optional
+            One a feature.
+
+        Returns
+        -------
+        Figure
+
+        Notes
+        -----
+        See `DynamicTree.sensitivity`; it draws from a copy, so that the results go on
+        as if they had not been asked.
+        """
+        from dyntree.api import plots
+
+        found = self.inner.copy().sensitivity(label=label)
+        name = self.model.endog_names if label is None else f"P({label})"
+        return plots.plot_effects(found, features, response=name, ax=ax)
+
+    def remove_data(self) -> None:
+        """Let go of the data of the model; prediction goes on, of rows that are given.
+
+        The rows that the trees hold stay.
+        """
+        self.model.remove_data()
+
+    def save(self, path: str | os.PathLike[str], remove_data: bool = False) -> None:
         """Save trees and formula to a file, whole or not at all, without the data.
 
         ``dyntree.formula.api.load`` makes results of it again; ``dyntree.load`` its
@@ -358,6 +454,8 @@ class DynamicTreeResults:
         Parameters
         ----------
         path : str or path
+        remove_data : bool, default False
+            Also call `remove_data`. The file never holds the data.
 
         Raises
         ------
@@ -366,4 +464,7 @@ class DynamicTreeResults:
         OSError
             If the file cannot be written.
         """
+        remove_data = params.flag("remove_data", remove_data)
         checkpoint.save_with(self.tree, self.model.notes(), path)
+        if remove_data:
+            self.remove_data()

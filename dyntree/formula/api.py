@@ -14,4 +14,4 @@ from dyntree.api.formula import DynamicTreeModel
 dynamic_tree = DynamicTreeModel.from_formula
 load = DynamicTreeModel.load
 
-__all__ = ["dynamic_tree", "load"]
+__all__ = ["DynamicTreeModel", "dynamic_tree", "load"]

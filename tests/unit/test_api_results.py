@@ -18,6 +18,10 @@ from tests.helpers import model_bytes
 
 from .test_api_formula import SMALL, sites
 
+# the names that statsmodels has
+FRAME = [
+    "mean", "mean_se", "mean_ci_lower", "mean_ci_upper", "obs_ci_lower", "obs_ci_upper",
+]  # fmt: skip
 FORMULA = "y ~ a + np.log(b) + site + day"
 
 
@@ -58,7 +62,7 @@ def test_polars_in_polars_out() -> None:
     assert told.to_list() == fit.predict(frame[:5]).tolist()
     answer = fit.get_prediction(new).summary_frame()
     assert isinstance(answer, pl.DataFrame)
-    assert answer.columns == ["mean", "mean_se", "obs_ci_lower", "obs_ci_upper"]
+    assert answer.columns == FRAME
     by_label = dtf.dynamic_tree("label ~ a", pl.from_pandas(frame), **SMALL).fit()
     assert by_label.predict(new).dtype == pl.String
 
@@ -77,13 +81,21 @@ def test_summary_frame_of_numbers() -> None:
         centre = np.average(places, weights=weights)
         spread = np.sqrt(np.average((places - centre) ** 2, weights=weights))
         assert frame["mean_se"].iloc[k] == pytest.approx(spread, rel=1e-9, abs=1e-12)
+        ends = frame[["mean_ci_lower", "mean_ci_upper"]].iloc[k].tolist()
+        assert {*ends} <= {*places}
+        assert weights[places < ends[0]].sum() < 0.1 + 1e-9
+        assert weights[places <= ends[0]].sum() > 0.1 - 1e-9
+        assert weights[places <= ends[1]].sum() > 0.9 - 1e-9
+        assert weights[places < ends[1]].sum() < 0.9 + 1e-9
     for name, q in (("obs_ci_lower", 0.1), ("obs_ci_upper", 0.9)):
         assert told.distribution.cdf(frame[name]) == pytest.approx(q, abs=1e-9)
-    assert told.conf_int(0.2).tolist() == frame.iloc[:, 2:].to_numpy().tolist()
+    assert list(frame) == FRAME
+    assert told.conf_int(True, 0.2).tolist() == frame[FRAME[4:]].to_numpy().tolist()
+    assert told.conf_int(alpha=0.2).tolist() == frame[FRAME[2:4]].to_numpy().tolist()
     assert np.all(told.se_obs > told.se_mean)
     for alpha in (0.0, 1.0, float("nan"), "a"):
         with pytest.raises(ValueError, match="alpha must be"):
-            told.conf_int(alpha)
+            told.conf_int(alpha=alpha)
 
 
 def test_summary_frame_of_labels() -> None:
@@ -100,7 +112,7 @@ def test_summary_frame_of_labels() -> None:
 def test_no_rows_have_no_answers() -> None:
     fit, none = fitted("y ~ a:site"), sites(0)
     assert fit.predict(none).index.equals(none.index)
-    assert fit.get_prediction(none).summary_frame().shape == (0, 4)
+    assert fit.get_prediction(none).summary_frame().shape == (0, 6)
     with pytest.raises(ValueError, match="at least one complete row"):
         fit.append(none)
 

@@ -40,6 +40,12 @@ PYTHON_ORDER = [
     {"formula", "demo"},
     {"commands"}, {"cli"}, {"__main__"},
 ]  # fmt: skip
+# Faces that use another. Plots are a face for people and where the others draw; they
+# know none of them. A formula makes results, and these make predictions.
+FACE_USES = {
+    "formula": {"results"}, "results": {"predictions", "plots", "formula"},
+    "report": {"plots"}, "rmirror": {"plots"},
+}  # fmt: skip
 # Packages that only the function which uses them may import.
 HEAVY = {
     "pandas", "statsmodels", "matplotlib", "tqdm", "joblib", "formulaic", "sklearn",
@@ -157,6 +163,17 @@ def test_python_points_down(path: Path) -> None:
             continue
         assert level(other, PYTHON_ORDER) < allowed, f"{path.name} points up: {name}"
         assert not (own == "api" and other in ("demo", "cli"))
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PACKAGE / "api").rglob("*.py")), ids=lambda p: p.name
+)
+def test_faces_do_not_know_each_other(path: Path) -> None:
+    own = path.relative_to(PACKAGE / "api").parts[0].removesuffix(".py")
+    for name, _ in imports(path):
+        if name.startswith("dyntree.api."):
+            other = name.split(".")[2]
+            assert other in {own} | FACE_USES.get(own, set()), f"{own} knows {other}"
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))

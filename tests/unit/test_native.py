@@ -46,6 +46,16 @@ def test_without_rows_nothing_is_known() -> None:
     assert q.proba.tolist() == [[0.5, 0.5]]
 
 
+@pytest.mark.parametrize("first", [["c", "a"], ["b", "c"]])
+def test_a_label_nobody_named_may_come_at_any_time(first: list[str]) -> None:
+    X = np.linspace(0, 1, 4)[:, None]
+    labels = [*first, "a", "b"]
+    whole = native("class", classes=("a", "b")).update(X, labels)
+    parts = native("class", classes=("a", "b")).update(X[:1], labels[:1])
+    parts.update(X[1:], labels[1:])
+    assert whole.classes == parts.classes == ("a", "b", "c")
+
+
 @pytest.mark.parametrize("y", [[], [2.0], [2.0, 2.0, 2.0]])
 def test_without_two_responses_all_but_the_median_is_infinitely_far(y: Any) -> None:
     tree = native()

@@ -1,0 +1,114 @@
+"""What results foresee of rows: moments, intervals and frames of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dyntree import params
+from dyntree.features import Matrix, Vector
+from dyntree.frames import Table
+from dyntree.summaries import ClassPrediction, Prediction
+
+
+class PredictionResults:
+    """Predictive distributions of rows, with labels as the caller's.
+
+    Attributes
+    ----------
+    distribution : Prediction or ClassPrediction
+        The distributions themselves: quantiles, densities, draws.
+    """
+
+    def __init__(self, told: Prediction | ClassPrediction, table: Table) -> None:
+        self.distribution, self._table = told, table
+
+    def _real(self) -> Prediction:
+        if isinstance(self.distribution, ClassPrediction):
+            raise ValueError(
+                "moments and intervals need a response of numbers; got labels. See "
+                "summary_frame() for their probabilities."
+            )
+        return self.distribution
+
+    @property
+    def predicted_mean(self) -> Vector:
+        """Predictive mean, ndarray of shape (n_rows,)."""
+        return self._real().mean.copy()
+
+    @property
+    def se_mean(self) -> Vector:
+        """Standard deviation, over the trees, of their means, shape (n_rows,).
+
+        It tells how far the posterior's trees disagree on the mean of the response. It
+        leaves out what each leaf does not know of its own mean, and the noise.
+        """
+        told = self._real()
+        mixture = told.mixture
+        apart = mixture.location - told.mean[mixture.row]
+        spread: Vector = np.sqrt(mixture.average(apart**2))
+        return spread
+
+    @property
+    def se_obs(self) -> Vector:
+        """Predictive standard deviation of a new response, shape (n_rows,)."""
+        return np.sqrt(self._real().var)
+
+    def conf_int(self, obs: bool = False, alpha: float = 0.05) -> Matrix:
+        """Central interval of the trees' means, or of a new response.
+
+        Parameters
+        ----------
+        obs : bool, default False
+            False: between which the means of all but alpha of the trees lie; it leaves
+            out what `se_mean` leaves out. True: which holds a new response with
+            probability 1 - alpha.
+        alpha : float in (0, 1), default 0.05
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+        """
+        told, obs = self._real(), params.flag("obs", obs)
+        if not 0.0 < params.real("alpha", alpha) < 1.0:
+            raise ValueError(f"alpha must be in (0, 1); got {alpha!r}.")
+        levels = np.array([alpha / 2.0, 1.0 - alpha / 2.0])
+        return told.quantile(levels) if obs else told.mixture.locations(levels)
+
+    def summary_frame(self, alpha: float = 0.05) -> Any:
+        """One row of answers for each row asked.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1), default 0.05
+
+        Returns
+        -------
+        frame
+            Of the caller's type, with its index; of pandas' where rows came as dicts.
+            For numbers: `mean`, the predictive mean; `mean_se`, the standard deviation
+            of the trees' means (see `se_mean`); `mean_ci_lower` and `mean_ci_upper`,
+            between which all but alpha of these lie; `obs_ci_lower` and `obs_ci_upper`,
+            between which a new response lies with probability 1 - alpha, noise and all
+            that the trees do not know included. For labels: ``p_<label>``, their
+            probabilities; `class`, the most probable; `entropy`, in nats.
+        """
+        told = self.distribution
+        if isinstance(told, ClassPrediction):
+            columns = {
+                f"p_{label}": told.proba[:, k].copy()
+                for k, label in enumerate(told.classes)
+            }
+            columns |= {"class": told.label, "entropy": told.entropy.copy()}
+            return self._table.frame(columns)
+        mean, new = (self.conf_int(obs, alpha) for obs in (False, True))
+        columns = {
+            "mean": self.predicted_mean,
+            "mean_se": self.se_mean,
+            "mean_ci_lower": mean[:, 0].copy(),
+            "mean_ci_upper": mean[:, 1].copy(),
+            "obs_ci_lower": new[:, 0].copy(),
+            "obs_ci_upper": new[:, 1].copy(),
+        }
+        return self._table.frame(columns)
