@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from dyntree.features import (
     take,
 )
 from dyntree.model import DynamicTree
+from dyntree.parallel import Brake, side_by_side
 from dyntree.progress import Progress, check_progress, rows_bar
 from dyntree.streaming import StreamingTree
 from dyntree.summaries import ClassPrediction, Prediction, student_log_density
@@ -242,6 +243,75 @@ def prequential(
     return _class_record(classes, y, scored, answers, seconds)
 
 
+def prequential_each(
+    models: Mapping[str, Learner],
+    X: Any,
+    y: Any,
+    *,
+    start: int = 0,
+    level: float = 0.9,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> dict[str, Prequential]:
+    """Evaluate several models on one stream, side by side; they stay as they are.
+
+    Parameters
+    ----------
+    models : mapping of str to DynamicTree or StreamingTree
+        By name, such as streams with several windows. Copies of them learn.
+    X, y, start, level
+        As in `prequential`.
+    threads : int, optional
+        Models at a time; as in `fit_repeats`, so that an enclosing
+        ``joblib.parallel_config`` may send them to processes or a cluster.
+    progress : bool, callable or None, default None
+        As in `DynamicTree.update`, over the models.
+
+    Returns
+    -------
+    dict of str to Prequential
+        In the order of `models`; `compare` makes a table of it.
+
+    Raises
+    ------
+    ValueError
+        On bad input.
+
+    Examples
+    --------
+    >>> from dyntree import StreamingTree
+    >>> from dyntree.datasets import load_mcycle
+    >>> from dyntree.evaluate import prequential_each
+    >>> data = load_mcycle()
+    >>> windows = {
+    ...     str(n): StreamingTree(window=n, n_particles=50, seed=1) for n in (20, 60)
+    ... }
+    >>> seen = prequential_each(windows, data[["times"]], data["accel"], start=50)
+    >>> list(seen), seen["60"].scores.n_rows
+    (['20', '60'], 83)
+    """
+    check_progress(progress)
+    n_jobs = params.n_jobs(threads)
+    if not isinstance(models, Mapping) or not models:
+        raise ValueError(f"models must be a dict of some models; got {models!r}.")
+    for name, model in models.items():
+        if not isinstance(model, DynamicTree | StreamingTree):
+            raise ValueError(
+                f"models must hold DynamicTrees or StreamingTrees; got {model!r} for "
+                f"{name!r}."
+            )
+    jobs = [(model, X, y, start, level) for model in models.values()]
+    with rows_bar(progress, len(jobs), "models") as tell:
+        seen = side_by_side(_evaluated, jobs, n_jobs, lambda: tell(1))
+    return dict(zip(models, seen, strict=True))
+
+
+def _evaluated(
+    model: Learner, X: Any, y: Any, start: int, level: float, brake: Brake
+) -> Prequential:
+    return prequential(model.copy(), X, y, start=start, level=level, progress=brake)
+
+
 def _encoded(tree: DynamicTree, X: Any, start: int) -> tuple[Matrix, int]:
     """All rows as the trees will take them; how many may come before there are trees.
 
@@ -428,7 +498,7 @@ def _real_baseline(earlier: Vector, y: Vector, level: float) -> RealScores:
     return real_scores(y, mean, density, interval, level)
 
 
-def compare(records: dict[str, Prequential], names: Sequence[str]) -> str:
+def compare(records: Mapping[str, Prequential], names: Sequence[str]) -> str:
     """Return a table of scores: one line a record, one column a score name."""
     lines = [f"{'':<22}" + "".join(f"{name:>12}" for name in names)]
     for title, record in records.items():

@@ -9,6 +9,7 @@ import numpy as np
 from dyntree import params
 from dyntree.features import take
 from dyntree.model import DynamicTree
+from dyntree.parallel import Brake, side_by_side
 from dyntree.progress import Progress, check_progress, rows_bar
 from dyntree.streaming import StreamingTree
 
@@ -43,8 +44,10 @@ def fit_repeats(
         Whether all repeats but the first learn the rows in random orders; False for
         streams, whose order has a meaning.
     threads : int, optional
-        Repeats at a time, in threads: default DYNTREE_NUM_THREADS, or ``n_jobs`` of an
-        enclosing ``joblib.parallel_config``, or 1. The answer does not depend on it.
+        Repeats at a time: default DYNTREE_NUM_THREADS, or ``n_jobs`` of an enclosing
+        ``joblib.parallel_config``, or 1. They run in threads, or where such a config
+        says, as in processes of "loky" or on a cluster of "dask". The answer depends on
+        neither.
     progress : bool, callable or None, default None
         As in `DynamicTree.update`, over the rows of all repeats; it moves on when a
         repeat is done.
@@ -59,7 +62,8 @@ def fit_repeats(
     ValueError
         On bad input.
     KeyboardInterrupt
-        Nothing is returned; threads at work stop within about a tenth of a second.
+        Nothing is returned; threads at work stop within about a tenth of a second,
+        processes as joblib's backend stops them.
 
     Notes
     -----
@@ -99,41 +103,9 @@ def fit_repeats(
     children = np.random.SeedSequence(_tree(model).seed).spawn(n_repeats)
     seeds = [int(child.generate_state(1)[0]) for child in children]
 
-    from joblib import Parallel, delayed
-
-    run = Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")
-    brake = _Brake()
-    fitted: list[Model] = []
-    repeats = None
+    jobs = [(model, X, y, seed, shuffle and k > 0) for k, seed in enumerate(seeds)]
     with rows_bar(progress, n_repeats * len(y), "repeats") as tell:
-        try:
-            repeats = run(
-                delayed(_fitted)(model, X, y, seed, shuffle and k > 0, brake)
-                for k, seed in enumerate(seeds)
-            )
-            for repeat in repeats:
-                fitted.append(repeat)
-                tell(len(y))
-        except BaseException as error:
-            brake.pulled = True
-            if repeats is not None:
-                repeats.throw(error)  # joblib drops what waits and raises it again
-            raise
-    return fitted
-
-
-class _Stopped(Exception):
-    """Ends a repeat that nobody waits for any more."""
-
-
-class _Brake:
-    """What repeats in threads have as `progress`: once pulled, it ends them."""
-
-    pulled = False
-
-    def __call__(self, done: int, total: int) -> None:
-        if self.pulled:
-            raise _Stopped
+        return side_by_side(_fitted, jobs, n_jobs, lambda: tell(len(y)))
 
 
 def _tree(model: DynamicTree | StreamingTree) -> DynamicTree:
@@ -142,7 +114,7 @@ def _tree(model: DynamicTree | StreamingTree) -> DynamicTree:
 
 
 def _fitted(
-    model: Model, X: Any, y: list[Any], seed: int, shuffled: bool, brake: _Brake
+    model: Model, X: Any, y: list[Any], seed: int, shuffled: bool, brake: Brake
 ) -> Model:
     """A copy of the model with this seed that has learned the rows."""
     repeat = model.copy()

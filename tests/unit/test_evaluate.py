@@ -21,6 +21,7 @@ from dyntree.evaluate import (
     class_scores,
     compare,
     prequential,
+    prequential_each,
     real_scores,
 )
 from tests.helpers import model_bytes, same_bytes
@@ -398,3 +399,32 @@ def test_an_impossible_label_costs_infinity_without_a_warning() -> None:
         )
     assert told.log_loss == np.inf
     assert told.error == 0.5
+
+
+def test_several_models_stay_as_they_are_and_are_scored_as_one() -> None:
+    X, y = data("class")
+    models = {str(n): stream("class", window=n, **labelled("class")) for n in (20, 30)}
+    before = {name: model_bytes(model) for name, model in models.items()}
+    told: list[tuple[int, int]] = []
+    seen = prequential_each(
+        models, X, y, start=10, threads=2, progress=lambda *n: told.append(n)
+    )
+    assert told == [(1, 2), (2, 2)]
+    for name, model in models.items():
+        assert model_bytes(model) == before[name]
+        alone = prequential(model.copy(), X, y, start=10)
+        assert seen[name].scores == alone.scores
+        assert seen[name].losses.tolist() == alone.losses.tolist()
+    assert "20" in compare(seen, ("error",))
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        ({}, "models must be a dict of some"), ([grown("constant")], "must be a dict"),
+        ({"a": 3}, "got 3 for 'a'"),
+    ],
+)  # fmt: skip
+def test_what_are_no_models_is_refused(models: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        prequential_each(models, *data("constant"))

@@ -32,7 +32,8 @@ CORE_ORDER = [
     {"sensitivity", "stream"}, {"probe"},
 ]  # fmt: skip
 PYTHON_ORDER = [
-    {"_core"}, {"errors", "progress", "params", "files"}, {"archive"}, {"checkpoint"},
+    {"_core"}, {"errors", "progress", "params", "files", "parallel"}, {"archive"},
+    {"checkpoint"},
     {"features", "expressions", "frames"}, {"readings"}, {"factors"},
     {"design"}, {"summaries"}, {"questions", "planting", "growing"}, {"integrity"},
     {"answers"}, {"model"}, {"streaming"},

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -11,9 +13,12 @@ from typing import Any, ClassVar
 import joblib
 import numpy as np
 import pytest
+from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import ThreadingBackend
 
 from dyntree import DynamicTree, StreamingTree, fit_repeats
+from dyntree.evaluate import prequential_each
+from dyntree.parallel import side_by_side
 from tests.helpers import model_bytes, same_bytes
 
 from .models import data, frame, fresh, grown, interrupt_after, refused
@@ -269,9 +274,51 @@ def test_a_frozen_stream_is_refused() -> None:
         fit_repeats(NEW["stream"]().freeze(), X, y, 2)
 
 
-def test_a_backend_of_processes_gives_way_to_threads() -> None:
-    X, y = rows("linear")
-    expected = fit_repeats(NEW["linear"](), X, y, 2)
+def words(models: list[Any]) -> list[Any]:
+    return [model_bytes(model) for model in models]
+
+
+@contextmanager
+def processes_of_loky() -> Iterator[None]:
     with joblib.parallel_config(backend="loky", n_jobs=2):
-        found = fit_repeats(NEW["linear"](), X, y, 2)
-    assert [model_bytes(m) for m in found] == [model_bytes(m) for m in expected]
+        yield
+    get_reusable_executor().shutdown(wait=True)
+
+
+@contextmanager
+def processes_of_dask() -> Iterator[None]:
+    distributed = pytest.importorskip(
+        "distributed", reason="dask.distributed is not installed"
+    )
+    with (
+        warnings.catch_warnings(),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster),
+        joblib.parallel_config("dask"),
+    ):
+        warnings.simplefilter("ignore")  # of ports and of its own event loop
+        yield
+
+
+def process_of(number: int, brake: Any) -> int:
+    return os.getpid()
+
+
+@pytest.mark.usefixtures("global_randomness_on_loan")  # distributed draws from it
+@pytest.mark.parametrize("where", [processes_of_loky, processes_of_dask])
+def test_processes_give_the_same_numbers(where: Any) -> None:
+    X, y = data("constant")
+    windows = {str(n): StreamingTree(window=n, **OPTIONS) for n in (15, 30)}
+    expected = {name: words(fit_repeats(NEW[name](), *rows(name), 3)) for name in NEW}
+    seen = prequential_each(windows, X, y, start=20)
+    with where():
+        found = {name: words(fit_repeats(NEW[name](), *rows(name), 3)) for name in NEW}
+        there = prequential_each(windows, X, y, start=20)
+        (other,) = side_by_side(process_of, [(1,)], 2, lambda: None)
+    assert other != os.getpid()
+    assert found == expected
+    for name, one in seen.items():
+        assert there[name].losses.tobytes() == one.losses.tobytes()
+        assert there[name].scores == one.scores

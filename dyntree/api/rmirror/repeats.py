@@ -114,7 +114,9 @@ def dynaTrees(
 
     Notes
     -----
-    R help topic ``dynaTrees``. Repeat 1 takes the rows as they are.
+    R help topic ``dynaTrees``. Repeat 1 takes the rows as they are. As in R all repeats
+    draw from one stream, where each goes on from the end of the last; so they cannot
+    run side by side. ``dyntree.fit_repeats`` can, with a seed for each.
 
     Examples
     --------
