@@ -84,10 +84,12 @@ def save_with(
 
     Parameters
     ----------
-    model, path
+    model
         As in `save`.
     notes : dict
         What JSON can hold.
+    path
+        As in `save`.
     """
     header, arrays = _described(model)
     with replacing(path) as file:
@@ -112,6 +114,15 @@ def load(path: str | os.PathLike[str]) -> Any:
         no code from the file and allocates no more than its size warrants.
     OSError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile, dyntree
+    >>> stream = dyntree.StreamingTree(window=50, n_particles=50, seed=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     dyntree.save(stream, f"{folder}/m.dyn")
+    ...     dyntree.load(f"{folder}/m.dyn").options.window
+    50
     """
     return load_with(path)[0]
 

@@ -66,7 +66,7 @@ class DynamicTree(Answers):
     n_start : int, optional
         R's rules: rows the first tree is planted on, >= min_leaf, its default.
     tree_prior : (float, float), optional
-        a in [0, 1) and b > 0: a leaf at depth d splits with prior probability
+        Of a in [0, 1) and b > 0: a leaf at depth d splits with prior probability
         a (1 + d)^-b (Chipman, George and McCulloch 1998). Default (0.95, 1) for
         regression leaves of the native rules, (0.95, 2) for all others.
     variance_prior : (float, float), default (0.0, 0.0)
@@ -528,7 +528,15 @@ class DynamicTree(Answers):
     ) -> Self:
         """Return the model that `to_arrays` described.
 
-        Lists may stand for tuples, as in JSON.
+        Parameters
+        ----------
+        header : dict
+            Lists may stand for tuples, as in JSON.
+        arrays : dict of ndarray
+
+        Returns
+        -------
+        DynamicTree
 
         Raises
         ------

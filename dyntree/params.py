@@ -214,7 +214,7 @@ class TreeOptions:
     min_leaf, n_start : int or None
         Fewest rows in a leaf; rows the first tree is planted on.
     tree_prior : (float, float) or None
-        a in [0, 1), b > 0: a leaf at depth d splits with prior probability
+        Of a in [0, 1) and b > 0: a leaf at depth d splits with prior probability
         a (1 + d)^-b.
     variance_prior : (float, float)
         Degrees of freedom and scale of the leaf variance; (0, 0) is flat.

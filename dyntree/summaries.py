@@ -115,6 +115,11 @@ class StudentMixture:
         zero scales have their limits, and a component without degrees of freedom makes
         its row NaN.
 
+        Parameters
+        ----------
+        levels : ndarray of shape (n_levels,)
+            Probabilities in (0, 1).
+
         Returns
         -------
         ndarray of shape (n_rows, n_levels)

@@ -296,6 +296,10 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
         Parameters
         ----------
         X : DataFrame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        Series of shape (n_rows,)
         """
         import pandas as pd
 
@@ -439,6 +443,10 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
         Parameters
         ----------
         x : dict
+
+        Returns
+        -------
+        hashable
         """
         proba = self.predict_proba_one(x)
         return max(proba, key=proba.__getitem__) if proba else None
@@ -449,6 +457,10 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
         Parameters
         ----------
         X : DataFrame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        DataFrame of shape (n_rows, n_classes)
         """
         import pandas as pd
 
@@ -463,6 +475,10 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
         Parameters
         ----------
         X : DataFrame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        Series of shape (n_rows,)
         """
         import pandas as pd
 

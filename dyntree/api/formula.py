@@ -48,6 +48,11 @@ def parse(
     columns : sequence of str
         What ``.`` stands for, without those of the response.
 
+    Returns
+    -------
+    response : Expression
+    terms : list of list of Expression
+
     Raises
     ------
     ValueError
@@ -517,6 +522,14 @@ class DynamicTreeModel:
     def load(cls, path: str | os.PathLike[str]) -> DynamicTreeResults:
         """Return the results that `DynamicTreeResults.save` wrote; they go on learning.
 
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        DynamicTreeResults
+
         Raises
         ------
         CheckpointError
@@ -574,6 +587,19 @@ def read_design(
     path: str | os.PathLike[str], tree: DynamicTree, notes: dict[str, Any]
 ) -> Design:
     """The design that a file keeps, once it is known to fit the file's trees.
+
+    Parameters
+    ----------
+    path : str or path
+        Of the file, for errors.
+    tree : DynamicTree
+        What it held.
+    notes : dict
+        As from ``checkpoint.load_with``.
+
+    Returns
+    -------
+    Design
 
     Raises
     ------

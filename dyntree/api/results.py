@@ -230,7 +230,12 @@ class DynamicTreeResults:
     def get_prediction(
         self, exog: Any = None, transform: bool = True
     ) -> PredictionResults:
-        """Predictive distribution of each row; parameters as in `predict`.
+        """Predictive distribution of each row.
+
+        Parameters
+        ----------
+        exog, transform
+            As in `predict`.
 
         Returns
         -------

@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore OPENBLAS_NUM_
 echo "== a fresh environment"
 python3 -m venv "$work/env"
 git -C "$root" archive HEAD | tar -x -C "$work" --one-top-level=source
-(cd "$work/source" && "$work/env/bin/pip" install -q ".[formula,sklearn,river]" \
+(cd "$work/source" && "$work/env/bin/pip" install -qqq ".[formula,sklearn,river]" \
     polars pyarrow "dask[distributed]")
 cp "$root/tests/heavy/newcomer.py" "$work"
 cd "$work"

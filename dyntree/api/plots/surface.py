@@ -110,11 +110,13 @@ def plot_classes(
     ----------
     model : DynamicTree or StreamingTree
         A class model.
-    features, at, n_grid
+    features
         As in `plot_surface`.
     label : hashable, optional
         Whose probability is drawn; by default, and where there are more than two
         labels, the most probable label's, with white lines where that label changes.
+    at, n_grid
+        As in `plot_surface`.
     ax : two Axes, optional
         For the probability and for the entropy.
 

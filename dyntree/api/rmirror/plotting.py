@@ -142,8 +142,8 @@ def plotprogress(
     track : array_like of shape (n_chosen,)
         The tracked criterion, positive, once a chosen point.
     f1d : callable
-        The truth: takes inputs, ndarray of shape (n_new,), and returns responses. (R
-        calls it with ``sd=0``; a lambda does that here.)
+        The truth: takes inputs, ndarray of shape (n_new,), and returns responses; R
+        calls it with ``sd=0``, and a lambda does that here.
     prec : float, default 1
         As in `alcalc`.
     ax : four Axes, optional

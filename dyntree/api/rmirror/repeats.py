@@ -56,17 +56,19 @@ def dynaTrees(
 
     Parameters
     ----------
-    X, y, N, model, nu0s20, ab, sb, icept, rprop
+    X, y, N
         As in `dynaTree`; `N` particles in each repeat.
     R : int, default 10
         Number of repeats, >= 2.
     sub : int, optional
         Use only the first `sub` rows; default all.
-    minp : int, optional
+    model, nu0s20, ab, minp, sb
         As in `dynaTree`.
     nstart : int, "minp" or None, default "minp"
         As in `dynaTree`, except that "minp" without a `minp` means twice the default
         of `minp`, as in R.
+    icept, rprop
+        As in `dynaTree`.
     XX : array_like or data frame of shape (n_new, n_inputs) or "sens", optional
         Predict there in each repeat, or run `sens` in each repeat.
     yy : array_like of shape (n_new,), optional

@@ -1,0 +1,99 @@
+"""Docstrings of public names, by numpydoc's own checks."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from types import ModuleType
+
+import pytest
+
+pytest.importorskip("numpydoc", reason="numpydoc is not installed: dyntree[test]")
+
+from numpydoc.validate import ERROR_MSGS, Validator, validate
+
+MODULES = [
+    "dyntree", "dyntree.checkpoint", "dyntree.config", "dyntree.datasets",
+    "dyntree.errors", "dyntree.evaluate", "dyntree.params", "dyntree.summaries",
+    "dyntree.api.adapters", "dyntree.api.draws", "dyntree.api.estimators",
+    "dyntree.api.formula", "dyntree.api.plots", "dyntree.api.predictions",
+    "dyntree.api.report", "dyntree.api.results", "dyntree.api.rmirror",
+    "dyntree.formula.api", "rbridge",
+]  # fmt: skip
+NOT_ASKED = {
+    "SA01": "See Also is for what a reader could not guess",
+    "ES01": "one sentence may say it all",
+    "EX01": "examples are asked of what modules export, not of each method",
+    "PR04": "names that mean what they mean elsewhere refer there: 'a, b', 'As in f'",
+    "PR07": "the type, with its shape, may say it all",
+    "RT03": "so it may for what is returned",
+    "SS05": "takes nouns in the plural ('Rows ...') for verbs",
+}
+IF_SECTIONS = {"PR01", "RT01"}  # a docstring of one paragraph names things in it
+
+
+def exported(module: ModuleType) -> Iterator[tuple[str, object]]:
+    """Public classes and functions of a module, and their full names."""
+    names = getattr(module, "__all__", None)
+    for name, found in vars(module).items():
+        own = getattr(found, "__module__", "") == module.__name__
+        if not (inspect.isclass(found) or inspect.isfunction(found)):
+            continue
+        if name in names if names is not None else own and not name.startswith("_"):
+            yield f"{found.__module__}.{found.__qualname__}", found
+
+
+def public_names() -> list[str]:
+    """Everything that modules export, with the public methods of classes."""
+    names = set()
+    for module in MODULES:
+        try:
+            found = dict(exported(importlib.import_module(module)))
+        except ImportError:  # an optional package is absent
+            continue
+        names |= set(found)
+        for full, item in found.items():
+            for name, part in vars(item).items() if inspect.isclass(item) else ():
+                method = inspect.isfunction(part) or isinstance(
+                    part, property | classmethod | staticmethod
+                )
+                if method and not name.startswith("_"):
+                    names.add(f"{full}.{name}")
+    return sorted(names)
+
+
+NAMES = public_names()
+
+
+def test_the_list_of_checks_is_whole() -> None:
+    assert set(NOT_ASKED) | IF_SECTIONS < set(ERROR_MSGS)
+    assert len(NAMES) > 200
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_docstring_is_numpydocs(name: str) -> None:
+    told = validate(name)
+    text = told["docstring"]
+    item = Validator._load_obj(name)
+    record = inspect.isclass(item) and "Attributes\n" in text
+    found = [
+        (code, message)
+        for code, message in told["errors"]
+        if code not in NOT_ASKED
+        and not (code in IF_SECTIONS and "\n---" not in text)
+        and not (code == "PR01" and record and "Parameters\n" not in text)
+    ]
+    assert not found
+
+
+def test_what_is_exported_has_an_example_or_is_one_of_few() -> None:
+    """Errors, and records that only answers make, need none."""
+    without = []
+    for module in ("dyntree", "dyntree.api.plots", "dyntree.api.rmirror"):
+        for name, item in exported(importlib.import_module(module)):
+            text = inspect.getdoc(item) or ""
+            record = inspect.isclass(item) and "Parameters\n" not in text
+            if ">>>" not in text and not record:
+                without.append(name)
+    assert without == []
