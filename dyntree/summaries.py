@@ -126,18 +126,6 @@ class StudentMixture:
         """
         return core.quantiles(*self._parts, levels, params.n_threads())
 
-    def locations(self, levels: Vector) -> Matrix:
-        """Quantiles of the components' locations, shape (n_rows, n_levels)."""
-        order = np.lexsort((self.location, self.row))
-        ends = np.cumsum(self.weight[order])
-        first, last = self.start[:-1], self.start[1:] - 1
-        before = np.concatenate([[0.0], ends])[first]
-        wanted = before[:, None] + levels * (ends[last] - before)[:, None]
-        part = np.searchsorted(ends, wanted)
-        part = np.clip(part, first[:, None], last[:, None])
-        found: Matrix = self.location[order][part]
-        return found
-
     def sample(self, n: int, rng: np.random.Generator) -> Matrix:
         """Independent draws, shape (n, n_rows)."""
         ends = np.add.accumulate(self.weight)

@@ -1,4 +1,4 @@
-"""Streams killed again and again, which must come out as if they had not been."""
+"""Streams and saves killed again and again, which must leave what is whole."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from pathlib import Path
 import numpy as np
 
 import dyntree
+from dyntree import checkpoint
+from dyntree.files import PART
+from tests.unit.models import grown
 
 ROOT = Path(dyntree.__file__).parent.parent
 KINDS = {
@@ -95,3 +98,43 @@ def torture(
     assert len((folder / "plain.csv").read_text().splitlines()) == n_rows + 1
     assert not list(folder.glob(".*"))
     return hits
+
+
+SAVES = """
+import sys
+import dyntree
+from tests.kills import models
+for model in models() * 10**6:
+    dyntree.save(model, sys.argv[1])
+"""
+
+
+def models() -> list[dyntree.DynamicTree]:
+    """Two models whose files differ much in length."""
+    return [grown("constant", 30), grown("class", 2000)]
+
+
+def tear(folder: Path, n_kills: int, chance: int) -> int:
+    """Kill a process that saves two models in turn; returns how many saves were torn.
+
+    After each kill the file must be one or the other, complete, and load. A save was
+    torn where it left an unfinished file.
+    """
+    rng = random.Random(chance)
+    path, n_torn = folder / "m.dyn", 0
+    whole = {checkpoint.dumps(model) for model in models()}
+    dyntree.save(models()[0], path)
+    for _ in range(n_kills):
+        before = path.stat().st_mtime_ns
+        with start([sys.executable, "-c", SAVES, str(path)]) as process:
+            while path.stat().st_mtime_ns == before and process.poll() is None:
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0.0, 0.02))
+            process.kill()
+        assert process.returncode == -9, process.returncode
+        assert path.read_bytes() in whole
+        assert dyntree.load(path).n_seen in (30, 2000)
+        for part in folder.glob(f".*{PART}"):
+            n_torn += 1
+            part.unlink()
+    return n_torn

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from dyntree import params
 from dyntree.features import Matrix, Vector
@@ -56,13 +57,13 @@ class PredictionResults:
         return np.sqrt(self._real().var)
 
     def conf_int(self, obs: bool = False, alpha: float = 0.05) -> Matrix:
-        """Central interval of the trees' means, or of a new response.
+        """Central interval of the mean, or of a new response.
 
         Parameters
         ----------
         obs : bool, default False
-            False: between which the means of all but alpha of the trees lie; it leaves
-            out what `se_mean` leaves out. True: which holds a new response with
+            False: the mean, give or take `se_mean` times the normal quantile, so that
+            it leaves out what `se_mean` does. True: what holds a new response with
             probability 1 - alpha.
         alpha : float in (0, 1), default 0.05
 
@@ -74,7 +75,10 @@ class PredictionResults:
         if not 0.0 < params.real("alpha", alpha) < 1.0:
             raise ValueError(f"alpha must be in (0, 1); got {alpha!r}.")
         levels = np.array([alpha / 2.0, 1.0 - alpha / 2.0])
-        return told.quantile(levels) if obs else told.mixture.locations(levels)
+        if obs:
+            return told.quantile(levels)
+        ends: Matrix = told.mean[:, None] + self.se_mean[:, None] * ndtri(levels)
+        return ends
 
     def summary_frame(self, alpha: float = 0.05) -> Any:
         """One row of answers for each row asked.
@@ -89,7 +93,7 @@ class PredictionResults:
             Of the caller's type, with its index; of pandas' where rows came as dicts.
             For numbers: `mean`, the predictive mean; `mean_se`, the standard deviation
             of the trees' means (see `se_mean`); `mean_ci_lower` and `mean_ci_upper`,
-            between which all but alpha of these lie; `obs_ci_lower` and `obs_ci_upper`,
+            the normal interval that goes with it; `obs_ci_lower` and `obs_ci_upper`,
             between which a new response lies with probability 1 - alpha, noise and all
             that the trees do not know included. For labels: ``p_<label>``, their
             probabilities; `class`, the most probable; `entropy`, in nats.

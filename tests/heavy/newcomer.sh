@@ -40,9 +40,9 @@ stream() { # NAME ROWS-A-SECOND: rows come through a pipe, not faster than that
         --checkpoint "$1.dyn" --every 50 --resume >>"$1.csv"
 }
 stream calm 100000
-for wait in 2.0 1.5 1.8; do
-    setsid bash -c "$(declare -f stream); stream torn 150" & group=$!
-    sleep "$wait"
+for lines in 100 250 400; do
+    setsid bash -c "$(declare -f stream); stream torn 300" & group=$!
+    until [ "$(cat torn.csv 2>/dev/null | wc -l)" -gt "$lines" ]; do sleep 0.02; done
     kill -9 -- "-$group"
     wait "$group" 2>/dev/null || true
     echo "killed with $(wc -l <torn.csv) of $(wc -l <calm.csv) lines written"

@@ -8,9 +8,6 @@ import json
 import os
 import pickle
 import resource
-import signal
-import subprocess
-import sys
 import time
 import zipfile
 from pathlib import Path
@@ -23,10 +20,10 @@ import dyntree
 from dyntree import DynamicTree, StreamingTree, archive, checkpoint
 from dyntree.errors import CheckpointError
 from dyntree.files import STALE
-from tests import mutants
+from tests import kills, mutants
 from tests.helpers import model_bytes, same_bytes
 
-from .conftest import ROOT, python
+from .conftest import python
 from .models import MODELS, data, frame, grown, stream
 
 SAVED = mutants.models()
@@ -388,27 +385,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 
 
 def test_a_killed_save_leaves_a_whole_file(tmp_path: Path) -> None:
-    path = tmp_path / "m.dyn"
-    code = (
-        "import sys, dyntree\nfrom tests.unit.models import grown\n"
-        "models = grown('constant', 30), grown('class', 300)\n"
-        "print('ready', flush=True)\n"
-        "while True:\n    for m in models:\n        dyntree.save(m, sys.argv[1])\n"
-    )
-    dyntree.save(grown("constant", 30), path)
-    whole = {checkpoint.dumps(m) for m in (grown("constant", 30), grown("class", 300))}
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        for _ in range(20):
-            time.sleep(0.01)
-            assert path.read_bytes() in whole
-        process.send_signal(signal.SIGKILL)
-    assert path.read_bytes() in whole
+    kills.tear(tmp_path, 3, 0)
 
 
 def test_what_killed_saves_left_goes_in_time(tmp_path: Path) -> None:
