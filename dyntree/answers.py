@@ -29,6 +29,7 @@ from dyntree.summaries import (
     StudentMixture,
     TreeStats,
 )
+from dyntree.turns import in_turn
 
 
 class Answers:
@@ -39,6 +40,7 @@ class Answers:
     """
 
     options: TreeOptions
+    _lock: Any
     _features: FeatureMap | None
     _cloud: Any
     _waiting_y: list[Any]
@@ -91,6 +93,7 @@ class Answers:
         """Names of the columns; x0, x1, ... where none were given."""
         return () if self._features is None else self._features.feature_names
 
+    @in_turn
     def predict(
         self, X: Any, *, threads: int | None = None
     ) -> Prediction | ClassPrediction:
@@ -137,6 +140,7 @@ class Answers:
             return ClassPrediction(proba, classes, entropy)
         return Prediction.of(StudentMixture.of_sample(self._waiting_y, n_rows))
 
+    @in_turn
     def _mean_of(self, row: Matrix) -> float:
         """Predictive mean at one row by a shorter way than `predict` (native rules).
 
@@ -150,6 +154,7 @@ class Answers:
         check_scaled(self._cloud, self._features, row)
         return float(moments(*query.mixture(self._cloud, row))[0][0])
 
+    @in_turn
     def _proba_of(self, row: Matrix) -> Vector:
         """Probabilities of the classes at one row, as in `_mean_of`."""
         if self._cloud is None:
@@ -192,6 +197,7 @@ class Answers:
             f"categories={{{late[0]!r}: [...]}}.",
         )
 
+    @in_turn
     def score(
         self,
         X: Any,
@@ -254,6 +260,7 @@ class Answers:
             params.flag("approx", approx),
         )
 
+    @in_turn
     def score_active(self, rule: str) -> Vector:
         """How much each active row still tells; low values may go first.
 
@@ -278,6 +285,7 @@ class Answers:
             )
         return stream.worth(cloud, rule, self._ones)
 
+    @in_turn
     def coef(self, X: Any) -> Matrix:
         """Coefficients of the linear leaves at each row, averaged over particles.
 
@@ -293,6 +301,7 @@ class Answers:
             )
         return np.asarray(query.coef(cloud, self._rows(X)))
 
+    @in_turn
     def relevance(
         self,
         *,
@@ -312,6 +321,7 @@ class Answers:
         )
         return Relevance(values[:, self._ones :].copy(), self.feature_names)
 
+    @in_turn
     def sensitivity(
         self,
         *,
@@ -379,6 +389,7 @@ class Answers:
             )
         return classes.index(label)
 
+    @in_turn
     def stats(self) -> TreeStats:
         """Return height, leaves and leaf sizes, averaged over particles."""
         return TreeStats(*map(float, query.tree_stats(self._ready("stats"))))

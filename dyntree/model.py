@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ from dyntree.integrity import check_model
 from dyntree.params import N_SCALE, NIG, TreeOptions
 from dyntree.planting import check_scaled, n_waiting, plant, row_positions, widened
 from dyntree.progress import Progress, check_progress, rows_bar
+from dyntree.turns import in_turn
 
 Vector = NDArray[np.float64]
 RowIds = NDArray[np.int64]
@@ -108,6 +110,9 @@ class DynamicTree(Answers):
 
     Notes
     -----
+    Calls from several threads wait for one another, so that each finds the model
+    between two rows; ``predict(X, threads=4)`` and `fit_repeats` use more cores.
+
     Regression keeps the first ten rows back: their mean and standard deviation fix the
     scale of the priors for good. Under R's rules rows are kept back until more than
     ``n_start`` have come, and regression needs two distinct responses among the first
@@ -165,6 +170,7 @@ class DynamicTree(Answers):
             self.seed = secrets.randbits(31)
         else:
             self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        self._lock = RLock()
         self._features: FeatureMap | None = None
         self._told_unseen = False
         self._cloud: Any = None
@@ -203,6 +209,7 @@ class DynamicTree(Answers):
         """Steps at which no particle gave the row a positive density."""
         return 0 if self._cloud is None else self._cloud.n_degenerate
 
+    @in_turn
     def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
         """Learn rows in order.
 
@@ -390,6 +397,7 @@ class DynamicTree(Answers):
                 "from repeated or noise-free responses.",
             )
 
+    @in_turn
     def retire(self, row_ids: ArrayLike, forget: float = 1.0) -> Self:
         """Give up active rows; the leaves that held them remember them as sums.
 
@@ -436,6 +444,7 @@ class DynamicTree(Answers):
         cloud.retire(positions, forget)
         return self
 
+    @in_turn
     def rejuvenate(self, order: ArrayLike | None = None) -> Self:
         """Grow fresh particles from the active rows and add them to the cloud.
 
@@ -474,6 +483,7 @@ class DynamicTree(Answers):
         cloud.rejuvenate(destinations)
         return self
 
+    @in_turn
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
         header, arrays = self.to_arrays()
@@ -487,17 +497,20 @@ class DynamicTree(Answers):
 
     # ------------------------------------------------------------ looking
     @property
+    @in_turn
     def active_ids(self) -> RowIds:
         """Numbers of the active rows, ndarray of int64 of shape (n_active,)."""
         if self._cloud is None:
             return np.arange(len(self._waiting_y))
         return np.asarray(self._cloud.row_ids())
 
+    @in_turn
     def memory_usage(self) -> int:
         """Bytes held by trees, rows and scratch."""
         waiting = int(self._waiting_X.nbytes) + 8 * len(self._waiting_y)
         return waiting if self._cloud is None else int(self._cloud.nbytes())
 
+    @in_turn
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything the model is, as a plain header and arrays.
 

@@ -188,22 +188,23 @@ class StreamingTree:
             The model is then what it is after the last complete row.
         """
         tree = self.tree
-        if progress in (None, False) and self._is_one_plain_row(X, y):
-            self._learn_row(X, y.item())
+        with tree._lock:
+            if progress in (None, False) and self._is_one_plain_row(X, y):
+                self._learn_row(X, y.item())
+                return self
+            check_progress(progress)
+            if self.is_frozen:
+                tree._check(X, y)
+                return self
+            if not tree.is_ready:
+                width = tree._extended(X)[0].n_features
+                self.options.check_model(tree.options.with_width(width))
+            before = tree.n_seen
+            rows, responses = tree._accept(X, y)
+            learn = self._replace if tree.options.rules == "r" else self._roll
+            with tree._watch():
+                tree._learn(rows, responses, progress, tree.n_seen - before, learn)
             return self
-        check_progress(progress)
-        if self.is_frozen:
-            tree._check(X, y)
-            return self
-        if not tree.is_ready:
-            width = tree._extended(X)[0].n_features
-            self.options.check_model(tree.options.with_width(width))
-        before = tree.n_seen
-        rows, responses = tree._accept(X, y)
-        learn = self._replace if tree.options.rules == "r" else self._roll
-        with tree._watch():
-            tree._learn(rows, responses, progress, tree.n_seen - before, learn)
-        return self
 
     def _is_one_plain_row(self, X: Any, y: Any) -> bool:
         """Whether these are one row and its response that need no encoding."""
@@ -225,7 +226,8 @@ class StreamingTree:
     def _learn_row(self, row: Matrix, y: Any) -> None:
         """Learn one row by a shorter way than `update` (native rules).
 
-        The row is encoded as `tree` stores it; both it and y are checked.
+        The row is encoded as `tree` stores it; both it and y are checked. The caller
+        has the turn.
         """
         tree, cloud, known = self.tree, self.tree._cloud, self.tree.options.classes
         if cloud is None or self.is_frozen or (known is not None and y not in known):

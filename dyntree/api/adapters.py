@@ -78,24 +78,25 @@ class StreamAdapter(base.Estimator):
 
     def _learn(self, x: Row, y: Any) -> None:
         """Learn a row whose response was checked; an error leaves all as it was."""
-        columns = self._columns
-        may_grow = self.new_columns == "grow" or not columns.names
-        if not (may_grow and columns.is_new(x)) or self.stream.is_frozen:
-            self.stream._learn_row(columns.encode(x), y)
-            return
-        tree = self.stream.tree
-        before = tree._features, tree._waiting_X, tree._cloud, columns
-        columns = columns.grown(x)
-        row, features = columns.encode(x), columns.features()
-        waiting, cloud = tree._widened(columns.widen)
-        tree._features, tree._waiting_X, tree._cloud, self._columns = (
-            features, waiting, cloud, columns,
-        )  # fmt: skip
-        try:
-            self.stream._learn_row(row, y)
-        except ValueError:
-            tree._features, tree._waiting_X, tree._cloud, self._columns = before
-            raise
+        with self.stream.tree._lock:
+            columns = self._columns
+            may_grow = self.new_columns == "grow" or not columns.names
+            if not (may_grow and columns.is_new(x)) or self.stream.is_frozen:
+                self.stream._learn_row(columns.encode(x), y)
+                return
+            tree = self.stream.tree
+            before = tree._features, tree._waiting_X, tree._cloud, columns
+            columns = columns.grown(x)
+            row, features = columns.encode(x), columns.features()
+            waiting, cloud = tree._widened(columns.widen)
+            tree._features, tree._waiting_X, tree._cloud, self._columns = (
+                features, waiting, cloud, columns,
+            )  # fmt: skip
+            try:
+                self.stream._learn_row(row, y)
+            except ValueError:
+                tree._features, tree._waiting_X, tree._cloud, self._columns = before
+                raise
 
     def _rows(self, X: pd.DataFrame) -> Matrix:
         """Rows of a frame, ndarray of shape (n_rows, n_features)."""
@@ -266,10 +267,11 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
         -------
         float or RowDistribution
         """
-        row = self._columns.encode(x)
-        if with_dist:
-            return RowDistribution(self._told(row))
-        return self.stream.tree._mean_of(row)
+        with self.stream.tree._lock:
+            row = self._columns.encode(x)
+            if with_dist:
+                return RowDistribution(self._told(row))
+            return self.stream.tree._mean_of(row)
 
     def predict_interval_one(self, x: Row, level: float = 0.9) -> conf.Interval:
         """Central interval that holds the response at a row with probability `level`.
@@ -287,7 +289,9 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
         if not 0.0 < params.real("level", level) < 1.0:
             raise ValueError(f"level must be in (0, 1); got {level!r}.")
         tail = 0.5 - level / 2.0
-        low, high = self._told(self._columns.encode(x)).quantile([tail, 1.0 - tail])[0]
+        with self.stream.tree._lock:
+            told = self._told(self._columns.encode(x))
+        low, high = told.quantile([tail, 1.0 - tail])[0]
         return conf.Interval(lower=float(low), upper=float(high))
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[float]:
@@ -303,7 +307,9 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
         """
         import pandas as pd
 
-        return pd.Series(self._told(self._rows(X)).mean.copy(), index=X.index)
+        with self.stream.tree._lock:
+            told = self._told(self._rows(X))
+        return pd.Series(told.mean.copy(), index=X.index)
 
     def _told(self, rows: Matrix) -> Prediction:
         told = self.stream.predict(rows)
@@ -431,11 +437,9 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
         dict of float
         """
         tree = self.stream.tree
-        return dict(
-            zip(
-                tree.classes or (), tree._proba_of(self._columns.encode(x)), strict=True
-            )
-        )
+        with tree._lock:
+            proba = tree._proba_of(self._columns.encode(x))
+            return dict(zip(tree.classes or (), proba, strict=True))
 
     def predict_one(self, x: Row) -> Hashable:
         """Most probable label at a row; None before any.
@@ -464,7 +468,8 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
         """
         import pandas as pd
 
-        told = self.stream.predict(self._rows(X))
+        with self.stream.tree._lock:
+            told = self.stream.predict(self._rows(X))
         assert isinstance(told, ClassPrediction)
         labels = pd.Index(list(told.classes), tupleize_cols=False, dtype=object)
         return pd.DataFrame(told.proba.copy(), index=X.index, columns=labels)

@@ -132,7 +132,9 @@ def _trees(model: Any) -> list[DynamicTree]:
         )
     if not given:
         raise ValueError("model must hold one model at least; got none.")
-    trees = [one if isinstance(one, DynamicTree) else one.tree for one in given]
+    trees = [  # copies, because another thread may go on teaching the model
+        (one if isinstance(one, DynamicTree) else one.tree).copy() for one in given
+    ]
     for tree in trees:
         tree._ready("to_datatree")
         for name, own, first in (

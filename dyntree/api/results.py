@@ -157,10 +157,10 @@ class DynamicTreeResults:
         """What describes each tree, one row a particle."""
         import pandas as pd
 
-        cloud = self.inner._ready("params")
-        shapes = cloud.shapes()
+        with self.inner._lock:
+            shapes = self.inner._ready("params").shapes()
+            values = self.inner.relevance().values.T
         columns = {"height": shapes[:, 0], "n_leaves": shapes[:, 1]}
-        values = self.inner.relevance().values.T
         names = [f"relevance[{name}]" for name in self.model.exog_names]
         return pd.DataFrame(columns | dict(zip(names, values, strict=True)))
 
@@ -289,7 +289,8 @@ class DynamicTreeResults:
         if len(rows) == 1 and isinstance(self.tree, StreamingTree):
             check_progress(progress)
             (y,) = responses if self.inner.classes is None else label_list(responses, 1)
-            self.tree._learn_row(rows, y)
+            with self.inner._lock:
+                self.tree._learn_row(rows, y)
         else:
             self.tree.update(rows, responses, progress=progress)
         return self
@@ -310,8 +311,9 @@ class DynamicTreeResults:
         """
         import pandas as pd
 
-        values = self.inner.relevance().values
-        splits = np.asarray(query.split_counts(self.inner._cloud))
+        with self.inner._lock:
+            values = self.inner.relevance().values
+            splits = np.asarray(query.split_counts(self.inner._cloud))
         mean = values.mean(axis=0)
         part = mean.clip(min=0.0)
         share = part / (part.sum() or 1.0)

@@ -32,8 +32,8 @@ CORE_ORDER = [
     {"sensitivity", "stream"}, {"probe"},
 ]  # fmt: skip
 PYTHON_ORDER = [
-    {"_core"}, {"errors", "progress", "params", "files", "parallel"}, {"archive"},
-    {"checkpoint"},
+    {"_core"}, {"errors", "progress", "params", "files", "parallel", "turns"},
+    {"archive"}, {"checkpoint"},
     {"features", "expressions", "frames"}, {"readings"}, {"factors"},
     {"design"}, {"summaries"}, {"questions", "planting", "growing"}, {"integrity"},
     {"answers"}, {"model"}, {"streaming"},

@@ -95,14 +95,14 @@ def legend_above(ax: Axes) -> None:
 
 
 def tree_of(model: Any, what: str) -> DynamicTree:
-    """The tree to draw, which must have been planted."""
+    """A copy of the tree to draw, which must have been planted."""
     if not isinstance(model, DynamicTree | StreamingTree):
         raise ValueError(
             f"model must be a DynamicTree or StreamingTree; got {model!r}."
         )
     tree = model if isinstance(model, DynamicTree) else model.tree
     tree._ready(what)
-    return tree
+    return tree.copy()
 
 
 def record_of(value: Any, name: str, kind: type[Record], source: str) -> Record:

@@ -157,9 +157,11 @@ class Recorder:
     def _learn_noted(self, row: Any, y: list[Any]) -> None:
         """Learn one row and take a note of it, once there are trees."""
         tree = self._tree
-        step = _rehearse(tree, row, y) if tree.is_ready else (np.nan,) * 4
-        self.model.update(row, y, progress=False)
-        if tree.is_ready:
+        with tree._lock:
+            step = _rehearse(tree, row, y) if tree.is_ready else (np.nan,) * 4
+            self.model.update(row, y, progress=False)
+            if not tree.is_ready:
+                return
             stats = tree.stats()
             shape = stats.height, stats.n_leaves, stats.leaf_size
             counts = tree.n_active, tree.n_retired

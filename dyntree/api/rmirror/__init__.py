@@ -14,6 +14,8 @@ Random numbers come from an `RStream`. `dynaTree` and `dynaTrees` take ``seed=``
 stream, kept on the result as ``result.rng``) or ``rng=`` (a stream that several models
 may share, as they share R's one stream); later calls draw from the object's own stream
 unless they are given another.
+
+Like R, the mirror is for one thread at a time.
 """
 
 from .changes import copy, deletecloud, deleteclouds, rejuvenate, retire, update
