@@ -93,7 +93,6 @@ class Answers:
         """Names of the columns; x0, x1, ... where none were given."""
         return () if self._features is None else self._features.feature_names
 
-    @in_turn
     def predict(
         self, X: Any, *, threads: int | None = None
     ) -> Prediction | ClassPrediction:
@@ -114,21 +113,22 @@ class Answers:
         """
         if threads is not None:
             params.n_threads(threads)
-        cloud = self._cloud
-        if cloud is None:
-            if self.options.rules == "r":
-                raise self._not_ready("predict")
-            return self._predict_cold(X)
-        rows = self._rows(X)
-        n_threads = params.n_threads(threads) if len(rows) > 1 else 1
-        if self.options.classes is not None:
+        with self._lock:
+            cloud, classes = self._cloud, self.options.classes
+            if cloud is None:
+                if self.options.rules == "r":
+                    raise self._not_ready("predict")
+                return self._predict_cold(X)
+            rows = self._rows(X)
+            n_threads = params.n_threads(threads) if len(rows) > 1 else 1
+            if classes is None:
+                parts = query.mixture(cloud, rows, n_threads)
+                return Prediction(*moments(*parts), StudentMixture(*parts))
             answer = query.predict_class(cloud, rows, n_threads)
             entropy = answer["entropy"]
             if self.options.rules == "native":
                 entropy = entr(answer["p"]).sum(axis=1)
-            return ClassPrediction(answer["p"], self.options.classes, entropy)
-        parts = query.mixture(cloud, rows, n_threads)
-        return Prediction(*moments(*parts), StudentMixture(*parts))
+            return ClassPrediction(answer["p"], classes, entropy)
 
     def _predict_cold(self, X: Any) -> Prediction | ClassPrediction:
         """Before there are trees: what the rows kept back say without them."""
