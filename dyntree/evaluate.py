@@ -165,7 +165,7 @@ def prequential(
 
     Parameters
     ----------
-    model : DynamicTree, StreamingTree or the like
+    model : DynamicTree, StreamingTree, or a plots.Recorder around one
         It learns the rows as a side effect (unless it is frozen).
     X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
         Whatever the model takes.

@@ -356,6 +356,8 @@ def _columns(X: Any, argument: str = "X") -> dict[str, Any] | None:
 
 def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:
     """Some rows of a frame, a dict, a list of dicts or an array, as they were given."""
+    if isinstance(X, Encoded):
+        return Encoded(X.rows[rows])
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if isinstance(X, Mapping):

@@ -13,6 +13,7 @@ import numpy as np
 
 from dyntree import __version__
 from dyntree.api import plots
+from dyntree.api.plots import Trace
 from dyntree.api.plots.canvas import levels_of, record_of, tree_of, with_values
 from dyntree.config import show_config
 from dyntree.evaluate import Prequential
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 N_SLICES, N_BOXES, N_LEAVES = 6, 20, 40  # most that a picture shows
+N_SAMPLES = 5000  # of inputs for effects, divided by the number of features
 WIDEST = 15.0  # inches of a picture that is scaled to the page; wider ones scroll
 
 MEANINGS = {
@@ -77,6 +79,7 @@ def report_html(
     model: DynamicTree | StreamingTree,
     seen: Prequential,
     *,
+    trace: Trace | None = None,
     title: str = "A dynamic tree, evaluated row by row",
     response: str = "y",
     notes: Mapping[str, Any] | None = None,
@@ -89,6 +92,9 @@ def report_html(
         As the evaluation left it.
     seen : Prequential
         What ``evaluate.prequential`` returned.
+    trace : Trace, optional
+        What a ``plots.Recorder`` noted, where it took the model's place in the
+        evaluation: adds pictures of weights, moves and trees over time.
     title : str
         Heading of the page.
     response : str, default "y"
@@ -104,8 +110,9 @@ def report_html(
 
     Notes
     -----
-    Pictures of single features show the six that are most relevant. The model is left
-    as it is.
+    Pictures of single features show the six that are most relevant. Effects and
+    Sobol' indices of classes are those of the probability of the last label. The model
+    is left as it is.
 
     Examples
     --------
@@ -118,7 +125,7 @@ def report_html(
     >>> seen = prequential(tree, data[["times"]], data["accel"], start=50)
     >>> page = report_html(tree, seen, response="acceleration, g")
     >>> page.startswith("<!DOCTYPE html>"), page.count("<img")
-    (True, 4)
+    (True, 6)
     """
     tree = tree_of(model, "report_html")
     record_of(seen, "seen", Prequential, "evaluate.prequential")
@@ -127,12 +134,15 @@ def report_html(
             f"seen must be an evaluation of this model, model={tree.options.model!r}; "
             f"it holds {'real responses' if seen.classes is None else 'labels'}."
         )
+    noted = "" if trace is None else ", the notes for the pictures included"
     lead = (
         f"{seen.scores.n_rows} rows, each predicted before it was learned, in "
-        f"{1e3 * seen.seconds_per_row:.3g} ms a row; {model.memory_usage() / 1e6:.3g} "
-        "MB in the end."
+        f"{1e3 * seen.seconds_per_row:.3g} ms a row{noted}; "
+        f"{model.memory_usage() / 1e6:.3g} MB in the end."
     )
     drawn = _pictures(model, tree, seen, response)
+    if trace is not None:
+        drawn += _over_time(trace)
     return PAGE.format(
         title=escape(title),
         lead=escape(lead),
@@ -211,6 +221,23 @@ def _pictures(
             "entropy, over particles.",
         )
     )
+    label = None if seen.classes is None else (tree.classes or ())[-1]
+    effects = tree.sensitivity(
+        label=label, n_samples=max(100, N_SAMPLES // len(names)), n_grid=50
+    )
+    name = response if label is None else f"P({label})"
+    drawn += [
+        (
+            plots.plot_effects(effects, most[:N_SLICES], response=name),
+            "Main effects: the mean prediction along one feature, averaged over the "
+            "others; grey: 90 % of the particles.",
+        ),
+        (
+            plots.plot_sobol(effects, most[:N_BOXES]),
+            "Sobol' indices: the share of the variance of the mean prediction that a "
+            "feature has alone, and with the others.",
+        ),
+    ]
     if tree._cloud.shapes()[0, 1] <= N_LEAVES:
         drawn.append(
             (
@@ -220,6 +247,21 @@ def _pictures(
             )
         )
     return drawn
+
+
+def _over_time(trace: Trace) -> list[tuple[Figure, str]]:
+    """Figures of how the particles fared."""
+    return [
+        (
+            plots.plot_steps(trace),
+            "Over time: log evidence; weights of the particles at a row; how many grew "
+            "or pruned their tree.",
+        ),
+        (
+            plots.plot_shape(trace),
+            "Over time: height and leaves of the trees, and the rows in a leaf.",
+        ),
+    ]
 
 
 def _inline(figure: Figure, caption: str) -> str:

@@ -27,6 +27,9 @@ from dyntree.frames import Table, table_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from dyntree.api.plots import Recorder
+
+N_NOTES = 100  # taken on the way for a web page
 SCORES = {
     True: ("error", "auc", "log_loss", "brier"),
     False: ("rmse", "log_density", "coverage"),
@@ -62,15 +65,20 @@ def evaluate(arguments: argparse.Namespace) -> None:
     import pandas as pd
 
     model, X, y, notes = _model_and_rows(arguments)
+    learner: Any = model
+    if arguments.html is not None:
+        from dyntree.api.plots import Recorder
+
+        learner = Recorder(model, max(1, len(y) // N_NOTES))
     seen = prequential(
-        model, X, y, start=arguments.start, progress=_progress(arguments)
+        learner, X, y, start=arguments.start, progress=_progress(arguments)
     )
     if arguments.out is not None:
         columns: dict[str, Any] = {"row": seen.rows, "loss": seen.losses}
         columns["log_density"] = seen.log_density
         write_table(pd.DataFrame(columns), arguments.out)
     if arguments.html is not None:
-        _write_page(arguments, model, seen, notes["response"])
+        _write_page(arguments, learner, seen, notes["response"])
     if arguments.json:
         print(json.dumps(_plain(seen.to_dict())))
         return
@@ -80,15 +88,16 @@ def evaluate(arguments: argparse.Namespace) -> None:
 
 
 def _write_page(
-    arguments: argparse.Namespace, model: Any, seen: Prequential, response: str
+    arguments: argparse.Namespace, learner: Recorder, seen: Prequential, response: str
 ) -> None:
     """Write an evaluation up as a web page, whole or not at all."""
     from dyntree.api.report import report_html
 
     table = os.path.basename(arguments.table)
     page = report_html(
-        model,
+        learner.model,
         seen,
+        trace=learner.trace(),
         title=f"{arguments.formula} in {table}",
         response=response,
         notes={

@@ -21,6 +21,7 @@ from .conftest import python
 from .models import data, frame, refused
 
 mpl = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+from dyntree.api.plots import Recorder  # noqa: E402
 from dyntree.api.report import MEANINGS, report_html  # noqa: E402
 
 PICTURE = re.compile(r'src="data:image/svg\+xml;base64,([^"]+)"')
@@ -90,7 +91,7 @@ def test_the_page_needs_nothing_beside_itself(kind: str, both: Any) -> None:
                     assert value.startswith(("#", "data:"))
 
 
-@pytest.mark.parametrize(("kind", "n"), [("linear", 5), ("class", 6)])
+@pytest.mark.parametrize(("kind", "n"), [("linear", 7), ("class", 8)])
 def test_every_picture_is_there_and_described(kind: str, n: int, both: Any) -> None:
     text = report_html(*both[kind])
     images = [attrs for tag, attrs in Page(text).tags if tag == "img"]
@@ -147,7 +148,7 @@ def test_one_feature_and_a_plain_tree_will_do() -> None:
     X, y = data("constant")
     tree = DynamicTree(rules="r", n_particles=20, seed=1)
     seen = prequential(tree, X[:, :1], y, start=20)
-    assert len(pictures(report_html(tree, seen))) == 4
+    assert len(pictures(report_html(tree, seen))) == 6
 
 
 def test_missing_values_and_levels_are_reported() -> None:
@@ -157,7 +158,25 @@ def test_missing_values_and_levels_are_reported() -> None:
         for k, (a, b) in enumerate(X)
     ]
     tree = DynamicTree(n_particles=20, seed=1)
-    assert len(pictures(report_html(tree, prequential(tree, rows, y)))) == 5
+    assert len(pictures(report_html(tree, prequential(tree, rows, y)))) == 7
+
+
+@pytest.mark.parametrize("kind", ["linear", "class"])
+def test_a_recorder_takes_the_models_place(kind: str) -> None:
+    X, y = data("class" if kind == "class" else "constant", 120)
+    rows = frame(X, "pq").assign(q=np.where(X[:, 1] > 0.5, "high", "low"))
+    plain, noted = (
+        StreamingTree(kind, window=40, n_particles=20, seed=1) for _ in range(2)
+    )
+    recorder = Recorder(noted, 10)
+    alone, seen = (prequential(m, rows, y, start=5) for m in (plain, recorder))
+    assert model_bytes(noted) == model_bytes(plain)
+    assert seen.losses.tolist() == alone.losses.tolist()
+    trace = recorder.trace()
+    assert trace.n_seen.tolist() == list(range(10, 121, 10))
+    page = report_html(noted, seen, trace=trace)
+    assert len(pictures(page)) == 2 + len(pictures(report_html(noted, seen)))
+    assert "notes for the pictures included" in page
 
 
 def test_many_rows_make_no_large_page() -> None:

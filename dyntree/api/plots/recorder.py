@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,7 +15,7 @@ from dyntree.features import Matrix, Vector, take
 from dyntree.model import DynamicTree
 from dyntree.progress import Progress, check_progress, rows_bar
 from dyntree.streaming import StreamingTree
-from dyntree.summaries import student_log_density
+from dyntree.summaries import ClassPrediction, Prediction, student_log_density
 
 from .canvas import Model
 
@@ -74,6 +75,7 @@ class Recorder:
     rules a full window retires a row before it learns one, which the copy does not.
     Rows come to the model in parts that end with a noted row, so that levels of columns
     of strings are those of the parts before the first trees.
+    ``evaluate.prequential`` takes a recorder in the place of its model.
 
     Examples
     --------
@@ -113,7 +115,7 @@ class Recorder:
             On bad input, before any row is learned; or if the model is frozen.
         """
         check_progress(progress)
-        model, tree = self.model, self._tree
+        model, tree = self.model, self.tree
         if isinstance(model, StreamingTree) and model.is_frozen:
             raise ValueError("model must not be frozen: it would learn nothing.")
         _, rows, y, _ = tree._check(X, y)
@@ -150,13 +152,28 @@ class Recorder:
             counts[:, 2],
         )
 
+    def predict(self, X: Any) -> Prediction | ClassPrediction:
+        """What the model says of rows; see `DynamicTree.predict`."""
+        return self.model.predict(X)
+
     @property
-    def _tree(self) -> DynamicTree:
+    def is_ready(self) -> bool:
+        """Whether the model has trees."""
+        return self.tree.is_ready
+
+    @property
+    def classes(self) -> tuple[Hashable, ...] | None:
+        """Labels of the model."""
+        return self.tree.classes
+
+    @property
+    def tree(self) -> DynamicTree:
+        """The model's tree."""
         return self.model if isinstance(self.model, DynamicTree) else self.model.tree
 
     def _learn_noted(self, row: Any, y: list[Any]) -> None:
         """Learn one row and take a note of it, once there are trees."""
-        tree = self._tree
+        tree = self.tree
         with tree._lock:
             step = _rehearse(tree, row, y) if tree.is_ready else (np.nan,) * 4
             self.model.update(row, y, progress=False)
