@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import locale
 import os
 import random
 import sys
@@ -57,6 +58,8 @@ def outside() -> list[Any]:
         Path.cwd(),
         threading.active_count(),
         sys.getrecursionlimit(),
+        locale.setlocale(locale.LC_ALL),
+        os.sched_getaffinity(0),
     ]
 
 
