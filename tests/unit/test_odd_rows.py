@@ -1,0 +1,82 @@
+"""Rows at the edge give finite answers, rows beyond it an error and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dyntree import DynamicTree, StreamingTree
+from tests.helpers import audit, model_bytes
+
+from .models import data
+
+Rows = tuple[np.ndarray, np.ndarray]
+
+# what X and y may be, made of plain ones
+ODD: dict[str, Callable[[np.ndarray, np.ndarray], Rows]] = {
+    "constant columns": lambda X, y: (np.ones_like(X), y),
+    "rows again and again": lambda X, y: (
+        np.repeat(X[:6], 10, axis=0), np.repeat(y[:6], 10),
+    ),
+    "denormal numbers": lambda X, y: (X * 5e-324, y * 5e-324),
+    "negative zeros": lambda X, y: (X * -0.0, y),
+    "near the largest": lambda X, y: (X * 1e149, y * 1e149),
+    "wide ranges": lambda X, y: (10.0 ** (300 * X - 150), y),
+    "constant responses": lambda X, y: (X, np.ones_like(y)),
+    "nothing but missing": lambda X, y: (np.full_like(X, np.nan), y),
+    "a column missing": lambda X, y: (np.where([True, False], np.nan, X), y),
+}  # fmt: skip
+MAKERS: dict[str, Callable[[str], Any]] = {
+    "tree": lambda model: DynamicTree(model, n_particles=20, seed=1),
+    "stream": lambda model: StreamingTree(model, window=15, n_particles=20, seed=1),
+}
+BAD: dict[str, tuple[Any, Any]] = {
+    "infinite": ([[0.5, np.inf]], None),
+    "too large": ([[0.5, 1e308]], None),
+    "too wide": ([[0.5, 0.5, 0.5]], None),
+    "flat": (np.array([0.5, 0.5]), None),
+    "text": (np.array([["a", "b"]]), None),
+    "none": (np.empty((0, 2)), None),
+    "a number": (0.5, None),
+    "nothing": (None, None),
+    "missing response": (np.array([[0.5, 0.5]]), np.array([np.nan])),
+    "two responses": (np.array([[0.5, 0.5]]), np.array([1.0, 2.0])),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("model", ["constant", "linear", "class"])
+def test_odd_rows_give_finite_answers(model: str, maker: str, odd: str) -> None:
+    X, y = ODD[odd](*data("constant", 60))
+    if model == "class":
+        y = (y > np.median(y)).astype(np.int64)
+    tree = MAKERS[maker](model).update(X, y)
+    told = tree.predict(np.concatenate([X[:5], data("constant", 5, seed=8)[0]]))
+    found = [told.proba] if model == "class" else [told.mean, told.quantile([0.1, 0.9])]
+    assert all(np.all(np.isfinite(part)) for part in found)
+    assert not np.isnan(getattr(tree, "tree", tree).log_evidence)
+    audit(getattr(tree, "tree", tree)._cloud)
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("model", ["constant", "linear", "class"])
+@pytest.mark.parametrize("n", [5, 60])
+def test_bad_rows_leave_no_trace(model: str, maker: str, bad: str, n: int) -> None:
+    X, y = data(model, n + 20)
+    tried, other = (MAKERS[maker](model).update(X[:n], y[:n]) for _ in range(2))
+    row, response = BAD[bad]
+    response = y[:1] if response is None else response
+    with pytest.raises(ValueError, match=r"\b(X|y)\b"):
+        tried.update(row, response)
+    if "response" not in bad and bad != "none":
+        with pytest.raises(ValueError, match="X"):
+            tried.predict(row)
+    for one in (tried, other):
+        for t in range(n, n + 20):
+            one.update(X[t : t + 1], y[t : t + 1])
+    assert model_bytes(tried) == model_bytes(other)
