@@ -284,24 +284,44 @@ def table_of_array(data: Any, names: Sequence[str] | None = None) -> Table:
     return Table(dict(zip(names, array.T, strict=True)))
 
 
-def with_response(endog: Any, exog: Any) -> tuple[Table, str]:
-    """Inputs and a response as one table, and the name of the response.
+def table_of_inputs(exog: Any, names: Sequence[str] | None = None) -> Table:
+    """Inputs without a response: what `table_of` takes, an array, or a series.
 
     Parameters
     ----------
-    endog : array_like of shape (n_rows,), series, or frame of one column
-    exog : array_like of shape (n_rows, n_columns), or as for `table_of`
+    exog : as for `table_of`, array_like of shape (n_rows, n_columns), or series
+    names : sequence of str, optional
+        Of the columns of an array.
+    """
+    if is_array(exog):
+        return table_of_array(exog, names)
+    if hasattr(exog, "to_frame") and not hasattr(exog, "columns"):
+        name = getattr(exog, "name", None)
+        exog = exog.to_frame() if name is not None else exog.to_frame("x1")
+    return table_of(exog)
+
+
+def name_of(endog: Any) -> str:
+    """Name of a response: its own, or y."""
+    name = getattr(endog, "name", None)
+    return "y" if name is None else str(name)
+
+
+def with_response(table: Table, endog: Any, name: str) -> Table:
+    """Inputs and a response as one table.
+
+    Parameters
+    ----------
+    table : Table
+    endog : array_like of shape (n_rows,), or series
+    name : str
+        Of the response.
 
     Raises
     ------
     ValueError
         If they do not belong together.
     """
-    table = table_of_array(exog) if is_array(exog) else table_of(exog)
-    if hasattr(endog, "columns") and len(endog.columns) == 1:
-        endog = endog[endog.columns[0]]
-    name = getattr(endog, "name", None)
-    name = "y" if name is None else str(name)
     if np.ndim(endog) != 1 or len(endog) != table.n_rows:
         raise ValueError(
             f"endog must have one value a row of exog, {table.n_rows}; got shape "
@@ -318,7 +338,7 @@ def with_response(endog: Any, exog: Any) -> tuple[Table, str]:
             f"endog must have a name of its own; got {name!r}, which is a column of "
             "exog. Drop it there."
         )
-    return table.joined(name, endog), name
+    return table.joined(name, endog)
 
 
 def _by_narwhals(data: Any) -> Table:

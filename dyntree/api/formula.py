@@ -17,10 +17,10 @@ from dyntree.expressions import Expression
 from dyntree.features import Matrix, Vector, is_missing, sorted_labels
 from dyntree.frames import (
     Table,
-    is_array,
     is_row,
+    name_of,
     table_of,
-    table_of_array,
+    table_of_inputs,
     with_response,
 )
 from dyntree.model import DynamicTree
@@ -208,7 +208,10 @@ class DynamicTreeModel:
             "class_mass": class_mass, "max_retired_mass": max_retired_mass,
             "seed": seed,
         }  # fmt: skip
-        table, name = with_response(endog, exog)
+        if hasattr(endog, "columns") and len(endog.columns) == 1:
+            endog = endog[endog.columns[0]]
+        name = name_of(endog)
+        table = with_response(table_of_inputs(exog), endog, name)
         terms = [[Expression.column(c)] for c in table.names if c != name]
         response = Expression.column(name)
         self._begin(
@@ -400,8 +403,8 @@ class DynamicTreeModel:
 
     def table_of(self, data: Any) -> Table:
         """Raw data as a table; arrays have the columns that the model was made from."""
-        if self.formula is None and is_array(data):
-            return table_of_array(data, self.design.columns)
+        if self.formula is None:
+            return table_of_inputs(data, self.design.columns)
         return table_of(data)
 
     def rows(self, endog: Any, exog: Any = None) -> tuple[Matrix, list[Any]]:
@@ -415,7 +418,7 @@ class DynamicTreeModel:
                     "exog must be None for a model made by formula: give data with "
                     "the response."
                 )
-            table = self.table_of(exog).joined(self.endog_names, endog)
+            table = with_response(self.table_of(exog), endog, self.endog_names)
             return self._complete(*self._encoded(table))[:2]
         if is_row(endog):
             rows, responses = (

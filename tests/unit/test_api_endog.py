@@ -72,6 +72,19 @@ def test_a_frame_is_taken_as_a_formula_would_take_it() -> None:
     assert DynamicTreeModel(y.to_frame(), X, **SMALL).endog_names == "level"
 
 
+def test_a_series_is_a_column_and_rows_must_belong_together() -> None:
+    X, y = inputs(), pd.Series(numbers()[0], index=inputs().index)
+    fit = DynamicTreeModel(y, X["a"], **SMALL).fit()
+    assert fit.model.exog_names == ["a"]
+    assert fit.predict(X["a"][:5]).tolist() == fit.predict(X[["a"]][:5]).tolist()
+    assert DynamicTreeModel(y, X["a"].rename(None), **SMALL).exog_names == ["x1"]
+    before = model_bytes(fit.tree)
+    for endog, exog in ((y, X[["a"]][:5]), (y[5:10], X[["a"]][:5])):
+        with pytest.raises(ValueError, match=r"one value a row|the same index"):
+            fit.append(endog, exog)
+    assert model_bytes(fit.tree) == before
+
+
 def test_polars_and_labels() -> None:
     pl = pytest.importorskip("polars", reason="polars is not installed")
     pytest.importorskip("narwhals", reason="narwhals is not installed")
@@ -118,7 +131,7 @@ def test_arrays_of_another_width_and_frames_are_refused() -> None:
     before = model_bytes(fit.tree)
     with pytest.raises(ValueError, match="'y'"):
         fit.append(pd.DataFrame({"x1": [1.0], "x2": [1.0]}))
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="one value a row"):
         fit.append([1.0], np.ones((2, 2)))
     assert model_bytes(fit.tree) == before
 
