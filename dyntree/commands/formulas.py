@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.api.formula import parse
+from dyntree.api.terms import parse
 from dyntree.commands.rows import Row, cell
 from dyntree.design import Design
 from dyntree.frames import Table

@@ -19,7 +19,8 @@ import formulaic
 import dyntree
 import dyntree.formula.api as dtf
 from dyntree import DynamicTree, StreamingTree
-from dyntree.api.formula import DynamicTreeModel, parse
+from dyntree.api.formula import DynamicTreeModel
+from dyntree.api.terms import parse
 from dyntree.errors import CheckpointError
 from dyntree.frames import table_of
 from tests.helpers import model_bytes

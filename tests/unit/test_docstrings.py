@@ -19,6 +19,7 @@ MODULES = [
     "dyntree.api.adapters", "dyntree.api.draws", "dyntree.api.estimators",
     "dyntree.api.formula", "dyntree.api.plots", "dyntree.api.predictions",
     "dyntree.api.report", "dyntree.api.results", "dyntree.api.rmirror",
+    "dyntree.api.terms",
     "dyntree.formula.api", "rbridge",
 ]  # fmt: skip
 NOT_ASKED = {
