@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dyntree import __version__, params
 from dyntree._core import query
+from dyntree.api.plots import Trace
 from dyntree.features import Matrix, Vector, label_codes, label_list, real_response
 from dyntree.model import DynamicTree
 from dyntree.streaming import StreamingTree
@@ -38,6 +39,7 @@ def to_datatree(
     X: Any,
     y: Any = None,
     *,
+    trace: Trace | Sequence[Trace] | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> DataTree:
     """Export what each particle says of rows, and draws from it, to xarray.
@@ -50,6 +52,8 @@ def to_datatree(
         Rows to predict. The index of a frame names them.
     y : array_like of shape (n_rows,), optional
         What was observed at these rows.
+    trace : Trace, or a sequence of them, one a model, optional
+        What a ``plots.Recorder`` noted while each model learned, at the same rows.
     seed : int or Generator, optional
         Of the draws; the models' own streams are left alone.
 
@@ -70,6 +74,9 @@ def to_datatree(
             ``y``, with `y` only.
         constant_data
             ``X``: the rows as features.
+        sample_stats
+            With `trace` only, by ``time``, the rows learned until then: the fields of
+            a Trace, such as ``ess`` and the rates ``grow`` and ``prune``.
 
     Raises
     ------
@@ -115,6 +122,8 @@ def to_datatree(
     if y is not None:
         groups["observed_data"] = {"y": (("row",), _labels_or_numbers(first, observed))}
     coords = _coords(first, X, len(rows[0]), len(trees))
+    if trace is not None:
+        coords["time"], groups["sample_stats"] = _over_time(trace, len(trees))
     made = {name: Dataset(*_with(found, coords)) for name, found in groups.items()}
     top = Dataset(attrs=_attributes(trees))
     return DataTree.from_dict({"/": top, **made})
@@ -149,6 +158,31 @@ def _trees(model: Any) -> list[DynamicTree]:
                     f"{first!r} and {own!r}."
                 )
     return trees
+
+
+def _over_time(
+    trace: Trace | Sequence[Trace], n_models: int
+) -> tuple[NDArray[Any], dict[str, Variable]]:
+    """Rows learned at each note, and what was noted, by chain and time."""
+    given = [trace] if isinstance(trace, Trace) else trace
+    good = isinstance(given, Sequence) and all(isinstance(t, Trace) for t in given)
+    if not good or len(given) != n_models:
+        raise ValueError(
+            f"trace must be a Trace for each of {n_models} model(s), from trace() of a "
+            f"Recorder; got {trace!r}."
+        )
+    time = given[0].n_seen
+    if not all(np.array_equal(one.n_seen, time) for one in given):
+        raise ValueError(
+            "trace must hold notes of the same rows for all models; theirs differ. Use "
+            "one `every` for all recorders."
+        )
+    names = [name for name in vars(given[0]) if name != "n_seen"]
+    noted: dict[str, Variable] = {
+        name: (("chain", "time"), np.stack([getattr(one, name) for one in given]))
+        for name in names
+    }
+    return time, noted
 
 
 def _observed(tree: DynamicTree, y: Any, n_rows: int) -> Vector:

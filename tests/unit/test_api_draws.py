@@ -15,6 +15,7 @@ from .models import MODELS, data, frame, grown, refused, stream
 
 pytest.importorskip("xarray", reason="xarray is not installed: dyntree[xarray]")
 from dyntree.api.draws import to_datatree
+from dyntree.api.plots import Recorder
 
 REAL = [name for name in MODELS if name != "class"]
 
@@ -63,6 +64,29 @@ def test_particles_make_up_the_probabilities() -> None:
     np.testing.assert_allclose(seen, answer.log_density(y), rtol=1e-12)
     assert draws.observed_data.y.values.tolist() == y.tolist()
     assert {*np.ravel(draws.posterior_predictive.y)} <= {*answer.classes}
+
+
+def test_what_happened_over_time_is_exported() -> None:
+    X, y = data("constant", 60)
+    recorders = [
+        Recorder(DynamicTree(n_particles=20, seed=seed), 20).update(X, y)
+        for seed in (1, 2)
+    ]
+    models, traces = zip(*((r.model, r.trace()) for r in recorders), strict=True)
+    draws = to_datatree(models, X[:2], trace=traces, seed=1)
+    stats = draws.sample_stats
+    assert stats.time.values.tolist() == [20, 40, 60]
+    for name in ("ess", "grow", "prune", "n_leaves", "log_evidence"):
+        assert stats[name].dims == ("chain", "time")
+        for k, trace in enumerate(traces):
+            assert stats[name].values[k].tolist() == getattr(trace, name).tolist()
+    alone = to_datatree(models[0], X[:2], trace=traces[0], seed=1)
+    assert alone.sample_stats.sizes["chain"] == 1
+    assert "sample_stats" not in to_datatree(models, X[:2], seed=1).children
+    other = Recorder(models[0], 10).update(X[:20], y[:20]).trace()
+    for wrong in (traces[0], [traces[0], 3], 3, [traces[0], other]):
+        with pytest.raises(ValueError, match="trace must"):
+            to_datatree(models, X[:2], trace=wrong)
 
 
 def test_draws_come_from_their_particle() -> None:

@@ -45,7 +45,7 @@ PYTHON_ORDER = [
 # know none of them. A formula makes results, and these make predictions.
 FACE_USES = {
     "formula": {"results", "terms"}, "results": {"predictions", "plots", "formula"},
-    "report": {"plots"}, "rmirror": {"plots"},
+    "draws": {"plots"}, "report": {"plots"}, "rmirror": {"plots"},
 }  # fmt: skip
 # Packages that only the function which uses them may import.
 HEAVY = {
