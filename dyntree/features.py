@@ -481,7 +481,10 @@ def real_response(y: Any, n_rows: int, rules: str = "r") -> Matrix:
     values = np.array(values, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raise ValueError(f"y must be finite; got {values[bad[0]]} in row {bad[0]}.")
+        raise ValueError(
+            f"y must be finite; got {values[bad[0]]} in row {bad[0]}. Leave such rows "
+            "out."
+        )
     large = np.flatnonzero(np.abs(values) > LARGEST)
     if rules == "native" and len(large):
         raise ValueError(_too_large("y", values[large[0]], f"in row {large[0]}"))
@@ -494,7 +497,9 @@ def label_list(y: Any, n_rows: int) -> list[Any]:
     labels = [plain_label(label) for label in _vector(given, n_rows).tolist()]
     for row, label in enumerate(labels):
         if not is_label(label):
-            raise ValueError(f"y must hold labels; got {label!r} in row {row}.")
+            raise ValueError(
+                f"y must hold labels; got {label!r} in row {row}. Leave such rows out."
+            )
     return labels
 
 

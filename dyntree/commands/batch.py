@@ -21,6 +21,7 @@ from dyntree.commands.tables import (
 )
 from dyntree.design import Design
 from dyntree.evaluate import Prequential, compare, prequential
+from dyntree.features import FeatureMap
 from dyntree.files import replacing
 from dyntree.frames import Table, table_of
 
@@ -64,7 +65,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     """Predict, score and learn a table row by row; print scores beside a baseline."""
     import pandas as pd
 
-    model, X, y, notes = _model_and_rows(arguments)
+    model, X, y, notes = _model_and_rows(arguments, row_by_row=True)
     learner: Any = model
     if arguments.html is not None:
         from dyntree.api.plots import Recorder
@@ -141,9 +142,12 @@ def info(arguments: argparse.Namespace) -> None:
 
 
 def _model_and_rows(
-    arguments: argparse.Namespace,
+    arguments: argparse.Namespace, row_by_row: bool = False
 ) -> tuple[Any, Any, Any, dict[str, Any]]:
-    """A fresh model, inputs, responses, and what to remember of them."""
+    """A fresh model, inputs, responses, and what to remember of them.
+
+    A model that learns row by row is told beforehand of the levels in the table.
+    """
     options, formula = described(arguments), arguments.formula
     model, frame = fresh(options), read_table(arguments.table)
     table = table_of(frame)
@@ -153,9 +157,14 @@ def _model_and_rows(
         notes = file_notes(design, formula, "none")
         return model, _features(design, table), design.responses(table), notes
     response, inputs = split_formula(formula, table.names)
-    y = some_columns(frame, [response])[response].to_numpy()
+    y, X = some_columns(frame, [response])[response].to_numpy(), frame[inputs]
+    if row_by_row and options["rules"] == "native":
+        found = {
+            name: sorted(texts) for name, texts in FeatureMap.learn(X, True)[0].levels
+        }
+        model = fresh(options | {"categories": found | options.get("categories", {})})
     notes = {"formula": formula, "response": response}
-    return model, some_columns(frame, inputs), y, notes
+    return model, X, y, notes
 
 
 def _features(design: Design, table: Table) -> pd.DataFrame:

@@ -20,6 +20,7 @@ import pytest
 import dyntree
 from dyntree import StreamingTree, cli
 from dyntree.commands.tables import split_formula
+from dyntree.evaluate import prequential
 from tests import kills
 
 from .conftest import ROOT
@@ -443,6 +444,22 @@ def test_a_full_disk_ends_a_stream_that_can_be_resumed(
     assert "File too large" in complaint(capsys)
     assert run(*call, "--resume") == 0
     assert out.read_bytes() == whole.read_bytes()
+
+
+def test_evaluate_knows_the_levels_of_the_whole_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, rows = table(tmp_path, n=120)
+    rows = rows.sort_values("site", kind="stable")  # some levels come late
+    rows.to_csv(path, index=False)
+    assert run("evaluate", path, "--formula", "y ~ site", "--json", *SMALL) == 0
+    told, warned = capsys.readouterr()
+    assert warned == ""
+    told = json.loads(told)
+    levels = {"site": sorted(set(rows["site"]))}
+    model = StreamingTree(window=500, n_particles=20, seed=1, categories=levels)
+    expected = prequential(model, rows[["site"]], rows["y"]).scores
+    assert told["rmse"] == pytest.approx(expected.rmse, rel=1e-6)
 
 
 def test_progress_is_told_at_the_end(
