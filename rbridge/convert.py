@@ -46,12 +46,14 @@ def to_r(value: Any) -> RValue:
         return RValue("NULL")
     if isinstance(value, RValue):
         return value
+    if isinstance(value, np.ndarray):
+        return _from_array(value)
     if isinstance(value, str):
         return RValue("character", [value])
+    if isinstance(value, np.generic | bool | int | float | range):
+        return _from_array(np.asarray(value))
     if isinstance(value, Mapping):
         return named_list({str(name): to_r(item) for name, item in value.items()})
-    if isinstance(value, np.ndarray | np.generic | bool | int | float | range):
-        return _from_array(np.asarray(value))
     if isinstance(value, list | tuple):
         return _from_list(value)
     return _from_pandas(value)
@@ -77,6 +79,8 @@ def from_r(value: RValue) -> Any:
     """
     if value.kind == "NULL":
         return None
+    if value.kind == "double" and not value.attributes:
+        return value.data[0] if len(value.data) == 1 else value.data
     classes = value.strings("class")
     if value.kind == "list":
         if "data.frame" in classes:

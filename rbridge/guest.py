@@ -34,6 +34,7 @@ _OWN = (
 _CHANGES = ("update", "retire", "rejuvenate", "alcX", "entropyX")
 _PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}
 _WITH_NA = ("S", "T", "varpropuse", "varproptotal")  # R has NA there, and not NaN
+_NONE = object()  # no field is this
 _NA_REAL = np.array([0x7FF00000000007A2], dtype=np.uint64).view(np.float64)[0]
 
 _stream = RStream(0)  # R's own, set to .Random.seed before each call
@@ -65,15 +66,16 @@ def answer(held: Held, request: bytes) -> bytearray:
     held : Held
         What the call is about; it then holds the tree to go on with.
     request : bytes
-        An R list: name, arguments by R's names, rules ("r" or "native"), save (whether
-        a checkpoint is wanted), state (``.Random.seed``, for what draws).
+        An R list: the arguments by R's names; before them .name, .rules ("r" or
+        "native"), .save (there if a checkpoint is wanted) and .state (``.Random.seed``,
+        for what draws).
 
     Returns
     -------
     bytearray
         An R list, serialized: value (an object's new fields, or the answer), state,
-        changed (whether the cloud has), warnings, saved (a checkpoint, where wanted).
-        Or error, the message; or interrupted.
+        changed (whether the cloud has), warnings (where there are some), saved (a
+        checkpoint, where wanted). Or error, the message; or interrupted.
     """
     try:
         with Interruptible(), _heard() as notes:
@@ -82,7 +84,9 @@ def answer(held: Held, request: bytes) -> bytearray:
         return _sent({"interrupted": True})
     except Exception as error:
         return _sent({"error": _in_words_of_r(error)})
-    return _sent({**told, "warnings": [str(note.message) for note in notes]})
+    if notes:
+        told["warnings"] = [str(note.message) for note in notes]
+    return _sent(told)
 
 
 def restore(
@@ -123,15 +127,13 @@ def restore(
     return _sent({})
 
 
-def _perform(held: Held, asked: Mapping[str, RValue]) -> dict[str, Any]:
-    name, rules, tree = from_r(asked["name"]), from_r(asked["rules"]), held.tree
-    given = {
-        _PYTHON_NAMES.get(key, key): from_r(value)
-        for key, value in asked["arguments"].items().items()
-    }
+def _perform(held: Held, asked: dict[str, RValue]) -> dict[str, Any]:
+    (name,), (rules,) = asked.pop(".name").data, asked.pop(".rules").data
+    save, state = asked.pop(".save", None), asked.pop(".state", None)
+    given = {_PYTHON_NAMES.get(key, key): from_r(item) for key, item in asked.items()}
     told: dict[str, Any] = {"changed": name in _CHANGES}
-    if "state" in asked:
-        _stream.source.restore(RStream.from_state(asked["state"].data).source)
+    if state is not None:
+        _stream.source.restore(RStream.from_state(state.data).source)
         given["rng"] = _stream
     if name == "dynaTrees" and rules == "native":
         raise ValueError(
@@ -140,8 +142,9 @@ def _perform(held: Held, asked: Mapping[str, RValue]) -> dict[str, Any]:
         )
     native_fit = name == "dynaTree" and rules == "native"
     function = native.dynaTree if native_fit else getattr(rmirror, name)
+    tree = held.tree
     result = function(**given) if tree is None else function(tree, **given)
-    if "state" in asked:
+    if state is not None:
         told["state"] = _stream.state
     if not isinstance(result, DynaTree):
         return told | {"value": _in_r(name, result)}
@@ -149,7 +152,7 @@ def _perform(held: Held, asked: Mapping[str, RValue]) -> dict[str, Any]:
     if name != "dynaTrees":
         asides = [key for key in result if key not in _OWN]
         held.tree = result.extended({}, without=asides) if asides else result
-        if from_r(asked["save"]):
+        if save is not None:
             told["saved"] = _saved(held.tree)
     return told
 
@@ -159,15 +162,8 @@ def _new_fields(before: DynaTree | None, after: DynaTree) -> dict[str, Any]:
     return {
         name: _in_r(name, value)
         for name, value in after.items()
-        if before is None or name not in before or not _is(value, before[name])
+        if before is None or before.get(name, _NONE) is not value
     }
-
-
-def _is(value: Any, other: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        same = value.shape == other.shape and value.ctypes.data == other.ctypes.data
-        return bool(same)
-    return bool(value == other)
 
 
 def _in_r(name: str, value: Any) -> Any:

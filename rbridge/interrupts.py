@@ -34,9 +34,8 @@ class Interruptible:
     def __enter__(self) -> Self:
         if self._libc is not None:
             self._libc.sigaction(signal.SIGINT, None, self._of_r)
-            self._of_python = signal.getsignal(signal.SIGINT)
+            self._of_python = signal.signal(signal.SIGINT, self._take)
             self._armed = True
-            signal.signal(signal.SIGINT, self._take)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,6 +6,7 @@ a place in it: vectors, lists, NULL and their attributes.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,15 +17,24 @@ import numpy as np
 _TYPES = {"logical": 10, "integer": 13, "double": 14, "character": 16, "list": 19}
 _TYPES["raw"] = 24
 _KINDS = {code: kind for kind, code in _TYPES.items()}
-_NUMBERS = {"logical": ">i4", "integer": ">i4", "double": ">f8", "raw": "u1"}
+_NUMBERS = {
+    kind: np.dtype(code)
+    for kind, code in {
+        "logical": ">i4",
+        "integer": ">i4",
+        "double": ">f8",
+        "raw": "u1",
+    }.items()
+}
+_NATIVE = {kind: layout.newbyteorder("=") for kind, layout in _NUMBERS.items()}
 _SYMBOL, _PAIRS, _CHARS, _NULL, _REFERENCE = 1, 2, 9, 254, 255
 _IS_OBJECT, _HAS_ATTRIBUTES, _HAS_TAG = 1 << 8, 1 << 9, 1 << 10
 _UTF8, _LATIN1 = 1 << 15, 1 << 14
-_INTEGER = struct.Struct(">i")
+_INTEGER, _TWO = struct.Struct(">i"), struct.Struct(">ii")
 NA_INTEGER = -(2**31)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class RValue:
     """A value as R holds it.
 
@@ -72,35 +82,46 @@ def loads(data: bytes) -> RValue:
 
 
 def _write(value: RValue, parts: list[bytes]) -> None:
-    if value.kind == "NULL":
-        parts.append(struct.pack(">i", _NULL))
+    kind, attributes = value.kind, value.attributes
+    if kind == "NULL":
+        parts.append(_INTEGER.pack(_NULL))
         return
-    flags = _TYPES[value.kind]
-    if value.attributes:
+    flags = _TYPES[kind]
+    if attributes:
         flags |= _HAS_ATTRIBUTES
-    if "class" in value.attributes:
-        flags |= _IS_OBJECT
-    parts.append(struct.pack(">ii", flags, len(value.data)))
-    if value.kind == "list":
+        if "class" in attributes:
+            flags |= _IS_OBJECT
+    if kind == "list":
+        parts.append(_TWO.pack(flags, len(value.data)))
         for item in value.data:
             _write(item, parts)
-    elif value.kind == "character":
-        parts += [_chars(text) for text in value.data]
+    elif kind == "character":
+        parts.append(_strings(flags, tuple(value.data)))
     else:
-        parts.append(np.asarray(value.data, dtype=_NUMBERS[value.kind]).tobytes())
-    if value.attributes:
-        for name, item in value.attributes.items():
-            parts.append(struct.pack(">ii", _PAIRS | _HAS_TAG, _SYMBOL))
-            parts.append(_chars(name))
+        parts.append(_TWO.pack(flags, len(value.data)))
+        parts.append(np.asarray(value.data, dtype=_NUMBERS[kind]).tobytes())
+    if attributes:
+        for name, item in attributes.items():
+            parts.append(_tag(name))
             _write(item, parts)
-        parts.append(struct.pack(">i", _NULL))
+        parts.append(_INTEGER.pack(_NULL))
+
+
+@functools.lru_cache(maxsize=256)
+def _tag(name: str) -> bytes:
+    return _TWO.pack(_PAIRS | _HAS_TAG, _SYMBOL) + _chars(name)
+
+
+@functools.lru_cache(maxsize=256)
+def _strings(flags: int, texts: tuple[str | None, ...]) -> bytes:
+    return _TWO.pack(flags, len(texts)) + b"".join(map(_chars, texts))
 
 
 def _chars(text: str | None) -> bytes:
     if text is None:
-        return struct.pack(">ii", _CHARS, -1)
+        return _TWO.pack(_CHARS, -1)
     code = text.encode()
-    return struct.pack(">ii", _CHARS | _UTF8, len(code)) + code
+    return _TWO.pack(_CHARS | _UTF8, len(code)) + code
 
 
 class _Reader:
@@ -113,45 +134,44 @@ class _Reader:
         self.place = 14
         self.symbols: list[str] = []
 
-    def integer(self) -> int:
-        (number,) = _INTEGER.unpack_from(self.data, self.place)
-        self.place += 4
-        return int(number)
-
-    def take(self, size: int) -> bytes:
-        taken = self.data[self.place : self.place + size]
-        self.place += size
-        return taken
-
     def value(self) -> RValue:
-        flags = self.integer()
+        data, place = self.data, self.place
+        (flags,) = _INTEGER.unpack_from(data, place)
         code = flags & 0xFF
         if code == _NULL:
+            self.place = place + 4
             return RValue("NULL")
         if code not in _KINDS:
             raise TypeError(
                 f"R sent something that is not data (type {code} in R's internals, "
                 f"such as a function or a formula). Ask for its data instead."
             )
-        kind, length = _KINDS[code], self.integer()
-        data: Any
+        kind = _KINDS[code]
+        (length,) = _INTEGER.unpack_from(data, place + 4)
+        self.place = place + 8
+        found: Any
         if kind == "list":
-            data = [self.value() for _ in range(length)]
+            found = [self.value() for _ in range(length)]
         elif kind == "character":
-            data = [self.chars() for _ in range(length)]
+            found = [self.chars() for _ in range(length)]
         else:
-            layout = np.dtype(_NUMBERS[kind])
-            found = np.frombuffer(self.take(length * layout.itemsize), layout)
-            data = found.astype(layout.newbyteorder("="))
-        attributes = self.pairs() if flags & _HAS_ATTRIBUTES else {}
-        return RValue(kind, data, attributes)
+            layout = _NUMBERS[kind]
+            found = np.frombuffer(data, layout, length, place + 8)
+            found = found.astype(_NATIVE[kind])
+            self.place += length * layout.itemsize
+        return RValue(kind, found, self.pairs() if flags & _HAS_ATTRIBUTES else {})
 
     def pairs(self) -> dict[str, RValue]:
         found = {}
-        while (self.integer() & 0xFF) == _PAIRS:
+        while self.integer() & 0xFF == _PAIRS:
             name = self.symbol()
             found[name] = self.value()
         return found
+
+    def integer(self) -> int:
+        (number,) = _INTEGER.unpack_from(self.data, self.place)
+        self.place += 4
+        return int(number)
 
     def symbol(self) -> str:
         flags = self.integer()
@@ -161,7 +181,10 @@ class _Reader:
         return self.symbols[-1]
 
     def chars(self) -> str | None:
-        flags, length = self.integer(), self.integer()
+        flags, length = _TWO.unpack_from(self.data, self.place)
+        start = self.place + 8
+        self.place = start + max(length, 0)
         if length < 0:
             return None
-        return self.take(length).decode("latin-1" if flags & _LATIN1 else "utf-8")
+        text = self.data[start : self.place]
+        return text.decode("latin-1" if flags & _LATIN1 else "utf-8")

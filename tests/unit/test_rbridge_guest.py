@@ -22,12 +22,9 @@ Y = np.sin(6 * X[:, 0]) + GENERATOR.normal(0, 0.1, 50)
 
 
 def request(name: str, stream: RStream | None = None, **asked: Any) -> bytes:
-    arguments = named_list({key: to_r(value) for key, value in asked.items()})
-    more = {"state": to_r(stream.state)} if stream is not None else {}
-    flags = {"rules": to_r("r"), "save": to_r(True)}
-    return dumps(
-        named_list({"name": to_r(name), "arguments": arguments, **flags, **more})
-    )
+    state = {".state": stream.state} if stream is not None else {}
+    asked = {".name": name, ".rules": "r", ".save": True, **state, **asked}
+    return dumps(named_list({key: to_r(value) for key, value in asked.items()}))
 
 
 def ask(held: guest.Held, *args: Any, **asked: Any) -> dict[str, Any]:

@@ -77,13 +77,13 @@ def update(
     shown = response + 1 if object.model == "class" else response
     return object.extended(
         {
-            "X": np.vstack([object.X, rows]),
-            "y": np.r_[object.y, shown],
-            "lpred": np.r_[object.lpred, lpred],
+            "X": np.concatenate((object.X, rows)),
+            "y": np.concatenate((object.y, shown)),
+            "lpred": np.concatenate((object.lpred, lpred)),
             "time": object.time + time.perf_counter() - began,
         },
         rng=stream,
-        row_ids=np.r_[object.row_ids, first + np.arange(response.size)],
+        row_ids=np.concatenate((object.row_ids, np.arange(first, first + lpred.size))),
     )
 
 

@@ -190,8 +190,9 @@ def need_class_model(obj: DynaTree, what: str) -> None:
 
 def _frozen(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        value = value.view()
-        value.flags.writeable = False
-    if isinstance(value, Mapping):
+        if value.flags.writeable:
+            value = value.view()
+            value.flags.writeable = False
+    elif isinstance(value, dict):
         value = MappingProxyType({key: _frozen(item) for key, item in value.items()})
     return value

@@ -44,9 +44,8 @@ draws <- c("dynaTree", "dynaTrees", "update", "rejuvenate", "sens", "classprobs"
 # tree: Python's holder of a tree, empty for what needs none. Returns what was told, with
 # the request.
 ask <- function(name, arguments, call, tree = held(call), rules = "r", save = FALSE) {
-  request <- list(name = name, arguments = arguments, rules = rules, save = save)
-  if (name %in% draws) request$state <- stream_state()
-  request <- packed(request)
+  request <- packed(c(list(.name = name, .rules = rules), if (save) list(.save = TRUE),
+                      if (name %in% draws) list(.state = stream_state()), arguments))
   answer <- guest()$answer
   told <- unserialize(crossing(answer(tree, request), call))
   if (!is.null(told$interrupted)) stop_interrupted(call)
