@@ -156,7 +156,7 @@ def _from_array(array: NDArray[Any]) -> RValue:
             )
         return RValue("integer", flat.astype(np.int32), attributes)
     if array.dtype.kind == "f":
-        return RValue("double", flat.astype(np.float64), attributes)
+        return RValue("double", flat.astype(np.float64, copy=False), attributes)
     if array.dtype.kind == "M":
         seconds = flat.astype("datetime64[s]").astype(np.int64).astype(np.float64)
         attributes["class"] = RValue("character", ["POSIXct", "POSIXt"])

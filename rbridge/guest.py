@@ -159,16 +159,17 @@ def _perform(held: Held, asked: dict[str, RValue]) -> dict[str, Any]:
 
 def _new_fields(before: DynaTree | None, after: DynaTree) -> dict[str, Any]:
     """Return the fields that a call has made, as R is to hold them."""
+    old = {} if before is None else dict(before.items())
     return {
         name: _in_r(name, value)
         for name, value in after.items()
-        if before is None or before.get(name, _NONE) is not value
+        if old.get(name, _NONE) is not value
     }
 
 
 def _in_r(name: str, value: Any) -> Any:
     """Return a field or an answer as R's dynaTree holds it."""
-    if isinstance(value, Mapping):
+    if not isinstance(value, np.ndarray) and isinstance(value, Mapping):
         labels = range(1, max(value) + 1)
         return RValue("list", [to_r(_in_r(name, value.get(k))) for k in labels])
     if name == "sens.class":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, ItemsView, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -45,7 +45,7 @@ class DynaTree(Mapping[str, Any]):
         names: Mapping[str, tuple[str, ...]],
         row_ids: NDArray[np.int64],
     ) -> None:
-        self._fields = {key: _frozen(value) for key, value in fields.items()}
+        self._fields = _frozen_fields(fields)
         self._handle = handle
         self.rng = rng
         self.spec = spec
@@ -60,6 +60,10 @@ class DynaTree(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._fields)
+
+    def items(self) -> ItemsView[str, Any]:
+        """Return the fields with their names."""
+        return self._fields.items()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -122,20 +126,20 @@ class DynaTree(Mapping[str, Any]):
         fields: Mapping[str, Any],
         *,
         rng: RStream | None = None,
-        names: Mapping[str, tuple[str, ...]] | None = None,
+        names: dict[str, tuple[str, ...]] | None = None,
         row_ids: NDArray[np.int64] | None = None,
         without: Collection[str] = (),
     ) -> DynaTree:
         """Return a new object with these fields added or replaced, those dropped."""
         kept = {key: item for key, item in self._fields.items() if key not in without}
-        return DynaTree(
-            kept | dict(fields),
-            handle=self._handle,
-            rng=rng or self.rng,
-            spec=self.spec,
-            names=self.names | dict(names or {}),
-            row_ids=self.row_ids if row_ids is None else row_ids,
-        )
+        after = DynaTree.__new__(DynaTree)
+        after._fields = kept | _frozen_fields(fields)
+        after._handle = self._handle
+        after.rng = rng or self.rng
+        after.spec = self.spec
+        after.names = self.names | names if names else self.names
+        after.row_ids = self.row_ids if row_ids is None else row_ids
+        return after
 
     def with_handle(self, handle: Handle, rng: RStream) -> DynaTree:
         """Return the same fields with another cloud and stream behind them."""
@@ -186,6 +190,10 @@ def need_class_model(obj: DynaTree, what: str) -> None:
             f"{what} is for classification models; this object's model is "
             f"{obj.model!r}."
         )
+
+
+def _frozen_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _frozen(value) for key, value in fields.items()}
 
 
 def _frozen(value: Any) -> Any:

@@ -163,7 +163,7 @@ sameleaf.dynaTree <- function(object, X) {
 
 # Names of the rows and columns of XX, which Python does not keep.
 at <- function(object, XX) {
-  dimnames(object[["XX"]]) <- dimnames(X_like(object, XX))
+  if (!is.null(dimnames(XX))) dimnames(object[["XX"]]) <- dimnames(X_like(object, XX))
   labelled(object)
 }
 

@@ -133,14 +133,14 @@ label_answers <- function(fields, columns, all) {
     if (is.matrix(x)) attr(x, "dimnames") <- list(NULL, names)
     x
   }
-  for (name in intersect(c("MEmean", "MEq1", "MEq2", "S", "T"), names(fields)))
+  for (name in c("MEmean", "MEq1", "MEq2", "S", "T")) if (!is.null(fields[[name]]))
     fields[[name]] <- across(fields[[name]], columns)
   if (!is.null(fields[["MEgrid"]]) && !is.null(columns)) colnames(fields[["MEgrid"]]) <- columns
   if (!is.null(fields[["relevance"]])) fields[["relevance"]] <- across(fields[["relevance"]], all)
   if (!is.null(fields[["rect"]]) && is.matrix(fields[["rect"]]) && !is.null(all))
     rownames(fields[["rect"]]) <- all
   if (!is.null(fields[["p"]]))
-    colnames(fields[["p"]]) <- paste0("c", seq_len(ncol(fields[["p"]])))
+    attr(fields[["p"]], "dimnames") <- list(NULL, paste0("c", seq_len(ncol(fields[["p"]]))))
   if (!is.null(fields[["categ"]]) && !is.null(columns))
     names(fields[["categ"]]) <- if (length(fields[["categ"]]) == length(all)) all else columns
   fields
