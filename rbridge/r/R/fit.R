@@ -94,10 +94,22 @@ design <- function(terms, frame) {
 # New rows of a model: those of its formula, if it has one.
 new_rows <- function(object, X) {
   terms <- attr(object, "terms")
-  if (is.null(terms) || !is.data.frame(X)) return(as_inputs(X))
-  frame <- stats::model.frame(terms, X, xlev = attr(object, "xlevels"))
+  if (is.null(terms) || !is.data.frame(X)) return(in_place(object, as_inputs(X)))
+  frame <- stats::model.frame(terms, X, xlev = attr(object, "xlevels"),
+                              na.action = stats::na.pass) # to be refused, not dropped
   X <- design(terms, frame)
   dimnames(X)[1L] <- list(NULL)
+  X
+}
+
+# Columns go by their place, as in R's dynaTree; the same names elsewhere are a mistake.
+in_place <- function(object, X) {
+  given <- colnames(X)
+  if (!is.null(given) && !identical(given, names <- input_names(object)) &&
+      setequal(given, names))
+    warning("columns go by their place: ", paste(given, collapse = ", "),
+            " are taken for ", paste(names, collapse = ", "), ", those of the fit",
+            call. = FALSE)
   X
 }
 

@@ -49,3 +49,22 @@ test_that("an interrupt leaves R, Python and the object as they were", {
   expect_identical(treestats(fit), before)
   expect_identical(nrow(update(fit, X[1:3, ], 1:3, verb = 0)$X), 63L)
 })
+
+test_that("rows with missing values are refused, not dropped", {
+  d <- data.frame(y = rows()$y, a = rows()$X[, 1], b = rows()$X[, 2])
+  fit <- dynaTree(y ~ a + b, data = d, N = 30, verb = 0)
+  d$a[2] <- NA
+  expect_error(predict(fit, d[1:3, ]), "XX must be finite; got nan in row 2, column 1")
+  expect_error(update(fit, d[1:3, ], d$y[1:3]), "X must be finite")
+})
+
+test_that("columns in another order than those of the fit are told", {
+  X <- rows()$X
+  colnames(X) <- c("a", "b", "c")
+  fit <- dynaTree(X, rows()$y, N = 30, verb = 0)
+  expect_warning(predict(fit, X[1:3, 3:1]), "c, b, a are taken for a, b, c")
+  expect_silent(predict(fit, X[1:3, ]))
+  expect_silent(predict(fit, unname(X[1:3, ])))
+  colnames(X) <- c("d", "e", "f")
+  expect_silent(predict(fit, X[1:3, ]))
+})
