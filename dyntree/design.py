@@ -13,7 +13,14 @@ from dyntree import params
 from dyntree.errors import UnseenLevelWarning, warn
 from dyntree.expressions import Expression, columns_of
 from dyntree.factors import Factor, declared_levels, names_of
-from dyntree.features import LARGEST, FeatureMap, Matrix, Vector, is_missing
+from dyntree.features import (
+    LARGEST,
+    FeatureMap,
+    Matrix,
+    Vector,
+    check_no_complex,
+    is_missing,
+)
 from dyntree.frames import Row, Table
 from dyntree.params import one_of
 from dyntree.readings import (
@@ -244,7 +251,7 @@ class Design:
                 values.extend(self._cells_of_row(term, row))
         except KeyError as error:
             absent = [name for name in self.columns if name not in row]
-            raise _absent(absent, list(row)) from error
+            raise absence(absent, list(row)) from error
         return np.array([values], dtype=np.float64)
 
     def _cells_of_row(self, term: tuple[Factor, ...], row: Row) -> list[float]:
@@ -295,7 +302,7 @@ class Design:
         """Number or label of a bare row; NaN or None where missing."""
         absent = [name for name in self.response.columns if name not in row]
         if absent:
-            raise _absent(absent, list(row))
+            raise absence(absent, list(row))
         if not self.is_class:
             return self._number(self.response, row)
         label = row[self.response.columns[0]]
@@ -362,13 +369,16 @@ def evaluated(
 
 
 def check_columns(table: Table, names: Sequence[str]) -> None:
-    """Raise ValueError unless a table has these columns."""
+    """Raise ValueError unless a table has these columns, none of complex numbers."""
     absent = [name for name in names if name not in table.names]
     if absent:
-        raise _absent(absent, table.names)
+        raise absence(absent, table.names)
+    for name in names:
+        check_no_complex(name, "data", table.column(name))
 
 
-def _absent(absent: Sequence[str], given: Any) -> ValueError:
+def absence(absent: Sequence[str], given: Any) -> ValueError:
+    """What is said of columns that the data do not have."""
     return ValueError(
         f"data must have the columns of the formula; {list(absent)} are absent from "
         f"{list(given)}. Give them, with None or NaN for what is missing."

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from dyntree import params
 from dyntree.expressions import Expression
-from dyntree.features import is_missing
+from dyntree.features import check_levels, is_missing
 from dyntree.frames import Table
 from dyntree.readings import Level, as_levels, kind_of, levels_in
 
@@ -66,6 +66,7 @@ class Factor:
         levels = declared.get(name)
         if levels is None:
             levels = tuple(levels_in(values) if named is None else as_levels(named))
+            check_levels(name, levels)
         if not levels:
             raise ValueError(
                 f"data must have a value in column {name!r}, whose levels are to be "

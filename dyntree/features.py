@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ Categories = tuple[tuple[str, tuple[str, ...]], ...]
 
 LARGEST = 1e150  # size of a value under the native rules: sums of squares stay finite
 NUMBER = (numbers.Real, np.bool_)
+MOST_LEVELS = 1000  # of a column, learned from the rows and not named
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +107,13 @@ class FeatureMap:
         columns = self._matched(X)
         levels, unknown = dict(self.levels), []
         for name, column in columns.items() if isinstance(columns, dict) else ():
-            kind = _kind(column) if name in self.unknown else ""
+            kind = _kind(name, column) if name in self.unknown else ""
             if kind == "unknown":
                 unknown.append(name)
             if kind == "levels" or (name in levels and name not in self.declared):
                 texts = [text for text in _texts(column) if text is not None]
                 levels[name] = tuple(dict.fromkeys([*levels.get(name, ()), *texts]))
+                check_levels(name, levels[name])
         grown = replace(self, levels=tuple(levels.items()), unknown=tuple(unknown))
         return grown, grown._codes(columns)
 
@@ -368,7 +370,28 @@ def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:
     return matrix[rows] if matrix.ndim else matrix
 
 
-def _kind(column: Any) -> str:
+def check_no_complex(name: str, argument: str, values: NDArray[Any]) -> None:
+    """Refuse a column of complex numbers, which are neither numbers nor levels here."""
+    objects = values.tolist() if values.dtype.kind == "O" else ()
+    found = [value for value in objects if isinstance(value, complex)]
+    if found or values.dtype.kind == "c":
+        raise ValueError(
+            f"{argument} must hold real numbers or levels in column {name!r}; got "
+            f"{(found or values.tolist())[0]!r}. Give its parts columns of their own."
+        )
+
+
+def check_levels(name: str, levels: Sized) -> None:
+    """Refuse more levels than anybody means, which would be as many features."""
+    if len(levels) > MOST_LEVELS:
+        raise ValueError(
+            f"column {name!r} must have at most {MOST_LEVELS} levels; got "
+            f"{len(levels)}, a feature each. Leave such a column out, make it numbers, "
+            f"or name the levels that count: categories={{{name!r}: [...]}}."
+        )
+
+
+def _kind(name: str, column: Any) -> str:
     """Whether a column holds "numbers", "levels", or, without any value, "unknown"."""
     values = np.asarray(column)
     if values.dtype.kind == "f":
@@ -378,7 +401,10 @@ def _kind(column: Any) -> str:
     present = _present(column)
     if not present:
         return "unknown"
-    return "numbers" if all(isinstance(v, NUMBER) for v in present) else "levels"
+    if all(isinstance(v, NUMBER) for v in present):
+        return "numbers"
+    check_no_complex(name, "X", values)
+    return "levels"
 
 
 def _places(column: Any, levels: tuple[str, ...]) -> Vector:
@@ -395,7 +421,12 @@ def _present(column: Any) -> list[Any]:
 
 def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN or pandas' NA."""
-    return value is None or not is_label(value)
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas' NA, which is neither equal nor unequal
+        return True
+    except ValueError:  # an array
+        return False
 
 
 def _texts(column: Any) -> list[str | None]:

@@ -98,10 +98,12 @@ def plain_label(label: Any) -> Any:
 
 
 def is_label(label: Any) -> bool:
-    """Whether it can name a class: hashable, and not a missing value."""
+    """Whether it can name a class: hashable, not missing, no complex number."""
     try:
         hash(label)
-        return label is not None and bool(label == label)
+        return not (label is None or isinstance(label, complex)) and bool(
+            label == label
+        )
     except TypeError:  # not hashable, or pandas' NA, which equals nothing
         return False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dyntree.design import absence
 from dyntree.expressions import Expression
 
 
@@ -29,7 +30,7 @@ def parse(
     Raises
     ------
     ValueError
-        If it is no such formula.
+        If it is no such formula, or names other columns.
     ImportError
         If formulaic is absent.
 
@@ -43,6 +44,7 @@ def parse(
     try:
         from formulaic import Formula, SimpleFormula
         from formulaic.errors import FormulaicError
+        from formulaic.parser import DefaultFormulaParser
     except ModuleNotFoundError as error:
         raise ImportError(
             "formulas need formulaic >= 1.1. Install it with: "
@@ -58,6 +60,10 @@ def parse(
         plain = left in columns or quoted
         name = left.strip("`") if quoted else left
         response = Expression.column(name) if plain else Expression.parse(left)
+        tokens = DefaultFormulaParser().get_tokens(right)
+        named = [token.token for token in tokens if token.kind.value == "name"]
+        if absent := [name for name in dict.fromkeys(named) if name not in columns]:
+            raise absence(absent, columns)  # also of those that are taken away
         inputs = [name for name in columns if name not in response.columns]
         found = Formula(
             f"1 ~ {right}",  # the left is read above
@@ -66,7 +72,7 @@ def parse(
         if not isinstance(found, SimpleFormula):
             raise ValueError(f"formula must have no '|'; got {formula!r}.")
         terms = [[_factor(factor) for factor in term.factors] for term in found]
-    except FormulaicError as error:
+    except (FormulaicError, SyntaxError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(
             f"formula must be one that formulaic can read; got {formula!r} ({reason})"

@@ -343,3 +343,10 @@ def test_frames_and_responses_must_be_as_long() -> None:
     model = fresh("constant")
     with refused("y", "1", model.stream):
         model.learn_many(pd.DataFrame({"p": [0.5, 0.6]}), pd.Series([1.0]))
+
+
+def test_complex_labels_are_refused() -> None:
+    tree = fresh("class")
+    tree.learn_one({"p": 1.0}, "a")
+    with refused("y", "1j", tree.stream):
+        tree.learn_one({"p": 1.0}, 1j)

@@ -288,3 +288,36 @@ def test_importing_loads_no_formulaic() -> None:
 def test_a_table_is_taken_as_it_is() -> None:
     table = table_of(sites())
     assert table_of(table) is table
+
+
+@pytest.mark.parametrize("text", ["open('f').read()", "__import__('os').system('ls')"])
+def test_what_formulaic_cannot_split_is_refused_too(text: str) -> None:
+    with pytest.raises(ValueError, match="formula must be one that formulaic can read"):
+        dtf.dynamic_tree(f"y ~ {text}", sites())
+
+
+def test_a_misspelt_column_that_is_taken_away_is_told() -> None:
+    with pytest.raises(ValueError, match=r"\['bb'\] are absent from"):
+        dtf.dynamic_tree("y ~ . - bb", sites())
+
+
+@pytest.mark.parametrize("name", ["y", "a"])
+@pytest.mark.parametrize("kind", [complex, object])
+def test_complex_numbers_are_refused_by_name(name: str, kind: type) -> None:
+    frame = sites()
+    fit = dtf.dynamic_tree("y ~ a", frame, **SMALL).fit()
+    before = model_bytes(fit.tree)
+    frame[name] = (frame[name] + 1j).astype(kind)
+    with pytest.raises(ValueError, match=f"real numbers or levels in column '{name}'"):
+        dtf.dynamic_tree("y ~ a", frame, **SMALL)
+    with pytest.raises(ValueError, match=f"in column '{name}'"):
+        fit.append(frame)
+    assert model_bytes(fit.tree) == before
+
+
+def test_levels_without_end_are_refused_unless_named() -> None:
+    frame = pd.DataFrame({"y": np.arange(1001.0), "id": np.arange(1001).astype(str)})
+    with pytest.raises(ValueError, match="column 'id' must have at most 1000 levels"):
+        dtf.dynamic_tree("y ~ id", frame)
+    named = dtf.dynamic_tree("y ~ id", frame[:20], categories={"id": frame["id"]})
+    assert len(named.exog_names) == 1001

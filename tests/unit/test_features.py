@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from dyntree import features
-from dyntree.features import FeatureMap
+from dyntree.features import FeatureMap, is_missing, label_list
 
 from .models import frame, refused
 
@@ -240,3 +240,33 @@ def test_arrays_cannot_stand_for_columns_of_levels() -> None:
 def test_categories_name_columns(X: Any) -> None:
     with refused("categories", "'sight'"):
         FeatureMap.learn(X, True, (("sight", ("a",)),))
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NaT, pd.NA, np.datetime64("NaT")])
+def test_what_is_missing(nothing: Any) -> None:
+    assert is_missing(nothing)
+
+
+@pytest.mark.parametrize("thing", [0, "", [1], [], {}, np.ones(2), 1j, "nan", ()])
+def test_what_is_not_missing(thing: Any) -> None:
+    """What cannot be read is no missing value: it has to be refused or told."""
+    assert not is_missing(thing)
+
+
+def test_complex_numbers_are_neither_numbers_nor_levels() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": np.array([1j, 2.0], dtype=object)})
+    with pytest.raises(ValueError, match="real numbers or levels in column 'b'"):
+        FeatureMap.learn(frame, True)
+    with pytest.raises(ValueError, match="y must hold labels; got 1j"):
+        label_list([1j, 2j], 2)
+
+
+def test_levels_without_end_are_refused_unless_named() -> None:
+    frame = pd.DataFrame({"id": np.arange(1001).astype(str)})
+    known, codes = FeatureMap.learn(frame[:1000], True)
+    assert len(codes) == 1000
+    with pytest.raises(ValueError, match="column 'id' must have at most 1000 levels"):
+        known.extend(frame[1000:])
+    with pytest.raises(ValueError, match="column 'id' must have at most 1000 levels"):
+        FeatureMap.learn(frame, True)
+    FeatureMap.learn(frame, True, (("id", tuple(frame["id"])),))

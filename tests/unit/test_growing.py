@@ -122,3 +122,9 @@ def test_large_numbers_that_are_allowed() -> None:
     columns = known({"a": 1, "b": 1})
     assert encoded(columns, {"a": 1e150, "b": -1e150}) == [1e150, -1e150]
     assert encoded(columns, {"a": np.float32(0.5), "b": np.bool_(True)}) == [0.5, 1.0]
+
+
+def test_a_list_is_no_number_and_no_missing_value() -> None:
+    columns = known(FIRST)
+    with refused("x", "[1]"):
+        columns.encode({"size": [1]})
