@@ -82,7 +82,13 @@ def pair(name: str, value: Any) -> tuple[float, float]:
 
 
 def as_array(name: str, values: Any, dtype: Any = None) -> NDArray[Any]:
-    """Return `values` as an array, of floats where dtype says so."""
+    """Return `values` as an array, of floats where dtype says so.
+
+    What a masked array hides becomes NaN, or None among objects.
+    """
+    if isinstance(values, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(values)):
+        nothing: Any = np.nan if values.dtype.kind in "biuf" else None
+        values = np.where(np.ma.getmaskarray(values), nothing, values.data)
     try:
         return np.asarray(values, dtype=dtype)
     except (TypeError, ValueError) as error:

@@ -17,10 +17,12 @@ from dyntree.commands.tables import (
     read_table,
     some_columns,
     split_formula,
+    warn_of_text,
     write_table,
 )
 from dyntree.design import Design
 from dyntree.evaluate import Prequential, compare, prequential
+from dyntree.expressions import columns_of
 from dyntree.features import FeatureMap
 from dyntree.files import replacing
 from dyntree.frames import Table, table_of
@@ -153,11 +155,14 @@ def _model_and_rows(
     table = table_of(frame)
     design = designed(formula, table, options)
     if design is not None:
+        factors = [factor for term in design.terms for factor in term]
+        warn_of_text(frame, columns_of([f.expression for f in factors if f.levels]))
         model = fresh(options | {"categories": None})  # the design has the levels
         notes = file_notes(design, formula, "none")
         return model, _features(design, table), design.responses(table), notes
     response, inputs = split_formula(formula, table.names)
     y, X = some_columns(frame, [response])[response].to_numpy(), frame[inputs]
+    warn_of_text(frame, inputs)
     if row_by_row and options["rules"] == "native":
         found = {
             name: sorted(texts) for name, texts in FeatureMap.learn(X, True)[0].levels

@@ -27,7 +27,7 @@ from dyntree.api.formula import file_notes, read_design
 from dyntree.commands.formulas import designed, encoded_row
 from dyntree.commands.options import described, fresh
 from dyntree.commands.rows import READERS, WRITERS, Row, cell, inputs_of
-from dyntree.commands.tables import answer_columns, split_formula
+from dyntree.commands.tables import NDJSON, answer_columns, split_formula
 from dyntree.design import Design, check_columns
 from dyntree.errors import NotReadyError
 from dyntree.files import sweep
@@ -163,7 +163,8 @@ class Session:
                 self.model.update(x, [y], progress=False)
                 notes["learned"] += 1
         except ValueError as error:
-            raise ValueError(f"row {notes['rows']}: {error}") from error
+            told = str(error).replace(" in row 0", "")  # of the one row it was given
+            raise ValueError(f"row {notes['rows']}: {told}") from error
         notes["rows"] += 1
         late = self.seconds and time.monotonic() - self.saved_at >= self.seconds
         if late or notes["rows"] % self.every == 0:
@@ -225,17 +226,20 @@ class Session:
 
 def _format(path: str) -> str:
     """Format of the rows, by the name of the file."""
-    return "ndjson" if Path(path).suffix in (".ndjson", ".jsonl") else "csv"
+    return "ndjson" if Path(path).suffix in NDJSON else "csv"
 
 
 @contextmanager
 def _source(path: str) -> Iterator[TextIO]:
     """The input, as text."""
-    if path != "-":
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            yield file
-        return
-    yield io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+    try:
+        if path != "-":
+            with open(path, encoding="utf-8-sig", newline="") as file:
+                yield file
+            return
+        yield io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must be text in UTF-8: {error}") from error
 
 
 def _length(file: BinaryIO) -> int | None:

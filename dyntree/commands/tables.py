@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dyntree.commands.rows import read_ndjson
 from dyntree.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
+
+NDJSON = (".ndjson", ".jsonl")  # suffixes
 
 
 def split_formula(formula: str, columns: Sequence[str]) -> tuple[str, list[str]]:
@@ -52,17 +57,62 @@ def split_formula(formula: str, columns: Sequence[str]) -> tuple[str, list[str]]
 
 
 def read_table(path: str) -> pd.DataFrame:
-    """A CSV or, by its suffix, Parquet file as a frame; "-" is standard input."""
+    """A CSV or, by its suffix, NDJSON or Parquet file; "-" is CSV on standard input.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or its header names a column twice.
+    """
     import pandas as pd
 
-    if Path(path).suffix in (".parquet", ".pq"):
-        try:
+    try:
+        if Path(path).suffix in (".parquet", ".pq"):
             return pd.read_parquet(path)
-        except ImportError as error:
-            raise ImportError(
-                f"reading {path} needs pyarrow: pip install pyarrow."
-            ) from error
-    return pd.read_csv(sys.stdin if path == "-" else path)
+        if Path(path).suffix in NDJSON:
+            with open(path, encoding="utf-8-sig") as file:
+                return pd.DataFrame(list(read_ndjson(file)))
+        return _read_csv(io.StringIO(sys.stdin.read()) if path == "-" else path)
+    except ImportError as error:
+        raise ImportError(
+            f"reading {path} needs pyarrow: pip install pyarrow."
+        ) from error
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+
+
+def _read_csv(source: str | io.StringIO) -> pd.DataFrame:
+    """A CSV file as a frame, whose columns have the names in the header."""
+    import pandas as pd
+
+    header = pd.read_csv(source, header=None, nrows=1, dtype=str).iloc[0].dropna()
+    if not header.is_unique:
+        raise ValueError(f"the header must name each column once; got {[*header]}.")
+    if isinstance(source, io.StringIO):
+        source.seek(0)
+    return pd.read_csv(source)
+
+
+def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
+    """Warn of columns that look like text by accident: each value makes a level.
+
+    They hold some number for every other value, or hardly any value twice.
+    """
+    import pandas as pd
+
+    for name in names:
+        column = frame[name].dropna()
+        if pd.api.types.is_numeric_dtype(column) or not len(column):
+            continue
+        odd = column[pd.to_numeric(column.astype(str), errors="coerce").isna()]
+        n_levels = column.nunique()
+        if 2 * len(odd) <= len(column) or n_levels > max(20, len(column) / 2):
+            warnings.warn(
+                f"column {name!r} holds text, such as {str([*odd, *column][0])!r}, "
+                f"and so each of its {n_levels} values is a level. Mend it, or leave "
+                "it out of the formula.",
+                stacklevel=2,
+            )
 
 
 def some_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:

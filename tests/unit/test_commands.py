@@ -483,3 +483,68 @@ def test_warnings_are_lines_too(tmp_path: Path) -> None:
                   "--levels", "site=u,v,w,new")  # fmt: skip
     assert (named.returncode, named.stderr) == (0, "")
     assert len(pd.read_csv(io.StringIO(named.stdout))) == 31
+
+
+# ---------------------------------------------------------------- odd files
+@pytest.mark.parametrize("command", ["fit", "evaluate", "stream"])
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"\xff\xfe" + bytes(range(256)), "rows.csv"),
+        (b"p,p,y\n1,2,3\n2,3,4\n", "name each column once; got ['p', 'p', 'y']"),
+        (b"p,y\n1,2\n1,2,3,4\n", "4"),
+    ],
+)  # fmt: skip
+def test_files_that_are_no_table(
+    command: str, content: bytes, told: str, tmp_path: Path, capsys: Any
+) -> None:
+    path, model = tmp_path / "rows.csv", tmp_path / "m.dyn"
+    path.write_bytes(content)
+    wanted = {"fit": ["--out", model], "stream": ["--out", tmp_path / "p.csv"]}
+    assert run(command, path, "--formula", "y ~ p", *wanted.get(command, ()), *SMALL)
+    assert told in complaint(capsys)
+    assert not model.exists()
+
+
+def test_an_empty_file_is_told_by_its_name(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "nothing.csv"
+    path.touch()
+    assert run("evaluate", path, "--formula", "y ~ p") == 1
+    assert "nothing.csv cannot be read: " in complaint(capsys)
+
+
+def test_ndjson_is_a_table_too(tmp_path: Path, capsys: Any) -> None:
+    path, frame = table(tmp_path)
+    other = tmp_path / "rows.ndjson"
+    other.write_text("\n".join(json.dumps(row) for row in frame.to_dict("records")))
+    told = []
+    for file in (path, other):
+        assert run("evaluate", file, "--formula", "y ~ .", "--json", *SMALL) == 0
+        told.append(json.loads(capsys.readouterr().out)["rmse"])
+    assert told[0] == told[1]
+
+
+@pytest.mark.filterwarnings("always")
+def test_text_by_accident_is_warned_of(tmp_path: Path, capsys: Any) -> None:
+    frame = pd.DataFrame({"p": np.arange(30.0), "q": [*range(29), "n.a."]})
+    frame["day"] = pd.date_range("2024-01-01", periods=30).astype(str)
+    frame["site"], frame["y"] = ["u", "v"] * 15, frame["p"]
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    out = ["--out", tmp_path / "m.dyn", *SMALL]
+    for formula in ("y ~ .", "y ~ . - p"):  # of plain columns, and by terms
+        if "-" in formula:
+            pytest.importorskip("formulaic")
+        assert run("fit", tmp_path / "rows.csv", "--formula", formula, *out) == 0
+        told = capsys.readouterr().err.splitlines()
+        assert [line.split("'")[1:4:2] for line in told] == [
+            ["q", "n.a."], ["day", "2024-01-01"],
+        ]  # fmt: skip
+
+
+def test_a_bad_row_of_a_stream_has_one_number(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("p,y\n1,2\n2,3\ninf,4\n")
+    out = tmp_path / "p.csv"
+    assert run("stream", path, "--formula", "y ~ p", "--out", out, *SMALL) == 1
+    told = complaint(capsys)
+    assert "row 2: X must be finite; got inf, column 'p'" in told

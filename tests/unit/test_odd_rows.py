@@ -80,3 +80,14 @@ def test_bad_rows_leave_no_trace(model: str, maker: str, bad: str, n: int) -> No
         for t in range(n, n + 20):
             one.update(X[t : t + 1], y[t : t + 1])
     assert model_bytes(tried) == model_bytes(other)
+
+
+def test_what_a_masked_array_hides_stays_hidden() -> None:
+    X, y = data("constant")
+    hidden = X > 0.8
+    expected = MAKERS["tree"]("constant").update(np.where(hidden, np.nan, X), y)
+    model = MAKERS["tree"]("constant").update(np.ma.array(X, mask=hidden), y)
+    assert model_bytes(model) == model_bytes(expected)
+    with pytest.raises(ValueError, match="y must be finite; got nan in row 0"):
+        model.update(X, np.ma.array(y, mask=y == y))
+    assert model_bytes(model) == model_bytes(expected)
