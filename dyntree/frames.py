@@ -29,6 +29,11 @@ class Table:
         self.n_rows = next(iter(lengths.values()), 0)
 
     @property
+    def native(self) -> Any:
+        """The columns in the caller's type: a frame, or a dict of arrays."""
+        return self._columns
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return tuple(self._columns)
@@ -89,6 +94,11 @@ class PandasTable(Table):
 
     def __init__(self, frame: Any) -> None:
         self._frame, self.n_rows = frame, len(frame)
+
+    @property
+    def native(self) -> Any:
+        """The frame."""
+        return self._frame
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -163,6 +173,11 @@ class NarwhalsTable(Table):
 
     def __init__(self, frame: Any) -> None:
         self._frame, self.n_rows = frame, len(frame)
+
+    @property
+    def native(self) -> Any:
+        """The frame."""
+        return self._frame.to_native()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -36,6 +37,22 @@ MISSING = ("none", "drop", "raise")
 STREAM = {"discard": None, "forget": None, "drift": False, "rejuvenate_every": None}
 
 
+@dataclass(frozen=True)
+class ModelData:
+    """What a model was made of.
+
+    Attributes
+    ----------
+    frame : frame, or dict of columns
+        In the caller's type.
+    row_labels : Index, or None
+        Its index, where it has one.
+    """
+
+    frame: Any
+    row_labels: Any
+
+
 class DynamicTreeModel:
     """A dynamic tree to be fitted to data, in the manner of a model of statsmodels.
 
@@ -61,8 +78,8 @@ class DynamicTreeModel:
 
     Attributes
     ----------
-    endog : list, or None
-        Responses as they are learned; None in a model without data.
+    endog : ndarray of shape (n_rows,), or None
+        Responses as they are learned, labels as objects; None in a model without data.
     exog : ndarray of shape (n_rows, n_features), or None
         Features as they are learned.
     table : Table, or None
@@ -84,7 +101,7 @@ class DynamicTreeModel:
     array([ 1., -1.])
     """
 
-    endog: list[Any] | None = None
+    endog: NDArray[Any] | None = None
     exog: Matrix | None = None
     table: Table | None = None
     _blank: DynamicTree | StreamingTree | None = None
@@ -282,11 +299,13 @@ class DynamicTreeModel:
         if model is None:
             options["model"] = "class" if design.is_class else "constant"
         self._describe(design, formula, missing)
-        self.exog, self.endog, kept = self._complete(*self._encoded(table))
+        self.exog, responses, kept = self._complete(*self._encoded(table))
+        kind = object if design.is_class else np.float64
+        self.endog = np.fromiter(responses, dtype=kind, count=len(responses))
         self.table = table if kept is None else table.take(kept)
         if classes is None and design.is_class:
             options["classes"] = table.levels(response.columns[0])
-            options["classes"] = options["classes"] or sorted_labels(self.endog)
+            options["classes"] = options["classes"] or sorted_labels(responses)
         self._blank = _tree_of(options)
 
     def _describe(self, design: Design, formula: str | None, missing: str) -> None:
@@ -304,9 +323,16 @@ class DynamicTreeModel:
         return len(self.exog_names)
 
     @property
-    def row_labels(self) -> Any:
-        """Labels of the rows, where the data are a frame that has some."""
-        return None if self.table is None else self.table.row_labels
+    def data(self) -> ModelData | None:
+        """The data as they were given, less the rows left out, and their labels."""
+        if self.table is None:
+            return None
+        return ModelData(self.table.native, self.table.row_labels)
+
+    @property
+    def model_spec(self) -> Design:
+        """The terms, by the name that statsmodels has for them."""
+        return self.design
 
     @property
     def endog_names(self) -> str:

@@ -139,7 +139,7 @@ class DynamicTreeResults:
                 "with model.endog."
             )
         foreseen = np.array(self._one_step_ahead()[0])
-        return self._series(np.array(self.model.endog) - foreseen, "resid")
+        return self._series(self.model.endog - foreseen, "resid")
 
     def _series(self, values: Any, name: str) -> Any:
         """One value a row of the model's data, as the caller holds columns."""

@@ -41,7 +41,9 @@ def test_arrays_are_named_as_statsmodels_names_them() -> None:
     model = DynamicTreeModel(y, X, **SMALL)
     assert (model.endog_names, model.exog_names) == ("y", ["x1", "x2"])
     assert (model.nobs, model.df_model, model.formula) == (60, 2, None)
-    assert model.row_labels is None
+    assert model.data.row_labels is None
+    assert [*model.data.frame] == ["x1", "x2", "y"]
+    np.testing.assert_array_equal(model.endog, y)
     frame = pd.DataFrame(X, columns=["x1", "x2"])
     tree = dyntree.DynamicTree(**SMALL).update(frame, y)
     fit = model.fit()
@@ -60,7 +62,7 @@ def test_a_frame_is_taken_as_a_formula_would_take_it() -> None:
     X, y = inputs(), pd.Series(numbers()[0], index=inputs().index, name="level")
     model = DynamicTreeModel(y, X, **SMALL)
     assert model.endog_names == "level"
-    assert model.row_labels.equals(X.index)
+    assert model.data.row_labels.equals(X.index)
     fit = model.fit()
     by_formula = DynamicTreeModel.from_formula(
         "level ~ .", X.assign(level=y), **SMALL
@@ -246,7 +248,8 @@ def test_rows_and_terms_may_be_left_out() -> None:
 
     mask = (frame["a"] > 0.5).to_numpy()
     some = made(frame, subset=mask)
-    assert some.row_labels.equals(frame.index[mask])
+    assert some.data.row_labels.equals(frame.index[mask])
+    pd.testing.assert_frame_equal(some.data.frame, frame[mask])
     by_label = made(frame, subset=frame.index[mask])
     columns = frame.to_dict("list")
     for other in (by_label, made(columns, subset=np.flatnonzero(mask))):

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from dyntree.api import plots
+from dyntree.api import plots, rmirror
+from dyntree.api.results import DynamicTreeResults
 
 from .conftest import ROOT
 
@@ -20,6 +21,8 @@ def test_the_gallery_runs_and_shows_every_picture() -> None:
     text = GALLERY.read_text(encoding="utf-8")
     cells = re.findall(r"^```\{code-cell\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     exec(compile("\n".join(cells), str(GALLERY), "exec"), {})
-    for name in plots.__all__:
-        if name.startswith("plot_"):
-            assert f"plots.{name}(" in text
+    shown = {"plots": plots, "r": rmirror, "pile": DynamicTreeResults}
+    for called, owner in shown.items():
+        for name in dir(owner):
+            if name.startswith("plot") and callable(getattr(owner, name)):
+                assert f"{called}.{name}(" in text, name

@@ -98,7 +98,8 @@ def tree_of(model: Any, what: str) -> DynamicTree:
     """A copy of the tree to draw, which must have been planted."""
     if not isinstance(model, DynamicTree | StreamingTree):
         raise ValueError(
-            f"model must be a DynamicTree or StreamingTree; got {model!r}."
+            "model must be a DynamicTree or StreamingTree, such as the tree of "
+            f"results; got {model!r}."
         )
     tree = model if isinstance(model, DynamicTree) else model.tree
     tree._ready(what)
