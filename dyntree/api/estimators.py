@@ -49,6 +49,11 @@ def seed_of(random_state: RandomState) -> int | None:
         ) from error
 
 
+def _is_column(y: Any, X: Matrix) -> bool:
+    """Whether y is an array with one value a row of X."""
+    return type(y) is np.ndarray and y.shape == (len(X),)
+
+
 class OnlineMixin:
     """What estimators around any model that learns row by row have in common.
 
@@ -59,6 +64,24 @@ class OnlineMixin:
 
     model_: Any
     _fresh: Callable[[], Any]
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether scikit-learn's checks would give later rows back as they are.
+
+        To ask it, and which library's frame they might be, takes longer than to learn
+        a row.
+        """
+        held = self.__dict__
+        return (
+            type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.ndim == 2
+            and len(X) > 0
+            and "model_" in held
+            and X.shape[1] == held.get("n_features_in_")
+            and "feature_names_in_" not in held
+            and bool(np.vdot(X, X) < np.inf)  # not where NaN
+        )
 
     def _checked(self, X: Any, y: Any, first: bool, **more: Any) -> tuple[Matrix, Any]:
         """Rows and responses as arrays; the first ones fix the columns."""
@@ -76,11 +99,12 @@ class OnlineMixin:
 
     def _told(self, X: Any) -> Any:
         """The model's prediction at the rows of X."""
-        check_is_fitted(self)
-        rows = validate_data(
-            self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
-        )
-        return self.model_.predict(rows)
+        if not self._is_plain(X):
+            check_is_fitted(self)
+            X = validate_data(
+                self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
+            )
+        return self.model_.predict(X)
 
     def sample_y(
         self, X: Any, n_samples: int = 1, random_state: RandomState = None
@@ -276,6 +300,8 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
 
         A first call is a `fit`. Later ones go on with the parameters of the first.
         """
+        if self._is_plain(X) and _is_column(y, X) and y.dtype == np.float64:
+            return self._learn(X, y, False)  # the model refuses what is not finite
         first = not hasattr(self, "model_")
         return self._learn(*self._checked(X, y, first, y_numeric=True), first)
 
@@ -440,6 +466,10 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
         ValueError
             On bad rows or parameters, missing or changed classes, unknown labels.
         """
+        if classes is None and self._is_plain(X) and _is_column(y, X):
+            known = self.classes_
+            if y.dtype == known.dtype and {*y.tolist()} <= {*known.tolist()}:
+                return self._learn(X, y, False)
         first = not hasattr(self, "model_")
         rows, labels = self._checked(X, y, first)
         check_classification_targets(labels)

@@ -301,3 +301,33 @@ def test_nothing_is_told_before_a_fit(name: str) -> None:
             ask([[0.5, 0.5]])
     assert not hasattr(estimator, "feature_importances_")
     assert not hasattr(estimator, "log_evidence_")
+
+
+@pytest.mark.parametrize("kind", [DynamicTreeRegressor, DynamicTreeClassifier])
+def test_plain_rows_are_taken_as_checked_ones_are(kind: Any) -> None:
+    """Arrays that need no check, and the same rows as lists, which get them all."""
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2))
+    y = X[:, 0] if kind is DynamicTreeRegressor else X[:, 0] > 0.5
+    short, full = (kind(n_particles=20, random_state=1).fit(X, y) for _ in range(2))
+    for k in range(len(X)):
+        row = slice(k, k + 1)
+        short.partial_fit(X[row], y[row])
+        full.partial_fit(X[row].tolist(), y[row].tolist())
+    assert model_bytes(short.model_) == model_bytes(full.model_)
+    np.testing.assert_array_equal(short.predict(X[:3]), full.predict(X[:3].tolist()))
+    before, bad = model_bytes(short.model_), X.copy()
+    bad[1, 0] = np.inf
+    for rows, told in (
+        (bad, "X contains infinity"), (X[:, :1], "X has 1 features"),
+        (X[:0], "0 sample"), (X[0], "Expected 2D array"), (X * 1e200, "X must be at"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=told):
+            short.partial_fit(rows, y[: len(rows)])
+        with pytest.raises(ValueError, match=told):
+            short.predict(rows)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        short.partial_fit(X, y[:5])
+    with pytest.raises(ValueError, match=r"y contains NaN|y must be finite"):
+        short.partial_fit(X, np.where(X[:, 0] > 0.9, np.nan, y.astype(float)))
+    assert model_bytes(short.model_) == before
