@@ -1,0 +1,49 @@
+"""Stubs of compiled modules name what the modules have, with the same parameters."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dyntree
+
+CORE = Path(dyntree.__file__).parent / "_core"
+STUBS = sorted(path.stem for path in CORE.glob("*.pyi"))
+
+
+def check_function(node: ast.FunctionDef, found: Any) -> None:
+    """The parameters that a stub gives a function are its own, in order."""
+    arguments = node.args
+    given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    assert [a.arg for a in given] == [*inspect.signature(found).parameters]
+
+
+def check_class(node: ast.ClassDef, kind: Any) -> None:
+    """What a stub gives a class, it has, or every class that is made of it."""
+    kinds = kind.__subclasses__() or [kind]
+    for member in node.body:
+        if isinstance(member, ast.AnnAssign):
+            assert isinstance(member.target, ast.Name)
+            assert all(hasattr(one, member.target.id) for one in kinds)
+        if isinstance(member, ast.FunctionDef):
+            for one in kinds:
+                found = getattr(one, member.name)
+                if not member.decorator_list and member.name != "__init__":
+                    check_function(member, found)
+
+
+@pytest.mark.parametrize("name", STUBS)
+def test_stubs_agree_with_modules(name: str) -> None:
+    module = importlib.import_module(f"dyntree._core.{name}")
+    nodes = ast.parse((CORE / f"{name}.pyi").read_text(encoding="utf-8")).body
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef):
+            check_function(node, getattr(module, node.name))
+        elif isinstance(node, ast.ClassDef):
+            check_class(node, getattr(module, node.name))
+    assert any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in nodes)
