@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import os
 import sys
 import warnings
@@ -14,6 +15,7 @@ from dyntree import __version__
 from dyntree.commands import batch, options
 from dyntree.commands.stream import stream
 
+TABLE = "CSV, NDJSON or Parquet file, or - (CSV)"
 STREAM_HELP = """Read rows one by one; predict each, write a line, then learn it. Rows
 without a response are predicted only. With --checkpoint the command may be killed at
 any time: the same call with --resume cuts the output back to the last checkpoint and
@@ -51,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
 
     made = command("predict", batch.predict, "predict the rows of a table")
     made.add_argument("saved", metavar="MODEL", help="a saved model")
-    made.add_argument("table", metavar="TABLE", help="CSV or Parquet file, or - (CSV)")
+    made.add_argument("table", metavar="TABLE", help=TABLE)
     made.add_argument("--out", metavar="FILE", help="CSV file; default standard output")
     _add_quantiles(made)
 
@@ -114,7 +116,7 @@ def _add_stream(made: argparse.ArgumentParser) -> None:
 
 
 def _add_crosscheck(made: argparse.ArgumentParser) -> None:
-    made.add_argument("table", metavar="TABLE", help="CSV or Parquet file, or - (CSV)")
+    made.add_argument("table", metavar="TABLE", help=TABLE)
     made.add_argument(
         "--formula", required=True, metavar="F", help="like 'y ~ .' or 'y ~ a + b'"
     )
@@ -139,7 +141,7 @@ def _add_crosscheck(made: argparse.ArgumentParser) -> None:
 
 
 def _add_table(made: argparse.ArgumentParser) -> None:
-    made.add_argument("table", metavar="TABLE", help="CSV or Parquet file, or - (CSV)")
+    made.add_argument("table", metavar="TABLE", help=TABLE)
     _add_formula(made)
 
 
@@ -164,9 +166,12 @@ def _add_quantiles(made: argparse.ArgumentParser) -> None:
 
 def _levels(text: str) -> list[float]:
     """Probabilities, from Q,Q,..."""
-    levels = [float(word) for word in text.split(",")]
+    try:
+        levels = [float(word) for word in text.split(",")]
+    except ValueError:
+        levels = [math.nan]
     if not all(0.0 < level < 1.0 for level in levels):
-        raise argparse.ArgumentTypeError(f"must be in (0, 1); got {text}")
+        raise argparse.ArgumentTypeError(f"must be numbers in (0, 1); got {text}")
     return levels
 
 

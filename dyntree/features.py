@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Hashable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ Vector = NDArray[np.float64]
 Categories = tuple[tuple[str, tuple[str, ...]], ...]
 
 LARGEST = 1e150  # size of a value under the native rules: sums of squares stay finite
-NUMBER = (numbers.Real, np.bool_)
+NUMBER = (numbers.Real, Decimal, np.bool_)
 MOST_LEVELS = 1000  # of a column, learned from the rows and not named
 
 

@@ -119,3 +119,13 @@ def test_a_fault_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "run", run)
     with pytest.raises(ZeroDivisionError):
         cli.main(["demo", "out"])
+
+
+@pytest.mark.parametrize("given", ["abc", "0.5,1", "0.5,", "nan"])
+def test_quantiles_that_are_none(
+    given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["predict", "m.dyn", "rows.csv", "--quantiles", given])
+    told = capsys.readouterr().err
+    assert f"--quantiles: must be numbers in (0, 1); got {given}" in told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +12,11 @@ import pandas as pd
 import pytest
 
 from dyntree import features
+from dyntree.design import Design
+from dyntree.expressions import Expression
 from dyntree.features import FeatureMap, is_missing, label_list
+from dyntree.frames import table_of
+from dyntree.growing import GrowingMap
 
 from .models import frame, refused
 
@@ -270,3 +276,14 @@ def test_levels_without_end_are_refused_unless_named() -> None:
     with pytest.raises(ValueError, match="column 'id' must have at most 1000 levels"):
         FeatureMap.learn(frame, True)
     FeatureMap.learn(frame, True, (("id", tuple(frame["id"])),))
+
+
+def test_decimals_and_fractions_are_numbers() -> None:
+    values = [Decimal("1.5"), Fraction(1, 4), None]
+    column = pd.DataFrame({"a": pd.Series(values, dtype=object)})
+    known, codes = FeatureMap.learn(column, True)
+    assert known.settle(codes)[0].feature_names == ("a",)
+    np.testing.assert_array_equal(codes, [[1.5], [0.25], [np.nan]])
+    design = Design.learn(table_of(column), Expression.column("a"), [])
+    assert design.kinds == {"a": "number"}
+    assert GrowingMap().grown({"a": values[0]}).names == ("a",)
