@@ -65,6 +65,25 @@ class RowDistribution:
         return float(self.prediction.quantile(q)[0])
 
 
+def _records(X: Any) -> list[Row]:
+    """Rows of a frame as dicts.
+
+    Raises
+    ------
+    ValueError
+        If it is none of pandas', or names a column twice.
+    """
+    if not hasattr(X, "iloc") or not hasattr(X, "columns"):
+        raise ValueError(
+            f"X must be a frame of pandas; got {type(X).__name__}. Give its rows to "
+            "the calls of one row, or make it one."
+        )
+    if not X.columns.is_unique:
+        raise ValueError(f"X must have distinct column names; got {[*X.columns]}.")
+    records: list[Row] = X.to_dict("records")
+    return records
+
+
 class StreamAdapter(base.Estimator):
     """What adapters around a StreamingTree have in common: rows as dicts or frames."""
 
@@ -100,7 +119,7 @@ class StreamAdapter(base.Estimator):
 
     def _rows(self, X: pd.DataFrame) -> Matrix:
         """Rows of a frame, ndarray of shape (n_rows, n_features)."""
-        rows = [self._columns.encode(x) for x in X.to_dict("records")]
+        rows = [self._columns.encode(x) for x in _records(X)]
         return np.concatenate([np.empty((0, self._columns.width)), *rows])
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
@@ -115,7 +134,7 @@ class StreamAdapter(base.Estimator):
             raise ValueError(
                 f"y must have one value a row of X, {len(X)}; got {len(y)}."
             )
-        for x, response in zip(X.to_dict("records"), y.tolist(), strict=True):
+        for x, response in zip(_records(X), y.tolist(), strict=True):
             self.learn_one(x, response)
 
     @property

@@ -350,3 +350,19 @@ def test_complex_labels_are_refused() -> None:
     tree.learn_one({"p": 1.0}, "a")
     with refused("y", "1j", tree.stream):
         tree.learn_one({"p": 1.0}, 1j)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_many_rows_must_be_a_frame_of_distinct_columns(name: str) -> None:
+    import pandas as pd
+
+    X, y = data(name, 30)
+    frame, responses = pd.DataFrame(X, columns=["p", "q"]), pd.Series(y)
+    tree = fresh(name)
+    tree.learn_many(frame, responses)
+    twice = frame.set_axis(["p", "p"], axis=1)
+    for rows, told in ((X, "ndarray"), (twice, "['p', 'p']")):
+        with refused("X", told, tree.stream):
+            tree.learn_many(rows, responses)
+        with refused("X", told, tree.stream):
+            tree.predict_many(rows)
