@@ -18,7 +18,7 @@ from dyntree.features import (
     FeatureMap,
     Matrix,
     Vector,
-    check_no_complex,
+    check_readable,
     is_missing,
 )
 from dyntree.frames import Row, Table
@@ -369,12 +369,12 @@ def evaluated(
 
 
 def check_columns(table: Table, names: Sequence[str]) -> None:
-    """Raise ValueError unless a table has these columns, none of complex numbers."""
+    """Raise ValueError unless a table has these columns, of values that can be read."""
     absent = [name for name in names if name not in table.names]
     if absent:
         raise absence(absent, table.names)
     for name in names:
-        check_no_complex(name, "data", table.column(name))
+        check_readable(name, "data", table.column(name))
 
 
 def absence(absent: Sequence[str], given: Any) -> ValueError:

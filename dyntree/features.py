@@ -371,15 +371,19 @@ def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:
     return matrix[rows] if matrix.ndim else matrix
 
 
-def check_no_complex(name: str, argument: str, values: NDArray[Any]) -> None:
-    """Refuse a column of complex numbers, which are neither numbers nor levels here."""
-    objects = values.tolist() if values.dtype.kind == "O" else ()
-    found = [value for value in objects if isinstance(value, complex)]
-    if found or values.dtype.kind == "c":
-        raise ValueError(
-            f"{argument} must hold real numbers or levels in column {name!r}; got "
-            f"{(found or values.tolist())[0]!r}. Give its parts columns of their own."
-        )
+def is_readable(value: Any) -> bool:
+    """Whether a value can be a number or a level: no complex number, list or array."""
+    return type(value).__hash__ is not None and not isinstance(value, complex)
+
+
+def check_readable(name: str, argument: str, values: NDArray[Any]) -> None:
+    """Refuse a column of complex numbers, lists or the like."""
+    for value in values.tolist() if values.dtype.kind in "Oc" else ():
+        if not is_readable(value):
+            raise ValueError(
+                f"{argument} must hold real numbers or levels in column {name!r}; got "
+                f"{value!r}. Give its parts columns of their own."
+            )
 
 
 def check_levels(name: str, levels: Sized) -> None:
@@ -404,7 +408,7 @@ def _kind(name: str, column: Any) -> str:
         return "unknown"
     if all(isinstance(v, NUMBER) for v in present):
         return "numbers"
-    check_no_complex(name, "X", values)
+    check_readable(name, "X", values)
     return "levels"
 
 

@@ -7,7 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from dyntree.features import LARGEST, NUMBER, FeatureMap, Matrix, is_missing
+from dyntree.features import (
+    LARGEST,
+    NUMBER,
+    FeatureMap,
+    Matrix,
+    is_missing,
+    is_readable,
+)
 
 PLAIN = (float, np.float64, int, bool)  # numbers that need no closer look
 
@@ -74,6 +81,11 @@ class GrowingMap:
                 wider.numbers[name] = len(names)
                 names.append(str(name))
                 continue
+            if not is_readable(value):
+                raise ValueError(
+                    f"x must hold numbers or text; got {value!r} in column {name!r}. "
+                    "Give its parts columns of their own."
+                )
             places = wider.levels.setdefault(name, {})
             if str(value) not in places:
                 places[str(value)] = len(names)

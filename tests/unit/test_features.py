@@ -267,6 +267,15 @@ def test_complex_numbers_are_neither_numbers_nor_levels() -> None:
         label_list([1j, 2j], 2)
 
 
+@pytest.mark.parametrize("thing", [[1], {"b": 1}, np.ones(2)])
+def test_what_holds_many_values_is_no_level(thing: Any) -> None:
+    frame = pd.DataFrame({"a": pd.Series([thing, "u", None], dtype=object)})
+    with pytest.raises(ValueError, match="real numbers or levels in column 'a'"):
+        FeatureMap.learn(frame, True)
+    with pytest.raises(ValueError, match="real numbers or levels in column 'a'"):
+        Design.learn(table_of(frame), Expression.column("a"), [])
+
+
 def test_levels_without_end_are_refused_unless_named() -> None:
     frame = pd.DataFrame({"id": np.arange(1001).astype(str)})
     known, codes = FeatureMap.learn(frame[:1000], True)

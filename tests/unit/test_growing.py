@@ -128,3 +128,6 @@ def test_a_list_is_no_number_and_no_missing_value() -> None:
     columns = known(FIRST)
     with refused("x", "[1]"):
         columns.encode({"size": [1]})
+    for value in ([1], 1j, {"a": 1}):
+        with refused("x", repr(value)):
+            columns.grown({"later": value})
