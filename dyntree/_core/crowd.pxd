@@ -6,6 +6,7 @@ from dyntree._core.types cimport handle_t
 
 cdef class Crowd:
     cdef handle_t[::1] trees            # distinct roots, in order of appearance
+    cdef int32_t[::1] place             # (n_particles,) index into `trees`
     cdef int32_t n_trees                # 0 where nothing was collected
     cdef int32_t[::1] count             # (leaves,) particles that share a leaf
     cdef double[::1] values             # split values, sorted within each variable

@@ -35,6 +35,7 @@ cdef class Crowd:
         cdef int32_t n_nodes = a.n_node_chunks * CHUNK, i, k, n = 0
         cdef handle_t h
         cdef Node *node
+        self.place = np.empty(c.n_particles, dtype=np.int32)
         self.trees = np.empty(c.n_particles, dtype=np.int32)
         if not whole:
             return
@@ -48,7 +49,8 @@ cdef class Crowd:
             if seen[k] == 0:
                 self.trees[self.n_trees] = h
                 self.n_trees += 1
-                seen[k] = 1
+                seen[k] = self.n_trees
+            self.place[i] = seen[k] - 1
             if h > 0:
                 total[h] += 1
             else:

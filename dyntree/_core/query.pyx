@@ -1,4 +1,4 @@
-"""Predictions and counts; particles weigh equally."""
+"""Predictions and counts; particles weigh equally and are summed in their order."""
 import numpy as np
 from scipy.special import stdtr, stdtrit
 

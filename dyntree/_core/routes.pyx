@@ -21,6 +21,8 @@ from dyntree._core.types cimport Leaf, Node, handle_t
 
 cdef enum:
     FEW = 16                # fewer rows than this go down every tree on their own
+    MOST_IDS = 1 << 22      # places of a block in the trees, by its size
+    LANES = 6               # sums that are kept in registers at a time
     N_QUANTILES = 1024      # whole df whose quantile is kept
 
 cdef double UPPER = 0.95    # level of the quantiles among the moments
@@ -28,28 +30,30 @@ cdef double UPPER = 0.95    # level of the quantiles among the moments
 
 cdef struct Walk:           # one thread's way over the blocks
     Kind kind
-    int32_t width           # doubles of an entry: particles that share the leaf, values
-    bint alike              # a leaf's values are the same at all points
-    bint rounds             # a leaf may round the row that it is asked about
+    int32_t width           # doubles of an entry
+    bint shared             # one entry a leaf, kept over all blocks
     int32_t n_points        # of the block
     const double *rows      # (n_points, n_features)
-    double *rounded         # (BLOCK, n_features) the rows as the last leaf left them
-    double *row             # (n_features,) scratch
+    double *row             # (2 n_features,) scratch
     double *entry           # (width,) scratch
-    double *total           # (n_points, width - 1) sums of the block
-    bint *strayed           # (BLOCK,) points that rounding carried over a split
-    const int32_t *count    # (leaves,) particles that share a leaf
+    const int32_t *count    # (leaves,) particles that share a leaf, or NULL
     double *out             # scratch of LeafModel.predict
     Cuts cuts               # the block's points, parted by the splits met
+    int32_t stride          # of `ids`
+    int32_t *ids            # (size, stride) entry of each point in each tree, or NULL
     int64_t base            # marks below it are of earlier blocks
-    int64_t *node_marks
+    int64_t *node_marks     # base + the first tree that met the node
     int64_t *leaf_marks
+    int32_t *leaf_entries   # (leaves,) 1 + the entry they share
     double *quantiles       # (leaves + N_QUANTILES,) of leaves and whole df, 0 = unknown
-    int64_t expected        # entries of the block before
     int64_t n_entries
     int64_t room
     double *entries         # (room, width)
     int32_t *entry_points   # (room,)
+    handle_t *entry_leaves
+    int64_t *entry_versions # state of a row for which the entry holds
+    int64_t version         # the latest state
+    int64_t expected        # entries of the block before
 
 
 cdef struct Gathered:       # components of a block, in the order they were met
@@ -58,40 +62,57 @@ cdef struct Gathered:       # components of a block, in the order they were met
     int32_t *points         # (n,)
 
 
-cdef int open_walk(Walk *w, Particles c, Kind kind, int32_t width) noexcept nogil:
-    """Memory for one thread; -1: none. `w` is all zeros."""
+cdef int open_walk(
+    Walk *w, Particles c, Kind kind, int32_t width, int32_t n_trees, int32_t size
+) noexcept nogil:
+    """Memory for one thread and blocks of `size` points; -1: none. `w` is all zeros."""
     cdef int32_t q = c.pool.n_features, leaves = c.arena.leaf_capacity()
     w.kind = kind
     w.width = width
-    w.rounds = c.leaf_model.rounds_rows and kind != COEFFICIENTS
-    w.alike = kind == CLASSES or kind == COEFFICIENTS or c.leaf_model.n_basis == 0
+    w.shared = kind != COMPONENTS and (
+        kind != MOMENTS or c.leaf_model.n_basis == 0 or c.leaf_model.rounds_rows
+    )
     w.base = 1
-    w.row = <double *> malloc((q + width) * sizeof(double))
-    w.entry = w.row + q
+    w.row = <double *> malloc((2 * q + width) * sizeof(double))
+    w.entry = w.row + 2 * q
     w.out = <double *> malloc(c.leaf_model.n_out * sizeof(double))
-    w.rounded = <double *> malloc(BLOCK * <size_t> q * sizeof(double))
-    w.strayed = <bint *> calloc(BLOCK, sizeof(bint))
     w.leaf_marks = <int64_t *> calloc(leaves, sizeof(int64_t))
-    w.node_marks = <int64_t *> calloc(c.arena.n_node_chunks * CHUNK, sizeof(int64_t))
-    w.quantiles = <double *> calloc(leaves + N_QUANTILES, sizeof(double))
-    if w.row == NULL or w.out == NULL or w.rounded == NULL or w.strayed == NULL:
+    w.leaf_entries = <int32_t *> calloc(leaves, sizeof(int32_t))
+    if w.row == NULL or w.out == NULL:
         return -1
-    if w.leaf_marks == NULL or w.node_marks == NULL or w.quantiles == NULL:
+    if w.leaf_marks == NULL or w.leaf_entries == NULL:
         return -1
+    if kind == MOMENTS:
+        w.quantiles = <double *> calloc(leaves + N_QUANTILES, sizeof(double))
+        if w.quantiles == NULL:
+            return -1
+    if n_trees:
+        w.node_marks = <int64_t *> calloc(
+            c.arena.n_node_chunks * CHUNK, sizeof(int64_t)
+        )
+        if w.node_marks == NULL:
+            return -1
+    if n_trees and kind != COMPONENTS:
+        w.stride = (n_trees + 15) // 16 * 16 | 16   # an odd number of cache lines
+        w.ids = <int32_t *> malloc(size * <int64_t> w.stride * sizeof(int32_t))
+        if w.ids == NULL:
+            return -1
     return 0
 
 
 cdef void close_walk(Walk *w) noexcept nogil:
     free(w.row)
     free(w.out)
-    free(w.rounded)
-    free(w.strayed)
     close_cuts(&w.cuts)
+    free(w.ids)
     free(w.node_marks)
     free(w.leaf_marks)
+    free(w.leaf_entries)
     free(w.quantiles)
     free(w.entries)
     free(w.entry_points)
+    free(w.entry_leaves)
+    free(w.entry_versions)
 
 
 cdef int make_room(Walk *w, int64_t n) noexcept nogil:
@@ -101,7 +122,9 @@ cdef int make_room(Walk *w, int64_t n) noexcept nogil:
         return 0
     room = w.n_entries + w.n_entries // 2 + n + n // 8 + 64
     if (grown(<void **> &w.entries, room, w.width * sizeof(double)) < 0
-            or grown(<void **> &w.entry_points, room, sizeof(int32_t)) < 0):
+            or grown(<void **> &w.entry_points, room, sizeof(int32_t)) < 0
+            or grown(<void **> &w.entry_leaves, room, sizeof(handle_t)) < 0
+            or grown(<void **> &w.entry_versions, room, sizeof(int64_t)) < 0):
         return -1
     w.room = room
     return 0
@@ -122,102 +145,118 @@ cdef double upper_quantile(Walk *w, handle_t h, double df) noexcept nogil:
     return known[0]
 
 
+cdef void fill_moments(Walk *w, handle_t h, double *e) noexcept nogil:
+    """Moments of a leaf's Student t, whose location, scale and df stand in e."""
+    cdef double location = e[0], scale = e[1], df = e[2]
+    cdef double half = scale * upper_quantile(w, h, df)
+    e[1] = location * location
+    e[2] = df * (scale * scale) / (df - 2.0)
+    e[3] = df
+    e[4] = location - half
+    e[5] = location + half
+
+
 cdef void describe(
-    Walk *w, Particles c, handle_t h, const double *x, double *v
+    Walk *w, Particles c, handle_t h, const double *x, double *e
 ) noexcept nogil:
-    """Values of leaf h at row x."""
+    """Entry e of leaf h at row x."""
     cdef const Leaf *leaf = c.arena.leaf(h)
-    cdef double half, p
+    cdef double p
     cdef int k
     if w.kind == COMPONENTS:
         c.leaf_model.predict(leaf, x, w.out)
-        memcpy(v, w.out, 3 * sizeof(double))
+        e[0] = 1.0 if w.count == NULL else w.count[-h]
+        memcpy(e + 1, w.out, 3 * sizeof(double))
     elif w.kind == MOMENTS:
         c.leaf_model.predict(leaf, x, w.out)
-        half = w.out[1] * upper_quantile(w, h, w.out[2])
-        v[0] = w.out[0]
-        v[1] = w.out[0] * w.out[0]
-        v[2] = w.out[2] * (w.out[1] * w.out[1]) / (w.out[2] - 2.0)
-        v[3] = w.out[2]
-        v[4] = w.out[0] - half
-        v[5] = w.out[0] + half
+        memcpy(e, w.out, 3 * sizeof(double))
+        fill_moments(w, h, e)
     elif w.kind == CLASSES:
-        v[c.leaf_model.n_classes] = 0.0
+        memset(e, 0, w.width * sizeof(double))
         for k in range(c.leaf_model.n_classes):
             p = c.leaf_model.probability(leaf, k)
-            v[k] = p
-            v[c.leaf_model.n_classes] -= p * log(p)
+            e[k] = p
+            e[c.leaf_model.n_classes] -= p * log(p)
     else:
-        c.leaf_model.coefficients(leaf, v)
+        memset(e, 0, w.width * sizeof(double))
+        c.leaf_model.coefficients(leaf, e)
 
 
-cdef void add(double *total, double count, const double *v, int32_t n) noexcept nogil:
+cdef void describe_all(
+    Walk *w, Particles c, handle_t h, const int32_t *points, int32_t n, double *e
+) noexcept nogil:
+    """Entries from e on of leaf h at the block's points: components or moments."""
+    cdef bint counted = w.kind == COMPONENTS
     cdef int32_t k
+    c.leaf_model.predict_rows(
+        c.arena.leaf(h), w.rows, c.pool.n_features, points, n, e + counted, w.width,
+        w.out,
+    )
     for k in range(n):
-        total[k] += count * v[k]
+        if counted:
+            e[0] = w.count[-h]
+        else:
+            fill_moments(w, h, e)
+        e += w.width
 
 
 # ---------------------------------------------------------------- one block
 cdef int arrive(
-    Walk *w, Particles c, Crowd crowd, handle_t h, const Region *region
+    Walk *w, Particles c, handle_t h, const Region *region, int32_t tree
 ) noexcept nogil:
-    """What a leaf tells the points that reach it; -1: no memory."""
+    """Entries of a leaf for the points that reach it; -1: no memory."""
     cdef const int32_t *points = w.cuts.points + region.first
-    cdef int32_t k, p, q = c.pool.n_features, n = w.width - 1
-    cdef double *e
-    if w.kind == COMPONENTS:
-        if make_room(w, region.n) < 0:
-            return -1
-        e = w.entries + w.width * w.n_entries
-        c.leaf_model.predict_rows(
-            c.arena.leaf(h), w.rows, q, points, region.n, e + 1, w.width, w.out
-        )
+    cdef int32_t k, p, width = c.pool.n_features
+    cdef int64_t e = w.n_entries
+    if make_room(w, region.n) < 0:
+        return -1
+    if w.shared:
+        if w.leaf_entries[-h] == 0:
+            w.n_entries += 1
+            w.leaf_entries[-h] = <int32_t> w.n_entries
+            w.entry_leaves[e] = h
+            w.entry_versions[e] = 0
+            describe(w, c, h, w.rows + points[0] * width, w.entries + w.width * e)
+        e = w.leaf_entries[-h] - 1
         for k in range(region.n):
-            e[k * w.width] = w.count[-h]
-            w.entry_points[w.n_entries + k] = points[k]
-        w.n_entries += region.n
+            w.ids[points[k] * <int64_t> w.stride + tree] = <int32_t> e
         return 0
+    describe_all(w, c, h, points, region.n, w.entries + w.width * e)
     for k in range(region.n):
         p = points[k]
-        if k == 0 or not w.alike:
-            describe(w, c, h, w.rows + p * q, w.entry)
-        add(w.total + p * n, w.count[-h], w.entry, n)
-        if w.rounds:
-            round_point(w, c, crowd, h, p)
+        w.entry_points[e] = p
+        if w.ids != NULL:
+            w.ids[p * <int64_t> w.stride + tree] = <int32_t> e
+        e += 1
+    w.n_entries = e
     return 0
 
 
-cdef void round_point(
-    Walk *w, Particles c, Crowd crowd, handle_t h, int32_t p
-) noexcept nogil:
-    """Leave a point as its evaluation in leaf h would; note where that matters."""
-    cdef int32_t j, q = c.pool.n_features
-    cdef double *x = w.rounded + p * q
-    memcpy(w.row, x, q * sizeof(double))
-    c.leaf_model.round_row(c.arena.leaf(h), x)
-    if memcmp(w.row, x, q * sizeof(double)):
-        for j in range(q):
-            if w.row[j] != x[j] and crowd.separated(j, w.row[j], x[j]):
-                w.strayed[p] = True
-
-
 cdef int walk(
-    Walk *w, Particles c, Crowd crowd, handle_t h, int32_t region
+    Walk *w, Particles c, handle_t h, int32_t region, int32_t tree
 ) noexcept nogil:
     """Send a region's points down from h, as far as no earlier tree has; -1: no memory."""
     cdef int64_t *mark
-    cdef int32_t k
+    cdef int32_t k, known
+    cdef int32_t *ids
+    cdef const int32_t *points
     cdef Node *node
     while region:
         mark = w.node_marks + h if h > 0 else w.leaf_marks - h
-        if mark[0] == w.base:
+        if mark[0] >= w.base:
+            if w.ids != NULL:
+                known = <int32_t> (mark[0] - w.base)
+                points = w.cuts.points + w.cuts.regions[region].first
+                for k in range(w.cuts.regions[region].n):
+                    ids = w.ids + points[k] * <int64_t> w.stride
+                    ids[tree] = ids[known]
             return 0
-        mark[0] = w.base
+        mark[0] = w.base + tree
         if h < 0:
-            return arrive(w, c, crowd, h, w.cuts.regions + region)
+            return arrive(w, c, h, w.cuts.regions + region, tree)
         node = c.arena.node(h)
         k = cut_by(&w.cuts, node, region)
-        if k == 0 or walk(w, c, crowd, node.left, w.cuts.cuts[k].left) < 0:
+        if k == 0 or walk(w, c, node.left, w.cuts.cuts[k].left, tree) < 0:
             return -1
         h = node.right
         region = w.cuts.cuts[k].right
@@ -229,24 +268,173 @@ cdef int visit(Walk *w, Particles c, Crowd crowd) noexcept nogil:
     cdef int32_t tree
     if open_block(&w.cuts, w.rows, w.n_points, c.pool.n_features) < 0:
         return -1
-    w.n_entries = 0
-    w.base += 1
+    if not w.shared:
+        w.n_entries = 0
     for tree in range(crowd.n_trees):
-        if walk(w, c, crowd, crowd.trees[tree], WHOLE) < 0:
+        if walk(w, c, crowd.trees[tree], WHOLE, tree) < 0:
             return -1
+    w.base += crowd.n_trees
     return 0
 
 
-cdef int meet(Walk *w, Particles c, int32_t p) noexcept nogil:
+# ---------------------------------------------------------------- sums
+cdef void add_up(
+    const double *entries, int32_t width, const int32_t *ids, const int32_t *place,
+    int32_t n, double *total,
+) noexcept nogil:
+    """Sum the entries ids[place[i]] over i, in this order."""
+    cdef double t0, t1, t2, t3, t4, t5
+    cdef const double *e
+    cdef int32_t i, lane = 0
+    while lane < width:
+        t0 = t1 = t2 = t3 = t4 = t5 = 0.0
+        for i in range(n):
+            e = entries + (ids[place[i]] * <int64_t> width + lane)
+            t0 += e[0]
+            t1 += e[1]
+            t2 += e[2]
+            t3 += e[3]
+            t4 += e[4]
+            t5 += e[5]
+        total[lane] = t0
+        total[lane + 1] = t1
+        total[lane + 2] = t2
+        total[lane + 3] = t3
+        total[lane + 4] = t4
+        total[lane + 5] = t5
+        lane += LANES
+
+
+cdef void add_alone(
+    Walk *w, Particles c, const double *x, double *total
+) noexcept nogil:
+    """Sum over particles at one row, each going down its tree."""
+    cdef int32_t i, k
+    cdef handle_t h
+    memcpy(w.row, x, c.pool.n_features * sizeof(double))
+    memset(total, 0, w.width * sizeof(double))
+    for i in range(c.n_particles):
+        h = find_leaf(c.arena, c.roots[i], w.row)
+        describe(w, c, h, w.row, w.entry)
+        for k in range(w.width):
+            total[k] += w.entry[k]
+        if w.kind == MOMENTS:
+            c.leaf_model.round_row(c.arena.leaf(h), w.row)
+
+
+cdef bint add_rounding(
+    Walk *w, Particles c, Crowd crowd, const int32_t *ids, const double *x,
+    double *total,
+) noexcept nogil:
+    """Sum moments over particles at a row that each of them may round.
+
+    An entry holds as long as the row stays as it was when the entry was made. False
+    once rounding has carried the row over a split.
+    """
+    cdef double t0 = 0.0, t1 = 0.0, t2 = 0.0, t3 = 0.0, t4 = 0.0, t5 = 0.0
+    cdef int32_t q = c.pool.n_features, i, j, k
+    cdef int64_t version = w.version + 1
+    cdef double *before = w.row + q
+    cdef double *e
+    memcpy(w.row, x, q * sizeof(double))
+    for i in range(c.n_particles):
+        k = ids[crowd.place[i]]
+        e = w.entries + k * <int64_t> w.width
+        if w.entry_versions[k] != version:
+            describe(w, c, w.entry_leaves[k], w.row, e)
+            w.entry_versions[k] = version
+            memcpy(before, w.row, q * sizeof(double))
+            c.leaf_model.round_row(c.arena.leaf(w.entry_leaves[k]), w.row)
+            if memcmp(before, w.row, q * sizeof(double)):
+                version += 1
+                for j in range(q):
+                    if before[j] != w.row[j] and crowd.separated(
+                        j, before[j], w.row[j]
+                    ):
+                        w.version = version
+                        return False
+        t0 += e[0]
+        t1 += e[1]
+        t2 += e[2]
+        t3 += e[3]
+        t4 += e[4]
+        t5 += e[5]
+    w.version = version
+    total[0] = t0
+    total[1] = t1
+    total[2] = t2
+    total[3] = t3
+    total[4] = t4
+    total[5] = t5
+    return True
+
+
+cdef int sum_block(
+    Walk *w, Particles c, Crowd crowd, const double *rows, int32_t n, double *total
+) noexcept nogil:
+    """Sums over particles at n <= BLOCK rows; -1: no memory."""
+    cdef int32_t p, q = c.pool.n_features
+    cdef double *out
+    cdef const int32_t *ids
+    w.rows = rows
+    w.n_points = n
+    if crowd.n_trees and visit(w, c, crowd) < 0:
+        return -1
+    for p in range(n):
+        out = total + p * w.width
+        ids = w.ids + p * <int64_t> w.stride
+        if crowd.n_trees == 0:
+            add_alone(w, c, rows + p * q, out)
+        elif w.kind == MOMENTS and c.leaf_model.rounds_rows:
+            if not add_rounding(w, c, crowd, ids, rows + p * q, out):
+                add_alone(w, c, rows + p * q, out)
+        else:
+            add_up(w.entries, w.width, ids, &crowd.place[0], c.n_particles, out)
+    return 0
+
+
+cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
+    cdef const double[:, ::1] X = rows
+    cdef Py_ssize_t n_rows = X.shape[0], b, n_blocks
+    cdef int lanes = (width + LANES - 1) // LANES * LANES, thread
+    cdef Crowd crowd = Crowd(c, n_rows >= FEW)
+    cdef int32_t failed = 0
+    cdef int32_t size = max(16, min(BLOCK, MOST_IDS // max(1, crowd.n_trees)))
+    total = np.empty((n_rows, lanes))
+    cdef double[:, ::1] out = total
+    cdef Walk *walks
+    if n_rows == 0:
+        return total[:, :width]
+    n_blocks = (n_rows + size - 1) // size
+    n_threads = <int> min(n_threads, n_blocks)
+    walks = <Walk *> calloc(n_threads, sizeof(Walk))
+    if walks == NULL:
+        raise MemoryError()
+    for thread in range(n_threads):
+        failed |= open_walk(walks + thread, c, kind, lanes, crowd.n_trees, size)
+    if not failed:
+        for b in prange(n_blocks, num_threads=n_threads, nogil=True, schedule="static"):
+            failed |= sum_block(
+                walks + thread_number(), c, crowd, &X[b * size, 0],
+                <int32_t> min(size, n_rows - b * size), &out[b * size, 0],
+            )
+    for thread in range(n_threads):
+        close_walk(walks + thread)
+    free(walks)
+    if failed:
+        raise MemoryError()
+    return total[:, :width]
+
+
+# ---------------------------------------------------------------- components
+cdef int add_components(Walk *w, Particles c, int32_t p) noexcept nogil:
     """Entries of the distinct leaves that point p meets, in order; -1: no memory."""
     cdef int64_t begin = w.n_entries
     cdef int32_t i
     cdef int64_t *mark
-    cdef double *e
     cdef handle_t h
     if make_room(w, c.n_particles) < 0:
         return -1
-    w.base += 1
     memcpy(w.row, w.rows + p * c.pool.n_features, c.pool.n_features * sizeof(double))
     for i in range(c.n_particles):
         h = find_leaf(c.arena, c.roots[i], w.row)
@@ -255,90 +443,14 @@ cdef int meet(Walk *w, Particles c, int32_t p) noexcept nogil:
             w.entries[w.width * (begin + mark[0] - w.base)] += 1.0
         else:
             mark[0] = w.base + w.n_entries - begin
-            e = w.entries + w.width * w.n_entries
-            e[0] = 1.0
-            describe(w, c, h, w.row, e + 1)
+            describe(w, c, h, w.row, w.entries + w.width * w.n_entries)
             w.entry_points[w.n_entries] = p
             w.n_entries += 1
-        if w.rounds:
-            c.leaf_model.round_row(c.arena.leaf(h), w.row)
+        c.leaf_model.round_row(c.arena.leaf(h), w.row)
     w.base += c.n_particles
     return 0
 
 
-# ---------------------------------------------------------------- sums
-cdef int sum_alone(Walk *w, Particles c, int32_t p) noexcept nogil:
-    """Sums at one point, each particle going down its tree; -1: no memory."""
-    cdef int32_t n = w.width - 1
-    cdef int64_t k
-    cdef const double *e
-    w.n_entries = 0
-    if meet(w, c, p) < 0:
-        return -1
-    memset(w.total + p * n, 0, n * sizeof(double))
-    for k in range(w.n_entries):
-        e = w.entries + k * w.width
-        add(w.total + p * n, e[0], e + 1, n)
-    return 0
-
-
-cdef int sum_block(
-    Walk *w, Particles c, Crowd crowd, const double *rows, int32_t n, double *total
-) noexcept nogil:
-    """Sums over particles at n <= BLOCK rows; -1: no memory."""
-    cdef int32_t p, q = c.pool.n_features
-    w.rows = rows
-    w.n_points = n
-    w.total = total
-    memset(w.strayed, 0, BLOCK * sizeof(bint))
-    if crowd.n_trees:
-        w.count = &crowd.count[0]
-        memset(total, 0, n * (w.width - 1) * sizeof(double))
-        if w.rounds:
-            memcpy(w.rounded, rows, n * <size_t> q * sizeof(double))
-            w.rows = w.rounded
-        if visit(w, c, crowd) < 0:
-            return -1
-        w.rows = rows
-    for p in range(n):
-        if crowd.n_trees == 0 or w.strayed[p]:
-            if sum_alone(w, c, p) < 0:
-                return -1
-    return 0
-
-
-cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
-    cdef const double[:, ::1] X = rows
-    cdef Py_ssize_t n_rows = X.shape[0], b, n_blocks = (n_rows + BLOCK - 1) // BLOCK
-    cdef Crowd crowd = Crowd(c, n_rows >= FEW)
-    cdef int32_t failed = 0
-    cdef int thread
-    cdef Walk *walks
-    total = np.empty((n_rows, width))
-    cdef double[:, ::1] out = total
-    if n_rows == 0:
-        return total
-    n_threads = <int> min(n_threads, n_blocks)
-    walks = <Walk *> calloc(n_threads, sizeof(Walk))
-    if walks == NULL:
-        raise MemoryError()
-    for thread in range(n_threads):
-        failed |= open_walk(walks + thread, c, kind, 1 + width)
-    if not failed:
-        for b in prange(n_blocks, num_threads=n_threads, nogil=True, schedule="static"):
-            failed |= sum_block(
-                walks + thread_number(), c, crowd, &X[b * BLOCK, 0],
-                <int32_t> min(BLOCK, n_rows - b * BLOCK), &out[b * BLOCK, 0],
-            )
-    for thread in range(n_threads):
-        close_walk(walks + thread)
-    free(walks)
-    if failed:
-        raise MemoryError()
-    return total
-
-
-# ---------------------------------------------------------------- components
 cdef int gather_block(
     Walk *w, Particles c, Crowd crowd, const double *rows, int32_t n, int64_t *counts,
     Gathered *into,
@@ -357,7 +469,7 @@ cdef int gather_block(
             return -1
     else:
         for p in range(n):
-            if meet(w, c, p) < 0:
+            if add_components(w, c, p) < 0:
                 return -1
     into.n = w.expected = w.n_entries
     into.entries = w.entries
@@ -411,7 +523,9 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
     failed = walks == NULL or blocks == NULL
     if not failed:
         for thread in range(n_threads):
-            failed |= open_walk(walks + thread, c, COMPONENTS, 4)
+            failed |= open_walk(
+                walks + thread, c, COMPONENTS, 4, crowd.n_trees, BLOCK
+            )
     if not failed:
         for b in prange(n_blocks, num_threads=n_threads, nogil=True, schedule="static"):
             failed |= gather_block(
