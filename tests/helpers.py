@@ -164,7 +164,7 @@ def audit(cloud: Cloud) -> None:
         assert count == owners[h], (h, count, owners[h])
         if h < 0:
             n_leaves += 1
-            audit_limits(cloud, *rest)
+            audit_limits(cloud, h, *rest)
     assert cloud.live_counts == (len(reached) - n_leaves, n_leaves)
     for root in set(roots):
         rows = [
@@ -176,14 +176,11 @@ def audit(cloud: Cloud) -> None:
         assert sorted(rows) == list(range(cloud.n_active))
 
 
-def audit_limits(cloud: Cloud, rows: list[int], low: list, high: list) -> None:
-    """Cached limits are NaN (not known) or what the rows say."""
-    known = [j for j, value in enumerate(low) if value == value]
-    if known:
-        fresh = fresh_limits(cloud, rows)
-        assert [(low[j], high[j]) for j in known] == [
-            (fresh[0][j], fresh[1][j]) for j in known
-        ]
+def audit_limits(cloud: Cloud, h: int, rows: list[int]) -> None:
+    """Limits, brought up to date from what is cached, are what the rows say."""
+    fresh = zip(*fresh_limits(cloud, rows), strict=True)
+    for j, expected in enumerate(fresh):
+        assert probe.limits(cloud, h, j) == expected
 
 
 def model_bytes(model: Any) -> tuple[str, dict[str, Any]]:

@@ -1,6 +1,5 @@
 """Arena: where splits and leaves live."""
 cimport cython
-from libc.math cimport NAN
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
@@ -24,7 +23,7 @@ cdef class Arena:
     n_derived : int
         Doubles a LeafModel derives from them.
     n_features : int
-        Columns, each with two cached proposal limits per leaf.
+        Columns, each with two cached proposal limits per leaf and a count of their rows.
     """
 
     def __cinit__(self, int32_t stride, int32_t n_derived, int32_t n_features):
@@ -59,7 +58,7 @@ cdef class Arena:
         free(self.sum_chunks)
 
     cdef int32_t doubles_per_leaf(self) noexcept nogil:
-        return 2 * self.stride + self.n_derived + 2 * self.n_features
+        return 2 * self.stride + self.n_derived + 3 * self.n_features
 
     cdef int grow_nodes(self) noexcept nogil:
         cdef Node *chunk
@@ -109,6 +108,7 @@ cdef class Arena:
             chunk[k].derived = chunk[k].retired + self.stride
             chunk[k].low = chunk[k].derived + self.n_derived
             chunk[k].high = chunk[k].low + self.n_features
+            chunk[k].limited = chunk[k].high + self.n_features
             if self.n_leaf_chunks or k:
                 chunk[k].entry = self.free_leaf
                 self.free_leaf = -(self.n_leaf_chunks * CHUNK + k)
@@ -139,7 +139,6 @@ cdef class Arena:
         """A fresh leaf with count one, zero sums and no rows; room was reserved."""
         cdef handle_t h = self.free_leaf
         cdef Leaf *leaf = self.leaf(h)
-        cdef int32_t j
         self.free_leaf = leaf.entry
         leaf.rows = NULL
         leaf.credit = NULL
@@ -149,8 +148,7 @@ cdef class Arena:
         memset(
             leaf.active, 0, (2 * self.stride + self.n_derived) * sizeof(double)
         )
-        for j in range(self.n_features):
-            leaf.low[j] = NAN
+        memset(leaf.limited, 0, self.n_features * sizeof(double))
         self.live_leaves += 1
         return h
 

@@ -3,7 +3,7 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from dyntree._core import snapshot
 from dyntree._core.tree cimport (
@@ -224,7 +224,7 @@ cdef class Cloud(Particles):
                 self.arena.drop_credit(leaf)
             elif leaf.credit != NULL:
                 leaf.credit[k] = leaf.credit[leaf.n_rows]
-            self.stale(leaf)
+            self.moves.lose(leaf, self.pool.x(s))
             self.leaf_model.retire(leaf, self.pool, s, forget)
             small = small or leaf.n_rows + leaf.retired[0] < self.moves.min_leaf
         return small
@@ -386,7 +386,8 @@ cdef class Cloud(Particles):
         for i in range(self.n_particles):
             n = gather(self.arena, self.roots[i], self.moves.leaves)
             for k in range(n):
-                self.stale(self.moves.leaves[k])
+                memset(self.moves.leaves[k].limited, 0,
+                       self.pool.n_features * sizeof(double))
 
     # ------------------------------------------------------------ looking
     def to_arrays(self):

@@ -18,6 +18,7 @@ from dyntree._core.types cimport Entry, Leaf, Move, handle_t, slot_t
 
 cdef enum:
     N_DEPTHS = 64           # depths whose prior terms are tabled
+    MOST_NEW = 4            # rows for which limits are moved rather than found anew
 
 cdef class Moves:
     cdef Arena arena
@@ -51,6 +52,11 @@ cdef class Moves:
     cdef double score(self, handle_t h) noexcept nogil
     cdef void score_entry(self, Entry *e) noexcept nogil
     cdef void limits(self, Leaf *leaf, int32_t variable) noexcept nogil
+    cdef int32_t outer(self) noexcept nogil
+    cdef void rank(self, Leaf *leaf, int32_t variable) noexcept nogil
+    cdef bint extend(self, Leaf *leaf, int32_t variable) noexcept nogil
+    cdef double neighbour(self, const slot_t *rows, int32_t n, int32_t variable, double limit, double sign) noexcept nogil
+    cdef void lose(self, Leaf *leaf, const double *x) noexcept nogil
     cdef bint propose(self, Leaf *leaf, RandomStream *s, Move *move) noexcept nogil
     cdef bint split(self, const Leaf *leaf, const Move *move) noexcept nogil
     cdef Move decide(self, Entry *e, RandomStream *s) noexcept nogil

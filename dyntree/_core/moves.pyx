@@ -212,11 +212,73 @@ cdef class Moves:
         A split leaves min_leaf rows on either side iff it falls between the two order
         statistics; "reject" takes the range instead.
         """
-        cdef int32_t n = 0, k, rank = self.min_leaf - 1
+        if leaf.limited[variable] == leaf.n_rows or self.extend(leaf, variable):
+            return
+        self.rank(leaf, variable)
+
+    cdef int32_t outer(self) noexcept nogil:
+        """Rank, from 0, of the order statistics that limit a column."""
+        return 0 if self.proposal == REJECT else self.min_leaf - 1
+
+    cdef bint extend(self, Leaf *leaf, int32_t variable) noexcept nogil:
+        """Move limits for the few rows that came since; False where that cannot be.
+
+        A value between two order statistics of a column leaves both as they are.
+        """
+        cdef int32_t k, n = <int32_t> leaf.limited[variable]
+        cdef double x
+        if n == 0 or leaf.n_rows - n > MOST_NEW or leaf.low[variable] == INFINITY:
+            return False
+        for k in range(n, leaf.n_rows):
+            x = self.pool.x(leaf.rows[k])[variable]
+            if x < leaf.low[variable]:
+                leaf.low[variable] = self.neighbour(
+                    leaf.rows, k + 1, variable, leaf.low[variable], 1.0
+                )
+            elif x > leaf.high[variable]:
+                leaf.high[variable] = -self.neighbour(
+                    leaf.rows, k + 1, variable, -leaf.high[variable], -1.0
+                )
+        leaf.limited[variable] = leaf.n_rows
+        return True
+
+    cdef double neighbour(
+        self, const slot_t *rows, int32_t n, int32_t variable, double limit,
+        double sign,
+    ) noexcept nogil:
+        """Order statistic of sign * x over n rows, which was `limit` without the last.
+
+        At most one value more than before lies below the limit: if one does, the
+        largest of those has its rank.
+        """
+        cdef int32_t k, n_below = 0
+        cdef double top = -INFINITY, x
+        for k in range(n):
+            x = sign * self.pool.x(rows[k])[variable]
+            n_below += x < limit
+            x = x if x < limit else -INFINITY
+            top = x if x > top else top
+        return top if n_below > self.outer() else limit
+
+    cdef void lose(self, Leaf *leaf, const double *x) noexcept nogil:
+        """Forget the limits that may change with row x, which has just left the leaf.
+
+        Between two order statistics it leaves both, and min_leaf rows on either side.
+        The last row has its place, so limits of some rows only are forgotten as well.
+        """
+        cdef int32_t j
+        for j in range(self.pool.n_features):
+            if (self.proposal != REJECT and leaf.limited[j] == leaf.n_rows + 1
+                    and leaf.low[j] < x[j] < leaf.high[j]):
+                leaf.limited[j] = leaf.n_rows
+            else:
+                leaf.limited[j] = 0
+
+    cdef void rank(self, Leaf *leaf, int32_t variable) noexcept nogil:
+        """Find the limits of one column among all rows of the leaf."""
+        cdef int32_t n = 0, k, rank = self.outer()
         cdef double *v = self.values
         cdef double low = INFINITY, high = -INFINITY, x
-        if not isnan(leaf.low[variable]):
-            return
         for k in range(leaf.n_rows):
             x = self.pool.x(leaf.rows[k])[variable]
             if not isnan(x):
@@ -224,7 +286,7 @@ cdef class Moves:
                 n += 1
         if n < 2 * self.min_leaf:
             pass
-        elif rank == 0 or self.proposal == REJECT:
+        elif rank == 0:
             for k in range(n):
                 if v[k] < low:
                     low = v[k]
@@ -235,6 +297,7 @@ cdef class Moves:
             high = select(v, n, n - 1 - rank)
         leaf.low[variable] = low
         leaf.high[variable] = high
+        leaf.limited[variable] = leaf.n_rows
 
     cdef bint propose(self, Leaf *leaf, RandomStream *s, Move *move) noexcept nogil:
         """Draw a column and a value; False where no split can be proposed."""

@@ -57,8 +57,6 @@ cdef class Particles:
     cdef int apply(self, slot_t s) noexcept nogil
     cdef handle_t moved(self, int32_t particle, slot_t s) noexcept nogil
     cdef void append_row(self, Leaf *leaf, slot_t s) noexcept nogil
-    cdef void stale(self, Leaf *leaf) noexcept nogil
-    cdef void outdate(self, Leaf *leaf, const double *x) noexcept nogil
     cdef int step(self, slot_t s, double *log_mean, int64_t every, object report) except -2
     cdef int plant(self, int32_t n_rows) except -1
     cdef int look(self) except -1

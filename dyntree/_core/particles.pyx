@@ -1,7 +1,7 @@
 """Particles: roots, the rows they still hold, and one step of particle learning."""
 import numpy as np
 
-from libc.math cimport INFINITY, NAN
+from libc.math cimport INFINITY
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy
 
@@ -267,28 +267,11 @@ cdef class Particles:
         return kept
 
     # ------------------------------------------------------------ add, decide, apply
-    cdef void stale(self, Leaf *leaf) noexcept nogil:
-        """Forget what was cached about the rows of a leaf."""
-        cdef int32_t j
-        for j in range(self.pool.n_features):
-            leaf.low[j] = NAN
-
-    cdef void outdate(self, Leaf *leaf, const double *x) noexcept nogil:
-        """Forget the limits that a row changes which has joined the leaf.
-
-        A value between two order statistics of a column leaves both as they are.
-        """
-        cdef int32_t j
-        for j in range(self.pool.n_features):
-            if x[j] < leaf.low[j] or x[j] > leaf.high[j]:
-                leaf.low[j] = NAN
-
     cdef void append_row(self, Leaf *leaf, slot_t s) noexcept nogil:
         """Row s joins the leaf; room for it has been reserved."""
         self.arena.drop_credit(leaf)
         leaf.rows[leaf.n_rows] = s
         leaf.n_rows += 1
-        self.outdate(leaf, self.pool.x(s))
         self.leaf_model.insert(leaf, self.pool, s)
 
     cdef int add_row(self, slot_t s) noexcept nogil:

@@ -253,15 +253,10 @@ def node(Particles c, handle_t h):
 
 
 def leaf(Particles c, handle_t h):
-    """A leaf's count, the positions of its rows, and its cached limits."""
+    """A leaf's count, and the positions of its rows."""
     cdef Leaf *x = c.arena.leaf(h)
-    cdef int32_t k, m = c.pool.n_features
-    return (
-        x.refs,
-        [c.pool.position_of(x.rows[k]) for k in range(x.n_rows)],
-        [x.low[k] for k in range(m)],
-        [x.high[k] for k in range(m)],
-    )
+    cdef int32_t k
+    return x.refs, [c.pool.position_of(x.rows[k]) for k in range(x.n_rows)]
 
 
 def path_of(Particles c, int32_t particle, const double[::1] x):

@@ -28,20 +28,12 @@ cdef int32_t offered(int32_t n) noexcept nogil:
 
 cdef int32_t n_below(const double *edges, int32_t n, double x) noexcept nogil:
     """How many of n sorted edges are below x."""
-    cdef int32_t found = 0, step, k
-    if n <= 8:                      # without branches
-        for k in range(n):
-            found += edges[k] < x
-        return found
-    step = n
-    while step > 0:
-        k = step // 2
-        if edges[found + k] < x:
-            found += k + 1
-            step -= k + 1
-        else:
-            step = k
-    return found
+    cdef int32_t found = 0, half
+    while n > 1:                    # halved without a branch on x
+        half = n // 2
+        found += half * (edges[found + half - 1] < x)
+        n -= half
+    return found + (edges[found] < x)
 
 
 @cython.final

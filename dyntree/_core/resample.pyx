@@ -10,7 +10,7 @@ cdef void residual(
     One uniform per residual place; the index is the smallest k with cumulative[k] >= u.
     `cumulative` is scratch of n doubles.
     """
-    cdef int32_t i, k, whole, filled = 0, low, high, middle, left
+    cdef int32_t i, k, whole, filled = 0, first, size, half, left
     cdef double expected, total = 0.0, u
     for i in range(n):
         whole = <int32_t> (weights[i] * n_target)
@@ -29,12 +29,10 @@ cdef void residual(
         cumulative[n - 1] = 1.0
     for k in range(filled, n_target):
         u = s.uniform(s)
-        low = 0
-        high = n - 1
-        while low < high:
-            middle = (low + high) // 2
-            if cumulative[middle] >= u:
-                high = middle
-            else:
-                low = middle + 1
-        ancestors[k] = low
+        first = 0
+        size = n
+        while size > 1:             # halved without a branch on what is drawn
+            half = size // 2
+            first += half * (cumulative[first + half - 1] < u)
+            size -= half
+        ancestors[k] = first

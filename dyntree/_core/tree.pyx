@@ -100,7 +100,7 @@ cdef int copy_leaf(Arena a, const Leaf *leaf, Leaf *into) noexcept nogil:
         memcpy(into.rows, leaf.rows, leaf.n_rows * sizeof(slot_t))
     memcpy(
         into.active, leaf.active,
-        (2 * a.stride + a.n_derived + 2 * a.n_features) * sizeof(double),
+        (2 * a.stride + a.n_derived + 3 * a.n_features) * sizeof(double),
     )
     if leaf.credit != NULL and leaf.n_rows:
         if a.reserve_credit(into) < 0:

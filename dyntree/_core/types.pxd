@@ -26,8 +26,9 @@ cdef struct Leaf:
     double *active          # Family row of the rows still held
     double *retired         # Family row of the rows given up (discounted)
     double *derived         # written by LeafModel.refresh, read by everything else
-    double *low             # (n_features,) lower proposal limits, NaN = stale
+    double *low             # (n_features,) lower proposal limits
     double *high            # (n_features,) upper proposal limits
+    double *limited         # (n_features,) of how many rows, the first; 0: of none
     slot_t *rows            # the slots of the rows held, in order of arrival
     double *credit          # (n_rows,) active-learning statistic per row, or NULL
     int64_t stamp
