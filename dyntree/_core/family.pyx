@@ -3,6 +3,7 @@ cimport cython
 from libc.float cimport DBL_MAX
 from libc.stdlib cimport calloc, free
 
+from dyntree._core.lanes cimport accumulate
 from dyntree._core.linalg cimport packed_size
 
 
@@ -18,9 +19,7 @@ cdef class Family:
         row[0] -= 1.0
 
     cdef void merge(self, double *into, const double *other) noexcept nogil:
-        cdef int k
-        for k in range(self.stride):
-            into[k] += other[k]
+        accumulate(into, other, self.stride)
 
     cdef void scale(self, double *row, double factor) noexcept nogil:
         cdef int k

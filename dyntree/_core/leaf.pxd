@@ -42,12 +42,13 @@ cdef class LeafModel:
     cdef void pool(self, Leaf *into, Leaf **leaves, int n, ActivePool d) noexcept nogil
     # predictive density of (x, y); may round x where rounds_rows says so
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil
-    # log evidence of active sums alone, and that of a leaf's
-    cdef double judge(self, const double *active) noexcept nogil
+    # log evidence of each of n <= LANES rows of sums, one after the other
+    cdef void judge(self, const double *sums, int n, double *out) noexcept nogil
+    # that of a leaf's active sums alone, and given its retired ones
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil
-    # the same given the retired sums: those that a child inherits, and the leaf's own
-    cdef double judge_heir(self, const double *active, const Leaf *parent) noexcept nogil
     cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil
+    # two rows: what a child with these active sums inherits, and that with them
+    cdef void bequeath(self, const double *active, const Leaf *parent, double *out) noexcept nogil
     # rows that count towards a leaf that may be pruned to
     cdef double size(self, const Leaf *leaf) noexcept nogil
     # location, scale, df of the predictive t, then scratch

@@ -120,19 +120,21 @@ cdef class LeafModel:
     ) noexcept nogil:
         pass
 
-    cdef double judge(self, const double *active) noexcept nogil:
-        return NAN
+    cdef void judge(self, const double *sums, int n, double *out) noexcept nogil:
+        cdef int k
+        for k in range(n):
+            out[k] = NAN
 
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
         return NAN
 
-    cdef double judge_heir(
-        self, const double *active, const Leaf *parent
-    ) noexcept nogil:
-        return NAN
-
     cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil:
         return NAN
+
+    cdef void bequeath(
+        self, const double *active, const Leaf *parent, double *out
+    ) noexcept nogil:
+        pass
 
     cdef double size(self, const Leaf *leaf) noexcept nogil:
         return leaf.n_rows

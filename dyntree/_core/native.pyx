@@ -5,7 +5,9 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
 from dyntree._core.family cimport Counts
-from dyntree._core.lanes cimport LANES, Lanes, alike, plus, times
+from dyntree._core.lanes cimport (
+    LANES, Lanes, across, alike, at_least, inverse_root, minus, plus, product, times,
+)
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.pool cimport ActivePool
 from dyntree._core.resample cimport residual
@@ -79,7 +81,7 @@ cdef class NativeGaussian(LeafModel):
         self.may_inherit = has_evidence
         self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
         self.work = <double *> malloc(
-            (2 * size + 2 * self.n_out) * sizeof(double)
+            (LANES * size + 2 * self.n_out) * sizeof(double)
         )
         if self.work == NULL:
             raise MemoryError()
@@ -185,6 +187,46 @@ cdef class NativeGaussian(LeafModel):
                 residual[0] = t
         return half_log_det + 0.5 * log(det)
 
+    cdef void factorise_lanes(
+        self, const double **rows, Lanes *u, double *half_log_det, double *residual
+    ) noexcept nogil:
+        """`factorise` of four rows at the present prior point: in its order, its bits.
+        """
+        cdef int m = self.n_basis + 2, i, j, k, a
+        cdef Lanes t
+        cdef Lanes *uj
+        cdef Lanes *ui
+        cdef double least
+        cdef double[LANES] det
+        for a in range(LANES):
+            det[a] = 1.0
+            half_log_det[a] = 0.0
+        for j in range(self.skip, m):
+            uj = u + at(0, j)
+            for i in range(self.skip, j):
+                ui = u + at(0, i)
+                t = across(rows, at(i, j))
+                for k in range(self.skip, i):
+                    t = minus(t, ui[k], uj[k])
+                uj[i] = product(t, ui[i])
+            t = across(rows, at(j, j))
+            least = self.prior_precision(j, self.kappa0) if j < m - 1 else 0.0
+            if j < m - 1:
+                t = plus(t, alike(1.0), alike(least))
+            for k in range(self.skip, j):
+                t = minus(t, uj[k], uj[k])
+            uj[j] = t = at_least(t, least)
+            if j < m - 1:
+                uj[j] = inverse_root(t)
+                for a in range(LANES):
+                    det[a] *= (&t.a)[a]
+                    if det[a] > 1e150 or det[a] < 1e-150:
+                        half_log_det[a] += 0.5 * log(det[a])
+                        det[a] = 1.0
+        for a in range(LANES):
+            half_log_det[a] += 0.5 * log(det[a])
+            residual[a] = (&t.a)[a]
+
     cdef double half_prior_log_det(self, double kappa0) noexcept nogil:
         return 0.5 * (
             (0.0 if self.skip else log(kappa0))
@@ -235,7 +277,7 @@ cdef class NativeGaussian(LeafModel):
         else:
             d[EVIDENCE] = 0.0
         if isnan(d[INHERITED]):
-            d[INHERITED] = self.judge(self.inherited(leaf))
+            d[INHERITED] = self.judge_one(self.inherited(leaf))
         d[EVIDENCE] -= d[INHERITED]
         d[ACTIVE] = NAN if leaf.retired[0] > 0.0 else d[EVIDENCE]
 
@@ -293,39 +335,54 @@ cdef class NativeGaussian(LeafModel):
         leaf.derived[RETIRED] = leaf.derived[INHERITED] = NAN
         self.refresh(leaf)
 
-    cdef double judge(self, const double *active) noexcept nogil:
+    cdef void judge(self, const double *sums, int n, double *out) noexcept nogil:
+        cdef const double *rows[LANES]
+        cdef double[LANES] half, residual
+        cdef int k
+        for k in range(LANES):
+            rows[k] = sums + min(k, n - 1) * self.family.stride
+            if k < n:
+                out[k] = 0.0
+        if not self.has_evidence:
+            return
+        self.factorise_lanes(rows, <Lanes *> self.work, half, residual)
+        for k in range(n):
+            if rows[k][0] > 0.0:
+                out[k] = self.evidence(
+                    rows[k][0], self.half_log_prior - half[k], residual[k], self.b0,
+                    self.log_b0,
+                )
+
+    cdef double judge_one(self, const double *sums) noexcept nogil:
+        """`judge` of one row of sums."""
         cdef double residual, half
-        if not (self.has_evidence and active[0] > 0.0):
+        if not (self.has_evidence and sums[0] > 0.0):
             return 0.0
         half = self.factorise(
-            active, self.kappa0, self.work + self.family.stride, &residual
+            sums, self.kappa0, self.work + self.family.stride, &residual
         )
         return self.evidence(
-            active[0], self.half_log_prior - half, residual, self.b0, self.log_b0
+            sums[0], self.half_log_prior - half, residual, self.b0, self.log_b0
         )
 
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
         if isnan(leaf.derived[ACTIVE]):
-            leaf.derived[ACTIVE] = self.judge(leaf.active)
+            leaf.derived[ACTIVE] = self.judge_one(leaf.active)
         return leaf.derived[ACTIVE]
 
-    cdef double judge_heir(
-        self, const double *active, const Leaf *parent
+    cdef void bequeath(
+        self, const double *active, const Leaf *parent, double *out
     ) noexcept nogil:
-        cdef double *sums = self.work
-        cdef double factor, before
-        cdef int k
-        factor = self.share(parent, active[0])
-        for k in range(self.family.stride):
-            sums[k] = factor * parent.retired[k]
-        before = self.judge(sums)
-        self.family.merge(sums, active)
-        return self.judge(sums) - before
+        cdef double factor = self.share(parent, active[0])
+        cdef int k, stride = self.family.stride
+        for k in range(stride):
+            out[k] = factor * parent.retired[k]
+            out[stride + k] = out[k] + active[k]
 
     cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil:
         cdef double *d = leaf.derived
         if isnan(d[RETIRED]):
-            d[RETIRED] = self.judge(leaf.retired)
+            d[RETIRED] = self.judge_one(leaf.retired)
         return d[EVIDENCE] + d[INHERITED] - d[RETIRED]
 
     cdef double size(self, const Leaf *leaf) noexcept nogil:
@@ -646,12 +703,14 @@ cdef class NativeMultinomial(LeafModel):
         leaf.derived[EVIDENCE] = self.evidence(leaf.active, leaf.retired)
         leaf.derived[ACTIVE] = NAN if leaf.retired[0] > 0.0 else leaf.derived[EVIDENCE]
 
-    cdef double judge(self, const double *active) noexcept nogil:
-        return self.evidence(active, NULL)
+    cdef void judge(self, const double *sums, int n, double *out) noexcept nogil:
+        cdef int k
+        for k in range(n):
+            out[k] = self.evidence(sums + k * self.family.stride, NULL)
 
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
         if isnan(leaf.derived[ACTIVE]):
-            leaf.derived[ACTIVE] = self.judge(leaf.active)
+            leaf.derived[ACTIVE] = self.evidence(leaf.active, NULL)
         return leaf.derived[ACTIVE]
 
     cdef double size(self, const Leaf *leaf) noexcept nogil:

@@ -36,7 +36,11 @@ cdef struct Cut:            # one proposed split of a leaf
 cdef class SharedMoves(Moves):
     cdef Cut *cuts                      # of all leaves of a step, one a particle
     cdef int32_t n_cuts
-    cdef double *tallies                # (N_CUTS + 4, stride) sums between cuts
+    cdef double *tallies                # (N_CUTS + 2, stride) sums between cuts
+    cdef double *children               # (4, stride) sums of children not judged yet
+    cdef Cut *waiting[2]                # the cuts they belong to
+    cdef int32_t n_waiting
+    cdef double *heirs                  # (4, stride) of children that inherit
     cdef int32_t *parts                 # (n_seats,) between which cuts a row lies
     cdef double *kept                   # (n_seats, n_kept) what a row adds to sums
     cdef int64_t *kept_ids              # (n_seats,) of which row; -1: of none
@@ -46,7 +50,9 @@ cdef class SharedMoves(Moves):
     cdef void add_to(self, double *sums, slot_t s) noexcept nogil
     cdef int32_t draw(self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s) noexcept nogil
     cdef void tally(self, const Leaf *leaf, const Cut *cuts, int32_t n) noexcept nogil
-    cdef double gain(self, Leaf *leaf, const double *left, const double *right, bint inherits) noexcept nogil
+    cdef void judge(self, Leaf *leaf, Cut *cut, const double *left) noexcept nogil
+    cdef void judge_heirs(self, Leaf *leaf, Cut *cut, const double *child) noexcept nogil
+    cdef void judge_waiting(self, Leaf *leaf) noexcept nogil
     cdef void rate(self, Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil
     cdef void offer(self, Entry *e, int32_t n, RandomStream *s) noexcept nogil
     cdef void compete(self, Entry *e, double grow) noexcept nogil

@@ -1,11 +1,12 @@
 """Moves of the native rules: proposed once per distinct leaf, and shared."""
 cimport cython
-from libc.math cimport INFINITY, exp, isnan, log
+from libc.math cimport INFINITY, NAN, exp, isnan, log
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
 
 from dyntree._core.family cimport Cross
+from dyntree._core.lanes cimport accumulate, subtract
 from dyntree._core.rng cimport MOVING, PROPOSING, RandomSource
 from dyntree._core.types cimport GROW, NONE, PRUNE, STAY, slot_t
 
@@ -49,9 +50,11 @@ cdef class SharedMoves(Moves):
         Moves.__init__(self, *args)
         self.scores_rows = False
         stride = self.arena.stride
-        self.tallies = <double *> malloc((N_CUTS + 4) * stride * sizeof(double))
+        self.tallies = <double *> malloc((N_CUTS + 10) * stride * sizeof(double))
         if self.tallies == NULL:
             raise MemoryError()
+        self.children = self.tallies + (N_CUTS + 2) * stride
+        self.heirs = self.children + 4 * stride
         self.n_kept = stride if (
             isinstance(self.model.family, Cross) and stride <= MOST_KEPT
         ) else 0
@@ -108,7 +111,7 @@ cdef class SharedMoves(Moves):
             self.kept_ids[s] = self.pool.ids[s]
             memset(row, 0, self.n_kept * sizeof(double))
             self.model.family.add(row, self.pool.x(s), self.pool.y(s), 1.0)
-        self.model.family.merge(sums, row)
+        accumulate(sums, row, self.n_kept)
 
     # ------------------------------------------------------------ proposals
     cdef int32_t draw(
@@ -163,21 +166,45 @@ cdef class SharedMoves(Moves):
         memcpy(rest, leaf.active, stride * sizeof(double))
         for j in range(n + 2):
             if j != most and count[j]:
-                for k in range(stride):
-                    rest[k] -= self.tallies[j * stride + k]
+                subtract(rest, rest, self.tallies + j * stride, stride)
 
-    cdef double gain(
-        self, Leaf *leaf, const double *left, const double *right, bint inherits
-    ) noexcept nogil:
-        """Log evidence that a split gains, from the active sums of its children."""
-        if inherits:
-            return (
-                self.model.judge_heir(left, leaf) + self.model.judge_heir(right, leaf)
-                - self.model.conditional_evidence(leaf)
+    cdef void judge(self, Leaf *leaf, Cut *cut, const double *left) noexcept nogil:
+        """Log evidence that a cut gains: now, or once another waits beside it."""
+        cdef int32_t stride = self.arena.stride
+        cdef double *child = self.children + 2 * self.n_waiting * stride
+        memcpy(child, left, stride * sizeof(double))
+        subtract(child + stride, leaf.active, left, stride)
+        child[stride] = leaf.n_rows - left[0]
+        if cut.inherits:
+            self.judge_heirs(leaf, cut, child)
+            return
+        self.waiting[self.n_waiting] = cut
+        self.n_waiting += 1
+        if self.n_waiting == 2:
+            self.judge_waiting(leaf)
+
+    cdef void judge_waiting(self, Leaf *leaf) noexcept nogil:
+        cdef double[4] evidence
+        cdef int32_t k
+        self.model.judge(self.children, 2 * self.n_waiting, evidence)
+        for k in range(self.n_waiting):
+            self.waiting[k].odds = (
+                evidence[2 * k] + evidence[2 * k + 1] - self.model.active_evidence(leaf)
             )
-        return (
-            self.model.judge(left) + self.model.judge(right)
-            - self.model.active_evidence(leaf)
+        self.n_waiting = 0
+
+    cdef void judge_heirs(
+        self, Leaf *leaf, Cut *cut, const double *child
+    ) noexcept nogil:
+        """The same of two children that inherit, given what has been retired."""
+        cdef int32_t stride = self.arena.stride
+        cdef double[4] evidence
+        self.model.bequeath(child, leaf, self.heirs)
+        self.model.bequeath(child + stride, leaf, self.heirs + 2 * stride)
+        self.model.judge(self.heirs, 4, evidence)
+        cut.odds = (
+            (evidence[1] - evidence[0]) + (evidence[3] - evidence[2])
+            - self.model.conditional_evidence(leaf)
         )
 
     cdef void rate(self, Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil:
@@ -186,11 +213,10 @@ cdef class SharedMoves(Moves):
         Where the children inherit, active rows are judged given the retired ones, with
         and without the cut; else both are judged as if nothing had been retired.
         """
-        cdef int32_t stride = self.arena.stride, j, k
+        cdef int32_t stride = self.arena.stride, j
         cdef double *below = self.tallies
         cdef double *missing = self.tallies + (n + 1) * stride
-        cdef double *left = self.tallies + (n + 2) * stride
-        cdef double *right = left + stride
+        cdef double *left = self.heirs          # free until a cut is judged
         cdef double n_known
         cdef bint parts
         self.tally(leaf, cuts, n)
@@ -198,24 +224,25 @@ cdef class SharedMoves(Moves):
         for j in range(n):
             parts = j == 0 or below[0] > 0.0    # other rows than the cut before
             if j:
-                for k in range(stride):
-                    below[k] += below[k - stride]
+                accumulate(below, below - stride, stride)
             cuts[j].missing_left = cuts[j].side * n_known < below[0]
             if not parts and cuts[j].missing_left == cuts[j - 1].missing_left and (
                 cuts[j].inherits == cuts[j - 1].inherits
             ):
-                cuts[j].odds = cuts[j - 1].odds
-                below += stride
-                continue
-            for k in range(stride):
-                left[k] = below[k] + missing[k] if cuts[j].missing_left else below[k]
-                right[k] = leaf.active[k] - left[k]
-            if left[0] < self.min_leaf or leaf.n_rows - left[0] < self.min_leaf:
-                cuts[j].odds = -INFINITY
+                cuts[j].odds = NAN              # those of the cut before
             else:
-                right[0] = leaf.n_rows - left[0]
-                cuts[j].odds = self.gain(leaf, left, right, cuts[j].inherits)
+                memcpy(left, below, stride * sizeof(double))
+                if cuts[j].missing_left:
+                    accumulate(left, missing, stride)
+                cuts[j].odds = -INFINITY
+                if min(left[0], leaf.n_rows - left[0]) >= self.min_leaf:
+                    self.judge(leaf, &cuts[j], left)
             below += stride
+        if self.n_waiting:
+            self.judge_waiting(leaf)
+        for j in range(1, n):
+            if isnan(cuts[j].odds):
+                cuts[j].odds = cuts[j - 1].odds
 
     cdef void offer(self, Entry *e, int32_t n, RandomStream *s) noexcept nogil:
         """Propose n splits of the leaf at e and cumulate their odds; or pass, see CALM."""
