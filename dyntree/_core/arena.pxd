@@ -39,6 +39,7 @@ cdef class Arena:
     cdef handle_t take_node(self) noexcept nogil
     cdef handle_t take_leaf(self) noexcept nogil
     cdef void share(self, handle_t h) noexcept nogil
+    cdef void share_by(self, handle_t h, int32_t n) noexcept nogil
     cdef void drop(self, handle_t h) noexcept nogil
     cdef inline Node *node(self, handle_t h) noexcept nogil:
         return self.node_chunks[h >> CHUNK_BITS] + (h & (CHUNK - 1))

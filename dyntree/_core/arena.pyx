@@ -153,10 +153,14 @@ cdef class Arena:
         return h
 
     cdef void share(self, handle_t h) noexcept nogil:
+        self.share_by(h, 1)
+
+    cdef void share_by(self, handle_t h, int32_t n) noexcept nogil:
+        """n owners more."""
         if h > 0:
-            self.node(h).refs += 1
+            self.node(h).refs += n
         else:
-            self.leaf(h).refs += 1
+            self.leaf(h).refs += n
 
     cdef void drop(self, handle_t h) noexcept nogil:
         """One owner less; what nobody owns is freed, children included."""

@@ -38,7 +38,9 @@ cdef class Particles:
     cdef int32_t room                       # particles the arrays below have room for
     cdef Entry *entries
     cdef int32_t n_entries
-    cdef int32_t *entry_of
+    cdef int32_t *entry_of                  # each particle's
+    cdef Entry *entries_before              # those of the cloud before resampling
+    cdef int32_t *entry_before
     cdef int32_t *ancestors
     cdef handle_t *next_roots
     cdef double *weights
@@ -53,7 +55,9 @@ cdef class Particles:
     cdef int32_t route(self, handle_t root, const double *x) noexcept nogil
     cdef int weigh(self, slot_t s) noexcept nogil
     cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil
-    cdef int add_row(self, slot_t s) noexcept nogil
+    cdef int32_t enter(self, handle_t h, handle_t parent) noexcept nogil
+    cdef void regroup(self) noexcept nogil
+    cdef int add_row(self, slot_t s, bint weighed) noexcept nogil
     cdef int apply(self, slot_t s) noexcept nogil
     cdef handle_t moved(self, int32_t particle, slot_t s) noexcept nogil
     cdef void append_row(self, Leaf *leaf, slot_t s) noexcept nogil

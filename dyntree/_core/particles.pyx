@@ -130,6 +130,8 @@ cdef class Particles:
         free(self.roots)
         free(self.entries)
         free(self.entry_of)
+        free(self.entries_before)
+        free(self.entry_before)
         free(self.ancestors)
         free(self.next_roots)
         free(self.weights)
@@ -148,6 +150,8 @@ cdef class Particles:
         resized(<void **> &self.next_roots, n * sizeof(handle_t))
         resized(<void **> &self.entries, n * sizeof(Entry))
         resized(<void **> &self.entry_of, n * sizeof(int32_t))
+        resized(<void **> &self.entries_before, n * sizeof(Entry))
+        resized(<void **> &self.entry_before, n * sizeof(int32_t))
         resized(<void **> &self.ancestors, n * sizeof(int32_t))
         resized(<void **> &self.weights, n * sizeof(double))
         resized(<void **> &self.work, n * sizeof(double))
@@ -166,13 +170,28 @@ cdef class Particles:
         return 0
 
     # ------------------------------------------------------------ weigh
+    cdef int32_t enter(self, handle_t h, handle_t parent) noexcept nogil:
+        """A new entry of this step."""
+        cdef Leaf *leaf = self.arena.leaf(h)
+        cdef Entry *e = &self.entries[self.n_entries]
+        if leaf.stamp != self.stamp:
+            leaf.stamp = self.stamp
+            leaf.entry = self.n_entries
+        e.leaf = h
+        e.parent = parent
+        e.pruned = NONE
+        e.owner = leaf.entry
+        e.count = 0
+        e.weighed = e.scored = False
+        self.n_entries += 1
+        return self.n_entries - 1
+
     cdef int32_t route(self, handle_t root, const double *x) noexcept nogil:
         """Entry of the (parent, leaf) that x reaches from root, new or remembered."""
         cdef handle_t h = root, parent = NONE
         cdef int32_t found = -1, k, depth = 0
         cdef Node *node
         cdef Leaf *leaf
-        cdef Entry *e
         while h > 0:
             node = self.arena.node(h)
             if node.stamp == self.stamp:
@@ -188,18 +207,7 @@ cdef class Particles:
                     and self.entries[leaf.entry].parent == NONE):
                 found = leaf.entry
             else:
-                found = self.n_entries
-                self.n_entries += 1
-                if leaf.stamp != self.stamp:
-                    leaf.stamp = self.stamp
-                    leaf.entry = found
-                e = &self.entries[found]
-                e.leaf = h
-                e.parent = parent
-                e.pruned = NONE
-                e.owner = leaf.entry
-                e.count = 0
-                e.weighed = e.scored = False
+                found = self.enter(h, parent)
         for k in range(depth):
             node = self.arena.node(self.path.nodes[k])
             node.stamp = self.stamp
@@ -221,7 +229,8 @@ cdef class Particles:
         self.stamp += 1
         self.n_entries = 0
         for i in range(self.n_particles):
-            e = &self.entries[self.route(self.roots[i], x)]
+            self.entry_of[i] = self.route(self.roots[i], x)
+            e = &self.entries[self.entry_of[i]]
             leaf = self.arena.leaf(e.leaf)
             e = &self.entries[e.owner]
             if not e.weighed:
@@ -252,16 +261,20 @@ cdef class Particles:
             self.work, log_mean, variance,
         )
         if n == 0:
+            for i in range(self.n_particles):
+                self.ancestors[i] = i
             return self.n_particles
-        for i in range(n):
-            self.next_roots[i] = self.roots[self.ancestors[i]]
-            self.arena.share(self.next_roots[i])
         for i in range(self.n_particles):
-            self.arena.drop(self.roots[i])
             self.work[i] = 0.0
         for i in range(n):
-            kept += self.work[self.ancestors[i]] == 0.0
-            self.work[self.ancestors[i]] = 1.0
+            self.next_roots[i] = self.roots[self.ancestors[i]]
+            self.work[self.ancestors[i]] += 1.0
+        for i in range(self.n_particles):
+            if self.work[i] > 1.0:
+                self.arena.share_by(self.roots[i], <int32_t> self.work[i] - 1)
+            elif self.work[i] == 0.0:
+                self.arena.drop(self.roots[i])
+            kept += self.work[i] > 0.0
         self.roots, self.next_roots = self.next_roots, self.roots
         self.n_particles = n
         return kept
@@ -274,14 +287,37 @@ cdef class Particles:
         leaf.n_rows += 1
         self.leaf_model.insert(leaf, self.pool, s)
 
-    cdef int add_row(self, slot_t s) noexcept nogil:
-        """Add row s to every leaf it reaches, once per distinct leaf; -1: no memory."""
+    cdef void regroup(self) noexcept nogil:
+        """The entries of the survivors, as `route` would find them, in their order."""
         cdef int32_t i
-        cdef Leaf *leaf
+        cdef Entry *e
+        self.entries, self.entries_before = self.entries_before, self.entries
+        self.entry_of, self.entry_before = self.entry_before, self.entry_of
+        for i in range(self.n_entries):
+            self.entries_before[i].count = -1       # then its place among the new ones
         self.stamp += 1
         self.n_entries = 0
         for i in range(self.n_particles):
-            self.entry_of[i] = self.route(self.roots[i], self.pool.x(s))
+            e = &self.entries_before[self.entry_before[self.ancestors[i]]]
+            if e.count < 0:
+                e.count = self.enter(e.leaf, e.parent)
+            self.entry_of[i] = e.count
+            self.entries[e.count].count += 1
+
+    cdef int add_row(self, slot_t s, bint weighed) noexcept nogil:
+        """Add row s to every leaf it reaches, once per distinct leaf; -1: no memory.
+
+        Where the cloud was weighed and no row rounded it is known which those are.
+        """
+        cdef int32_t i
+        cdef Leaf *leaf
+        if weighed and not self.leaf_model.rounds_rows:
+            self.regroup()
+        else:
+            self.stamp += 1
+            self.n_entries = 0
+            for i in range(self.n_particles):
+                self.entry_of[i] = self.route(self.roots[i], self.pool.x(s))
         for i in range(self.n_entries):
             leaf = self.arena.leaf(self.entries[i].leaf)
             if self.arena.reserve_rows(leaf, leaf.n_rows + 1) < 0:
@@ -348,10 +384,11 @@ cdef class Particles:
         cdef int32_t kept = self.n_particles
         cdef int64_t row = self.pool.n_rows + self.n_retired
         cdef int status = 0
+        cdef bint weighed = self.n_particles > 1 or self.numerics.weighs_one
         error = None
         log_mean[0] = 0.0
         with nogil:
-            if self.n_particles > 1 or self.numerics.weighs_one:
+            if weighed:
                 status = self.weigh(s)
                 if status == 0:
                     kept = self.resample(log_mean, &variance)
@@ -366,7 +403,7 @@ cdef class Particles:
             except BaseException as raised:     # the row must be learned first
                 error = raised
         with nogil:
-            status = self.add_row(s)
+            status = self.add_row(s, weighed)
         if status < 0:
             return -1
         with nogil:
