@@ -8,28 +8,33 @@ from dyntree._core.tree cimport gather
 from dyntree._core.types cimport GROW, LUALL, NONE, PRUNE, REJECT, STAY, Node
 
 
-cdef double select(double *v, int32_t n, int32_t rank) noexcept nogil:
-    """The rank-th smallest (from 0) of v, which is partly sorted (Hoare's find)."""
-    cdef int32_t low = 0, high = n - 1, i, j
-    cdef double pivot
-    while low < high:
-        pivot = v[rank]
-        i = low
-        j = high
-        while i <= j:
-            while v[i] < pivot:
-                i += 1
-            while pivot < v[j]:
-                j -= 1
-            if i <= j:
-                v[i], v[j] = v[j], v[i]
-                i += 1
-                j -= 1
-        if j < rank:
-            low = i
-        if rank < i:
-            high = j
-    return v[rank]
+cdef double select(
+    const double *v, int32_t n, int32_t rank, double *below, double *above
+) noexcept nogil:
+    """The rank-th smallest (from 0) of v (Hoare's find, without branches on values).
+
+    The two scratch arrays have room for n; v may be either of them.
+    """
+    cdef int32_t k, n_below, n_above
+    cdef double pivot, x
+    while True:
+        pivot = v[n >> 1]
+        n_below = n_above = 0
+        for k in range(n):          # in place it is written behind where it is read
+            x = v[k]
+            below[n_below] = x
+            n_below += x < pivot
+            above[n_above] = x
+            n_above += x > pivot
+        if rank < n_below:
+            v = below
+            n = n_below
+        elif rank < n - n_above:
+            return pivot
+        else:
+            rank -= n - n_above
+            v = above
+            n = n_above
 
 
 cdef class Moves:
@@ -104,7 +109,7 @@ cdef class Moves:
         cdef int32_t n, k
         if n_rows > self.n_values:
             n = max(n_rows, 2 * self.n_values)
-            p = realloc(self.values, n * sizeof(double))
+            p = realloc(self.values, 3 * n * sizeof(double))
             if p == NULL:
                 raise MemoryError()
             self.values = <double *> p
@@ -293,8 +298,10 @@ cdef class Moves:
                 if v[k] > high:
                     high = v[k]
         else:
-            low = select(v, n, rank)
-            high = select(v, n, n - 1 - rank)
+            low = select(v, n, rank, v + self.n_values, v + 2 * self.n_values)
+            high = select(
+                v, n, n - 1 - rank, v + self.n_values, v + 2 * self.n_values
+            )
         leaf.low[variable] = low
         leaf.high[variable] = high
         leaf.limited[variable] = leaf.n_rows

@@ -36,6 +36,9 @@ cdef struct Cut:            # one proposed split of a leaf
 cdef class SharedMoves(Moves):
     cdef Cut *cuts                      # of all leaves of a step, one a particle
     cdef int32_t n_cuts
+    cdef Cut *drawn                     # of one leaf, as they come
+    cdef int32_t *part_of               # of which part of its column each is
+    cdef int32_t *places                # where each part of the columns starts
     cdef double *tallies                # (N_CUTS + 2, stride) sums between cuts
     cdef double *children               # (4, stride) sums of children not judged yet
     cdef Cut *waiting[2]                # the cuts they belong to
@@ -49,6 +52,7 @@ cdef class SharedMoves(Moves):
 
     cdef void add_to(self, double *sums, slot_t s) noexcept nogil
     cdef int32_t draw(self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s) noexcept nogil
+    cdef void sort(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil
     cdef void tally(self, const Leaf *leaf, const Cut *cuts, int32_t n) noexcept nogil
     cdef void judge(self, Leaf *leaf, Cut *cut, const double *left) noexcept nogil
     cdef void judge_heirs(self, Leaf *leaf, Cut *cut, const double *child) noexcept nogil

@@ -2,24 +2,21 @@
 cimport cython
 from libc.math cimport INFINITY, NAN, exp, isnan, log
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc, qsort, realloc
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from dyntree._core.family cimport Cross
 from dyntree._core.lanes cimport accumulate, subtract
 from dyntree._core.rng cimport MOVING, PROPOSING, RandomSource
 from dyntree._core.types cimport GROW, NONE, PRUNE, STAY, slot_t
 
 
-cdef int by_column_and_value(const void *a, const void *b) noexcept nogil:
-    """Order of two cuts; equal ones by the side that rows without a value take."""
-    cdef const Cut *p = <const Cut *> a
-    cdef const Cut *q = <const Cut *> b
+cdef inline bint comes_before(const Cut *p, const Cut *q) noexcept nogil:
+    """Order of cuts; equal ones by the side that rows without a value take."""
     if p.variable != q.variable:
-        return -1 if p.variable < q.variable else 1
+        return p.variable < q.variable
     if p.value != q.value:
-        return -1 if p.value < q.value else 1
-    return (p.side > q.side) - (p.side < q.side)
+        return p.value < q.value
+    return p.side < q.side
 
 
 cdef int32_t offered(int32_t n) noexcept nogil:
@@ -55,22 +52,30 @@ cdef class SharedMoves(Moves):
             raise MemoryError()
         self.children = self.tallies + (N_CUTS + 2) * stride
         self.heirs = self.children + 4 * stride
-        self.n_kept = stride if (
-            isinstance(self.model.family, Cross) and stride <= MOST_KEPT
-        ) else 0
+        self.n_kept = stride if stride <= MOST_KEPT else 0
 
     def __dealloc__(self):
         free(self.cuts)
+        free(self.part_of)
         free(self.tallies)
         free(self.parts)
         free(self.kept)
         free(self.kept_ids)
 
     cdef int expect(self, int32_t n_particles) except -1:
-        cdef void *p = realloc(self.cuts, n_particles * sizeof(Cut))
+        cdef void *p = realloc(self.cuts, 2 * n_particles * sizeof(Cut))
         if p == NULL:
             raise MemoryError()
         self.cuts = <Cut *> p
+        self.drawn = self.cuts + n_particles
+        p = realloc(
+            self.part_of,
+            (2 * n_particles + self.pool.n_features + 1) * sizeof(int32_t),
+        )
+        if p == NULL:
+            raise MemoryError()
+        self.part_of = <int32_t *> p
+        self.places = self.part_of + n_particles
         return 0
 
     cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1:
@@ -121,18 +126,59 @@ cdef class SharedMoves(Moves):
         cdef int32_t k, n_drawn = 0
         cdef bint may_inherit = self.model.may_inherit and leaf.retired[0] > 0.0
         cdef Move move
+        cdef Cut *cut = self.drawn
         for k in range(n):
             if not self.propose(leaf, s, &move):
                 continue
-            cuts[n_drawn].variable = move.variable
-            cuts[n_drawn].value = move.value
-            cuts[n_drawn].side = s.uniform(s)
-            cuts[n_drawn].missing_left = 0
-            cuts[n_drawn].inherits = may_inherit and s.uniform(s) < 0.5
-            cuts[n_drawn].grown = NONE
+            cut.variable = move.variable
+            cut.value = move.value
+            cut.side = s.uniform(s)
+            cut.missing_left = 0
+            cut.inherits = may_inherit and s.uniform(s) < 0.5
+            cut.grown = NONE
+            cut += 1
             n_drawn += 1
-        qsort(cuts, n_drawn, sizeof(Cut), by_column_and_value)
+        self.sort(leaf, cuts, n_drawn)
         return n_drawn
+
+    cdef void sort(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil:
+        """Put the n cuts that were drawn into `cuts`, in order.
+
+        Values are uniform between a column's limits: counted into equal parts, one a
+        cut or so, they all but stand in order, and insertion does the rest.
+        """
+        cdef int32_t n_parts, j, k, last
+        cdef const Cut *cut
+        cdef Cut moving
+        cdef double share
+        if n == 0:
+            return
+        n_parts = n // self.pool.n_features + 1
+        last = self.pool.n_features * n_parts
+        memset(self.places, 0, (last + 1) * sizeof(int32_t))
+        for k in range(n):
+            cut = self.drawn + k
+            j = cut.variable
+            share = (cut.value - leaf.low[j]) / (leaf.high[j] - leaf.low[j])
+            self.part_of[k] = j * n_parts + (
+                <int32_t> (share * n_parts) if share < 1.0 else n_parts - 1
+            )
+            self.places[self.part_of[k] + 1] += 1
+        for k in range(last):
+            self.places[k + 1] += self.places[k]
+        for k in range(n):
+            j = self.part_of[k]
+            cuts[self.places[j]] = self.drawn[k]
+            self.places[j] += 1
+        for k in range(1, n):
+            if not comes_before(&cuts[k], &cuts[k - 1]):
+                continue
+            moving = cuts[k]
+            j = k
+            while j > 0 and comes_before(&moving, &cuts[j - 1]):
+                cuts[j] = cuts[j - 1]
+                j -= 1
+            cuts[j] = moving
 
     cdef void tally(self, const Leaf *leaf, const Cut *cuts, int32_t n) noexcept nogil:
         """Sum the rows between neighbouring cuts of a column.
