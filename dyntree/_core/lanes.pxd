@@ -1,74 +1,54 @@
-"""Four numbers at a time: no sum waits for another, and two share an instruction."""
-
-from libc.math cimport sqrt
+"""Four numbers at a time: no sum waits for another, and several share an instruction."""
 
 cdef enum:
     LANES = 4
 
-cdef struct Lanes:
-    double a
-    double b
-    double c
-    double d
+cdef extern from *:
+    """
+    #include <math.h>
 
-cdef inline Lanes alike(double value) noexcept nogil:
-    cdef Lanes t
-    t.a = t.b = t.c = t.d = value
-    return t
+    /* Two vectors of GCC and Clang, at any address. Each lane has the bits that a
+       double alone would have. */
+    typedef double Pair __attribute__((vector_size(16), aligned(8), may_alias));
+    typedef struct { Pair a, b; } Lanes;
 
-cdef inline Lanes across(const double **rows, int k) noexcept nogil:
-    """Entry k of four rows."""
-    cdef Lanes t
-    t.a = rows[0][k]
-    t.b = rows[1][k]
-    t.c = rows[2][k]
-    t.d = rows[3][k]
-    return t
-
-cdef inline Lanes times(double factor, Lanes v) noexcept nogil:
-    v.a *= factor
-    v.b *= factor
-    v.c *= factor
-    v.d *= factor
-    return v
-
-cdef inline Lanes product(Lanes u, Lanes v) noexcept nogil:
-    u.a *= v.a
-    u.b *= v.b
-    u.c *= v.c
-    u.d *= v.d
-    return u
-
-cdef inline Lanes minus(Lanes t, Lanes u, Lanes v) noexcept nogil:
-    """t - u v."""
-    t.a -= u.a * v.a
-    t.b -= u.b * v.b
-    t.c -= u.c * v.c
-    t.d -= u.d * v.d
-    return t
-
-cdef inline Lanes at_least(Lanes t, double least) noexcept nogil:
-    """The larger of t and `least`, which also stands in for NaN."""
-    t.a = t.a if t.a > least else least
-    t.b = t.b if t.b > least else least
-    t.c = t.c if t.c > least else least
-    t.d = t.d if t.d > least else least
-    return t
-
-cdef inline Lanes inverse_root(Lanes t) noexcept nogil:
-    t.a = 1.0 / sqrt(t.a)
-    t.b = 1.0 / sqrt(t.b)
-    t.c = 1.0 / sqrt(t.c)
-    t.d = 1.0 / sqrt(t.d)
-    return t
-
-cdef inline Lanes plus(Lanes t, Lanes u, Lanes v) noexcept nogil:
-    """t + u v."""
-    t.a += u.a * v.a
-    t.b += u.b * v.b
-    t.c += u.c * v.c
-    t.d += u.d * v.d
-    return t
+    static inline Lanes alike(double x) { return (Lanes) {{x, x}, {x, x}}; }
+    static inline double lane(Lanes t, int k) { return k < 2 ? t.a[k] : t.b[k - 2]; }
+    static inline Lanes of_four(double a, double b, double c, double d) {
+        return (Lanes) {{a, b}, {c, d}};
+    }
+    static inline Lanes across(const double **rows, int k) {
+        return (Lanes) {{rows[0][k], rows[1][k]}, {rows[2][k], rows[3][k]}};
+    }
+    static inline Lanes times(Lanes u, Lanes v) {
+        return (Lanes) {u.a * v.a, u.b * v.b};
+    }
+    static inline Lanes plus(Lanes t, Lanes u, Lanes v) {
+        return (Lanes) {t.a + u.a * v.a, t.b + u.b * v.b};
+    }
+    static inline Lanes minus(Lanes t, Lanes u, Lanes v) {
+        return (Lanes) {t.a - u.a * v.a, t.b - u.b * v.b};
+    }
+    static inline Lanes at_least(Lanes t, double x) {
+        return (Lanes) {{t.a[0] > x ? t.a[0] : x, t.a[1] > x ? t.a[1] : x},
+                        {t.b[0] > x ? t.b[0] : x, t.b[1] > x ? t.b[1] : x}};
+    }
+    static inline Lanes inverse_root(Lanes t) {
+        return (Lanes) {1.0 / (Pair) {sqrt(t.a[0]), sqrt(t.a[1])},
+                        1.0 / (Pair) {sqrt(t.b[0]), sqrt(t.b[1])}};
+    }
+    """
+    ctypedef struct Lanes:
+        pass
+    Lanes alike(double x) noexcept nogil
+    double lane(Lanes t, int k) noexcept nogil
+    Lanes of_four(double a, double b, double c, double d) noexcept nogil
+    Lanes across(const double **rows, int k) noexcept nogil     # entry k of four rows
+    Lanes times(Lanes u, Lanes v) noexcept nogil
+    Lanes plus(Lanes t, Lanes u, Lanes v) noexcept nogil        # t + u v
+    Lanes minus(Lanes t, Lanes u, Lanes v) noexcept nogil       # t - u v
+    Lanes at_least(Lanes t, double x) noexcept nogil            # x also for NaN
+    Lanes inverse_root(Lanes t) noexcept nogil
 
 cdef inline void accumulate(double *into, const double *other, int n) noexcept nogil:
     """Add n numbers to n others."""

@@ -6,7 +6,8 @@ from libc.stdlib cimport free, malloc
 
 from dyntree._core.family cimport Counts
 from dyntree._core.lanes cimport (
-    LANES, Lanes, across, alike, at_least, inverse_root, minus, plus, product, times,
+    LANES, Lanes, across, alike, at_least, inverse_root, lane, minus, of_four, plus,
+    times,
 )
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.pool cimport ActivePool
@@ -36,6 +37,16 @@ cdef int32_t gather_lanes(
     for a in range(LANES):
         x[a] = rows + which[min(a, last)] * <int64_t> width
     return last + 1
+
+
+cdef inline Lanes standard_lanes(Cross cross, const double **x, int i) noexcept nogil:
+    """Entry i of (1, z) at LANES rows."""
+    if i == 0:
+        return alike(1.0)
+    return of_four(
+        cross.standard(x[0], i - 1), cross.standard(x[1], i - 1),
+        cross.standard(x[2], i - 1), cross.standard(x[3], i - 1),
+    )
 
 
 @cython.final
@@ -208,7 +219,7 @@ cdef class NativeGaussian(LeafModel):
                 t = across(rows, at(i, j))
                 for k in range(self.skip, i):
                     t = minus(t, ui[k], uj[k])
-                uj[i] = product(t, ui[i])
+                uj[i] = times(t, ui[i])
             t = across(rows, at(j, j))
             least = self.prior_precision(j, self.kappa0) if j < m - 1 else 0.0
             if j < m - 1:
@@ -219,13 +230,13 @@ cdef class NativeGaussian(LeafModel):
             if j < m - 1:
                 uj[j] = inverse_root(t)
                 for a in range(LANES):
-                    det[a] *= (&t.a)[a]
+                    det[a] *= lane(t, a)
                     if det[a] > 1e150 or det[a] < 1e-150:
                         half_log_det[a] += 0.5 * log(det[a])
                         det[a] = 1.0
         for a in range(LANES):
             half_log_det[a] += 0.5 * log(det[a])
-            residual[a] = (&t.a)[a]
+            residual[a] = lane(t, a)
 
     cdef double half_prior_log_det(self, double kappa0) noexcept nogil:
         return 0.5 * (
@@ -431,15 +442,6 @@ cdef class NativeGaussian(LeafModel):
             )
             k += m
 
-    cdef Lanes standard_lanes(self, const double **x, int i) noexcept nogil:
-        """Column i of z at LANES rows."""
-        cdef Lanes t
-        t.a = self.cross.standard(x[0], i)
-        t.b = self.cross.standard(x[1], i)
-        t.c = self.cross.standard(x[2], i)
-        t.d = self.cross.standard(x[3], i)
-        return t
-
     cdef void predict_lanes(
         self, const Leaf *leaf, const double **x, int n, double *out, int32_t stride,
         Lanes *v,
@@ -453,15 +455,15 @@ cdef class NativeGaussian(LeafModel):
         cdef int i, k
         for i in range(self.skip, self.n_basis + 1):
             u = d + FACTOR + at(0, i)
-            t = self.standard_lanes(x, i - 1) if i else alike(1.0)
+            t = standard_lanes(self.cross, x, i)
             for k in range(self.skip, i):
                 t = plus(t, alike(-u[k]), v[k])
-            v[i] = t = times(u[i], t)
+            v[i] = t = times(alike(u[i]), t)
             kappa = plus(kappa, t, t)
             location = plus(location, t, alike(last[i]))
         for i in range(n):
-            out[0] = self.cross.y_centre + self.cross.y_spread * (&location.a)[i]
-            out[1] = self.cross.y_spread * sqrt(variance * (1.0 + (&kappa.a)[i]))
+            out[0] = self.cross.y_centre + self.cross.y_spread * lane(location, i)
+            out[1] = self.cross.y_spread * sqrt(variance * (1.0 + lane(kappa, i)))
             out[2] = 2.0 * d[SHAPE]
             out += stride
 
@@ -575,7 +577,7 @@ cdef class NativeGaussian(LeafModel):
         cdef Lanes *v = w + q + 1
         cdef Lanes kappa = alike(0.0), centre = kappa, spread = kappa, t
         for i in range(self.skip, q + 1):           # v = U^-T (1, z)
-            w[i] = self.standard_lanes(x, i - 1) if i else alike(1.0)
+            w[i] = standard_lanes(self.cross, x, i)
             t = alike(0.0)
             for k in range(self.skip, i + 1):
                 t = plus(t, alike(inverse[at(k, i)]), w[k])
@@ -587,10 +589,10 @@ cdef class NativeGaussian(LeafModel):
                 t = plus(t, alike(inverse[at(i, k)]), v[k])
             centre = plus(centre, alike(mean[i - 1] if i else 1.0), t)
             if i:
-                spread = plus(spread, times(variance[i - 1], t), t)
+                spread = plus(spread, times(alike(variance[i - 1]), t), t)
         spread = plus(spread, centre, centre)
         for i in range(n):
-            out[i] = (&spread.a)[i] / (1.0 + (&kappa.a)[i])
+            out[i] = lane(spread, i) / (1.0 + lane(kappa, i))
 
     cdef double mean_kappa(
         self, const Leaf *leaf, const double *mean, const double *variance, double *v

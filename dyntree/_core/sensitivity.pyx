@@ -15,7 +15,7 @@ from libc.math cimport INFINITY, NAN, fabs
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from dyntree._core.lanes cimport LANES, Lanes, alike, plus
+from dyntree._core.lanes cimport LANES, Lanes, alike, lane, of_four, plus
 from dyntree._core.particles cimport Particles
 from dyntree._core.rng cimport ASKING, RandomStream, student_t
 from dyntree._core.tree cimport find_leaf
@@ -259,17 +259,21 @@ cdef void weigh(
         weights[0] += w * w
         total[0] += w * w * y[k]
     for k in range(n // LANES):
-        one.a = (edge - fabs(v[0] - point)) * inverse
-        one.b = (edge - fabs(v[1] - point)) * inverse
-        one.c = (edge - fabs(v[2] - point)) * inverse
-        one.d = (edge - fabs(v[3] - point)) * inverse
+        one = of_four(
+            (edge - fabs(v[0] - point)) * inverse,
+            (edge - fabs(v[1] - point)) * inverse,
+            (edge - fabs(v[2] - point)) * inverse,
+            (edge - fabs(v[3] - point)) * inverse,
+        )
         one = plus(alike(0.0), one, one)
         sums = plus(sums, one, alike(1.0))
         products = plus(products, one, (<Lanes *> y)[0])
         v += LANES
         y += LANES
-    weights[0] += (sums.a + sums.b) + (sums.c + sums.d)
-    total[0] += (products.a + products.b) + (products.c + products.d)
+    weights[0] += (lane(sums, 0) + lane(sums, 1)) + (lane(sums, 2) + lane(sums, 3))
+    total[0] += (lane(products, 0) + lane(products, 1)) + (
+        lane(products, 2) + lane(products, 3)
+    )
 
 
 cdef void sum_up(
