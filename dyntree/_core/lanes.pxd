@@ -12,6 +12,11 @@ cdef extern from *:
     typedef double Pair __attribute__((vector_size(16), aligned(8), may_alias));
     typedef struct { Pair a, b; } Lanes;
 
+    static inline Pair pair_of(double x) { return (Pair) {x, x}; }
+    static inline Pair pair_at(const double *x) { return *(const Pair *) x; }
+    static inline void put_pair(double *x, Pair t) { *(Pair *) x = t; }
+    static inline Pair sum_of(Pair t, Pair u) { return t + u; }
+
     static inline Lanes alike(double x) { return (Lanes) {{x, x}, {x, x}}; }
     static inline double lane(Lanes t, int k) { return k < 2 ? t.a[k] : t.b[k - 2]; }
     static inline Lanes of_four(double a, double b, double c, double d) {
@@ -38,6 +43,13 @@ cdef extern from *:
                         1.0 / (Pair) {sqrt(t.b[0]), sqrt(t.b[1])}};
     }
     """
+    ctypedef struct Pair:
+        pass
+    Pair pair_of(double x) noexcept nogil
+    Pair pair_at(const double *x) noexcept nogil
+    void put_pair(double *x, Pair t) noexcept nogil
+    Pair sum_of(Pair t, Pair u) noexcept nogil
+
     ctypedef struct Lanes:
         pass
     Lanes alike(double x) noexcept nogil

@@ -15,6 +15,7 @@ from dyntree._core.crowd cimport Crowd
 from dyntree._core.cuts cimport (
     BLOCK, WHOLE, Cuts, Region, close_cuts, cut_by, grown, open_block,
 )
+from dyntree._core.lanes cimport Pair, pair_at, pair_of, put_pair, sum_of
 from dyntree._core.openmp cimport thread_number
 from dyntree._core.tree cimport find_leaf
 from dyntree._core.types cimport Leaf, Node, handle_t
@@ -22,7 +23,7 @@ from dyntree._core.types cimport Leaf, Node, handle_t
 cdef enum:
     FEW = 16                # fewer rows than this go down every tree on their own
     MOST_IDS = 1 << 22      # places of a block in the trees, by its size
-    LANES = 6               # sums that are kept in registers at a time
+    SUMMED = 6              # doubles of an entry that are summed at a time
     N_QUANTILES = 1024      # whole df whose quantile is kept
 
 cdef double UPPER = 0.95    # level of the quantiles among the moments
@@ -279,30 +280,35 @@ cdef int visit(Walk *w, Particles c, Crowd crowd) noexcept nogil:
 
 # ---------------------------------------------------------------- sums
 cdef void add_up(
-    const double *entries, int32_t width, const int32_t *ids, const int32_t *place,
-    int32_t n, double *total,
+    const Walk *w, const int32_t *ids, const int32_t *others, const int32_t *place,
+    int32_t n, double *total, double *other,
 ) noexcept nogil:
-    """Sum the entries ids[place[i]] over i, in this order."""
-    cdef double t0, t1, t2, t3, t4, t5
+    """Sum the entries ids[place[i]], and others[place[i]], over i in this order.
+
+    Two points side by side, for neither need wait for its own last sum.
+    """
+    cdef Pair t0, t1, t2, u0, u1, u2
     cdef const double *e
-    cdef int32_t i, lane = 0
-    while lane < width:
-        t0 = t1 = t2 = t3 = t4 = t5 = 0.0
+    cdef const double *f
+    cdef int32_t i, first = 0
+    while first < w.width:
+        t0 = t1 = t2 = u0 = u1 = u2 = pair_of(0.0)
         for i in range(n):
-            e = entries + (ids[place[i]] * <int64_t> width + lane)
-            t0 += e[0]
-            t1 += e[1]
-            t2 += e[2]
-            t3 += e[3]
-            t4 += e[4]
-            t5 += e[5]
-        total[lane] = t0
-        total[lane + 1] = t1
-        total[lane + 2] = t2
-        total[lane + 3] = t3
-        total[lane + 4] = t4
-        total[lane + 5] = t5
-        lane += LANES
+            e = w.entries + (ids[place[i]] * <int64_t> w.width + first)
+            f = w.entries + (others[place[i]] * <int64_t> w.width + first)
+            t0 = sum_of(t0, pair_at(e))
+            t1 = sum_of(t1, pair_at(e + 2))
+            t2 = sum_of(t2, pair_at(e + 4))
+            u0 = sum_of(u0, pair_at(f))
+            u1 = sum_of(u1, pair_at(f + 2))
+            u2 = sum_of(u2, pair_at(f + 4))
+        put_pair(total + first, t0)
+        put_pair(total + first + 2, t1)
+        put_pair(total + first + 4, t2)
+        put_pair(other + first, u0)
+        put_pair(other + first + 2, u1)
+        put_pair(other + first + 4, u2)
+        first += SUMMED
 
 
 cdef void add_alone(
@@ -373,7 +379,7 @@ cdef int sum_block(
     Walk *w, Particles c, Crowd crowd, const double *rows, int32_t n, double *total
 ) noexcept nogil:
     """Sums over particles at n <= BLOCK rows; -1: no memory."""
-    cdef int32_t p, q = c.pool.n_features
+    cdef int32_t p, q = c.pool.n_features, other
     cdef double *out
     cdef const int32_t *ids
     w.rows = rows
@@ -388,15 +394,19 @@ cdef int sum_block(
         elif w.kind == MOMENTS and c.leaf_model.rounds_rows:
             if not add_rounding(w, c, crowd, ids, rows + p * q, out):
                 add_alone(w, c, rows + p * q, out)
-        else:
-            add_up(w.entries, w.width, ids, &crowd.place[0], c.n_particles, out)
+        elif p % 2 == 0:
+            other = min(p + 1, n - 1)       # the last may stand beside itself
+            add_up(
+                w, ids, w.ids + other * <int64_t> w.stride, &crowd.place[0],
+                c.n_particles, out, total + other * w.width,
+            )
     return 0
 
 
 cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
     cdef const double[:, ::1] X = rows
     cdef Py_ssize_t n_rows = X.shape[0], b, n_blocks
-    cdef int lanes = (width + LANES - 1) // LANES * LANES, thread
+    cdef int lanes = (width + SUMMED - 1) // SUMMED * SUMMED, thread
     cdef Crowd crowd = Crowd(c, n_rows >= FEW)
     cdef int32_t failed = 0
     cdef int32_t size = max(16, min(BLOCK, MOST_IDS // max(1, crowd.n_trees)))
