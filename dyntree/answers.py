@@ -123,7 +123,7 @@ class Answers:
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
             if classes is None:
                 parts = query.mixture(cloud, rows, n_threads)
-                return Prediction(*moments(*parts), StudentMixture(*parts))
+                return Prediction(*moments(*parts, n_threads), StudentMixture(*parts))
             answer = query.predict_class(cloud, rows, n_threads)
             entropy = answer["entropy"]
             if self.options.rules == "native":

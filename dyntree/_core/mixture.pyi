@@ -5,7 +5,12 @@ Starts = NDArray[np.int64]
 Vector = NDArray[np.float64]
 
 def moments(
-    start: Starts, weight: Vector, location: Vector, scale: Vector, df: Vector
+    start: Starts,
+    weight: Vector,
+    location: Vector,
+    scale: Vector,
+    df: Vector,
+    n_threads: int = ...,
 ) -> tuple[Vector, Vector, Vector]: ...
 def log_density(
     start: Starts,

@@ -86,33 +86,45 @@ cdef double standard(double y, double location, double scale) noexcept nogil:
     return (y - location) / scale
 
 
-def moments(start, weight, location, scale, df):
+cdef void row_moments(
+    const double *w, const double *m, const double *c, const double *d, int64_t n,
+    double *mean, double *var, double *mean_df,
+) noexcept nogil:
+    cdef double centre = 0.0, within = 0.0, between = 0.0, total_df = 0.0
+    cdef int64_t k
+    for k in range(n):
+        centre += w[k] * m[k]
+        total_df += w[k] * d[k]
+    for k in range(n):
+        within += w[k] * (
+            INFINITY if d[k] <= 2.0 else d[k] * (c[k] * c[k]) / (d[k] - 2.0)
+        )
+        between += w[k] * ((m[k] - centre) * (m[k] - centre))
+    mean[0] = centre
+    var[0] = within + between
+    mean_df[0] = total_df
+
+
+def moments(start, weight, location, scale, df, int n_threads=1):
     """Mean, variance and mean df of each row, three arrays of shape (n_rows,).
 
     The variance is the mean of df scale^2 / (df - 2), infinite for df <= 2, plus the
-    variance of the locations.
+    variance of the locations. The answer does not depend on the threads.
     """
     start, weight, location, scale, df = columns(start, weight, location, scale, df)
     cdef const int64_t[::1] s = start
     cdef const double[::1] w = weight, m = location, c = scale, d = df
-    cdef Py_ssize_t j, k, n_rows = s.shape[0] - 1
-    cdef double centre, within, between, total_df
+    cdef Py_ssize_t j, n_rows = s.shape[0] - 1
     mean, var, mean_df = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
     cdef double[::1] out_mean = mean, out_var = var, out_df = mean_df
-    with nogil:
-        for j in range(n_rows):
-            centre = within = between = total_df = 0.0
-            for k in range(s[j], s[j + 1]):
-                centre += w[k] * m[k]
-                total_df += w[k] * d[k]
-            for k in range(s[j], s[j + 1]):
-                within += w[k] * (
-                    INFINITY if d[k] <= 2.0 else d[k] * (c[k] * c[k]) / (d[k] - 2.0)
-                )
-                between += w[k] * ((m[k] - centre) * (m[k] - centre))
-            out_mean[j] = centre
-            out_var[j] = within + between
-            out_df[j] = total_df
+    if w.shape[0] == 0:
+        return np.zeros(n_rows), np.zeros(n_rows), np.zeros(n_rows)
+    n_threads = <int> max(1, min(n_threads, n_rows))
+    for j in prange(n_rows, num_threads=n_threads, nogil=True, schedule="static"):
+        row_moments(
+            &w[0] + s[j], &m[0] + s[j], &c[0] + s[j], &d[0] + s[j], s[j + 1] - s[j],
+            &out_mean[j], &out_var[j], &out_df[j],
+        )
     return mean, var, mean_df
 
 

@@ -551,7 +551,8 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
         for j in range(n_rows):
             ends[j + 1] += ends[j]
         if ends[n_rows]:
-            weight, location, scale, df = (np.empty(ends[n_rows]) for _ in range(4))
+            # one block, for which NumPy asks large pages if it is large
+            weight, location, scale, df = np.empty((4, ends[n_rows]))
             w, m, s, d = weight, location, scale, df
             for b in prange(
                 n_blocks, num_threads=n_threads, nogil=True, schedule="static"
