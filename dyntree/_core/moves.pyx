@@ -217,9 +217,9 @@ cdef class Moves:
         A split leaves min_leaf rows on either side iff it falls between the two order
         statistics; "reject" takes the range instead.
         """
-        if leaf.limited[variable] == leaf.n_rows or self.extend(leaf, variable):
-            return
-        self.rank(leaf, variable)
+        cdef bint known = leaf.n_rows > 0 and leaf.limited[variable] == leaf.n_rows
+        if not known and not self.extend(leaf, variable):
+            self.rank(leaf, variable)
 
     cdef int32_t outer(self) noexcept nogil:
         """Rank, from 0, of the order statistics that limit a column."""

@@ -3,7 +3,6 @@
 Regression leaves, on the scale of `Cross`: t = level + z'slopes + noise with
     sigma^2 ~ IG(1/2, b0),  level | sigma^2 ~ N(0, sigma^2 / kappa0),
     slopes | sigma^2 ~ N(0, sigma^2 / (0.04 p)),  p columns in the regression.
-Class leaves: a Dirichlet prior whose mass is spread evenly over the labels.
 Retired rows are part of the posterior. A split may release them, and is then judged on
 active rows alone; or its children inherit a share, which is part of their prior: the
 evidence of a leaf is that of its rows given what it inherited.
@@ -60,16 +59,6 @@ cdef class NativeGaussian(LeafModel):
     cdef void predict_lanes(self, const Leaf *leaf, const double **x, int n, double *out, int32_t stride, Lanes *v) noexcept nogil
     cdef void invert_factor(self, const Leaf *leaf, double *inverse) noexcept nogil
     cdef void explain_lanes(self, const double *inverse, const double *mean, const double *variance, const double **x, int n, double *out, Lanes *w) noexcept nogil
-
-@cython.final
-cdef class NativeMultinomial(LeafModel):
-    cdef readonly double mass
-    cdef double share       # of the mass, per class
-    cdef double[1024] mass_gammas
-    cdef double[1024] share_gammas
-    cdef double log_gamma_mass(self, double n) noexcept nogil
-    cdef double log_gamma_share(self, double n) noexcept nogil
-    cdef double evidence(self, const double *active, const double *retired) noexcept nogil
 
 cdef class NativeNumerics(Numerics):
     pass

@@ -4,7 +4,6 @@ from libc.math cimport INFINITY, NAN, exp, fabs, isfinite, isnan, log, log1p, sq
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
-from dyntree._core.family cimport Counts
 from dyntree._core.lanes cimport (
     LANES, Lanes, across, alike, at_least, inverse_root, lane, minus, of_four, plus,
     times,
@@ -652,79 +651,6 @@ cdef class NativeGaussian(LeafModel):
             return False
         self.set_prior(BS[best // N_KAPPA], KAPPAS[best % N_KAPPA])
         return True
-
-
-@cython.final
-cdef class NativeMultinomial(LeafModel):
-    """Class leaves under a Dirichlet prior of total mass `mass`, spread evenly.
-
-    Log evidence of counts c with total n: lnG(M) - lnG(M + n)
-    + sum_k [lnG(c_k + M/C) - lnG(M/C)].
-    """
-
-    def __init__(self, int n_classes, double mass):
-        cdef int k
-        self.family = Counts(n_classes)
-        self.n_classes = n_classes
-        self.mass = mass
-        self.share = mass / n_classes
-        self.n_derived = 2
-        self.retires = self.subtracts = True
-        self.logs = True
-        for k in range(N_TABLE):
-            self.mass_gammas[k] = log_gamma(mass + k)
-            self.share_gammas[k] = log_gamma(self.share + k)
-
-    cdef double log_gamma_mass(self, double n) noexcept nogil:
-        """log Gamma(M + n), looked up for small whole n."""
-        if n < N_TABLE and n == <int> n:
-            return self.mass_gammas[<int> n]
-        return log_gamma(self.mass + n)
-
-    cdef double log_gamma_share(self, double n) noexcept nogil:
-        """log Gamma(M / C + n), looked up for small whole n."""
-        if n < N_TABLE and n == <int> n:
-            return self.share_gammas[<int> n]
-        return log_gamma(self.share + n)
-
-    cdef double evidence(
-        self, const double *active, const double *retired
-    ) noexcept nogil:
-        cdef double n = active[0], total, c
-        cdef int k
-        if retired != NULL:
-            n += retired[0]
-        total = self.mass_gammas[0] - self.log_gamma_mass(n)
-        for k in range(1, self.n_classes + 1):
-            c = active[k] + (retired[k] if retired != NULL else 0.0)
-            if c > 0.0:
-                total += self.log_gamma_share(c) - self.share_gammas[0]
-        return total
-
-    cdef void refresh(self, Leaf *leaf) noexcept nogil:
-        leaf.derived[EVIDENCE] = self.evidence(leaf.active, leaf.retired)
-        leaf.derived[ACTIVE] = NAN if leaf.retired[0] > 0.0 else leaf.derived[EVIDENCE]
-
-    cdef void judge(self, const double *sums, int n, double *out) noexcept nogil:
-        cdef int k
-        for k in range(n):
-            out[k] = self.evidence(sums + k * self.family.stride, NULL)
-
-    cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
-        if isnan(leaf.derived[ACTIVE]):
-            leaf.derived[ACTIVE] = self.evidence(leaf.active, NULL)
-        return leaf.derived[ACTIVE]
-
-    cdef double size(self, const Leaf *leaf) noexcept nogil:
-        return leaf.n_rows + leaf.retired[0]
-
-    cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
-        return log(self.probability(leaf, <int> y))
-
-    cdef double probability(self, const Leaf *leaf, int k) noexcept nogil:
-        return (
-            leaf.active[1 + k] + leaf.retired[1 + k] + self.share
-        ) / (self.mass + leaf.active[0] + leaf.retired[0])
 
 
 cdef class NativeNumerics(Numerics):

@@ -8,7 +8,8 @@ from libc.string cimport memcmp, memcpy
 from dyntree._core.compat cimport (
     RExplicit, RGaussian, RImplicit, RMultinomial, RNumerics,
 )
-from dyntree._core.native cimport NativeGaussian, NativeMultinomial, NativeNumerics
+from dyntree._core.dirichlet cimport NativeMultinomial
+from dyntree._core.native cimport NativeGaussian, NativeNumerics
 from dyntree._core.native cimport N_B, N_KAPPA
 from dyntree._core.proposals cimport SharedMoves
 from dyntree._core.rng cimport RESAMPLING, REWEIGHING, RandomStream

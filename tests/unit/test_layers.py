@@ -25,8 +25,8 @@ SOURCES = sorted(CORE.glob("*.pyx")) + sorted(CORE.glob("*.pxd"))
 CORE_ORDER = [
     {"types", "openmp", "lanes"}, {"linalg"}, {"rng", "rmath"}, {"numerics", "student"},
     {"mixture"}, {"arena"}, {"pool"}, {"family"}, {"leaf"}, {"tree"},
-    {"moves"}, {"proposals", "resample"},
-    {"compat", "native"}, {"particles"}, {"snapshot"}, {"crowd", "cuts"},
+    {"moves", "rating"}, {"proposals", "resample"},
+    {"compat", "dirichlet", "native"}, {"particles"}, {"snapshot"}, {"crowd", "cuts"},
     {"cloud"}, {"routes"}, {"query"},
     {"region"}, {"rregion"}, {"tally"}, {"criteria"}, {"designs"},
     {"sensitivity", "stream"}, {"probe"},
