@@ -260,10 +260,13 @@ def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
     return _over(out, c.n_particles * region.whole())
 
 
-def _over(sums, norm):
-    """sums / norm; a norm of zero gives infinities and NaN."""
-    with np.errstate(all="ignore"):
-        return sums / np.float64(norm)
+cdef object _over(sums, double norm):
+    """sums / norm, in place; a norm of zero gives infinities and NaN."""
+    cdef double[::1] values = sums.reshape(-1)
+    cdef Py_ssize_t k
+    for k in range(values.shape[0]):
+        values[k] /= norm
+    return sums
 
 
 cdef object credits(Particles c, Region region, object told):
@@ -302,9 +305,7 @@ def alc_active(Particles c, lower, upper, categorical, approx):
         c.forget_limits()
         if status < 0:
             raise MemoryError()
-    told = b"".join(
-        [np.float64(part).tobytes() for part in (lower, upper, categorical, approx)]
-    )
+    told = b"".join([part.tobytes() for part in (lower, upper, categorical)]), approx
     return _over(credits(c, region, told), c.n_particles * region.whole())
 
 

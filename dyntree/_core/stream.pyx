@@ -36,8 +36,8 @@ def worth(Cloud c, rule, int n_ones):
     if rule == "entropy":
         return entropy_active(c)
     low, high, binary = c.pool.spans()
-    np.nan_to_num(low, copy=False)              # columns that are missing throughout
-    np.nan_to_num(high, copy=False)
+    low[np.isnan(low)] = 0.0                    # columns that are missing throughout
+    high[np.isnan(high)] = 0.0
     binary[:n_ones] = False
     return alc_active(c, low, high, binary, False)
 
