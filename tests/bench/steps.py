@@ -1,46 +1,52 @@
 """Instructions of a stream's steps, counted by callgrind early in it and late.
 
-The stream runs up to both places at full speed and is saved there; a process under
-valgrind loads each state and learns the same rows one by one, and nothing else is
-counted. ``python -m tests.bench.steps MODEL ROW FOLDER`` is that process.
+Streams of several seeds run up to both places at full speed and are saved there; a
+process under valgrind loads each state and learns the same rows one by one, and nothing
+else is counted. ``python -m tests.bench.steps MODEL STATE FOLDER`` is that process.
 """
 
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
 from pathlib import Path
 
-from dyntree import StreamingTree
+from dyntree import StreamingTree, checkpoint
 
 from .task import Rows, Task
 
 BLOCK = 10_000
 EARLY, LATE = 10_000, 1_000_000
+SEEDS = range(1, 5)  # of models and rows: one cloud's trees are small or large
 VALGRIND = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no"]
 
 
 def save(task: Task, folder: Path) -> None:
-    """Learn rows with the defaults; leave the state after EARLY and LATE of them."""
-    stream = StreamingTree(
-        task.model, n_particles=task.particles, window=task.window, seed=1
-    )
-    for first in range(0, LATE, BLOCK):
-        rows = Rows.draw(task.stream, BLOCK, 0, task.seed + first)
-        stream.update(rows.X, rows.target(task.model), progress=False)
-        if (seen := first + BLOCK) in (EARLY, LATE):
-            state = pickle.dumps(stream.to_arrays())
-            (folder / f"{seen}.pickle").write_bytes(state)
+    """Learn rows with the defaults; leave the states after EARLY and LATE of them."""
+    for seed in SEEDS:
+        stream = StreamingTree(
+            task.model, n_particles=task.particles, window=task.window, seed=seed
+        )
+        for first in range(0, LATE, BLOCK):
+            rows = Rows.draw(task.stream, BLOCK, 0, LATE * seed + task.seed + first)
+            stream.update(rows.X, rows.target(task.model), progress=False)
+            if (seen := first + BLOCK) in (EARLY, LATE):
+                checkpoint.save(stream, folder / f"{seen}-{seed}.dyntree")
 
 
-def count(task: Task, folder: Path, row: int) -> int:
-    """Instructions of `walk` from a saved state."""
-    out = folder / f"{row}.callgrind"
+def count(task: Task, folder: Path, row: int) -> float:
+    """Instructions of `walk` from the states saved at a row, mean over seeds."""
+    counts = [count_from(task, folder, f"{row}-{seed}") for seed in SEEDS]
+    return sum(counts) / len(counts)
+
+
+def count_from(task: Task, folder: Path, state: str) -> int:
+    """Instructions of `walk` from one saved state."""
+    out = folder / f"{state}.callgrind"
     this = [sys.executable, "-m", "tests.bench.steps"]
     subprocess.run(
-        [*VALGRIND, f"--callgrind-out-file={out}", *this, task.model, str(row), folder],
+        [*VALGRIND, f"--callgrind-out-file={out}", *this, task.model, state, folder],
         check=True,
         env=os.environ | {"DYNTREE_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
     )
@@ -54,10 +60,9 @@ def tell(what: str) -> None:
     subprocess.run(ask, check=True, capture_output=True)
 
 
-def walk(model: str, row: str, folder: str) -> None:
+def walk(model: str, state: str, folder: str) -> None:
     """Learn the rows in the folder, after the saved state; only that is counted."""
-    state = pickle.loads((Path(folder) / f"{row}.pickle").read_bytes())
-    stream = StreamingTree.from_arrays(*state)
+    stream = checkpoint.load(Path(folder) / f"{state}.dyntree")
     rows = Rows.read(Path(folder))
     y = rows.target(model)
     tell("instrumentation on")

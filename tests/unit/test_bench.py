@@ -144,15 +144,16 @@ def test_river_is_named_where_absent(
 def test_steps_go_on_from_what_was_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"BLOCK": 30, "EARLY": 30, "LATE": 60}.items():
+    few = {"BLOCK": 30, "EARLY": 30, "LATE": 60, "SEEDS": (1, 2)}
+    for name, value in few.items():
         monkeypatch.setattr(steps, name, value)
     told: list[str] = []
     monkeypatch.setattr(steps, "tell", told.append)
     folder = small(tmp_path)
     steps.save(SMALL, folder)
-    for row in ("30", "60"):
-        steps.walk("constant", row, str(folder))
-    assert told == ["instrumentation on", "zero", "dump"] * 2
+    for state in ("30-1", "30-2", "60-1", "60-2"):
+        steps.walk("constant", state, str(folder))
+    assert told == ["instrumentation on", "zero", "dump"] * 4
 
 
 # ------------------------------------------------------------ the table
