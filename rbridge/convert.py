@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .wire import NA_INTEGER, RValue, named_list
 
 _SECONDS_PER_DAY = 86400
+_PLAIN = (np.generic, bool, int, float, range)
 
 
 def to_r(value: Any) -> RValue:
@@ -50,7 +51,7 @@ def to_r(value: Any) -> RValue:
         return _from_array(value)
     if isinstance(value, str):
         return RValue("character", [value])
-    if isinstance(value, np.generic | bool | int | float | range):
+    if isinstance(value, _PLAIN):
         return _from_array(np.asarray(value))
     if isinstance(value, Mapping):
         return named_list({str(name): to_r(item) for name, item in value.items()})
@@ -144,8 +145,10 @@ def _frame(value: RValue) -> Any:
 def _from_array(array: NDArray[Any]) -> RValue:
     attributes = {}
     if array.ndim > 1:
-        attributes["dim"] = RValue("integer", np.array(array.shape, dtype=np.int32))
+        attributes["dim"] = RValue("integer", array.shape)
     flat = array.ravel(order="F")
+    if array.dtype.kind == "f":
+        return RValue("double", flat.astype(np.float64, copy=False), attributes)
     if array.dtype.kind == "b":
         return RValue("logical", flat.astype(np.int32), attributes)
     if array.dtype.kind in "iu":
@@ -155,8 +158,6 @@ def _from_array(array: NDArray[Any]) -> RValue:
                 f"{flat.min()} to {flat.max()}. Turn them into floats first."
             )
         return RValue("integer", flat.astype(np.int32), attributes)
-    if array.dtype.kind == "f":
-        return RValue("double", flat.astype(np.float64, copy=False), attributes)
     if array.dtype.kind == "M":
         seconds = flat.astype("datetime64[s]").astype(np.int64).astype(np.float64)
         attributes["class"] = RValue("character", ["POSIXct", "POSIXt"])

@@ -8,9 +8,10 @@ reticulate and NumPy need not fit one another.
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,15 +26,20 @@ from dyntree.api.rmirror.inputs import InputSpec
 from . import native
 from .convert import from_r, to_r
 from .interrupts import Interruptible
-from .wire import RValue, dumps, loads, named_list
+from .wire import RValue, dumps, loads
 
 _OWN = (
     "m", "N", "X", "y", "model", "params", "nstart", "verb", "lpred", "num", "time",
     "classes", "icept", "removed", "rules",
 )  # fmt: skip
 _CHANGES = ("update", "retire", "rejuvenate", "alcX", "entropyX")
+_TO_KEEP = ("dynaTree", "copy", *_CHANGES)
+_OF_FEW_ROWS = ("predict", "retire", "update")  # whose work goes with their requests
+_QUICK = 10_000_000  # particles times bytes of request: some hundredths of a second
+_NO_GUARD: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
 _PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}
 _WITH_NA = ("S", "T", "varpropuse", "varproptotal")  # R has NA there, and not NaN
+_SENT = {"lpred": np.empty(0), "time": 0.0}  # R has them; it adds what comes
 _NONE = object()  # no field is this
 _NA_REAL = np.array([0x7FF00000000007A2], dtype=np.uint64).view(np.float64)[0]
 
@@ -58,7 +64,7 @@ def listen(show: Callable[[str], Any]) -> None:
     _printed.show = show
 
 
-def answer(held: Held, request: bytes) -> bytearray:
+def answer(held: Held, request: bytes | bytearray) -> bytearray:
     """Answer one call of a function of the mirror.
 
     Parameters
@@ -66,20 +72,23 @@ def answer(held: Held, request: bytes) -> bytearray:
     held : Held
         What the call is about; it then holds the tree to go on with.
     request : bytes
-        An R list: the arguments by R's names; before them .name, .rules ("r" or
-        "native"), .save (there if a checkpoint is wanted) and .state (``.Random.seed``,
-        for what draws).
+        An R list: the arguments by R's names; beside them .name, .rules (there if they
+        are native), .save (there if a checkpoint is wanted) and .state
+        (``.Random.seed``, for what draws).
 
     Returns
     -------
     bytearray
-        An R list, serialized: value (an object's new fields, or the answer), state,
-        changed (whether the cloud has), warnings (where there are some), saved (a
-        checkpoint, where wanted). Or error, the message; or interrupted.
+        An R list, serialized: value (an object's new fields, of lpred and time what is
+        to be added; or the answer), state, changed (there if the cloud has), warnings
+        (where there are some), saved (a checkpoint, where wanted). Or error, the
+        message; or interrupted.
     """
     try:
-        with Interruptible(), _heard() as notes:
-            told = _perform(held, loads(bytes(request)).items())
+        asked = loads(request).items()
+        guard = _NO_GUARD if _is_quick(held, asked, request) else Interruptible()
+        with guard, _recorded() as notes, _to_r:
+            told = _perform(held, asked)
     except KeyboardInterrupt:
         return _sent({"interrupted": True})
     except Exception as error:
@@ -89,9 +98,7 @@ def answer(held: Held, request: bytes) -> bytearray:
     return _sent(told)
 
 
-def restore(
-    held: Held, saved: bytes, since: Sequence[bytes], fields: bytes
-) -> bytearray:
+def restore(held: Held, saved: bytes, since: Sequence[bytes]) -> bytearray:
     """Make the tree of a checkpoint after the calls that have changed it since.
 
     Parameters
@@ -102,8 +109,6 @@ def restore(
         A checkpoint that `answer` made.
     since : sequence of bytes
         Requests of `answer`.
-    fields : bytes
-        An R list: fields of the object that no checkpoint holds, lpred and time.
 
     Returns
     -------
@@ -116,44 +121,50 @@ def restore(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 for request in since:
-                    _perform(held, loads(bytes(request)).items())
+                    _perform(held, loads(request).items())
     except KeyboardInterrupt:
         return _sent({"interrupted": True})
     except Exception as error:
         return _sent({"error": _in_words_of_r(error)})
-    own = {name: from_r(value) for name, value in loads(bytes(fields)).items().items()}
-    assert held.tree is not None
-    held.tree = held.tree.extended(own | {"lpred": np.atleast_1d(own["lpred"])})
     return _sent({})
 
 
+def _is_quick(held: Held, asked: dict[str, RValue], request: Any) -> bool:
+    """Tell a call that is over before an interrupt could be missed: R then waits."""
+    if held.tree is None or asked[".name"].data[0] not in _OF_FEW_ROWS:
+        return False
+    return int(held.tree.N) * len(request) < _QUICK
+
+
 def _perform(held: Held, asked: dict[str, RValue]) -> dict[str, Any]:
-    (name,), (rules,) = asked.pop(".name").data, asked.pop(".rules").data
+    (name,) = asked.pop(".name").data
+    is_native = asked.pop(".rules", None) is not None
     save, state = asked.pop(".save", None), asked.pop(".state", None)
     given = {_PYTHON_NAMES.get(key, key): from_r(item) for key, item in asked.items()}
-    told: dict[str, Any] = {"changed": name in _CHANGES}
+    told: dict[str, Any] = {"changed": True} if name in _CHANGES else {}
     if state is not None:
-        _stream.source.restore(RStream.from_state(state.data).source)
+        if not np.array_equal(state.data, _stream.state):
+            _stream.source.restore(RStream.from_state(state.data).source)
         given["rng"] = _stream
-    if name == "dynaTrees" and rules == "native":
+    if name == "dynaTrees" and is_native:
         raise ValueError(
             "dynaTrees is for R's rules; fit each repeat by dynaTree() under native "
             "rules."
         )
-    native_fit = name == "dynaTree" and rules == "native"
+    native_fit = name == "dynaTree" and is_native
     function = native.dynaTree if native_fit else getattr(rmirror, name)
     tree = held.tree
     result = function(**given) if tree is None else function(tree, **given)
     if state is not None:
-        told["state"] = _stream.state
+        told["state"] = RValue("integer", _stream.state)  # a word may look like NA
     if not isinstance(result, DynaTree):
         return told | {"value": _in_r(name, result)}
     told["value"] = _new_fields(tree, result)
-    if name != "dynaTrees":
+    if name in _TO_KEEP:
         asides = [key for key in result if key not in _OWN]
-        held.tree = result.extended({}, without=asides) if asides else result
-        if save is not None:
-            told["saved"] = _saved(held.tree)
+        held.tree = result.extended(_SENT, without=asides)
+    if save is not None and held.tree is not None:
+        told["saved"] = _saved(held.tree)
     return told
 
 
@@ -187,7 +198,7 @@ def _in_words_of_r(error: Exception) -> str:
 
 
 def _sent(told: Mapping[str, Any]) -> bytearray:
-    return bytearray(dumps(named_list({key: to_r(item) for key, item in told.items()})))
+    return dumps(to_r(told))
 
 
 class _Printed:
@@ -205,15 +216,10 @@ class _Printed:
 
 
 _printed = _Printed()
-
-
-@contextlib.contextmanager
-def _heard() -> Iterator[list[warnings.WarningMessage]]:
-    """Send what is printed to R, and collect warnings for it."""
-    with warnings.catch_warnings(record=True) as notes:
-        warnings.simplefilter("always")
-        with contextlib.redirect_stdout(_printed):
-            yield notes
+_to_r = contextlib.redirect_stdout(_printed)
+_recorded = functools.partial(
+    warnings.catch_warnings, record=True, action="always", category=Warning
+)
 
 
 @checkpoint.savable

@@ -13,8 +13,21 @@ import signal
 import threading
 from typing import Any, Self
 
-_SIZE = 512  # bytes, more than any system's struct sigaction
-_LIBC: Any = ctypes.CDLL(None) if os.name == "posix" else None
+_ACTION = ctypes.c_char * 512  # more than any system's struct sigaction
+_SIGINT = int(signal.SIGINT)
+
+
+def _sigaction() -> Any:
+    """Return the C function, or None where there is none."""
+    if os.name != "posix":
+        return None
+    function = ctypes.CDLL(None).sigaction
+    function.argtypes = ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p
+    return function
+
+
+_set_action = _sigaction()
+_set_handler = getattr(signal.signal, "__wrapped__", signal.signal)  # no slow enums
 
 
 class Interruptible:
@@ -24,27 +37,29 @@ class Interruptible:
     main one, and where there is no sigaction, nothing is done.
     """
 
+    __slots__ = ("_acts", "_armed", "_late", "_of_python", "_of_r")
+
     def __init__(self) -> None:
         self._armed = self._late = False
         self._of_python: Any = None
-        self._of_r = ctypes.create_string_buffer(_SIZE)
         main = threading.current_thread() is threading.main_thread()
-        self._libc = _LIBC if main else None
+        self._acts = main and _set_action is not None
+        self._of_r = _ACTION() if self._acts else None
 
     def __enter__(self) -> Self:
-        if self._libc is not None:
-            self._libc.sigaction(signal.SIGINT, None, self._of_r)
-            self._of_python = signal.signal(signal.SIGINT, self._take)
+        if self._acts:
+            _set_action(_SIGINT, None, self._of_r)
+            self._of_python = _set_handler(_SIGINT, self._take)
             self._armed = True
         return self
 
     def __exit__(self, *_: object) -> None:
         self._armed = False
-        if self._libc is not None:
-            signal.signal(signal.SIGINT, self._of_python or signal.default_int_handler)
-            self._libc.sigaction(signal.SIGINT, self._of_r, None)
+        if self._acts:
+            _set_handler(_SIGINT, self._of_python or signal.default_int_handler)
+            _set_action(_SIGINT, self._of_r, None)
         if self._late:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), _SIGINT)
 
     def _take(self, *_: object) -> None:
         if self._armed:

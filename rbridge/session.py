@@ -164,7 +164,7 @@ class Session:
             )
         request = {**asked, "seed": seed, "state": state}
         sent = {name: to_r(item) for name, item in request.items() if item is not None}
-        answer, printed = self._engine.ask(dumps(named_list(sent)))
+        answer, printed = self._engine.ask(bytes(dumps(named_list(sent))))
         told = loads(answer).items()
         if "missing" in told:
             package = told["missing"].data[0]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,24 +18,17 @@ import numpy as np
 _TYPES = {"logical": 10, "integer": 13, "double": 14, "character": 16, "list": 19}
 _TYPES["raw"] = 24
 _KINDS = {code: kind for kind, code in _TYPES.items()}
-_NUMBERS = {
-    kind: np.dtype(code)
-    for kind, code in {
-        "logical": ">i4",
-        "integer": ">i4",
-        "double": ">f8",
-        "raw": "u1",
-    }.items()
-}
-_NATIVE = {kind: layout.newbyteorder("=") for kind, layout in _NUMBERS.items()}
+_CODES = {"logical": "i4", "integer": "i4", "double": "f8", "raw": "u1"}
+_NUMBERS = {kind: np.dtype(code) for kind, code in _CODES.items()}
 _SYMBOL, _PAIRS, _CHARS, _NULL, _REFERENCE = 1, 2, 9, 254, 255
 _IS_OBJECT, _HAS_ATTRIBUTES, _HAS_TAG = 1 << 8, 1 << 9, 1 << 10
 _UTF8, _LATIN1 = 1 << 15, 1 << 14
-_INTEGER, _TWO = struct.Struct(">i"), struct.Struct(">ii")
+_INTEGER, _TWO = struct.Struct("=i"), struct.Struct("=ii")
+_HEADER = b"B\n" + struct.pack("=iii", 2, 0x00040000, 0x00020300)
 NA_INTEGER = -(2**31)
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, init=False)
 class RValue:
     """A value as R holds it.
 
@@ -50,8 +44,18 @@ class RValue:
     """
 
     kind: str
-    data: Any = ()
-    attributes: Mapping[str, RValue] = field(default_factory=dict)
+    data: Any
+    attributes: Mapping[str, RValue]
+
+    def __init__(
+        self,
+        kind: str,
+        data: Any = (),
+        attributes: Mapping[str, RValue] = MappingProxyType({}),
+    ) -> None:
+        self.kind = kind
+        self.data = data
+        self.attributes = attributes
 
     def strings(self, attribute: str) -> list[Any]:
         """Return the strings of an attribute, empty where there is none."""
@@ -69,19 +73,25 @@ def named_list(values: Mapping[str, RValue]) -> RValue:
     return RValue("list", list(values.values()), {"names": names})
 
 
-def dumps(value: RValue) -> bytes:
-    """Return the bytes from which R's ``unserialize`` makes the value."""
-    parts = [b"X\n", struct.pack(">iii", 2, 0x00040000, 0x00020300)]
+def dumps(value: RValue) -> bytearray:
+    """Return the bytes from which R's ``unserialize`` makes the value.
+
+    They are in this machine's order, as of ``serialize(x, NULL, xdr = FALSE)``.
+    """
+    parts: list[Any] = [_HEADER]
     _write(value, parts)
-    return b"".join(parts)
+    return bytearray().join(parts)
 
 
-def loads(data: bytes) -> RValue:
-    """Return the value that R's ``serialize(x, NULL, version = 2)`` wrote."""
+def loads(data: bytes | bytearray) -> RValue:
+    """Return the value that R's ``serialize(x, NULL, version = 2)`` wrote.
+
+    Either order of bytes is read, that of ``xdr = TRUE`` and this machine's.
+    """
     return _Reader(data).value()
 
 
-def _write(value: RValue, parts: list[bytes]) -> None:
+def _write(value: RValue, parts: list[Any]) -> None:
     kind, attributes = value.kind, value.attributes
     if kind == "NULL":
         parts.append(_INTEGER.pack(_NULL))
@@ -99,7 +109,7 @@ def _write(value: RValue, parts: list[bytes]) -> None:
         parts.append(_strings(flags, tuple(value.data)))
     else:
         parts.append(_TWO.pack(flags, len(value.data)))
-        parts.append(np.asarray(value.data, dtype=_NUMBERS[kind]).tobytes())
+        parts.append(np.ascontiguousarray(value.data, dtype=_NUMBERS[kind]))
     if attributes:
         for name, item in attributes.items():
             parts.append(_tag(name))
@@ -124,20 +134,37 @@ def _chars(text: str | None) -> bytes:
     return _TWO.pack(_CHARS | _UTF8, len(code)) + code
 
 
+class _Order:
+    """How numbers lie in bytes that begin with one of R's two marks."""
+
+    def __init__(self, mark: str) -> None:
+        self.one = struct.Struct(f"{mark}i").unpack_from
+        self.two = struct.Struct(f"{mark}ii").unpack_from
+        self.low = struct.pack(f"{mark}i", 1).index(1)  # an integer's last byte
+        codes = _CODES.items()
+        self.numbers = {kind: np.dtype(mark + code) for kind, code in codes}
+
+
+_ORDERS = {b"X\n": _Order(">"), b"B\n": _Order("=")}
+
+
 class _Reader:
     """One pass over the bytes; symbols are numbered as they come."""
 
-    def __init__(self, data: bytes) -> None:
-        if data[:2] != b"X\n":
-            raise ValueError(f"data must start with R's b'X\\n'; got {data[:2]!r}.")
+    def __init__(self, data: bytes | bytearray) -> None:
+        mark = bytes(data[:2])
+        if mark not in _ORDERS:
+            raise ValueError(
+                f"data must start with R's b'X\\n' or b'B\\n'; got {mark!r}."
+            )
         self.data = data
+        self.order = _ORDERS[mark]
         self.place = 14
         self.symbols: list[str] = []
 
     def value(self) -> RValue:
-        data, place = self.data, self.place
-        (flags,) = _INTEGER.unpack_from(data, place)
-        code = flags & 0xFF
+        data, place, order = self.data, self.place, self.order
+        code = data[place + order.low]
         if code == _NULL:
             self.place = place + 4
             return RValue("NULL")
@@ -147,44 +174,54 @@ class _Reader:
                 f"such as a function or a formula). Ask for its data instead."
             )
         kind = _KINDS[code]
-        (length,) = _INTEGER.unpack_from(data, place + 4)
+        flags, length = order.two(data, place)
         self.place = place + 8
         found: Any
         if kind == "list":
             found = [self.value() for _ in range(length)]
         elif kind == "character":
-            found = [self.chars() for _ in range(length)]
+            found = self.strings(length)
         else:
-            layout = _NUMBERS[kind]
+            layout = order.numbers[kind]
             found = np.frombuffer(data, layout, length, place + 8)
-            found = found.astype(_NATIVE[kind])
+            found = found.astype(_NUMBERS[kind])
             self.place += length * layout.itemsize
-        return RValue(kind, found, self.pairs() if flags & _HAS_ATTRIBUTES else {})
+        if flags & _HAS_ATTRIBUTES:
+            return RValue(kind, found, self.pairs())
+        return RValue(kind, found)
 
     def pairs(self) -> dict[str, RValue]:
-        found = {}
-        while self.integer() & 0xFF == _PAIRS:
+        found, low = {}, self.order.low
+        while self.data[self.place + low] == _PAIRS:
+            self.place += 4
             name = self.symbol()
             found[name] = self.value()
+        self.place += 4
         return found
 
-    def integer(self) -> int:
-        (number,) = _INTEGER.unpack_from(self.data, self.place)
-        self.place += 4
-        return int(number)
-
     def symbol(self) -> str:
-        flags = self.integer()
-        if flags & 0xFF == _REFERENCE:
-            return self.symbols[(flags >> 8 or self.integer()) - 1]
-        self.symbols.append(str(self.chars()))
-        return self.symbols[-1]
+        (flags,) = self.order.one(self.data, self.place)
+        self.place += 4
+        if flags & 0xFF != _REFERENCE:
+            self.symbols.append(str(self.strings(1)[0]))
+            return self.symbols[-1]
+        number: int = flags >> 8
+        if not number:
+            (number,) = self.order.one(self.data, self.place)
+            self.place += 4
+        return self.symbols[number - 1]
 
-    def chars(self) -> str | None:
-        flags, length = _TWO.unpack_from(self.data, self.place)
-        start = self.place + 8
-        self.place = start + max(length, 0)
-        if length < 0:
-            return None
-        text = self.data[start : self.place]
-        return text.decode("latin-1" if flags & _LATIN1 else "utf-8")
+    def strings(self, length: int) -> list[str | None]:
+        data, place, two = self.data, self.place, self.order.two
+        found: list[str | None] = []
+        for _ in range(length):
+            flags, size = two(data, place)
+            place += 8
+            if size < 0:
+                found.append(None)
+                continue
+            text = data[place : place + size]
+            found.append(text.decode("latin-1" if flags & _LATIN1 else "utf-8"))
+            place += size
+        self.place = place
+        return found

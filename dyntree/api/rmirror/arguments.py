@@ -74,10 +74,11 @@ def as_numbers(value: Any, name: str, length: int | None = None) -> NDArray[np.f
     array = array.reshape(-1)
     if length is not None and array.size != length:
         raise ValueError(f"{name} must have length {length}; got {array.size}.")
-    bad = np.flatnonzero(~np.isfinite(array))
-    if bad.size:
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = finite.argmin()
         raise ValueError(
-            f"{name} must be finite; got {array[bad[0]]} at element {bad[0] + 1}. "
+            f"{name} must be finite; got {array[bad]} at element {bad + 1}. "
             f"Drop or replace missing values first."
         )
     return array
@@ -100,11 +101,12 @@ def as_flags(value: Any, name: str, length: int) -> NDArray[np.bool_]:
 def as_indices(value: Any, name: str, upper: int) -> NDArray[np.int64]:
     """Return whole numbers in 1..upper as positions counted from 0."""
     array = as_numbers(value, name) if np.size(value) else np.empty(0)
-    bad = np.flatnonzero((array != np.floor(array)) | (array < 1) | (array > upper))
-    if bad.size:
+    wrong = (array != np.floor(array)) | (array < 1) | (array > upper)
+    if wrong.any():
+        bad = wrong.argmax()
         raise ValueError(
-            f"{name} must hold ints in 1..{upper}; got {array[bad[0]]:g} at element "
-            f"{bad[0] + 1}."
+            f"{name} must hold ints in 1..{upper}; got {array[bad]:g} at element "
+            f"{bad + 1}."
         )
     return array.astype(np.int64) - 1
 
@@ -149,6 +151,8 @@ def real_array(value: Any, name: str) -> NDArray[np.float64]:
         )
     if array.ndim > 2:
         raise ValueError(f"{name} must have at most 2 dimensions; got {array.ndim}.")
+    if array.dtype == np.float64:
+        return array.copy(order="C")
     with np.errstate(over="ignore"):
         return np.array(array, dtype=np.float64, order="C")
 

@@ -69,11 +69,11 @@ class InputSpec:
                 f"{name} must have the categories of the fit, {list(self.levels)}; got "
                 f"{list(levels)}."
             )
-        bad = np.flatnonzero((labels < 1) | (labels > self.n_classes))
-        if bad.size:
+        wrong = (labels < 1) | (labels > self.n_classes)
+        if wrong.any():
             raise ValueError(
                 f"{name} must hold labels in 1..{self.n_classes}, those of the fit; "
-                f"got {labels[bad[0]]:g} at element {bad[0] + 1}."
+                f"got {labels[wrong][0]:g} at element {wrong.argmax() + 1}."
             )
         return labels - 1
 
@@ -91,9 +91,9 @@ def as_matrix(value: Any, name: str) -> tuple[Matrix, Names]:
             f"{name} must have at least one row and one column; got shape "
             f"{matrix.shape}."
         )
-    bad = np.argwhere(~np.isfinite(matrix))
-    if bad.size:
-        i, j = bad[0]
+    finite = np.isfinite(matrix)
+    if not finite.all():
+        i, j = np.argwhere(~finite)[0]
         label = f" ({names[j]!r})" if names is not None else ""
         raise ValueError(
             f"{name} must be finite; got {matrix[i, j]} in row {i + 1}, column "

@@ -156,7 +156,9 @@ class DynaTree(Mapping[str, Any]):
 def current_cloud(obj: DynaTree) -> Any:
     """Return the cloud of `obj` after checking that it holds the rows of `obj`."""
     cloud = cloud_of(obj)
-    if not np.array_equal(np.sort(cloud.row_ids()), np.sort(obj.row_ids)):
+    stored, ids = cloud.row_ids(), obj.row_ids
+    in_order = np.array_equal(stored, ids)
+    if not in_order and not np.array_equal(np.sort(stored), np.sort(ids)):
         raise StaleObjectError(
             f"this object holds {obj.row_ids.size} row(s), its cloud {cloud.n_active} "
             f"of which some differ: a later call changed the cloud. Go on with the "

@@ -98,12 +98,11 @@ class RStream:
             raise ValueError(
                 f"the position in state must be in 0..{_BLOCK}; got {int(words[1])}."
             )
-        unsigned = words.astype(np.int64) & 0xFFFFFFFF
+        if words.dtype != np.int32:
+            words = (words.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32)
         stream = cls.__new__(cls)
         stream.seed = None
-        stream.source = engine.RSource.from_state(
-            unsigned.astype(np.uint32).view(np.int32)
-        )
+        stream.source = engine.RSource.from_state(words.view(np.int32))
         return stream
 
     @property

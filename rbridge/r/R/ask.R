@@ -1,9 +1,14 @@
+# Called row by row: what is as by default stays here.
 predict.dynaTree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, verb = 0,
                              ...) {
   XX <- new_rows(object, XX)
-  yy <- if (is.null(yy)) yy else new_response(object, yy)
-  given <- list(XX = XX, yy = yy, quants = quants, ei = ei, verb = verb)
-  object[c(if (!quants) c("q1", "q2"), if (!ei) "ei")] <- NULL
+  given <- list(XX = XX)
+  if (!is.null(yy)) given$yy <- new_response(object, yy)
+  if (!isTRUE(quants)) given$quants <- quants
+  if (!isFALSE(ei)) given$ei <- ei
+  if (!identical(verb, 0)) given$verb <- verb
+  if (!quants) object[c("q1", "q2")] <- NULL
+  if (!ei) object$ei <- NULL
   at(extended(object, "predict", given, sys.call()), XX)
 }
 
@@ -37,7 +42,7 @@ alcX <- function(object, rect = NULL, categ = NULL, approx = FALSE,
 
 alcX.dynaTree <- function(object, rect = NULL, categ = NULL, approx = FALSE, verb = 0) {
   given <- list(rect = rect, categ = categ, approx = approx, verb = verb)
-  labelled(extended(object, "alcX", given, sys.call()))
+  extended(object, "alcX", given, sys.call())
 }
 
 qEI <- function(object, XX, q = 0, alpha = 2, verb = 0) UseMethod("qEI")
@@ -71,7 +76,7 @@ sens.dynaTree <- function(object, class = NULL, nns = 1000, nME = 100, span = 0.
     if (is.list(old) && is.list(after[[name]]))
       after[[name]] <- other_classes(after[[name]], old)
   }
-  labelled(after)
+  after
 }
 
 # Values by class, with old ones where there are none.
@@ -88,7 +93,7 @@ relevance <- function(object, rect = NULL, categ = NULL, approx = FALSE,
 relevance.dynaTree <- function(object, rect = NULL, categ = NULL, approx = FALSE,
                                verb = 0) {
   given <- list(rect = rect, categ = categ, approx = approx, verb = verb)
-  labelled(extended(object, "relevance", given, sys.call()))
+  extended(object, "relevance", given, sys.call())
 }
 
 treestats <- function(object) UseMethod("treestats")
@@ -163,12 +168,7 @@ sameleaf.dynaTree <- function(object, X) {
 
 # Names of the rows and columns of XX, which Python does not keep.
 at <- function(object, XX) {
-  if (!is.null(dimnames(XX))) dimnames(object[["XX"]]) <- dimnames(X_like(object, XX))
-  labelled(object)
-}
-
-labelled <- function(object) {
-  fields <- label_answers(unclass(object), input_names(object), stored_names(object))
-  object[names(fields)] <- fields
+  names <- dimnames(X_like(object, XX))
+  if (!is.null(names)) dimnames(object[["XX"]]) <- names
   object
 }

@@ -2,16 +2,18 @@ update.dynaTree <- function(object, X, y, verb = round(length(y) / 10), ...) {
   X <- new_rows(object, X)
   given <- list(X = X, y = new_response(object, y), verb = verb)
   after <- extended(object, "update", given, sys.call())
-  dimnames(after[["X"]]) <- dimnames(rbind(object[["X"]][0L, , drop = FALSE],
-                                      X_like(object, X)[0L, , drop = FALSE]))
-  names(after$time) <- "elapsed"
+  columns <- colnames(object[["X"]])
+  if (is.null(columns)) columns <- colnames(X_like(object, X))
+  if (!is.null(columns)) dimnames(after[["X"]]) <- list(NULL, columns)
   after
 }
 
 retire <- function(object, indices, lambda = 1, verb = 0) UseMethod("retire")
 
 retire.dynaTree <- function(object, indices, lambda = 1, verb = 0) {
-  given <- list(indices = indices, lambda = lambda, verb = verb)
+  given <- list(indices = indices)
+  if (!identical(lambda, 1)) given$lambda <- lambda
+  if (!identical(verb, 0)) given$verb <- verb
   extended(object, "retire", given, sys.call())
 }
 
@@ -21,9 +23,7 @@ rejuvenate <- function(object, odr = order(runif(length(object$y))),
 rejuvenate.dynaTree <- function(object, odr = order(runif(length(object$y))),
                                 verb = round(length(object$y) / 10)) {
   force(odr)
-  object <- extended(object, "rejuvenate", list(odr = odr, verb = verb), sys.call())
-  names(object$time) <- "elapsed"
-  object
+  extended(object, "rejuvenate", list(odr = odr, verb = verb), sys.call())
 }
 
 copy <- function(obj) UseMethod("copy")

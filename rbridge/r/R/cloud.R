@@ -23,17 +23,16 @@ cloud_of <- function(object, call = sys.call(-1L)) {
       "copies by hand lose it. Fit with dynaTree()."), call))
   if (is.null(cloud$saved))
     stop(simpleError(paste("cloud", object$num, "is not allocated"), call))
-  if (is.null(cloud$tree) || reticulate::py_is_null_xptr(cloud$tree))
-    revive(object, cloud, call)
+  if (is.null(cloud$tree) || py_is_null_xptr(cloud$tree))
+    revive(cloud, call)
   cloud
 }
 
 # Makes the trees of an object that came from a file.
-revive <- function(object, cloud, call) {
+revive <- function(cloud, call) {
   tree <- held(call)
-  fields <- packed(list(lpred = object$lpred, time = object$time[[1L]]))
   restore <- guest()$restore
-  told <- unserialize(crossing(restore(tree, cloud$saved, cloud$since, fields), call))
+  told <- unserialize(crossing(restore(tree, cloud$saved, cloud$since), call))
   if (!is.null(told$interrupted)) stop_interrupted(call)
   if (!is.null(told$error)) stop(simpleError(told$error, call))
   cloud$tree <- tree
@@ -42,16 +41,16 @@ revive <- function(object, cloud, call) {
 # Asks about an object's cloud and notes what changes it.
 ask_cloud <- function(object, name, arguments, call = sys.call(-1L)) {
   cloud <- cloud_of(object, call)
-  size <- sum(lengths(cloud$since))
-  full <- length(cloud$since) >= max_since || size > length(cloud$saved)
+  full <- length(cloud$since) >= max_since || sum(lengths(cloud$since)) > length(cloud$saved)
   whole <- FALSE # an interrupt may come in the middle of a change
   on.exit(if (!whole) cloud$tree <- NULL)
-  told <- withCallingHandlers(ask(name, arguments, call, cloud$tree, save = full),
-                              dyntree_error = function(e) whole <<- TRUE)
+  told <- exchange(name, arguments, call, cloud$tree, save = full)
+  whole <- !is.null(told$error)
+  heed(told, call)
   if (!is.null(told$saved)) {
     cloud$saved <- told$saved
     cloud$since <- list()
-  } else if (told$changed) {
+  } else if (!is.null(told$changed)) {
     cloud$since[[length(cloud$since) + 1L]] <- told$request
   }
   whole <- TRUE
@@ -61,6 +60,9 @@ ask_cloud <- function(object, name, arguments, call = sys.call(-1L)) {
 # An object with the fields that a call has made.
 extended <- function(object, name, arguments, call = sys.call(-1L)) {
   fields <- ask_cloud(object, name, arguments, call)
+  if (!is.null(fields$lpred)) fields$lpred <- c(object$lpred, fields$lpred)
+  if (!is.null(fields$time)) fields$time <- object$time + fields$time
+  fields <- label_answers(fields, input_names(object), stored_names(object))
   object[names(fields)] <- fields
   object
 }

@@ -63,7 +63,7 @@ dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
 
 # A matrix of numbers, as R's dynaTree takes a vector, a matrix or a data frame.
 as_inputs <- function(X) {
-  X <- as.matrix(X)
+  if (!is.matrix(X)) X <- as.matrix(X)
   if (is.logical(X)) storage.mode(X) <- "double"
   X
 }
@@ -104,7 +104,7 @@ new_rows <- function(object, X) {
 
 # Columns go by their place, as in R's dynaTree; the same names elsewhere are a mistake.
 in_place <- function(object, X) {
-  given <- colnames(X)
+  given <- dimnames(X)[[2L]]
   if (!is.null(given) && !identical(given, names <- input_names(object)) &&
       setequal(given, names))
     warning("columns go by their place: ", paste(given, collapse = ", "),
@@ -159,8 +159,8 @@ label_answers <- function(fields, columns, all) {
 }
 
 # Names of an object's inputs, of those it stores with ones before them.
-stored_names <- function(object) colnames(object[["X"]])
+stored_names <- function(object) dimnames(object[["X"]])[[2L]]
 input_names <- function(object) {
-  names <- colnames(object[["X"]])
+  names <- stored_names(object)
   if (ones(object)) names[-1L] else names
 }

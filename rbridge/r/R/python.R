@@ -22,11 +22,11 @@ guest <- function() {
 # A module as it is installed: a folder of that name in the working directory, such as the
 # sources, is none.
 imported <- function(name) {
-  sys <- reticulate::import("sys", convert = FALSE)
-  here <- which(reticulate::py_to_r(sys$path) == "")
+  sys <- import("sys", convert = FALSE)
+  here <- which(py_to_r(sys$path) == "")
   for (k in rev(here)) sys$path$pop(k - 1L)
   on.exit(for (k in here) sys$path$insert(k - 1L, ""))
-  reticulate::import(name)
+  import(name)
 }
 
 # Python's holder of a tree, still empty.
@@ -41,29 +41,42 @@ packed <- function(x) serialize(x, NULL, version = 2)
 draws <- c("dynaTree", "dynaTrees", "update", "rejuvenate", "sens", "classprobs")
 
 # Asks for one function of the mirror; what draws, draws from R's own stream.
-# tree: Python's holder of a tree, empty for what needs none. Returns what was told, with
-# the request.
+# tree: Python's holder of a tree, empty for what needs none. Returns what was told.
 ask <- function(name, arguments, call, tree = held(call), rules = "r", save = FALSE) {
-  request <- packed(c(list(.name = name, .rules = rules), if (save) list(.save = TRUE),
-                      if (name %in% draws) list(.state = stream_state()), arguments))
-  answer <- guest()$answer
-  told <- unserialize(crossing(answer(tree, request), call))
+  told <- exchange(name, arguments, call, tree, rules, save)
+  heed(told, call)
+  told
+}
+
+# What was told, with the request; names of rows and columns stay here.
+exchange <- function(name, arguments, call, tree, rules = "r", save = FALSE) {
+  force(tree)
+  if (!is.null(dim(arguments[["X"]]))) dimnames(arguments[["X"]]) <- NULL
+  if (!is.null(dim(arguments$XX))) dimnames(arguments$XX) <- NULL
+  arguments$.name <- name
+  if (rules != "r") arguments$.rules <- rules
+  if (save) arguments$.save <- TRUE
+  if (name %in% draws) arguments$.state <- stream_state()
+  request <- packed(arguments)
+  told <- unserialize(crossing(python$answer(tree, request), call))
   if (!is.null(told$interrupted)) stop_interrupted(call)
-  if (!is.null(told$error))
-    stop(structure(class = c("dyntree_error", "simpleError", "error", "condition"),
-                   list(message = told$error, call = call)))
-  for (text in told$warnings) warning(simpleWarning(text, call))
-  if (!is.null(told$state)) set_stream_state(told$state)
   told$request <- request
   told
+}
+
+# Errors and warnings of what was told become R's, and R's stream goes on.
+heed <- function(told, call) {
+  if (!is.null(told$error)) stop(simpleError(told$error, call))
+  for (text in told$warnings) warning(simpleWarning(text, call))
+  if (!is.null(told$state)) set_stream_state(told$state)
 }
 
 # The value of a call of Python's that tells its errors; what is raised none the less is an
 # interrupt on the threshold, under whatever name. R's own interrupts wait meanwhile, as
 # reticulate cannot bear them everywhere; Python's end long work.
 crossing <- function(value, call)
-  tryCatch(suspendInterrupts(value),
-           error = function(e) stop_interrupted(call, conditionMessage(e)))
+  withCallingHandlers(suspendInterrupts(value),
+                      error = function(e) stop_interrupted(call, conditionMessage(e)))
 
 # An interrupt of Python's is an interrupt of R's.
 stop_interrupted <- function(call, why = NULL) {
@@ -74,20 +87,24 @@ stop_interrupted <- function(call, why = NULL) {
 
 # .Random.seed as R's stream stands; it is opened if nothing was drawn yet.
 stream_state <- function() {
-  if (!exists(".Random.seed", envir = globalenv(), inherits = FALSE)) set.seed(NULL)
-  state <- get(".Random.seed", envir = globalenv(), inherits = FALSE)
-  if (state[1] %% 10000L != 403L)
+  if (is.null(state <- .GlobalEnv$.Random.seed)) {
+    set.seed(NULL)
+    state <- .GlobalEnv$.Random.seed
+  }
+  if (state[1L] == 10403L) return(state)
+  if (state[1L] %% 10000L != 403L)
     stop("dynamic trees draw from R's default generator; RNGkind() is ",
          paste(RNGkind(), collapse = ", "), ". Call RNGkind(\"default\", \"default\").",
          call. = FALSE)
-  state[1] <- 10403L
+  state[1L] <- 10403L
   state
 }
 
 # The sampling kind in the first word is not the trees' business, and stays.
 set_stream_state <- function(state) {
-  state[1] <- get(".Random.seed", envir = globalenv(), inherits = FALSE)[1]
-  assign(".Random.seed", state, envir = globalenv())
+  kind <- .GlobalEnv$.Random.seed[1L]
+  if (kind != state[1L]) state[1L] <- kind
+  assign(".Random.seed", state, envir = .GlobalEnv)
 }
 
 # "r" or "native", from options(dyntree.rules =).
@@ -101,6 +118,6 @@ rules <- function() {
 
 # Whether the examples can run: is there a Python with dyntree?
 has_python <- function() {
-  reticulate::py_available(initialize = TRUE) &&
+  py_available(initialize = TRUE) &&
     !inherits(try(guest(), silent = TRUE), "try-error")
 }
