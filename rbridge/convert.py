@@ -12,6 +12,7 @@ from .wire import NA_INTEGER, RValue, named_list
 
 _SECONDS_PER_DAY = 86400
 _PLAIN = (np.generic, bool, int, float, range)
+_MAPPINGS = (dict, Mapping)  # the common one first: the other takes time
 
 
 def to_r(value: Any) -> RValue:
@@ -51,9 +52,11 @@ def to_r(value: Any) -> RValue:
         return _from_array(value)
     if isinstance(value, str):
         return RValue("character", [value])
+    if isinstance(value, float):
+        return RValue("double", np.array([value], dtype=np.float64))
     if isinstance(value, _PLAIN):
         return _from_array(np.asarray(value))
-    if isinstance(value, Mapping):
+    if isinstance(value, _MAPPINGS):
         return named_list({str(name): to_r(item) for name, item in value.items()})
     if isinstance(value, list | tuple):
         return _from_list(value)

@@ -12,6 +12,7 @@ import functools
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -58,114 +59,109 @@ class Held:
     def __init__(self) -> None:
         self.tree: DynaTree | None = None
 
+    def answer(self, request: bytes | bytearray) -> bytearray:
+        """Answer one call of a function of the mirror.
+
+        Parameters
+        ----------
+        request : bytes
+            An R list: the arguments by R's names; beside them .name, .rules (there if
+            they are native), .save (there if a checkpoint is wanted) and .state
+            (``.Random.seed``, for what draws).
+
+        Returns
+        -------
+        bytearray
+            An R list, serialized: value (an object's new fields, of lpred and time what
+            is to be added; or the answer), state, changed (there if the cloud has),
+            warnings (where there are some), saved (a checkpoint, where wanted). Or
+            error, the message; or interrupted.
+        """
+        try:
+            asked = loads(request).items()
+            guard = _NO_GUARD if self._soon_answers(asked, request) else Interruptible()
+            with guard, _recorded() as notes, _to_r:
+                told = self._perform(asked)
+        except KeyboardInterrupt:
+            return _sent({"interrupted": True})
+        except Exception as error:
+            return _sent({"error": _in_words_of_r(error)})
+        if notes:
+            told["warnings"] = [str(note.message) for note in notes]
+        return _sent(told)
+
+    def restore(self, saved: bytes, since: Sequence[bytes]) -> bytearray:
+        """Make the tree of a checkpoint after the calls that have changed it since.
+
+        Parameters
+        ----------
+        saved : bytes
+            A checkpoint that `answer` made.
+        since : sequence of bytes
+            Requests of `answer`.
+
+        Returns
+        -------
+        bytearray
+            An R list, serialized: error, the message, where there is one; or
+            interrupted.
+        """
+        try:
+            with Interruptible(), contextlib.redirect_stdout(None):
+                self.tree = checkpoint.loads(bytes(saved)).tree
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    for request in since:
+                        self._perform(loads(request).items())
+        except KeyboardInterrupt:
+            return _sent({"interrupted": True})
+        except Exception as error:
+            return _sent({"error": _in_words_of_r(error)})
+        return _sent({})
+
+    def _soon_answers(self, asked: dict[str, RValue], request: Any) -> bool:
+        """Tell a call that is over before an interrupt is missed: R then waits."""
+        if self.tree is None or asked[".name"].data[0] not in _OF_FEW_ROWS:
+            return False
+        return int(self.tree.N) * len(request) < _QUICK
+
+    def _perform(self, asked: dict[str, RValue]) -> dict[str, Any]:
+        (name,) = asked.pop(".name").data
+        is_native = asked.pop(".rules", None) is not None
+        save, state = asked.pop(".save", None), asked.pop(".state", None)
+        given = {
+            _PYTHON_NAMES.get(key, key): from_r(item) for key, item in asked.items()
+        }
+        told: dict[str, Any] = {"changed": True} if name in _CHANGES else {}
+        if state is not None:
+            if not np.array_equal(state.data, _stream.state):
+                _stream.source.restore(RStream.from_state(state.data).source)
+            given["rng"] = _stream
+        if name == "dynaTrees" and is_native:
+            raise ValueError(
+                "dynaTrees is for R's rules; fit each repeat by dynaTree() under "
+                "native rules."
+            )
+        native_fit = name == "dynaTree" and is_native
+        function = native.dynaTree if native_fit else getattr(rmirror, name)
+        tree = self.tree
+        result = function(**given) if tree is None else function(tree, **given)
+        if state is not None:
+            told["state"] = RValue("integer", _stream.state)  # a word may look like NA
+        if not isinstance(result, DynaTree):
+            return told | {"value": _in_r(name, result)}
+        told["value"] = _new_fields(tree, result)
+        if name in _TO_KEEP:
+            asides = [key for key in result if key not in _OWN]
+            self.tree = result.extended(_SENT, without=asides)
+        if save is not None and self.tree is not None:
+            told["saved"] = _saved(self.tree)
+        return told
+
 
 def listen(show: Callable[[str], Any]) -> None:
     """Let R take what is printed."""
     _printed.show = show
-
-
-def answer(held: Held, request: bytes | bytearray) -> bytearray:
-    """Answer one call of a function of the mirror.
-
-    Parameters
-    ----------
-    held : Held
-        What the call is about; it then holds the tree to go on with.
-    request : bytes
-        An R list: the arguments by R's names; beside them .name, .rules (there if they
-        are native), .save (there if a checkpoint is wanted) and .state
-        (``.Random.seed``, for what draws).
-
-    Returns
-    -------
-    bytearray
-        An R list, serialized: value (an object's new fields, of lpred and time what is
-        to be added; or the answer), state, changed (there if the cloud has), warnings
-        (where there are some), saved (a checkpoint, where wanted). Or error, the
-        message; or interrupted.
-    """
-    try:
-        asked = loads(request).items()
-        guard = _NO_GUARD if _is_quick(held, asked, request) else Interruptible()
-        with guard, _recorded() as notes, _to_r:
-            told = _perform(held, asked)
-    except KeyboardInterrupt:
-        return _sent({"interrupted": True})
-    except Exception as error:
-        return _sent({"error": _in_words_of_r(error)})
-    if notes:
-        told["warnings"] = [str(note.message) for note in notes]
-    return _sent(told)
-
-
-def restore(held: Held, saved: bytes, since: Sequence[bytes]) -> bytearray:
-    """Make the tree of a checkpoint after the calls that have changed it since.
-
-    Parameters
-    ----------
-    held : Held
-        Where to put it.
-    saved : bytes
-        A checkpoint that `answer` made.
-    since : sequence of bytes
-        Requests of `answer`.
-
-    Returns
-    -------
-    bytearray
-        An R list, serialized: error, the message, where there is one; or interrupted.
-    """
-    try:
-        with Interruptible(), contextlib.redirect_stdout(None):
-            held.tree = checkpoint.loads(bytes(saved)).tree
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                for request in since:
-                    _perform(held, loads(request).items())
-    except KeyboardInterrupt:
-        return _sent({"interrupted": True})
-    except Exception as error:
-        return _sent({"error": _in_words_of_r(error)})
-    return _sent({})
-
-
-def _is_quick(held: Held, asked: dict[str, RValue], request: Any) -> bool:
-    """Tell a call that is over before an interrupt could be missed: R then waits."""
-    if held.tree is None or asked[".name"].data[0] not in _OF_FEW_ROWS:
-        return False
-    return int(held.tree.N) * len(request) < _QUICK
-
-
-def _perform(held: Held, asked: dict[str, RValue]) -> dict[str, Any]:
-    (name,) = asked.pop(".name").data
-    is_native = asked.pop(".rules", None) is not None
-    save, state = asked.pop(".save", None), asked.pop(".state", None)
-    given = {_PYTHON_NAMES.get(key, key): from_r(item) for key, item in asked.items()}
-    told: dict[str, Any] = {"changed": True} if name in _CHANGES else {}
-    if state is not None:
-        if not np.array_equal(state.data, _stream.state):
-            _stream.source.restore(RStream.from_state(state.data).source)
-        given["rng"] = _stream
-    if name == "dynaTrees" and is_native:
-        raise ValueError(
-            "dynaTrees is for R's rules; fit each repeat by dynaTree() under native "
-            "rules."
-        )
-    native_fit = name == "dynaTree" and is_native
-    function = native.dynaTree if native_fit else getattr(rmirror, name)
-    tree = held.tree
-    result = function(**given) if tree is None else function(tree, **given)
-    if state is not None:
-        told["state"] = RValue("integer", _stream.state)  # a word may look like NA
-    if not isinstance(result, DynaTree):
-        return told | {"value": _in_r(name, result)}
-    told["value"] = _new_fields(tree, result)
-    if name in _TO_KEEP:
-        asides = [key for key in result if key not in _OWN]
-        held.tree = result.extended(_SENT, without=asides)
-    if save is not None and held.tree is not None:
-        told["saved"] = _saved(held.tree)
-    return told
 
 
 def _new_fields(before: DynaTree | None, after: DynaTree) -> dict[str, Any]:
@@ -180,7 +176,7 @@ def _new_fields(before: DynaTree | None, after: DynaTree) -> dict[str, Any]:
 
 def _in_r(name: str, value: Any) -> Any:
     """Return a field or an answer as R's dynaTree holds it."""
-    if not isinstance(value, np.ndarray) and isinstance(value, Mapping):
+    if isinstance(value, MappingProxyType):
         labels = range(1, max(value) + 1)
         return RValue("list", [to_r(_in_r(name, value.get(k))) for k in labels])
     if name == "sens.class":

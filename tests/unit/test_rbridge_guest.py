@@ -28,7 +28,7 @@ def request(name: str, stream: RStream | None = None, **asked: Any) -> bytes:
 
 
 def ask(held: guest.Held, *args: Any, **asked: Any) -> dict[str, Any]:
-    return loads(bytes(guest.answer(held, request(*args, **asked)))).items()
+    return loads(bytes(held.answer(request(*args, **asked)))).items()
 
 
 def test_calls_answer_as_the_mirror_does() -> None:
@@ -69,18 +69,18 @@ def test_a_checkpoint_and_later_requests_make_the_same_tree() -> None:
         request("retire", indices=[2.0, 7.0]),
     ]
     for one in since:
-        guest.answer(held, one)
+        held.answer(one)
     saved = from_r_raw(told["saved"])
-    told_now = loads(bytes(guest.restore(again, saved, since)))
+    told_now = loads(bytes(again.restore(saved, since)))
     assert told_now.items() == {}
     last = request("update", RStream(2), X=X[4:9], y=Y[4:9], verb=0)
-    answers = [loads(bytes(guest.answer(one, last))).items() for one in (held, again)]
+    answers = [loads(bytes(one.answer(last))).items() for one in (held, again)]
     mine, theirs = (from_r(answer["value"]) for answer in answers)
     for name in ("X", "y"):
         assert np.array_equal(mine[name], theirs[name])
     assert mine["lpred"].tolist() == theirs["lpred"].tolist()
     assert len(mine["lpred"]) == 5  # the new ones
-    broken = bytes(guest.restore(guest.Held(), saved[:-40], []))
+    broken = bytes(guest.Held().restore(saved[:-40], []))
     assert "data cannot be loaded" in from_r(loads(broken).items()["error"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -105,9 +106,14 @@ def predict(
     found["yypred"] = density
     if plan.ei and object.model != "class":
         found["ei"] = answer["ei"]
-    labels = {"p": tuple(f"c{k + 1}" for k in range(object.spec.n_classes))}
+    labels = {"p": _class_names(object.spec.n_classes)}
     old = {"q1", "q2", "ei"} - set(found)  # of another call, perhaps of other rows
     return object.extended(found | {"XX": plan.X}, names=labels, without=old)
+
+
+@functools.cache
+def _class_names(n_classes: int) -> tuple[str, ...]:
+    return tuple(f"c{k + 1}" for k in range(n_classes))
 
 
 def plan_predict(

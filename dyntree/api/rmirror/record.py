@@ -68,9 +68,11 @@ class DynaTree(Mapping[str, Any]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        for key in (name, name.replace("_", ".")):
-            if key in self._fields:
-                return self._fields[key]
+        if name in self._fields:
+            return self._fields[name]
+        key = name.replace("_", ".")
+        if key in self._fields:
+            return self._fields[key]
         raise AttributeError(f"no field {name!r}; there are {', '.join(self._fields)}.")
 
     def __dir__(self) -> list[str]:

@@ -1,18 +1,25 @@
 # A cloud of trees is an environment that all objects made from one another share:
-#   tree   Python's holder; void in an object that was read from a file, NULL after an
-#          interrupt: it is then made again from what follows
-#   saved  the last checkpoint, a raw vector
-#   since  the requests that have changed the cloud since, each a raw vector
+#   tree    Python's holder; void in an object that was read from a file, NULL after an
+#           interrupt: it is then made again from what follows
+#   answer  its method, bound beforehand, as looking it up takes time
+#   saved   the last checkpoint, a raw vector
+#   since   the requests that have changed the cloud since, each a raw vector
 # so that saveRDS() keeps all that is needed to go on, at no cost for each call.
 
 max_since <- 128L
+least_size <- 2^18 # bytes of requests that are kept before size counts
 
 new_cloud <- function(tree, saved, since = list()) {
   cloud <- new.env(parent = emptyenv())
-  cloud$tree <- tree
   cloud$saved <- saved
   cloud$since <- since
+  hold(cloud, tree)
   cloud
+}
+
+hold <- function(cloud, tree) {
+  cloud$tree <- tree
+  cloud$answer <- tree$answer
 }
 
 cloud_of <- function(object, call = sys.call(-1L)) {
@@ -31,20 +38,20 @@ cloud_of <- function(object, call = sys.call(-1L)) {
 # Makes the trees of an object that came from a file.
 revive <- function(cloud, call) {
   tree <- held(call)
-  restore <- guest()$restore
-  told <- unserialize(crossing(restore(tree, cloud$saved, cloud$since), call))
+  told <- unserialize(crossing(tree$restore(cloud$saved, cloud$since), call))
   if (!is.null(told$interrupted)) stop_interrupted(call)
   if (!is.null(told$error)) stop(simpleError(told$error, call))
-  cloud$tree <- tree
+  hold(cloud, tree)
 }
 
 # Asks about an object's cloud and notes what changes it.
 ask_cloud <- function(object, name, arguments, call = sys.call(-1L)) {
   cloud <- cloud_of(object, call)
-  full <- length(cloud$since) >= max_since || sum(lengths(cloud$since)) > length(cloud$saved)
+  full <- length(cloud$since) >= max_since ||
+    sum(lengths(cloud$since)) > max(length(cloud$saved), least_size)
   whole <- FALSE # an interrupt may come in the middle of a change
   on.exit(if (!whole) cloud$tree <- NULL)
-  told <- exchange(name, arguments, call, cloud$tree, save = full)
+  told <- exchange(name, arguments, call, cloud$answer, save = full)
   whole <- !is.null(told$error)
   heed(told, call)
   if (!is.null(told$saved)) {

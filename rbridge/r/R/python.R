@@ -2,7 +2,7 @@
 
 python <- new.env(parent = emptyenv())
 
-# rbridge.guest, loaded at the first call; its functions, and what shows its output
+# rbridge.guest, loaded at the first call and told what shows its output
 guest <- function() {
   if (is.null(python$guest)) {
     found <- tryCatch(
@@ -13,10 +13,9 @@ guest <- function() {
         "name that Python before the first call: Sys.setenv(RETICULATE_PYTHON = ",
         "\".../bin/python\").", call. = FALSE))
     found$listen(function(text) cat(text))
-    for (name in c("answer", "restore", "Held")) python[[name]] <- found[[name]]
     python$guest <- found
   }
-  python
+  python$guest
 }
 
 # A module as it is installed: a folder of that name in the working directory, such as the
@@ -43,14 +42,13 @@ draws <- c("dynaTree", "dynaTrees", "update", "rejuvenate", "sens", "classprobs"
 # Asks for one function of the mirror; what draws, draws from R's own stream.
 # tree: Python's holder of a tree, empty for what needs none. Returns what was told.
 ask <- function(name, arguments, call, tree = held(call), rules = "r", save = FALSE) {
-  told <- exchange(name, arguments, call, tree, rules, save)
+  told <- exchange(name, arguments, call, tree$answer, rules, save)
   heed(told, call)
   told
 }
 
 # What was told, with the request; names of rows and columns stay here.
-exchange <- function(name, arguments, call, tree, rules = "r", save = FALSE) {
-  force(tree)
+exchange <- function(name, arguments, call, answer, rules = "r", save = FALSE) {
   if (!is.null(dim(arguments[["X"]]))) dimnames(arguments[["X"]]) <- NULL
   if (!is.null(dim(arguments$XX))) dimnames(arguments$XX) <- NULL
   arguments$.name <- name
@@ -58,7 +56,7 @@ exchange <- function(name, arguments, call, tree, rules = "r", save = FALSE) {
   if (save) arguments$.save <- TRUE
   if (name %in% draws) arguments$.state <- stream_state()
   request <- packed(arguments)
-  told <- unserialize(crossing(python$answer(tree, request), call))
+  told <- unserialize(crossing(answer(request), call))
   if (!is.null(told$interrupted)) stop_interrupted(call)
   told$request <- request
   told
