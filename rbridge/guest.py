@@ -23,6 +23,7 @@ from dyntree.api import rmirror
 from dyntree.api.rmirror import DynaTree, RStream
 from dyntree.api.rmirror.handles import Handle
 from dyntree.api.rmirror.inputs import InputSpec
+from dyntree.api.rmirror.variables import tree_means
 
 from . import native
 from .convert import from_r, to_r
@@ -34,6 +35,8 @@ _OWN = (
     "classes", "icept", "removed", "rules",
 )  # fmt: skip
 _CHANGES = ("update", "retire", "rejuvenate", "alcX", "entropyX")
+_NATIVE = {"dynaTree": native.dynaTree}
+_OTHERS = {"treestats": tree_means}  # no pandas for R
 _TO_KEEP = ("dynaTree", "copy", *_CHANGES)
 _OF_FEW_ROWS = ("predict", "retire", "update")  # whose work goes with their requests
 _QUICK = 10_000_000  # particles times bytes of request: some hundredths of a second
@@ -142,8 +145,8 @@ class Held:
                 "dynaTrees is for R's rules; fit each repeat by dynaTree() under "
                 "native rules."
             )
-        native_fit = name == "dynaTree" and is_native
-        function = native.dynaTree if native_fit else getattr(rmirror, name)
+        functions = _NATIVE if is_native else _OTHERS
+        function = functions.get(name) or getattr(rmirror, name)
         tree = self.tree
         result = function(**given) if tree is None else function(tree, **given)
         if state is not None:

@@ -182,11 +182,14 @@ def treestats(object: DynaTree) -> Any:
     """
     import pandas as pd
 
-    return pd.DataFrame(
-        [engine.query.tree_stats(cloud_of(object))],
-        columns=["avgheight", "avgleaves", "avgsize", "avgretire"],
-        index=[1],
-    )
+    return pd.DataFrame(tree_means(object), index=[1])
+
+
+def tree_means(object: DynaTree) -> dict[str, float]:
+    """Return the columns of `treestats`."""
+    names = ("avgheight", "avgleaves", "avgsize", "avgretire")
+    means = engine.query.tree_stats(cloud_of(object))
+    return dict(zip(names, means, strict=True))
 
 
 def _by_input(object: DynaTree, shares: NDArray[np.float64]) -> NDArray[np.float64]:

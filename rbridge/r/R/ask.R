@@ -99,7 +99,7 @@ relevance.dynaTree <- function(object, rect = NULL, categ = NULL, approx = FALSE
 treestats <- function(object) UseMethod("treestats")
 
 treestats.dynaTree <- function(object) {
-  ask_cloud(object, "treestats", list(), sys.call())
+  as.data.frame(ask_cloud(object, "treestats", list(), sys.call()))
 }
 
 varpropuse <- function(object) UseMethod("varpropuse")
