@@ -35,8 +35,11 @@ _OWN = (
     "classes", "icept", "removed", "rules",
 )  # fmt: skip
 _CHANGES = ("update", "retire", "rejuvenate", "alcX", "entropyX")
-_NATIVE = {"dynaTree": native.dynaTree}
-_OTHERS = {"treestats": tree_means}  # no pandas for R
+_NATIVE: dict[str, Callable[..., Any]] = {
+    "dynaTree": native.dynaTree,
+    "dynaTrees": native.dynaTrees,
+}
+_OTHERS: dict[str, Callable[..., Any]] = {"treestats": tree_means}  # no pandas for R
 _TO_KEEP = ("dynaTree", "copy", *_CHANGES)
 _OF_FEW_ROWS = ("predict", "retire", "update")  # whose work goes with their requests
 _QUICK = 10_000_000  # particles times bytes of request: some hundredths of a second
@@ -140,11 +143,6 @@ class Held:
             if not np.array_equal(state.data, _stream.state):
                 _stream.source.restore(RStream.from_state(state.data).source)
             given["rng"] = _stream
-        if name == "dynaTrees" and is_native:
-            raise ValueError(
-                "dynaTrees is for R's rules; fit each repeat by dynaTree() under "
-                "native rules."
-            )
         functions = _NATIVE if is_native else _OTHERS
         function = functions.get(name) or getattr(rmirror, name)
         tree = self.tree

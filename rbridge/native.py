@@ -1,9 +1,10 @@
-"""A tree under native rules that answers all questions of R's functions."""
+"""Trees under native rules that answer all questions of R's functions."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +14,12 @@ from dyntree._core.cloud import Cloud
 from dyntree.api.rmirror import DynaTree, RStream
 from dyntree.api.rmirror import fit as mirror
 from dyntree.api.rmirror.arguments import as_count, as_verb
+from dyntree.api.rmirror.combine import Extras
 from dyntree.api.rmirror.progress import print_step
+from dyntree.api.rmirror.repeats import fit_orders
 from dyntree.params import N_SCALE, TreeOptions
+
+_OF_THE_FIT = ("model", "nu0s20", "ab", "minp", "sb", "nstart", "icept", "rprop")
 
 
 def dynaTree(
@@ -58,50 +63,122 @@ def dynaTree(
     -----
     All draws come from R's stream, in their order, and not by coordinate.
     """
-    level = icept != "none"
+    plan = _plan_fit(X, y, N, model, nu0s20, ab, minp, sb, nstart, icept, rprop)
+    return _run_fit(plan, as_verb(verb, plan.y.size), rng)
+
+
+def dynaTrees(
+    X: ArrayLike,
+    y: ArrayLike,
+    N: int = 1000,
+    R: int = 10,
+    sub: int | None = None,
+    rorder: ArrayLike | bool = True,
+    verb: int | None = None,
+    pverb: int | None = None,
+    *,
+    rng: RStream,
+    **asked: Any,
+) -> DynaTree:
+    """Fit under native rules what `dyntree.api.rmirror.dynaTrees` fits under R's.
+
+    Parameters
+    ----------
+    X, y, ..., pverb, rng, asked
+        Those of the mirror, but for plots.
+
+    Returns
+    -------
+    DynaTree
+        With the mirror's fields, and rules, "native".
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument breaks a rule of the mirror, or belongs to R's rules.
+    """
+    fitted = {name: asked.pop(name) for name in _OF_THE_FIT if name in asked}
+    unknown = asked.keys() - {field.name for field in fields(Extras)}
+    if unknown:
+        raise TypeError(f"dynaTrees() got an unexpected argument {min(unknown)!r}.")
+    plan = _plan_fit(X, y, N, **fitted, sub=sub)
+    extras = Extras(pverb=as_verb(pverb, plan.n_particles, "pverb"), **asked)
+    every = as_verb(verb, plan.y.size)
+    return fit_orders(plan, extras, as_count(R, "R", 2), rorder, every, rng, _run_fit)
+
+
+def _plan_fit(
+    X: ArrayLike,
+    y: ArrayLike,
+    N: int,
+    model: str = "constant",
+    nu0s20: ArrayLike = (0, 0),
+    ab: ArrayLike = (0.95, 2),
+    minp: int | None = None,
+    sb: ArrayLike | None = None,
+    nstart: int | str | None = "minp",
+    icept: str = "implicit",
+    rprop: str = "luvar",
+    *,
+    sub: int | None = None,
+) -> mirror.FitPlan:
+    """Check the arguments of a fit; `ab` and `minp` become those of native rules."""
     plan = mirror.plan_fit(
         X, y, N, model, nu0s20, ab, 1, sb, "minp",
-        "implicit" if icept == "augmented" else icept, rprop,
+        "implicit" if icept == "augmented" else icept, rprop, sub=sub,
     )  # fmt: skip
     if plan.variance_prior != (0.0, 0.0):
         raise ValueError(
             f"nu0s20 belongs to R's rules and must be c(0, 0) under native rules; got "
             f"{plan.variance_prior}. Leave it out, or set options(dyntree.rules = 'r')."
         )
-    linear, labels = plan.model == "linear", range(plan.spec.n_classes)
-    options = TreeOptions(
-        model=plan.model,
-        n_particles=plan.n_particles,
-        intercept="implicit" if level else "none",
-        proposal=plan.rprop,
-        min_leaf=None if minp is None else as_count(minp, "minp"),
-        tree_prior=None if plan.tree_prior == (0.95, 2) else plan.tree_prior,
-        first_split=plan.sb[0] - 1,
-        n_basis=plan.sb[1] if linear else None,
-        classes=tuple(labels) or None,
-    ).with_width(plan.spec.n_inputs)
+    options = _options(
+        plan,
+        None if minp is None else as_count(minp, "minp"),
+        None if plan.tree_prior == (0.95, 2) else plan.tree_prior,
+    )
     assert options.min_leaf is not None
     assert options.tree_prior is not None
-    began = time.perf_counter()
-    every = as_verb(verb, plan.y.size)
-    cloud = Cloud(rng.source, **planting.cloud_options(options, plan.spec.n_inputs))
-    if plan.model != "class":
-        n_basis = plan.sb[1] if linear else 0
-        first = plan.X[:N_SCALE, :n_basis], plan.y[:N_SCALE]
-        scale = planting.frozen_scale(*first)
-        cloud.set_scale(
-            *(scale if level else ([0.0] * n_basis, scale[1], 0.0, scale[3]))
-        )
-    cloud.start(plan.X[:0], plan.y[:0])
-    lpred = cloud.update(plan.X, plan.y, max(every, 0), print_step)
-    plan = replace(
+    has_level = plan.model == "linear" and plan.icept != "none"
+    return replace(
         plan,
         minp=options.min_leaf,
         tree_prior=options.tree_prior,
         nstart=0,
-        icept="augmented" if linear and level else plan.icept,
+        icept="augmented" if has_level else plan.icept,
     )
+
+
+def _options(
+    plan: mirror.FitPlan, minp: int | None, tree_prior: tuple[float, float] | None
+) -> TreeOptions:
+    return TreeOptions(
+        model=plan.model,
+        n_particles=plan.n_particles,
+        intercept="none" if plan.icept == "none" else "implicit",
+        proposal=plan.rprop,
+        min_leaf=minp,
+        tree_prior=tree_prior,
+        first_split=plan.sb[0] - 1,
+        n_basis=plan.sb[1] if plan.model == "linear" else None,
+        classes=tuple(range(plan.spec.n_classes)) or None,
+    ).with_width(plan.spec.n_inputs)
+
+
+def _run_fit(plan: mirror.FitPlan, every: int, stream: RStream) -> DynaTree:
+    """Start a cloud, learn the rows and make R's object of it."""
+    began = time.perf_counter()
+    options = _options(plan, plan.minp, plan.tree_prior)
+    cloud = Cloud(stream.source, **planting.cloud_options(options, plan.spec.n_inputs))
+    if plan.model != "class":
+        n_basis = plan.sb[1] if plan.model == "linear" else 0
+        first = plan.X[:N_SCALE, :n_basis], plan.y[:N_SCALE]
+        scale = planting.frozen_scale(*first)
+        if plan.icept == "none":
+            scale = [0.0] * n_basis, scale[1], 0.0, scale[3]
+        cloud.set_scale(*scale)
+    cloud.start(plan.X[:0], plan.y[:0])
+    lpred = np.asarray(cloud.update(plan.X, plan.y, max(every, 0), print_step))
     elapsed = time.perf_counter() - began
-    return mirror.wrapped(plan, cloud, every, np.asarray(lpred), elapsed, rng).extended(
-        {"rules": "native"}
-    )
+    fit = mirror.wrapped(plan, cloud, every, lpred, elapsed, stream)
+    return fit.extended({"rules": "native"})

@@ -116,6 +116,23 @@ def test_native_rules_answer_the_mirrors_questions() -> None:
     assert rmirror.predict(labelled, X[:2]).p.shape == (2, 2)
 
 
+def test_native_repeats_are_native_fits_of_the_orders() -> None:
+    orders = np.column_stack([np.arange(50, 0, -1), np.r_[26:51, 1:26]])
+    both = native.dynaTrees(
+        X, Y, 20, 3, rng=RStream(2), rorder=orders, XX=X[:4], verb=0, pverb=0
+    )
+    stream = RStream(2)
+    for r, order in enumerate([np.arange(50), *(orders.T - 1)]):
+        fit = native.dynaTree(X[order], Y[order], 20, verb=0, rng=stream)
+        assert both.lpred[:, r].tolist() == fit.lpred.tolist()
+        assert both.mean[:, r].tolist() == rmirror.predict(fit, X[:4]).mean.tolist()
+    assert (both.rules, both.N, both.R) == ("native", 60, 3)
+    alike = np.r_[np.zeros(10), Y[10:]]  # R's rules need responses that differ at first
+    native.dynaTrees(X, alike, 5, 2, rng=RStream(2), rorder=np.arange(1, 51), verb=0)
+    with pytest.raises(TypeError, match="unexpected argument 'colour'"):
+        native.dynaTrees(X, Y, 5, 2, rng=RStream(2), colour=3)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="no sigaction here")
 def test_an_interrupt_raises_once_and_the_old_handler_comes_back() -> None:
     heard: list[str] = []

@@ -28,21 +28,21 @@ _ROWS = ("vpu", "vpt")
 class Extras:
     """Everything `dynaTrees` passes on to predict, sens and relevance."""
 
-    XX: ArrayLike | str | None
-    yy: ArrayLike | None
-    varstats: bool
-    pverb: int
-    quants: bool
-    ei: bool
-    cls: ArrayLike | None
-    nns: int
-    nME: int
-    span: float
-    method: str
-    lhs: Mapping[str, ArrayLike] | None
-    categ: ArrayLike | None
-    rect: ArrayLike | None
-    approx: bool
+    XX: ArrayLike | str | None = None
+    yy: ArrayLike | None = None
+    varstats: bool = False
+    pverb: int = 0
+    quants: bool = True
+    ei: bool = False
+    cls: ArrayLike | None = None
+    nns: int = 1000
+    nME: int = 100
+    span: float = 0.3
+    method: str = "lhs"
+    lhs: Mapping[str, ArrayLike] | None = None
+    categ: ArrayLike | None = None
+    rect: ArrayLike | None = None
+    approx: bool = False
 
     def check(self, plan: FitPlan) -> None:
         """Raise now what a repeat would raise later."""
@@ -98,7 +98,7 @@ class Extras:
 
     def _warn_of_lhs(self) -> None:
         if self.lhs is not None:
-            warnings.warn("method='boot' ignores lhs.", stacklevel=4)
+            warnings.warn("method='boot' ignores lhs.", stacklevel=5)
 
 
 def combine(repeats: Sequence[DynaTree]) -> DynaTree:

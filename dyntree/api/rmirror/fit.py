@@ -54,8 +54,8 @@ class FitPlan:
         return plan
 
     def check_start(self) -> None:
-        """Raise unless the first minp responses differ, as regression needs."""
-        if self.model in ("constant", "linear"):
+        """Raise unless the first minp responses differ, as R's regression needs."""
+        if self.nstart and self.model in ("constant", "linear"):
             first = self.y[: self.minp]
             if np.unique(first).size < 2:
                 raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .arguments import as_count, as_flag, as_permutation, as_verb, real_array
 from .combine import Extras, combine
-from .fit import plan_fit, run_fit
+from .fit import FitPlan, plan_fit, run_fit
 from .record import DynaTree
 from .stream import RStream, check_seed_or_rng, choose_stream
 
@@ -156,11 +156,24 @@ def dynaTrees(
         rect=rect,
         approx=approx,
     )
+    every = as_verb(verb, plan.y.size)
+    stream = choose_stream(seed, rng, None)
+    return fit_orders(plan, extras, n_repeats, rorder, every, stream, run_fit)
+
+
+def fit_orders(
+    plan: FitPlan,
+    extras: Extras,
+    n_repeats: int,
+    rorder: ArrayLike | bool,
+    every: int,
+    stream: RStream,
+    run: Callable[[FitPlan, int, RStream], DynaTree],
+) -> DynaTree:
+    """Run a plan on several orders of its rows and combine what they say."""
     extras.check(plan)
     n_rows = plan.y.size
-    every = as_verb(verb, n_rows)
     given = _given_orders(rorder, n_rows, n_repeats)
-    stream = choose_stream(seed, rng, None)
     n_draws = n_rows * (n_repeats - 1)
     orders = _random_orders(stream.ahead(n_draws), n_rows) if given is None else given
     plans = [plan.reordered(order) for order in (np.arange(n_rows), *orders)]
@@ -170,7 +183,7 @@ def dynaTrees(
     for r, repeat in enumerate(plans):
         if every > 0:
             print(f"\nround {r + 1}:")
-        repeats.append(extras.ask(run_fit(repeat, every, stream)))
+        repeats.append(extras.ask(run(repeat, every, stream)))
     if every > 0:
         print()
     return combine(repeats)
