@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from dyntree.api.rmirror import RStream
 from dyntree.files import replacing
 
-from . import dynatree
-from .errors import RBridgeError
+from . import dynatree, schemes
+from .errors import RBridgeError, RError
 from .session import Session, default_session
 
-_CHANGES = ("dynaTree", "update", "retire", "rejuvenate", "copy")
+_CHANGES = (
+    "dynaTree", "update", "retire", "rejuvenate", "copy", "stream", "design",
+)  # fmt: skip
 _DRAWS = ("dynaTree", "dynaTrees", "update", "rejuvenate", "sens", "classprobs")
 _SILENT = ("dynaTree", "dynaTrees", "update", "rejuvenate")
 _BLOCK, _MOST_BLOCKS = 624, 10**6
@@ -44,7 +46,7 @@ _FIELDS = {
 OPS = (
     "set.seed", *_FIELDS, "sens", "update", "rejuvenate", "copy", "deletecloud", "coef",
     "alc", "alcX", "ieci", "qEI", "qEntropy", "intervals", "sameleaf", "classprobs",
-    "entropyX", "getBF",
+    "entropyX", "getBF", "stream", "design", "mc", "expect_error",
 )  # fmt: skip
 
 
@@ -71,7 +73,8 @@ def record(
     steps : sequence of mapping
         Each with op, one of `OPS`; obj, the name of the model it makes or works on; and
         args by R's names, in which ``"@X"`` stands for ``data["X"]`` and
-        ``{"ref": "X", "rows": [1, 2]}`` for rows of it, counted from 1. note is kept.
+        ``{"ref": "X", "rows": [1, 2]}`` for rows of it, counted from 1. note is kept;
+        summary, if true, keeps the moments of long matrices and not their rows.
     tags, notes : sequence of str
         Kept. R, its BLAS and packages are told in a note of their own.
     session : Session, optional
@@ -151,27 +154,32 @@ class _Tape:
         if op == "set.seed":
             self.stream = RStream(args["seed"])
         before = self.stream.state
-        given = {}
-        for key, value in args.items():
-            given[_PYTHON_NAMES.get(str(key), str(key))] = self._resolve(value)
-        out = self._answer(op, obj, given)
+        self.trace: dict[str, Any] = {}
+        out = self._answer(op, obj, self._resolve(args))
         told: dict[str, Any] = {"i": number, "op": op}
         told |= {} if obj is None else {"obj": obj}
         told |= {"args": _plain(args)}
         told |= {"note": step["note"]} if "note" in step else {}
-        told["out"] = {key: _plain(value, key) for key, value in out.items()}
+        shown = {key: _plain(value, key) for key, value in out.items()}
+        if step.get("summary"):
+            shown |= {key: _summary(out[key], key) for key in out if _is_long(out[key])}
+        told["out"] = shown
         if op in _CHANGES:
             told["state"] = self._state(self.models[str(obj)])
-        told["rng"] = {
+        told |= {"trace": self.trace} if self.trace else {}
+        return told | {"rng": self._moved(before)}
+
+    def _moved(self, before: NDArray[np.int32]) -> dict[str, Any]:
+        return {
             "draws": _draws(before, self.stream.state),
             "mti": self.stream.position,
             "next": self.stream.peek(),
         }
-        return told
 
     def _resolve(self, value: Any) -> Any:
         if isinstance(value, Mapping) and "ref" not in value:
-            return {key: self._resolve(item) for key, item in value.items()}
+            names = {key: _PYTHON_NAMES.get(str(key), str(key)) for key in value}
+            return {names[key]: self._resolve(item) for key, item in value.items()}
         rows = None
         if isinstance(value, Mapping):
             value, rows = f"@{value['ref']}", np.atleast_1d(value["rows"]) - 1
@@ -199,6 +207,14 @@ class _Tape:
             return {}
         if op == "data":
             return _chosen(op, self._model(obj))
+        if op == "mc":
+            return schemes.many_seeds(
+                self.data, given["seeds"], given["call"], self.running
+            )
+        if op == "expect_error":
+            return {"error": self._fails(given["fun"], obj, given["args"])}
+        if op in ("stream", "design"):
+            return self._loop(op, obj, given)
         given |= {"verb": 0} if op in _SILENT else {}
         given |= {"pverb": 0} if op == "dynaTrees" else {}
         if op in _DRAWS:  # classprobs: its draws are not committed
@@ -212,6 +228,30 @@ class _Tape:
         if isinstance(answer, dynatree.RDynaTree):
             self.models[obj] = answer
         return _outputs(op, answer, given)
+
+    def _loop(self, op: str, obj: str, given: dict[str, Any]) -> dict[str, Any]:
+        asked = (self._model(obj), given, self.stream)
+        if op == "stream":
+            told = schemes.stream(*asked, self._state, self._moved)
+        else:
+            told = schemes.design(*asked, self._moved)
+        self.models[obj], out, self.trace["draws"] = told
+        return out
+
+    def _fails(self, function: str, obj: Any, given: dict[str, Any]) -> bool:
+        models = [] if obj is None else [self._model(obj)]
+        if function in ("dynaTree", "dynaTrees"):
+            given |= {"engine": "R", "session": self.running}
+        if function in _DRAWS:
+            given |= {"rng": self.stream}
+        try:
+            if function == "getBF":  # the fields are given, not models
+                self.running.call("dynaTree", function, given)
+            else:
+                getattr(dynatree, function)(*models, **given)
+        except RError:
+            return True
+        return False
 
     def _model(self, name: Any) -> Any:
         if name not in self.models:
@@ -292,6 +332,24 @@ def _draws(before: NDArray[np.int32], after: NDArray[np.int32]) -> int:
                 "a step left the stream elsewhere than it could draw to."
             )
     return _BLOCK * blocks + int(after[1]) - int(before[1])
+
+
+def _is_long(value: Any) -> bool:
+    return np.ndim(value) == 2 and len(value) > 4
+
+
+def _summary(matrix: NDArray[np.float64], name: str) -> dict[str, Any]:
+    """Return what stands for a matrix with a row for each of many particles."""
+    moments = np.nanmean(matrix, axis=0), np.nanstd(matrix, axis=0, ddof=1)
+    return {
+        "summary": True,
+        "nrow": matrix.shape[0],
+        "ncol": matrix.shape[1],
+        "n_na": int(np.isnan(matrix).sum()),
+        **dict(zip(("colmean", "colsd"), map(_plain, moments), strict=True)),
+        "first": _plain(matrix[:3], name),
+        "last": _plain(matrix[-1:], name),
+    }
 
 
 def _plain(value: Any, name: str = "") -> Any:

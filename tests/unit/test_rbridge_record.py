@@ -57,6 +57,7 @@ def everything(model: str, **more: Any) -> list[dict[str, Any]]:
         {"op": "update", **A, "args": REST},
         {"op": "data", **A},
         {"op": "relevance", **A},
+        {"op": "relevance", **A, "summary": True},
         {"op": "sens", **A, "args": {"nns": 40, "nME": 4}},
         {"op": "sameleaf", **A, "args": {"X": "@XX"}},
         {"op": "intervals", **A, "args": {"index": 2, "var": 1}},
@@ -77,6 +78,32 @@ def everything(model: str, **more: Any) -> list[dict[str, Any]]:
     if model == "linear":
         steps.append({"op": "coef", **A, "args": NEW})
     return [*steps, {"op": "deletecloud", **TWIN}]
+
+
+def loops(model: str) -> list[dict[str, Any]]:
+    stream = {"Xs": "@X", "ys": "@y", "lambda": 0.9, "rejuv_every": 10, **NEW}
+    stream |= {"yy": "@yy", "check_every": 20, "approx": False}
+    policies = ["cycle", "entropyX" if model == "class" else "alcX", "random"]
+    steps: list[dict[str, Any]] = [
+        {"op": "dynaTree", **A, "args": {"X": "@X", "y": "@y", "N": 10, "model": model}}
+    ]
+    steps += [
+        {"op": "stream", **A, "args": {**stream, "policy": one, "predict": told}}
+        for one, told in zip(policies, (True, False, True), strict=True)
+    ]
+    if model != "class":
+        given = {**NEW, "yXX": "@yy", "noise": [0.1, -0.1, 0.0], "prec": 0.1}
+        steps += [
+            {"op": "design", **A, "args": {**given, "method": one}}
+            for one in ("alm", "alc", "ei")
+        ]
+    many = {"seeds": [1, 2, 3], "call": {"model": model, "N": 20}}
+    wrong = {"fun": "retire", "args": {"indices": 44}}
+    return [
+        *steps,
+        {"op": "mc", "args": many},
+        {"op": "expect_error", **A, "args": wrong},
+    ]
 
 
 def repeats(model: str) -> list[dict[str, Any]]:
@@ -100,10 +127,20 @@ def repeats(model: str) -> list[dict[str, Any]]:
         ("constant", everything("constant")),
         ("linear", everything("linear", icept="augmented", sb=[1, 1])),
         ("class", everything("class")),
+        ("constant", loops("constant")),
+        ("class", loops("class")),
         ("constant", repeats("constant")),
         ("class", repeats("class")),
     ],
-    ids=["constant", "linear", "class", "repeats", "repeats of classes"],
+    ids=[
+        "constant",
+        "linear",
+        "class",
+        "loops",
+        "class loops",
+        "repeats",
+        "repeats of classes",
+    ],
 )
 def test_a_recording_replays(
     model: str, steps: list[dict[str, Any]], tmp_path: Path
@@ -120,6 +157,9 @@ def test_a_recording_replays(
     ]
     assert list(told)[:6] == ["name", "seed", "rng", "set", "tags", "notes"]
     assert "BLAS" in told["notes"][-1]
+    summed = [step for step in steps if step.get("summary")]
+    shown = [str(step["out"]) for step in told["steps"]]
+    assert sum("'summary': True" in one for one in shown) == len(summed)
     assert all(set(step["rng"]) == {"draws", "mti", "next"} for step in told["steps"])
     assert np.array_equal(told["data"]["X"], data(model)["X"])
 
@@ -129,14 +169,27 @@ def test_a_golden_recording_comes_again() -> None:
     """Byte for byte the same numbers, from the file's own steps."""
     r = running("subprocess", cran=True)
     folder = Path(__file__).parents[1] / "golden"
-    for name in ("retire_const", "sens_class3", "dynaTrees_reg", "lin_sb_fried5"):
+    for name in (
+        "retire_const",
+        "sens_class3",
+        "dynaTrees_reg",
+        "lin_sb_fried5",
+        "stream_random_const_N36",
+        "stream_alcX_linear_aug",
+        "stream_entropyX_class",
+        "stream_elec2_drift",
+        "design_alm_linear",
+        "design_ei_const",
+        "arg_errors",
+    ):
         theirs = json.loads((folder / f"{name}.json").read_text())
         steps = theirs["steps"][1:]
         if any(step["op"] not in OPS for step in steps):
             pytest.fail(f"{name} has steps that cannot be recorded")
         again = rbridge.record(name, theirs["seed"], theirs["data"], steps, session=r)
         for mine, step in zip(again["steps"], theirs["steps"], strict=True):
-            for part in ("out", "state", "rng"):
+            loop = step["op"] in ("stream", "design")
+            for part in ("out", "state", "rng", *(["trace"] if loop else [])):
                 assert mine.get(part) == step.get(part), (name, step["i"], part)
         assert again["call"] == theirs["call"] if "call" in theirs else True
 
@@ -144,7 +197,7 @@ def test_a_golden_recording_comes_again() -> None:
 def test_unknown_ops_and_references_are_refused() -> None:
     r = running("subprocess")
     for step, told in (
-        ({"op": "stream"}, "op must be of set.seed, .*; got 'stream'"),
+        ({"op": "swim"}, "op must be of set.seed, .*; got 'swim'"),
         ({"op": "predict", "obj": "a"}, "obj must name a model made before; got 'a'"),
         (
             {"op": "dynaTree", "obj": "a", "args": {"X": "@Z"}},
