@@ -137,6 +137,7 @@ def _add_crosscheck(made: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     made.add_argument("--out", metavar="FILE", help="default standard output")
     made.add_argument("--csv", metavar="FILE", help="every quantity as a table")
+    made.add_argument("--html", metavar="FILE", help="the report as a web page")
     made.add_argument("--picture", metavar="FILE", help="PNG, PDF or SVG, by its name")
 
 

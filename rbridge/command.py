@@ -28,7 +28,7 @@ class Disagreement(RBridgeError):
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Compare both engines on a table; write the report, a table and a picture.
+    """Compare both engines on a table; write the report, a table, a page and a picture.
 
     Raises
     ------
@@ -66,6 +66,9 @@ def run(arguments: argparse.Namespace) -> None:
             file.write(f"{report.summary()}\n".encode())
     if arguments.csv is not None:
         write_table(report.to_frame(), arguments.csv)
+    if arguments.html is not None:
+        with replacing(arguments.html) as file:
+            file.write(report.to_html().encode())
     if arguments.picture is not None:
         report.plot().savefig(arguments.picture, bbox_inches="tight")
     if not (report.draw_for_draw or report.statistical):

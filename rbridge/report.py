@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -176,6 +177,19 @@ class Report:
         import pandas as pd
 
         return pd.DataFrame([{**vars(c), "agrees": c.agrees} for c in self.comparisons])
+
+    def to_html(self) -> str:
+        """Return the report as one web page that refers to nothing outside itself."""
+        from dyntree.api.report import facts_table, inline, page
+
+        figure = self.plot()
+        sections = {
+            "Picture": inline(figure, "Largest relative difference of each quantity."),
+            "Numbers": f"<pre>{escape(self.summary())}</pre>",
+            "Versions": facts_table(self.versions),
+        }
+        title = f"dynaTree and dyntree from seed {self.seed}"
+        return page(title, f"{self.verdict}.", sections)
 
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw the relative differences, quantity by quantity, beside their bounds.

@@ -62,14 +62,7 @@ figcaption {{ color: #444; }}
 <body>
 <h1>{title}</h1>
 <p>{lead}</p>
-<h2>Scores</h2>
-{scores}
-<h2>Pictures</h2>
-{pictures}
-<h2>Settings</h2>
-{settings}
-<h2>Versions</h2>
-{versions}
+{body}
 </body>
 </html>
 """
@@ -143,14 +136,19 @@ def report_html(
     drawn = _pictures(model, tree, seen, response)
     if trace is not None:
         drawn += _over_time(trace)
-    return PAGE.format(
-        title=escape(title),
-        lead=escape(lead),
-        scores=_scores(seen),
-        pictures="\n".join(_inline(*one) for one in drawn),
-        settings=_table(_settings(model, tree) | dict(notes or {})),
-        versions=_table(show_config() | {"dyntree": __version__}),
-    )
+    sections = {
+        "Scores": _scores(seen),
+        "Pictures": "\n".join(inline(*one) for one in drawn),
+        "Settings": facts_table(_settings(model, tree) | dict(notes or {})),
+        "Versions": facts_table(show_config() | {"dyntree": __version__}),
+    }
+    return page(title, lead, sections)
+
+
+def page(title: str, lead: str, sections: Mapping[str, str]) -> str:
+    """Return a page of plain text and of sections that are HTML by their headings."""
+    body = [f"<h2>{escape(name)}</h2>\n{text}" for name, text in sections.items()]
+    return PAGE.format(title=escape(title), lead=escape(lead), body="\n".join(body))
 
 
 def _scores(seen: Prequential) -> str:
@@ -264,8 +262,8 @@ def _over_time(trace: Trace) -> list[tuple[Figure, str]]:
     ]
 
 
-def _inline(figure: Figure, caption: str) -> str:
-    """A figure as an element that holds its own picture."""
+def inline(figure: Figure, caption: str) -> str:
+    """Return a figure as an element that holds its own picture."""
     file = io.BytesIO()
     kind = "fits" if figure.get_figwidth() <= WIDEST else "wide"
     figure.savefig(file, format="svg", metadata={"Date": None})
@@ -292,8 +290,8 @@ def _settings(model: DynamicTree | StreamingTree, tree: DynamicTree) -> dict[str
     }
 
 
-def _table(facts: Mapping[str, Any]) -> str:
-    """Names and values of what is set."""
+def facts_table(facts: Mapping[str, Any]) -> str:
+    """Return names and values as a table."""
     lines = [
         f"<tr><td>{escape(str(name))}</td><td>{escape(str(value))}</td></tr>"
         for name, value in facts.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -44,8 +45,10 @@ def test_the_report_is_written(
     table: str, formula: str, model: list[str], tmp_path: Path
 ) -> None:
     running("subprocess", cran=True)
-    out, csv, picture = (str(tmp_path / f"r.{kind}") for kind in ("txt", "csv", "png"))
-    files = ["--out", out, "--csv", csv, "--picture", picture]
+    out, csv, html, picture = (
+        str(tmp_path / f"r.{kind}") for kind in ("txt", "csv", "html", "png")
+    )
+    files = ["--out", out, "--csv", csv, "--html", html, "--picture", picture]
     assert crosscheck(table, "--formula", formula, *model, *files) == 0
     told = Path(out).read_text().splitlines()
     assert told[0].endswith("and dyntree from seed 1")
@@ -54,6 +57,12 @@ def test_the_report_is_written(
     assert frame["agrees"].all()
     assert {"dynaTree", "update", "rejuvenate"} <= set(frame["name"])
     assert Path(picture).read_bytes().startswith(b"\x89PNG")
+    page = Path(html).read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert f"<p>{escape(told[-1])}.</p>" in page
+    assert escape("\n".join(told)) in page
+    assert page.count('src="') == page.count('src="data:image/svg+xml;base64,') == 1
+    assert page.count("<h2>") == 3
 
 
 @pytest.mark.cran
