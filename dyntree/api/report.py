@@ -57,6 +57,7 @@ td.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
 figure {{ margin: 1rem 0 2rem; overflow-x: auto; }}
 img.fits {{ max-width: 100%; }}
 figcaption {{ color: #444; }}
+pre {{ overflow-x: auto; }}
 </style>
 </head>
 <body>

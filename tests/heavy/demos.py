@@ -3,7 +3,8 @@
 Needs R on the reference BLAS with reticulate and dynaTree 1.2-17 (R_LIBS), and the
 table elec2.csv.gz. Run ``python -m tests.heavy.demos ELEC2``; the last table is stored
 in demos.txt. Each demo runs in an R of its own; its seconds are those it prints, with
-the start of Python within them.
+the start of Python within them, but not library(), which takes a second more for ours:
+reticulate loads Matrix.
 """
 
 from __future__ import annotations
