@@ -81,7 +81,7 @@ def everything(model: str, **more: Any) -> list[dict[str, Any]]:
 
 
 def loops(model: str) -> list[dict[str, Any]]:
-    stream = {"Xs": "@X", "ys": "@y", "lambda": 0.9, "rejuv_every": 10, **NEW}
+    stream = {"Xs": "@X", "ys": "@y", "lambda": 1, "rejuv_every": 10, **NEW}
     stream |= {"yy": "@yy", "check_every": 20, "approx": False}
     policies = ["cycle", "entropyX" if model == "class" else "alcX", "random"]
     steps: list[dict[str, Any]] = [

@@ -124,7 +124,7 @@ def test_another_thread_is_refused(r: rbridge.Session) -> None:
 
 def test_a_crash_of_r_is_survived() -> None:
     first = running("subprocess")
-    with pytest.raises(RCrashError, match=r"with code -9.*call session"):
+    with pytest.raises(RCrashError, match=r"(?s)with code -9.*call session"):
         first.evaluate("tools::pskill(Sys.getpid(), 9); Sys.sleep(9)")
     assert not first.alive
     second = running("subprocess")
