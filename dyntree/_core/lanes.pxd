@@ -42,6 +42,22 @@ cdef extern from *:
         return (Lanes) {1.0 / (Pair) {sqrt(t.a[0]), sqrt(t.a[1])},
                         1.0 / (Pair) {sqrt(t.b[0]), sqrt(t.b[1])}};
     }
+    static inline void accumulate(double *into, const double *other, int n) {
+        int k = 0;
+        #pragma GCC unroll 4
+        for (; k + 2 <= n; k += 2)
+            put_pair(into + k, pair_at(into + k) + pair_at(other + k));
+        if (k < n)
+            into[k] += other[k];
+    }
+    static inline void subtract(double *out, const double *u, const double *v, int n) {
+        int k = 0;
+        #pragma GCC unroll 4
+        for (; k + 2 <= n; k += 2)
+            put_pair(out + k, pair_at(u + k) - pair_at(v + k));
+        if (k < n)
+            out[k] = u[k] - v[k];
+    }
     """
     ctypedef struct Pair:
         pass
@@ -62,40 +78,6 @@ cdef extern from *:
     Lanes at_least(Lanes t, double x) noexcept nogil            # x also for NaN
     Lanes inverse_root(Lanes t) noexcept nogil
 
-cdef inline void accumulate(double *into, const double *other, int n) noexcept nogil:
-    """Add n numbers to n others."""
-    cdef int k = 0
-    cdef double a, b, c, d
-    while k + LANES <= n:       # all four are read before one is written
-        a = into[k] + other[k]
-        b = into[k + 1] + other[k + 1]
-        c = into[k + 2] + other[k + 2]
-        d = into[k + 3] + other[k + 3]
-        into[k] = a
-        into[k + 1] = b
-        into[k + 2] = c
-        into[k + 3] = d
-        k += LANES
-    while k < n:
-        into[k] += other[k]
-        k += 1
-
-cdef inline void subtract(
-    double *out, const double *u, const double *v, int n
-) noexcept nogil:
-    """out = u - v; out may be either."""
-    cdef int k = 0
-    cdef double a, b, c, d
-    while k + LANES <= n:
-        a = u[k] - v[k]
-        b = u[k + 1] - v[k + 1]
-        c = u[k + 2] - v[k + 2]
-        d = u[k + 3] - v[k + 3]
-        out[k] = a
-        out[k + 1] = b
-        out[k + 2] = c
-        out[k + 3] = d
-        k += LANES
-    while k < n:
-        out[k] = u[k] - v[k]
-        k += 1
+    # over n doubles: into += other; out = u - v, where out may be either
+    void accumulate(double *into, const double *other, int n) noexcept nogil
+    void subtract(double *out, const double *u, const double *v, int n) noexcept nogil
