@@ -20,6 +20,7 @@ from dyntree.api import rmirror
 from .task import Rows
 
 CRAN_MIN_LEAF = {"constant": 4, "linear": 14, "class": 1}
+OLDEST_FIRST = {"discard": "age", "rejuvenate_every": 0}
 Prepare = Callable[[Rows, str, int, int], Callable[[], Any]]
 
 
@@ -93,18 +94,24 @@ def online(discard: str) -> Prepare:
     return prepare
 
 
-def prequential(rows: Rows, model: str, n: int, window: int) -> Callable[[], Any]:
+def prequential(**options: Any) -> Prepare:
     """Each row predicted, then learned; all arguments not given are the defaults."""
-    y = rows.target(model)
 
-    def run() -> None:
-        stream = StreamingTree(model, n_particles=n, window=window, seed=1)
-        for t in range(len(y)):
-            row = rows.X[t : t + 1]
-            stream.predict(row)
-            stream.update(row, y[t : t + 1], progress=False)
+    def prepare(rows: Rows, model: str, n: int, window: int) -> Callable[[], Any]:
+        y = rows.target(model)
 
-    return run
+        def run() -> None:
+            stream = StreamingTree(
+                model, n_particles=n, window=window, seed=1, **options
+            )
+            for t in range(len(y)):
+                row = rows.X[t : t + 1]
+                stream.predict(row)
+                stream.update(row, y[t : t + 1], progress=False)
+
+        return run
+
+    return prepare
 
 
 def learn(rows: Rows, model: str, n: int, window: int) -> Callable[[], Any]:
@@ -140,7 +147,9 @@ WORK: dict[str, Prepare] = {
     "sens": sens,
     "relevance": relevance,
     "alc": alc,
-    "prequential": prequential,
+    "prequential": prequential(),
+    "prequential, oldest first": prequential(**OLDEST_FIRST),
+    "prequential, unsplit": prequential(**OLDEST_FIRST, tree_prior=(1e-12, 1.0)),
     "learn": learn,
 }
 

@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.bench import compare, gauges, lines, page, rates, results, steps, work
+from tests.bench import (
+    compare,
+    floor,
+    gauges,
+    lines,
+    page,
+    rates,
+    results,
+    steps,
+    work,
+)
 from tests.bench.gauges import Absent, Reading, Spent
 from tests.bench.lines import LINES, Line
 from tests.bench.rates import RATES, Rate
@@ -163,6 +173,7 @@ def test_every_line_can_be_told_apart_and_done() -> None:
     for line in LINES:
         assert line.gauge is gauges.instructions or line.task.work in work.WORK
     assert len({rate.work for rate in RATES}) == 27
+    assert all(task.work in work.WORK for task in floor.WORKS.values())
 
 
 def line(gauge: gauges.Gauge, target: float = 2.0, at_most: bool = False) -> Line:
