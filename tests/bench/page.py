@@ -44,6 +44,10 @@ these leaves reaches a Hoeffding tree while there are a hundred particles. Tried
 the figures: one step for all particles that share a leaf, what each row is worth kept
 until its leaf changes, no Python on the way to it. Fewer particles, `discard="age"` and
 rows learned in blocks buy speed.
+
+A late step of linear leaves takes more instructions than an early one because trees
+go on growing until the window holds no rows for further leaves; after that a step's
+cost varies with the trees of the moment, and memory stays as it is.
 """
 RATES = """\
 ## Rows per second
