@@ -41,8 +41,9 @@ _NATIVE: dict[str, Callable[..., Any]] = {
 }
 _OTHERS: dict[str, Callable[..., Any]] = {"treestats": tree_means}  # no pandas for R
 _TO_KEEP = ("dynaTree", "copy", *_CHANGES)
-_OF_FEW_ROWS = ("predict", "retire", "update")  # whose work goes with their requests
-_QUICK = 10_000_000  # particles times bytes of request: some hundredths of a second
+_ROWS = {"predict": "XX", "retire": "indices", "update": "X"}  # their work goes with it
+_QUICK = 20_000  # particles times numbers in those rows: some hundredths of a second
+_BESIDES = 10  # particles that take as long as the rest of a row's work
 _NO_GUARD: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
 _PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}
 _WITH_NA = ("S", "T", "varpropuse", "varproptotal")  # R has NA there, and not NaN
@@ -85,7 +86,7 @@ class Held:
         """
         try:
             asked = loads(request).items()
-            guard = _NO_GUARD if self._soon_answers(asked, request) else Interruptible()
+            guard = _NO_GUARD if self._soon_answers(asked) else Interruptible()
             with guard, _recorded() as notes, _to_r:
                 told = self._perform(asked)
         except KeyboardInterrupt:
@@ -125,11 +126,12 @@ class Held:
             return _sent({"error": _in_words_of_r(error)})
         return _sent({})
 
-    def _soon_answers(self, asked: dict[str, RValue], request: Any) -> bool:
+    def _soon_answers(self, asked: dict[str, RValue]) -> bool:
         """Tell a call that is over before an interrupt is missed: R then waits."""
-        if self.tree is None or asked[".name"].data[0] not in _OF_FEW_ROWS:
+        rows = asked.get(_ROWS.get(asked[".name"].data[0], ""))
+        if self.tree is None or rows is None:
             return False
-        return int(self.tree.N) * len(request) < _QUICK
+        return (int(self.tree.N) + _BESIDES) * len(rows.data) <= _QUICK
 
     def _perform(self, asked: dict[str, RValue]) -> dict[str, Any]:
         (name,) = asked.pop(".name").data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -131,6 +131,28 @@ def test_native_repeats_are_native_fits_of_the_orders() -> None:
     native.dynaTrees(X, alike, 5, 2, rng=RStream(2), rorder=np.arange(1, 51), verb=0)
     with pytest.raises(TypeError, match="unexpected argument 'colour'"):
         native.dynaTrees(X, Y, 5, 2, rng=RStream(2), colour=3)
+
+
+def test_only_short_work_goes_without_a_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    guarded: list[bool] = []
+
+    class Guard(Interruptible):
+        def __enter__(self) -> Self:
+            guarded.append(True)
+            return super().__enter__()
+
+    monkeypatch.setattr(guest, "Interruptible", Guard)
+    for n_particles, n_rows in ((1, 9000), (100, 1000)):
+        held = guest.Held()
+        ask(held, "dynaTree", RStream(3), X=X, y=Y, N=n_particles, verb=0)
+        rows = GENERATOR.random((n_rows, 2))
+        guarded.clear()
+        ask(held, "predict", XX=rows[:1])
+        ask(held, "update", RStream(3), X=rows[:1], y=rows[0, :1], verb=0)
+        ask(held, "retire", indices=[3.0])
+        assert not guarded
+        ask(held, "update", RStream(3), X=rows, y=rows[:, 1], verb=0)
+        assert guarded
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no sigaction here")
