@@ -33,7 +33,7 @@ copy.dynaTree <- function(obj) {
   tree <- held(sys.call())
   crossing(tree$tree <- cloud$tree$tree, sys.call())
   obj$num <- ask("copy", list(), sys.call(), tree)$value$num
-  attr(obj, "cloud") <- new_cloud(tree, cloud$saved, cloud$since)
+  attr(obj, "cloud") <- new_cloud(tree, cloud$saved, cloud$lpred, cloud$time, cloud$since)
   obj
 }
 

@@ -4,15 +4,18 @@
 #   answer  its method, bound beforehand, as looking it up takes time
 #   saved   the last checkpoint, a raw vector
 #   since   the requests that have changed the cloud since, each a raw vector
+#   lpred, time   of all its rows: an older object has those up to its own
 # so that saveRDS() keeps all that is needed to go on, at no cost for each call.
 
 max_since <- 128L
 least_size <- 2^18 # bytes of requests that are kept before size counts
 
-new_cloud <- function(tree, saved, since = list()) {
+new_cloud <- function(tree, saved, lpred, time, since = list()) {
   cloud <- new.env(parent = emptyenv())
   cloud$saved <- saved
   cloud$since <- since
+  cloud$lpred <- lpred
+  cloud$time <- time
   hold(cloud, tree)
   cloud
 }
@@ -52,23 +55,37 @@ ask_cloud <- function(object, name, arguments, call = sys.call(-1L)) {
   whole <- FALSE # an interrupt may come in the middle of a change
   on.exit(if (!whole) cloud$tree <- NULL)
   told <- exchange(name, arguments, call, cloud$answer, save = full)
-  whole <- !is.null(told$error)
-  heed(told, call)
-  if (!is.null(told$saved)) {
-    cloud$saved <- told$saved
-    cloud$since <- list()
-  } else if (!is.null(told$changed)) {
-    cloud$since[[length(cloud$since) + 1L]] <- told$request
-  }
-  whole <- TRUE
+  suspendInterrupts({
+    whole <- !is.null(told$error)
+    heed(told, call)
+    if (!is.null(told$changed)) told$value <- add_up(cloud, told$value)
+    if (!is.null(told$saved)) {
+      cloud$saved <- told$saved
+      cloud$since <- list()
+    } else if (!is.null(told$changed)) {
+      cloud$since[[length(cloud$since) + 1L]] <- told$request
+    }
+    whole <- TRUE
+  })
   told$value
+}
+
+# Fields of a changed cloud, with all of what Python only tells the new part of.
+add_up <- function(cloud, fields) {
+  if (!is.null(fields$lpred)) {
+    cloud$lpred <- c(cloud$lpred, fields$lpred)
+    fields$lpred <- cloud$lpred
+  }
+  if (!is.null(fields$time)) {
+    cloud$time <- cloud$time + fields$time
+    fields$time <- cloud$time
+  }
+  fields
 }
 
 # An object with the fields that a call has made.
 extended <- function(object, name, arguments, call = sys.call(-1L)) {
   fields <- ask_cloud(object, name, arguments, call)
-  if (!is.null(fields$lpred)) fields$lpred <- c(object$lpred, fields$lpred)
-  if (!is.null(fields$time)) fields$time <- object$time + fields$time
   fields <- label_answers(fields, input_names(object), stored_names(object))
   object[names(fields)] <- fields
   object

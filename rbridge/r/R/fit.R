@@ -16,8 +16,9 @@ dynaTree.default <- function(X, y, N = 1000,
                 icept = match.arg(icept), rprop = match.arg(rprop), verb = verb)
   tree <- held(call)
   told <- ask("dynaTree", given, call, tree, rules = rules(), save = TRUE)
-  structure(named_fields(told$value, colnames(X)), class = "dynaTree",
-            cloud = new_cloud(tree, told$saved))
+  fields <- named_fields(told$value, colnames(X))
+  structure(fields, class = "dynaTree",
+            cloud = new_cloud(tree, told$saved, fields$lpred, fields$time))
 }
 
 dynaTree.formula <- function(X, data = NULL, subset, na.action = stats::na.omit, ...) {

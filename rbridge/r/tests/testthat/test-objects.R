@@ -23,6 +23,10 @@ test_that("objects share a cloud, and a copy has its own", {
   expect_identical(nrow(fit$X), 60L)
   expect_identical(treestats(fit), treestats(more))
   expect_false(identical(treestats(fit), treestats(twin)))
+  later <- update(fit, rows(2)$X, rows(2)$y, verb = 0) # of what `more` has learned too
+  expect_identical(lengths(later[c("y", "lpred")]), c(y = 67L, lpred = 67L))
+  expect_identical(later$lpred[1:65], more$lpred)
+  expect_length(update(copy(fit), rows(2)$X, rows(2)$y, verb = 0)$lpred, 69L)
   deletecloud(fit)
   expect_error(predict(more, fit$X), "is not allocated")
   expect_length(predict(twin, fit$X)$mean, 60L)
