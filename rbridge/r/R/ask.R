@@ -4,12 +4,13 @@ predict.dynaTree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, v
   XX <- new_rows(object, XX)
   given <- list(XX = XX)
   if (!is.null(yy)) given$yy <- new_response(object, yy)
-  if (!isTRUE(quants)) given$quants <- quants
-  if (!isFALSE(ei)) given$ei <- ei
-  if (!identical(verb, 0)) given$verb <- verb
+  if (!isTRUE(quants)) given["quants"] <- list(quants)
+  if (!isFALSE(ei)) given["ei"] <- list(ei)
+  if (!identical(verb, 0)) given["verb"] <- list(verb)
+  object <- extended(object, "predict", given, sys.call()) # which checks them
   if (!quants) object[c("q1", "q2")] <- NULL
   if (!ei) object$ei <- NULL
-  at(extended(object, "predict", given, sys.call()), XX)
+  at(object, XX)
 }
 
 coef.dynaTree <- function(object, XX, verb = 0, ...) {

@@ -12,8 +12,8 @@ retire <- function(object, indices, lambda = 1, verb = 0) UseMethod("retire")
 
 retire.dynaTree <- function(object, indices, lambda = 1, verb = 0) {
   given <- list(indices = indices)
-  if (!identical(lambda, 1)) given$lambda <- lambda
-  if (!identical(verb, 0)) given$verb <- verb
+  if (!identical(lambda, 1)) given["lambda"] <- list(lambda)
+  if (!identical(verb, 0)) given["verb"] <- list(verb)
   extended(object, "retire", given, sys.call())
 }
 
