@@ -15,6 +15,7 @@ from . import dynatree
 from .session import Session
 
 Out = dict[str, Any]
+_POLICIES = ("random", "cycle", "alcX", "entropyX")
 _SHOWN = ("mean", "var", "p", "yypred")
 _AT_CHECKPOINTS = ("mean", "var", "p", "entropy", "yypred")
 
@@ -44,7 +45,16 @@ def stream(
     -------
     tuple of (RDynaTree, dict, list of int)
         The model, what the format keeps, the draws of each row.
+
+    Raises
+    ------
+    ValueError
+        If there is no such policy.
     """
+    if given["policy"] not in _POLICIES:
+        raise ValueError(
+            f"policy must be one of {', '.join(_POLICIES)}; got {given['policy']!r}."
+        )
     out: Out = {"retired": [], "lpred": []}
     draws, checkpoints = [], []
     start, last = len(model["y"]), rng.state

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import rbridge
+from dyntree.api.rmirror import RStream
+from rbridge import schemes
 from rbridge.record import OPS, write
 from tests.golden.replay import replay
 
@@ -206,3 +208,9 @@ def test_unknown_ops_and_references_are_refused() -> None:
     ):
         with pytest.raises(ValueError, match=told):
             rbridge.record("n", 1, {"X": [1.0]}, [step], session=r)
+
+
+def test_unknown_policies_of_a_stream_are_refused() -> None:
+    given = {"Xs": REST["X"], "ys": REST["y"], "policy": "age"}
+    with pytest.raises(ValueError, match=r"policy must be one of random.*; got 'age'"):
+        schemes.stream({}, given, RStream(1), dict, dict)
