@@ -115,15 +115,25 @@ def moments(start, weight, location, scale, df, int n_threads=1):
     cdef const int64_t[::1] s = start
     cdef const double[::1] w = weight, m = location, c = scale, d = df
     cdef Py_ssize_t j, n_rows = s.shape[0] - 1
-    mean, var, mean_df = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
+    mean, var, mean_df = np.zeros(n_rows), np.zeros(n_rows), np.zeros(n_rows)
     cdef double[::1] out_mean = mean, out_var = var, out_df = mean_df
-    if w.shape[0] == 0:
-        return np.zeros(n_rows), np.zeros(n_rows), np.zeros(n_rows)
+    if w.shape[0] == 0 or n_rows == 0:
+        return mean, var, mean_df
+    # plain pointers: a thread that checks bounds asks for a state of Python's first
+    cdef const int64_t *first = &s[0]
+    cdef const double *weights = &w[0]
+    cdef const double *locations = &m[0]
+    cdef const double *scales = &c[0]
+    cdef const double *dfs = &d[0]
+    cdef double *means = &out_mean[0]
+    cdef double *variances = &out_var[0]
+    cdef double *mean_dfs = &out_df[0]
     n_threads = <int> max(1, min(n_threads, n_rows))
     for j in prange(n_rows, num_threads=n_threads, nogil=True, schedule="static"):
         row_moments(
-            &w[0] + s[j], &m[0] + s[j], &c[0] + s[j], &d[0] + s[j], s[j + 1] - s[j],
-            &out_mean[j], &out_var[j], &out_df[j],
+            weights + first[j], locations + first[j], scales + first[j],
+            dfs + first[j], first[j + 1] - first[j], means + j, variances + j,
+            mean_dfs + j,
         )
     return mean, var, mean_df
 
