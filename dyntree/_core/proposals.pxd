@@ -29,10 +29,11 @@ cdef class SharedMoves(Moves):
     cdef Cut *drawn                     # of one leaf, as they come
     cdef int32_t *part_of               # of which part of its column each is
     cdef int32_t *places                # where each part of the columns starts
+    cdef double *uniforms               # each particle's, for its move
     cdef Rating rating
 
     cdef int32_t draw(self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s) noexcept nogil
     cdef void sort(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil
     cdef void offer(self, Entry *e, int32_t n, RandomStream *s) noexcept nogil
     cdef void compete(self, Entry *e, double grow) noexcept nogil
-    cdef void choose(self, const Entry *e, const Entry *owner, RandomStream *s, Move *move) noexcept nogil
+    cdef void choose(self, const Entry *e, const Entry *owner, double u, Move *move) noexcept nogil

@@ -39,6 +39,7 @@ cdef class SharedMoves(Moves):
     def __dealloc__(self):
         free(self.cuts)
         free(self.part_of)
+        free(self.uniforms)
 
     cdef int expect(self, int32_t n_particles) except -1:
         cdef void *p = realloc(self.cuts, 2 * n_particles * sizeof(Cut))
@@ -46,6 +47,10 @@ cdef class SharedMoves(Moves):
             raise MemoryError()
         self.cuts = <Cut *> p
         self.drawn = self.cuts + n_particles
+        p = realloc(self.uniforms, n_particles * sizeof(double))
+        if p == NULL:
+            raise MemoryError()
+        self.uniforms = <double *> p
         p = realloc(
             self.part_of,
             (2 * n_particles + self.pool.n_features + 1) * sizeof(int32_t),
@@ -169,12 +174,12 @@ cdef class SharedMoves(Moves):
         e.prunes = prune / (stay + prune + grow)
 
     cdef void choose(
-        self, const Entry *e, const Entry *owner, RandomStream *s, Move *move
+        self, const Entry *e, const Entry *owner, double u, Move *move
     ) noexcept nogil:
-        """Draw the move of one particle; a grow takes one of the leaf's cuts."""
+        """The move of one particle by its uniform u; a grow takes one of the cuts."""
         cdef const Cut *cuts = self.cuts + owner.first_cut
-        cdef double u = s.uniform(s) - e.stays
         cdef int32_t low = 0, high = owner.n_cuts - 1, middle
+        u -= e.stays
         move.kind = PRUNE if 0.0 <= u and u < e.prunes else STAY
         if u < e.prunes or owner.grow == -INFINITY:
             return
@@ -210,10 +215,10 @@ cdef class SharedMoves(Moves):
                 stream = source.open(time, i, PROPOSING)
                 self.offer(e, offered(e.n_cuts), &stream)
             self.compete(e, entries[e.owner].grow)
+        source.draw(time, MOVING, n, self.uniforms)
         for i in range(n):
             e = &entries[entry_of[i]]
-            stream = source.open(time, i, MOVING)
-            self.choose(e, &entries[e.owner], &stream, &moves[i])
+            self.choose(e, &entries[e.owner], self.uniforms[i], &moves[i])
 
     # ------------------------------------------------------------ new parts of trees
     cdef handle_t grown(self, const Leaf *leaf, const Move *move) noexcept nogil:

@@ -26,6 +26,8 @@ cdef struct Mersenne:       # R's generator: MT19937 and a count of its outputs
 
 cdef class RandomSource:
     cdef RandomStream open(self, int64_t time, int32_t particle, int purpose) noexcept nogil
+    # the first uniform of the streams of n particles, in their order
+    cdef void draw(self, int64_t time, int purpose, int32_t n, double *out) noexcept nogil
 
 cdef enum Purpose:          # what a stream is for
     RESAMPLING = 0

@@ -20,6 +20,15 @@ cdef class RandomSource:
         s.uniform = s.normal = s.exponential = NULL
         return s
 
+    cdef void draw(
+        self, int64_t time, int purpose, int32_t n, double *out
+    ) noexcept nogil:
+        cdef RandomStream s
+        cdef int32_t i
+        for i in range(n):
+            s = self.open(time, i, purpose)
+            out[i] = s.uniform(&s)
+
 
 # ---------------------------------------------------------------- R's generator
 cdef void refill(Mersenne *m) noexcept nogil:
@@ -244,6 +253,10 @@ cdef extern from *:
     void dyntree_philox(uint64_t key, uint64_t a, uint64_t b, uint64_t *out) nogil
 
 
+cdef inline double uniform_of(uint64_t word) noexcept nogil:
+    return ((word >> 11) + 0.5) * 1.1102230246251565e-16
+
+
 cdef double counter_uniform(RandomStream *s) noexcept nogil:
     """53 bits of Philox 2x64-10 (Salmon et al. 2011) at the stream's coordinate.
 
@@ -256,7 +269,7 @@ cdef double counter_uniform(RandomStream *s) noexcept nogil:
         word = words[0]
         s.spare = words[1]
     s.counter += 1
-    return ((word >> 11) + 0.5) * 1.1102230246251565e-16
+    return uniform_of(word)
 
 
 cdef double counter_normal(RandomStream *s) noexcept nogil:
@@ -304,6 +317,18 @@ cdef class CounterSource(RandomSource):
         s.normal = counter_normal
         s.exponential = counter_exponential
         return s
+
+    cdef void draw(
+        self, int64_t time, int purpose, int32_t n, double *out
+    ) noexcept nogil:
+        """Calls that do not wait for one another: several are under way at a time."""
+        cdef uint64_t[2] words
+        cdef uint64_t place = <uint64_t> purpose << 28
+        cdef int32_t i
+        for i in range(n):
+            dyntree_philox(self.seed, <uint64_t> time, place, words)
+            out[i] = uniform_of(words[0])
+            place += <uint64_t> 1 << 32
 
     def uniforms(self, Py_ssize_t n):
         """Draw n values of U(0, 1), ndarray of shape (n,)."""
