@@ -10,6 +10,7 @@ cdef extern from *:
     /* Two vectors of GCC and Clang, at any address. Each lane has the bits that a
        double alone would have. */
     typedef double Pair __attribute__((vector_size(16), aligned(8), may_alias));
+    typedef long long Mask __attribute__((vector_size(16)));
     typedef struct { Pair a, b; } Lanes;
 
     static inline Pair pair_of(double x) { return (Pair) {x, x}; }
@@ -21,6 +22,11 @@ cdef extern from *:
     static inline double lane(Lanes t, int k) { return k < 2 ? t.a[k] : t.b[k - 2]; }
     static inline Lanes of_four(double a, double b, double c, double d) {
         return (Lanes) {{a, b}, {c, d}};
+    }
+    static inline Pair known(Pair x, Pair t) { return (Pair) ((Mask) t & (x == x)); }
+    static inline Lanes standardised(Lanes x, double centre, double inverse) {
+        return (Lanes) {known(x.a, (x.a - centre) * inverse),
+                        known(x.b, (x.b - centre) * inverse)};
     }
     static inline Lanes across(const double **rows, int k) {
         return (Lanes) {{rows[0][k], rows[1][k]}, {rows[2][k], rows[3][k]}};
@@ -71,6 +77,8 @@ cdef extern from *:
     Lanes alike(double x) noexcept nogil
     double lane(Lanes t, int k) noexcept nogil
     Lanes of_four(double a, double b, double c, double d) noexcept nogil
+    # (x - centre) inverse, 0 where x is NaN
+    Lanes standardised(Lanes x, double centre, double inverse) noexcept nogil
     Lanes across(const double **rows, int k) noexcept nogil     # entry k of four rows
     Lanes times(Lanes u, Lanes v) noexcept nogil
     Lanes plus(Lanes t, Lanes u, Lanes v) noexcept nogil        # t + u v

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
 from dyntree._core.lanes cimport (
-    LANES, Lanes, across, alike, at_least, inverse_root, lane, minus, of_four, plus,
+    LANES, Lanes, across, alike, at_least, inverse_root, lane, minus, plus, standardised,
     times,
 )
 from dyntree._core.linalg cimport at, packed_size
@@ -42,10 +42,7 @@ cdef inline Lanes standard_lanes(Cross cross, const double **x, int i) noexcept 
     """Entry i of (1, z) at LANES rows."""
     if i == 0:
         return alike(1.0)
-    return of_four(
-        cross.standard(x[0], i - 1), cross.standard(x[1], i - 1),
-        cross.standard(x[2], i - 1), cross.standard(x[3], i - 1),
-    )
+    return standardised(across(x, i - 1), cross.centre[i - 1], cross.inverse[i - 1])
 
 
 @cython.final
