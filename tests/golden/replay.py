@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dyntree.api import rmirror
 from dyntree.api.rmirror import DynaTree, RStream, engine
+from rbridge.schemes import sample_int
 
 from .compare import Tally, compare
 
@@ -340,18 +341,6 @@ class _Recorder:
     def _made(self, source: Any, **options: Any) -> Any:
         self.options = options
         return self._make(source, **options)
-
-
-def sample_int(stream: RStream, n: int) -> int:
-    """Return R's ``sample.int(n, 1)``: rejection sampling on enough random bits."""
-    bits = math.ceil(math.log2(n))
-    while True:
-        value = 0
-        for _ in range(0, bits + 1, 16):
-            value = 65536 * value + math.floor(stream.uniforms(1)[0] * 65536)
-        value &= (1 << bits) - 1
-        if value < n:
-            return value + 1
 
 
 def _choose(
