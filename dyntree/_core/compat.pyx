@@ -1,10 +1,13 @@
 """CRAN dynaTree's leaf models, weighing and choice of moves."""
 from libc.math cimport INFINITY, NAN, exp, isfinite, isnan, log, sqrt
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from dyntree._core.family cimport Counts, Moments, Regression
+from dyntree._core.lanes cimport (
+    LANES, Lanes, across, added, alike, gather_lanes, lane, over, plus, root, shifted,
+)
 from dyntree._core.linalg cimport (
     add_outer, dot, factor, invert_factor, minus_log_det, packed_size, symmetric_times,
 )
@@ -45,7 +48,7 @@ cdef class RGaussian(LeafModel):
         self.has_evidence = has_evidence
         self.has_level = (<Moments> self.family).has_level
         self.retires = True
-        self.n_out = 3 + 2 * q
+        self.n_out = 3 + LANES * 2 * q
         self.slopes_at = INVERSE + packed_size(q)
         self.means = self.slopes_at + q
         self.n_derived = self.means + q
@@ -199,6 +202,53 @@ cdef class RGaussian(LeafModel):
             out[0] += dot(z, t + self.slopes_at, q)
         out[1] = sqrt(t[SUM_SQUARES] / (t[DF] / (1.0 + kappa)))
 
+    cdef void predict_rows(
+        self, const Leaf *leaf, const double *rows, int32_t width,
+        const int32_t *which, int32_t n, double *out, int32_t stride, double *work,
+    ) noexcept nogil:
+        cdef const double *x[LANES]
+        cdef int32_t k = 0, m
+        while k < n:
+            m = gather_lanes(rows, width, which + k, n - k, x)
+            self.predict_lanes(
+                leaf, x, m, out + k * <int64_t> stride, stride, <Lanes *> (work + 3)
+            )
+            k += m
+
+    cdef void predict_lanes(
+        self, const Leaf *leaf, const double **x, int n, double *out, int32_t stride,
+        Lanes *z,
+    ) noexcept nogil:
+        """`predict` at n <= LANES rows: sums in its order, so its bits."""
+        cdef const double *t = leaf.derived
+        cdef const double *a = t + INVERSE
+        cdef const double *slopes = t + self.slopes_at
+        cdef int q = self.n_basis, i, j
+        cdef Lanes *az = z + q
+        cdef Lanes kappa = alike(0.0), location = kappa, s
+        for j in range(q):
+            z[j] = across(x, j)
+            if self.rounds_rows:
+                z[j] = shifted(z[j], -t[self.means + j])
+            az[j] = alike(0.0)
+        for j in range(q):
+            s = alike(0.0)
+            for i in range(j):
+                az[i] = plus(az[i], z[j], alike(a[i]))
+                s = plus(s, z[i], alike(a[i]))
+            az[j] = added(plus(az[j], z[j], alike(a[j])), s)
+            a += j + 1
+        for j in range(q):
+            kappa = plus(kappa, z[j], az[j])
+            location = plus(location, z[j], alike(slopes[j]))
+        location = shifted(location, t[LEVEL]) if q else alike(t[LEVEL])
+        kappa = shifted(shifted(kappa, t[SPREAD]), 1.0)
+        kappa = root(over(t[SUM_SQUARES], over(t[DF], kappa)))
+        for i in range(n):
+            out[0] = lane(location, i)
+            out[1] = lane(kappa, i)
+            out[2] = t[DF]
+            out += stride
 
     cdef double sum_squares(self, const Leaf *leaf) noexcept nogil:
         return leaf.derived[SUM_SQUARES]
@@ -253,6 +303,21 @@ cdef class RImplicit(RGaussian):
         for k in range(self.n_basis):
             x[k] -= means[k]
             x[k] += means[k]
+
+    cdef void mark_rounded(
+        self, const Leaf *leaf, const double *rows, int32_t width,
+        const int32_t *which, int32_t n, char *changed,
+    ) noexcept nogil:
+        cdef const double *means = leaf.derived + self.means
+        cdef const double *x
+        cdef int32_t k, j
+        cdef bint same
+        for k in range(n):
+            x = rows + which[k] * <int64_t> width
+            same = True
+            for j in range(self.n_basis):
+                same &= (x[j] - means[j]) + means[j] == x[j]
+            changed[which[k]] |= not same
 
     cdef void regress(self, Leaf *leaf, ActivePool d) noexcept nogil:
         """Rebuild means, Gram and slopes from the rows in their order (D.1)."""

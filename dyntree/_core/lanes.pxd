@@ -1,4 +1,5 @@
 """Four numbers at a time: no sum waits for another, and several share an instruction."""
+from libc.stdint cimport int32_t
 
 cdef enum:
     LANES = 4
@@ -6,6 +7,7 @@ cdef enum:
 cdef extern from *:
     """
     #include <math.h>
+    #include <stdint.h>
 
     /* Two vectors of GCC and Clang, at any address. Each lane has the bits that a
        double alone would have. */
@@ -28,6 +30,14 @@ cdef extern from *:
         return (Lanes) {known(x.a, (x.a - centre) * inverse),
                         known(x.b, (x.b - centre) * inverse)};
     }
+    static inline int32_t gather_lanes(const double *rows, int32_t width,
+                                       const int32_t *which, int32_t n,
+                                       const double **x) {
+        int32_t k, last = (n < 4 ? n : 4) - 1;
+        for (k = 0; k < 4; k++)
+            x[k] = rows + which[k < last ? k : last] * (int64_t) width;
+        return last + 1;
+    }
     static inline Lanes across(const double **rows, int k) {
         return (Lanes) {{rows[0][k], rows[1][k]}, {rows[2][k], rows[3][k]}};
     }
@@ -39,6 +49,18 @@ cdef extern from *:
     }
     static inline Lanes minus(Lanes t, Lanes u, Lanes v) {
         return (Lanes) {t.a - u.a * v.a, t.b - u.b * v.b};
+    }
+    static inline Lanes shifted(Lanes t, double x) {
+        return (Lanes) {t.a + x, t.b + x};
+    }
+    static inline Lanes added(Lanes t, Lanes u) {
+        return (Lanes) {t.a + u.a, t.b + u.b};
+    }
+    static inline Lanes over(double x, Lanes t) {
+        return (Lanes) {x / t.a, x / t.b};
+    }
+    static inline Lanes root(Lanes t) {
+        return (Lanes) {{sqrt(t.a[0]), sqrt(t.a[1])}, {sqrt(t.b[0]), sqrt(t.b[1])}};
     }
     static inline Lanes at_least(Lanes t, double x) {
         return (Lanes) {{t.a[0] > x ? t.a[0] : x, t.a[1] > x ? t.a[1] : x},
@@ -79,10 +101,16 @@ cdef extern from *:
     Lanes of_four(double a, double b, double c, double d) noexcept nogil
     # (x - centre) inverse, 0 where x is NaN
     Lanes standardised(Lanes x, double centre, double inverse) noexcept nogil
+    # x = the next four of n >= 1 rows, the last repeated; how many are new
+    int32_t gather_lanes(const double *rows, int32_t width, const int32_t *which, int32_t n, const double **x) noexcept nogil
     Lanes across(const double **rows, int k) noexcept nogil     # entry k of four rows
     Lanes times(Lanes u, Lanes v) noexcept nogil
     Lanes plus(Lanes t, Lanes u, Lanes v) noexcept nogil        # t + u v
     Lanes minus(Lanes t, Lanes u, Lanes v) noexcept nogil       # t - u v
+    Lanes shifted(Lanes t, double x) noexcept nogil             # t + x
+    Lanes added(Lanes t, Lanes u) noexcept nogil
+    Lanes over(double x, Lanes t) noexcept nogil                # x / t
+    Lanes root(Lanes t) noexcept nogil
     Lanes at_least(Lanes t, double x) noexcept nogil            # x also for NaN
     Lanes inverse_root(Lanes t) noexcept nogil
 

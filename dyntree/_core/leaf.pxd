@@ -58,6 +58,8 @@ cdef class LeafModel:
     cdef void predict_rows(self, const Leaf *leaf, const double *rows, int32_t width, const int32_t *which, int32_t n, double *out, int32_t stride, double *work) noexcept nogil
     # leave x as an evaluation in this leaf would: rounded, where rounds_rows says so
     cdef void round_row(self, const Leaf *leaf, double *x) noexcept nogil
+    # set changed[which[k]] where that would change row which[k]
+    cdef void mark_rounded(self, const Leaf *leaf, const double *rows, int32_t width, const int32_t *which, int32_t n, char *changed) noexcept nogil
     # probability of class k
     cdef double probability(self, const Leaf *leaf, int k) noexcept nogil
     # what the active-learning criteria ask of a regression leaf:

@@ -142,6 +142,12 @@ cdef class LeafModel:
     cdef void round_row(self, const Leaf *leaf, double *x) noexcept nogil:
         pass
 
+    cdef void mark_rounded(
+        self, const Leaf *leaf, const double *rows, int32_t width,
+        const int32_t *which, int32_t n, char *changed,
+    ) noexcept nogil:
+        pass
+
     cdef double probability(self, const Leaf *leaf, int k) noexcept nogil:
         return NAN
 

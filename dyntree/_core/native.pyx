@@ -5,8 +5,8 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
 from dyntree._core.lanes cimport (
-    LANES, Lanes, across, alike, at_least, inverse_root, lane, minus, plus, standardised,
-    times,
+    LANES, Lanes, across, alike, at_least, gather_lanes, inverse_root, lane, minus, plus,
+    standardised, times,
 )
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.pool cimport ActivePool
@@ -25,17 +25,6 @@ cdef double EQUAL = 1e-12           # relative spread below which weights are eq
 # the grid of priors a cloud chooses from (N_B x N_KAPPA)
 cdef double[8] BS = [30.0, 3.0, 0.3, 0.03, 0.003, 3e-4, 3e-5, 3e-6]
 cdef double[4] KAPPAS = [1.0, 0.1, 0.01, 0.001]
-
-
-cdef int32_t gather_lanes(
-    const double *rows, int32_t width, const int32_t *which, int32_t n,
-    const double **x,
-) noexcept nogil:
-    """Let x be the next LANES of n >= 1 rows, the last repeated; how many are new."""
-    cdef int32_t a, last = min(n, LANES) - 1
-    for a in range(LANES):
-        x[a] = rows + which[min(a, last)] * <int64_t> width
-    return last + 1
 
 
 cdef inline Lanes standard_lanes(Cross cross, const double **x, int i) noexcept nogil:

@@ -18,7 +18,7 @@ from dyntree._core.cuts cimport (
 from dyntree._core.lanes cimport Pair, pair_at, pair_of, put_pair, sum_of
 from dyntree._core.openmp cimport thread_number
 from dyntree._core.tree cimport find_leaf
-from dyntree._core.types cimport Leaf, Node, handle_t
+from dyntree._core.types cimport Leaf, Node, goes_left, handle_t
 
 cdef enum:
     FEW = 16                # fewer rows than this go down every tree on their own
@@ -40,8 +40,9 @@ cdef struct Walk:           # one thread's way over the blocks
     const int32_t *count    # (leaves,) particles that share a leaf, or NULL
     double *out             # scratch of LeafModel.predict
     Cuts cuts               # the block's points, parted by the splits met
-    int32_t stride          # of `ids`
-    int32_t *ids            # (size, stride) entry of each point in each tree, or NULL
+    int64_t stride          # of `ids`
+    int32_t *ids            # (n_trees, stride) entry of a tree at a point, or NULL
+    char *rounded           # (size,) whether a leaf that the point meets rounds it
     int64_t base            # marks below it are of earlier blocks
     int64_t *node_marks     # base + the first tree that met the node
     int64_t *leaf_marks
@@ -70,9 +71,7 @@ cdef int open_walk(
     cdef int32_t q = c.pool.n_features, leaves = c.arena.leaf_capacity()
     w.kind = kind
     w.width = width
-    w.shared = kind != COMPONENTS and (
-        kind != MOMENTS or c.leaf_model.n_basis == 0 or c.leaf_model.rounds_rows
-    )
+    w.shared = kind != COMPONENTS and (kind != MOMENTS or c.leaf_model.n_basis == 0)
     w.base = 1
     w.row = <double *> malloc((2 * q + width) * sizeof(double))
     w.entry = w.row + 2 * q
@@ -94,9 +93,10 @@ cdef int open_walk(
         if w.node_marks == NULL:
             return -1
     if n_trees and kind != COMPONENTS:
-        w.stride = (n_trees + 15) // 16 * 16 | 16   # an odd number of cache lines
-        w.ids = <int32_t *> malloc(size * <int64_t> w.stride * sizeof(int32_t))
-        if w.ids == NULL:
+        w.stride = (size + 15) // 16 * 16 | 16      # an odd number of cache lines
+        w.ids = <int32_t *> malloc(n_trees * w.stride * sizeof(int32_t))
+        w.rounded = <char *> malloc(size)
+        if w.ids == NULL or w.rounded == NULL:
             return -1
     return 0
 
@@ -106,6 +106,7 @@ cdef void close_walk(Walk *w) noexcept nogil:
     free(w.out)
     close_cuts(&w.cuts)
     free(w.ids)
+    free(w.rounded)
     free(w.node_marks)
     free(w.leaf_marks)
     free(w.leaf_entries)
@@ -146,10 +147,10 @@ cdef double upper_quantile(Walk *w, handle_t h, double df) noexcept nogil:
     return known[0]
 
 
-cdef void fill_moments(Walk *w, handle_t h, double *e) noexcept nogil:
+cdef inline void fill_moments(double *e, double quantile) noexcept nogil:
     """Moments of a leaf's Student t, whose location, scale and df stand in e."""
     cdef double location = e[0], scale = e[1], df = e[2]
-    cdef double half = scale * upper_quantile(w, h, df)
+    cdef double half = scale * quantile
     e[1] = location * location
     e[2] = df * (scale * scale) / (df - 2.0)
     e[3] = df
@@ -171,7 +172,7 @@ cdef void describe(
     elif w.kind == MOMENTS:
         c.leaf_model.predict(leaf, x, w.out)
         memcpy(e, w.out, 3 * sizeof(double))
-        fill_moments(w, h, e)
+        fill_moments(e, upper_quantile(w, h, e[2]))
     elif w.kind == CLASSES:
         memset(e, 0, w.width * sizeof(double))
         for k in range(c.leaf_model.n_classes):
@@ -188,17 +189,24 @@ cdef void describe_all(
 ) noexcept nogil:
     """Entries from e on of leaf h at the block's points: components or moments."""
     cdef bint counted = w.kind == COMPONENTS
+    cdef double quantile = 0.0
     cdef int32_t k
     c.leaf_model.predict_rows(
         c.arena.leaf(h), w.rows, c.pool.n_features, points, n, e + counted, w.width,
         w.out,
     )
+    if not counted:
+        quantile = upper_quantile(w, h, e[2])       # one df for all points
     for k in range(n):
         if counted:
             e[0] = w.count[-h]
         else:
-            fill_moments(w, h, e)
+            fill_moments(e, quantile)
         e += w.width
+    if c.leaf_model.rounds_rows:
+        c.leaf_model.mark_rounded(
+            c.arena.leaf(h), w.rows, c.pool.n_features, points, n, w.rounded
+        )
 
 
 # ---------------------------------------------------------------- one block
@@ -207,7 +215,8 @@ cdef int arrive(
 ) noexcept nogil:
     """Entries of a leaf for the points that reach it; -1: no memory."""
     cdef const int32_t *points = w.cuts.points + region.first
-    cdef int32_t k, p, width = c.pool.n_features
+    cdef int32_t *ids = NULL if w.ids == NULL else w.ids + tree * w.stride
+    cdef int32_t k, width = c.pool.n_features
     cdef int64_t e = w.n_entries
     if make_room(w, region.n) < 0:
         return -1
@@ -215,19 +224,18 @@ cdef int arrive(
         if w.leaf_entries[-h] == 0:
             w.n_entries += 1
             w.leaf_entries[-h] = <int32_t> w.n_entries
-            w.entry_leaves[e] = h
-            w.entry_versions[e] = 0
             describe(w, c, h, w.rows + points[0] * width, w.entries + w.width * e)
         e = w.leaf_entries[-h] - 1
         for k in range(region.n):
-            w.ids[points[k] * <int64_t> w.stride + tree] = <int32_t> e
+            ids[points[k]] = <int32_t> e
         return 0
     describe_all(w, c, h, points, region.n, w.entries + w.width * e)
     for k in range(region.n):
-        p = points[k]
-        w.entry_points[e] = p
-        if w.ids != NULL:
-            w.ids[p * <int64_t> w.stride + tree] = <int32_t> e
+        w.entry_points[e] = points[k]
+        w.entry_leaves[e] = h
+        w.entry_versions[e] = 0
+        if ids != NULL:
+            ids[points[k]] = <int32_t> e
         e += 1
     w.n_entries = e
     return 0
@@ -238,19 +246,20 @@ cdef int walk(
 ) noexcept nogil:
     """Send a region's points down from h, as far as no earlier tree has; -1: no memory."""
     cdef int64_t *mark
-    cdef int32_t k, known
+    cdef int32_t k
     cdef int32_t *ids
+    cdef const int32_t *known
     cdef const int32_t *points
     cdef Node *node
     while region:
         mark = w.node_marks + h if h > 0 else w.leaf_marks - h
         if mark[0] >= w.base:
             if w.ids != NULL:
-                known = <int32_t> (mark[0] - w.base)
+                ids = w.ids + tree * w.stride
+                known = w.ids + (mark[0] - w.base) * w.stride
                 points = w.cuts.points + w.cuts.regions[region].first
                 for k in range(w.cuts.regions[region].n):
-                    ids = w.ids + points[k] * <int64_t> w.stride
-                    ids[tree] = ids[known]
+                    ids[points[k]] = known[points[k]]
             return 0
         mark[0] = w.base + tree
         if h < 0:
@@ -271,6 +280,8 @@ cdef int visit(Walk *w, Particles c, Crowd crowd) noexcept nogil:
         return -1
     if not w.shared:
         w.n_entries = 0
+    if w.rounded != NULL:
+        memset(w.rounded, 0, w.n_points)
     for tree in range(crowd.n_trees):
         if walk(w, c, crowd.trees[tree], WHOLE, tree) < 0:
             return -1
@@ -278,24 +289,64 @@ cdef int visit(Walk *w, Particles c, Crowd crowd) noexcept nogil:
     return 0
 
 
+# ---------------------------------------------------------------- neighbours
+cdef void part_order(
+    Particles c, handle_t h, const double[:, ::1] X, int64_t *order, int64_t n,
+    int64_t *scratch,
+) noexcept nogil:
+    """Bring rows order[0] .. order[n - 1] into the order of the leaves below h."""
+    cdef Node *node
+    cdef int64_t k, left = 0, right = 0
+    cdef bint goes
+    if h < 0 or n == 0:
+        return
+    node = c.arena.node(h)
+    for k in range(n):
+        goes = goes_left(node, &X[order[k], 0])
+        scratch[right] = order[left] = order[k]
+        left += goes
+        right += not goes
+    memcpy(order + left, scratch, right * sizeof(int64_t))
+    part_order(c, node.left, X, order, left, scratch)
+    part_order(c, node.right, X, order + left, right, scratch)
+
+
+cdef object neighbours(Particles c, object rows):
+    """The rows, those of one leaf of the first tree together, and where each was.
+
+    Blocks of such rows meet few leaves, of other trees as well.
+    """
+    cdef const double[:, ::1] X = rows
+    order = np.arange(X.shape[0])
+    cdef int64_t[::1] view = order, scratch
+    if X.shape[0] <= BLOCK:
+        return rows, order
+    scratch = np.empty_like(order)
+    with nogil:
+        part_order(c, c.roots[0], X, &view[0], X.shape[0], &scratch[0])
+    return rows[order], order
+
+
 # ---------------------------------------------------------------- sums
 cdef void add_up(
-    const Walk *w, const int32_t *ids, const int32_t *others, const int32_t *place,
-    int32_t n, double *total, double *other,
+    const Walk *w, int32_t p, int32_t r, const int32_t *place, int32_t n,
+    double *total, double *other,
 ) noexcept nogil:
-    """Sum the entries ids[place[i]], and others[place[i]], over i in this order.
+    """Sum the entries of points p and r in tree place[i] over i in this order.
 
     Two points side by side, for neither need wait for its own last sum.
     """
     cdef Pair t0, t1, t2, u0, u1, u2
     cdef const double *e
     cdef const double *f
+    cdef const int32_t *ids
     cdef int32_t i, first = 0
     while first < w.width:
         t0 = t1 = t2 = u0 = u1 = u2 = pair_of(0.0)
         for i in range(n):
-            e = w.entries + (ids[place[i]] * <int64_t> w.width + first)
-            f = w.entries + (others[place[i]] * <int64_t> w.width + first)
+            ids = w.ids + place[i] * w.stride
+            e = w.entries + (ids[p] * <int64_t> w.width + first)
+            f = w.entries + (ids[r] * <int64_t> w.width + first)
             t0 = sum_of(t0, pair_at(e))
             t1 = sum_of(t1, pair_at(e + 2))
             t2 = sum_of(t2, pair_at(e + 4))
@@ -329,10 +380,9 @@ cdef void add_alone(
 
 
 cdef bint add_rounding(
-    Walk *w, Particles c, Crowd crowd, const int32_t *ids, const double *x,
-    double *total,
+    Walk *w, Particles c, Crowd crowd, int32_t p, const double *x, double *total
 ) noexcept nogil:
-    """Sum moments over particles at a row that each of them may round.
+    """Sum moments over particles at a row, point p, that some of them round.
 
     An entry holds as long as the row stays as it was when the entry was made. False
     once rounding has carried the row over a split.
@@ -344,7 +394,7 @@ cdef bint add_rounding(
     cdef double *e
     memcpy(w.row, x, q * sizeof(double))
     for i in range(c.n_particles):
-        k = ids[crowd.place[i]]
+        k = w.ids[crowd.place[i] * w.stride + p]
         e = w.entries + k * <int64_t> w.width
         if w.entry_versions[k] != version:
             describe(w, c, w.entry_leaves[k], w.row, e)
@@ -376,35 +426,42 @@ cdef bint add_rounding(
 
 
 cdef int sum_block(
-    Walk *w, Particles c, Crowd crowd, const double *rows, int32_t n, double *total
+    Walk *w, Particles c, Crowd crowd, const double *rows, int32_t n,
+    const int64_t *order, double *total,
 ) noexcept nogil:
-    """Sums over particles at n <= BLOCK rows; -1: no memory."""
-    cdef int32_t p, q = c.pool.n_features, other
+    """Sums over particles at n <= BLOCK rows, to rows order[p] of total; -1: no memory.
+    """
+    cdef int32_t p, q = c.pool.n_features, waiting = -1
     cdef double *out
-    cdef const int32_t *ids
     w.rows = rows
     w.n_points = n
     if crowd.n_trees and visit(w, c, crowd) < 0:
         return -1
     for p in range(n):
-        out = total + p * w.width
-        ids = w.ids + p * <int64_t> w.stride
+        out = total + order[p] * w.width
         if crowd.n_trees == 0:
             add_alone(w, c, rows + p * q, out)
-        elif w.kind == MOMENTS and c.leaf_model.rounds_rows:
-            if not add_rounding(w, c, crowd, ids, rows + p * q, out):
+        elif w.rounded[p]:
+            if not add_rounding(w, c, crowd, p, rows + p * q, out):
                 add_alone(w, c, rows + p * q, out)
-        elif p % 2 == 0:
-            other = min(p + 1, n - 1)       # the last may stand beside itself
+        elif waiting < 0:
+            waiting = p
+        else:
             add_up(
-                w, ids, w.ids + other * <int64_t> w.stride, &crowd.place[0],
-                c.n_particles, out, total + other * w.width,
+                w, waiting, p, &crowd.place[0], c.n_particles,
+                total + order[waiting] * w.width, out,
             )
+            waiting = -1
+    if waiting >= 0:                        # the last stands beside itself
+        out = total + order[waiting] * w.width
+        add_up(w, waiting, waiting, &crowd.place[0], c.n_particles, out, out)
     return 0
 
 
 cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
+    rows, order = neighbours(c, rows)
     cdef const double[:, ::1] X = rows
+    cdef const int64_t[::1] to = order
     cdef Py_ssize_t n_rows = X.shape[0], b, n_blocks
     cdef int lanes = (width + SUMMED - 1) // SUMMED * SUMMED, thread
     cdef Crowd crowd = Crowd(c, n_rows >= FEW)
@@ -426,7 +483,7 @@ cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
         for b in prange(n_blocks, num_threads=n_threads, nogil=True, schedule="static"):
             failed |= sum_block(
                 walks + thread_number(), c, crowd, &X[b * size, 0],
-                <int32_t> min(size, n_rows - b * size), &out[b * size, 0],
+                <int32_t> min(size, n_rows - b * size), &to[b * size], &out[0, 0],
             )
     for thread in range(n_threads):
         close_walk(walks + thread)
