@@ -232,9 +232,9 @@ cdef int arrive(
     describe_all(w, c, h, points, region.n, w.entries + w.width * e)
     for k in range(region.n):
         w.entry_points[e] = points[k]
-        w.entry_leaves[e] = h
-        w.entry_versions[e] = 0
         if ids != NULL:
+            w.entry_leaves[e] = h
+            w.entry_versions[e] = 0
             ids[points[k]] = <int32_t> e
         e += 1
     w.n_entries = e
