@@ -142,8 +142,7 @@ def instructions(task: Task, folder: Path) -> Reading:
     """Instructions per step late in a stream by those early in it (see steps.py)."""
     if shutil.which("valgrind") is None or shutil.which("vgdb") is None:
         raise Absent("valgrind is absent")
-    steps.save(task, folder)
-    early, late = (
-        steps.count(task, folder, row) / task.rows for row in (steps.EARLY, steps.LATE)
-    )
+    places = steps.EARLY, steps.LATE
+    steps.save(task, folder, places)
+    early, late = (steps.count(task, folder, row) / task.rows for row in places)
     return Reading(late / early, late, early)

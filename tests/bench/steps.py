@@ -22,16 +22,16 @@ SEEDS = range(1, 5)  # of models and rows: one cloud's trees are small or large
 VALGRIND = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no"]
 
 
-def save(task: Task, folder: Path) -> None:
-    """Learn rows with the defaults; leave the states after EARLY and LATE of them."""
+def save(task: Task, folder: Path, places: tuple[int, ...]) -> None:
+    """Learn rows with the defaults; leave the states after so many of them."""
     for seed in SEEDS:
         stream = StreamingTree(
             task.model, n_particles=task.particles, window=task.window, seed=seed
         )
-        for first in range(0, LATE, BLOCK):
+        for first in range(0, max(places), BLOCK):
             rows = Rows.draw(task.stream, BLOCK, 0, LATE * seed + task.seed + first)
             stream.update(rows.X, rows.target(task.model), progress=False)
-            if (seen := first + BLOCK) in (EARLY, LATE):
+            if (seen := first + BLOCK) in places:
                 checkpoint.save(stream, folder / f"{seen}-{seed}.dyntree")
 
 

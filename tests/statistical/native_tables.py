@@ -8,10 +8,10 @@ product is within three standard errors of the reference, or better. Where the r
 has no standard error the product's own is taken.
 
 The prototype was run again on the rows of this script, two fits to each
-(``tests.statistical.prototype``). For constant leaves it came within two standard errors
-of its figures, for linear leaves with many rows or many inputs it gave others: these
-lines are held against what it gave here. Its first figures stand at their ends (told); on
-no five or ten of the seeds 0 to 11 does it reach them.
+(``tests.statistical.prototype``). For constant leaves it came within two standard
+errors of its figures, for linear leaves with many rows or many inputs it gave others:
+these lines are held against what it gave here. Its first figures stand at their ends
+(told); on no five or ten of the seeds 0 to 11 does it reach them.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from tests.bench import (
     compare,
     floor,
     gauges,
+    growth,
     lines,
     page,
     rates,
@@ -154,16 +155,18 @@ def test_river_is_named_where_absent(
 def test_steps_go_on_from_what_was_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = {"BLOCK": 30, "EARLY": 30, "LATE": 60, "SEEDS": (1, 2)}
-    for name, value in few.items():
-        monkeypatch.setattr(steps, name, value)
+    monkeypatch.setattr(steps, "BLOCK", 30)
+    monkeypatch.setattr(steps, "SEEDS", (1, 2))
     told: list[str] = []
     monkeypatch.setattr(steps, "tell", told.append)
     folder = small(tmp_path)
-    steps.save(SMALL, folder)
+    steps.save(SMALL, folder, (30, 60))
     for state in ("30-1", "30-2", "60-1", "60-2"):
         steps.walk("constant", state, str(folder))
     assert told == ["instrumentation on", "zero", "dump"] * 4
+    leaves, met = growth.trees(SMALL, folder, 60)
+    assert leaves >= 1.0
+    assert 1.0 <= met <= SMALL.particles
 
 
 # ------------------------------------------------------------ the table
