@@ -353,8 +353,21 @@ def _columns(X: Any, argument: str = "X") -> dict[str, Any] | None:
                     f"{argument} must be dicts with the same keys; row {number} "
                     f"differs from row 0, {list(X[0])}."
                 )
+            for name, value in row.items():
+                if _is_many(value):
+                    raise ValueError(
+                        f"{argument} must hold one value a column in a dict, which is "
+                        f"one row; got a {type(value).__name__} in column {name!r}. "
+                        "Give a frame for several rows."
+                    )
         return {str(name): [row[name] for row in X] for name in X[0]}
     return None
+
+
+def _is_many(value: Any) -> bool:
+    """Whether a value is a list, an array or the like, of any length."""
+    plain = isinstance(value, str | bytes) or not hasattr(value, "__len__")
+    return not plain and np.ndim(value) > 0
 
 
 def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:

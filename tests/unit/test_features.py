@@ -73,6 +73,18 @@ def test_one_dict_is_one_row() -> None:
     assert NAMED.encode({"b": 2, "c": 0, "a": 1}).tolist() == [[1.0, 2.0, 0.0]]
 
 
+@pytest.mark.parametrize("many", [[1.0], (1.0, 2.0), np.ones(2), pd.Series([1.0])])
+def test_a_dict_of_columns_is_refused(many: Any) -> None:
+    known, _ = FeatureMap.learn([{"a": 0.5, "s": "u"}], True)
+    known, _ = known.settle(known.codes({"a": 0.5, "s": "u"}))
+    for row in ({"a": many, "s": "u"}, {"a": 0.5, "s": many}):
+        with pytest.raises(ValueError, match="one value a column"):
+            FeatureMap.learn(row, True)
+        with pytest.raises(ValueError, match="one value a column"):
+            known.encode([{"a": 0.5, "s": "u"}, row])
+    assert known.encode({"a": np.array(2.0), "s": "u"}).tolist() == [[2.0, 1.0]]
+
+
 def test_names_that_are_not_text_become_text() -> None:
     learned, _ = FeatureMap.learn(pd.DataFrame(VALUES))
     assert learned.names == ("0", "1", "2")
