@@ -426,10 +426,19 @@ def _kind(name: str, column: Any) -> str:
 
 
 def _places(column: Any, levels: tuple[str, ...]) -> Vector:
-    """Place of each value among the levels: -1 where it is none, NaN where missing."""
+    """Place of each value among the levels: -1 where it is none, NaN where missing.
+
+    Whole numbers need not be ints: a column of them that misses a value holds floats.
+    """
     place: dict[str | None, float] = {level: float(k) for k, level in enumerate(levels)}
     place[None] = np.nan
-    return np.array([place.get(text, -1.0) for text in _texts(column)])
+    places = np.array([place.get(text, -1.0) for text in _texts(column)])
+    values = np.asarray(column, dtype=object)
+    for k in np.flatnonzero(places < 0.0):
+        value = values[k]
+        if isinstance(value, float | np.floating) and value.is_integer():
+            places[k] = place.get(str(int(value)), -1.0)
+    return places
 
 
 def _present(column: Any) -> list[Any]:

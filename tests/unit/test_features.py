@@ -288,6 +288,18 @@ def test_what_holds_many_values_is_no_level(thing: Any) -> None:
         Design.learn(table_of(frame), Expression.column("a"), [])
 
 
+def test_declared_whole_numbers_stay_levels_beside_a_missing_one() -> None:
+    declared = (("a", ("1", "2")),)
+    frame = pd.DataFrame({"a": [1, 2]})
+    known, codes = FeatureMap.learn(frame, True, declared)
+    assert codes.ravel().tolist() == [0.0, 1.0]
+    for late in (pd.DataFrame({"a": [2, None]}), [{"a": np.float32(2)}, {"a": None}]):
+        codes = known.codes(late).ravel()
+        np.testing.assert_array_equal(codes, [1.0, np.nan])
+    unknown = known.codes([{"a": 2.5}, {"a": np.inf}, {"a": 3}])
+    assert unknown.ravel().tolist() == [-1.0] * 3
+
+
 def test_levels_without_end_are_refused_unless_named() -> None:
     frame = pd.DataFrame({"id": np.arange(1001).astype(str)})
     known, codes = FeatureMap.learn(frame[:1000], True)
