@@ -39,9 +39,9 @@ class StreamingTree:
         Most rows held one by one, larger than ``min_leaf`` (R's rules: ``n_start``).
     discard : {"alc", "entropy", "age", "random"}, optional
         Which row retires: the one whose leaf mates would miss it least by reduction in
-        variance (regression) or by entropy (classes), the oldest, or any. Default: the
-        oldest where evidence fades and under R's rules, else "alc" or, for classes,
-        "random".
+        variance (regression) or by entropy (classes; of several, under native rules,
+        the oldest), the oldest, or any. Default: the oldest where evidence fades and
+        under R's rules, else "alc" or, for classes, "random".
     forget : float in [0, 1], optional
         Power-prior factor on a leaf's retired sums whenever one of its rows retires;
         below 1 the tree follows drift. Default 1, or .95 with `drift`.

@@ -17,6 +17,19 @@ cdef int32_t oldest(Cloud c) noexcept nogil:
     return best
 
 
+cdef int32_t oldest_of_least(Cloud c, const double[::1] values) noexcept nogil:
+    """Place of the active row that came first among those of the least value."""
+    cdef const int64_t *ids = c.pool.ids
+    cdef int32_t k, best = 0
+    for k in range(1, c.pool.n_rows):
+        if values[k] < values[best] or (
+            values[k] == values[best]
+            and ids[c.pool.order[k]] < ids[c.pool.order[best]]
+        ):
+            best = k
+    return best
+
+
 def worth(Cloud c, rule, int n_ones):
     """What each active row still tells, ndarray of float64 in internal order.
 
@@ -43,10 +56,18 @@ def worth(Cloud c, rule, int n_ones):
 
 
 def next_to_go(Cloud c, rule, int n_ones):
-    """Place of the active row that is worth least; parameters are those of `worth`."""
+    """Place of the active row that is worth least; parameters are those of `worth`.
+
+    Rows of a constant or class leaf are worth the same to it. Of such rows the oldest
+    goes: were it the newest, a window in one leaf would never change, and the leaf
+    never split. Under R's rules it is the first, as R's which.min would have it.
+    """
     if rule == "age":
         return oldest(c)
-    return int(np.argmin(worth(c, rule, n_ones)))
+    values = worth(c, rule, n_ones)
+    if c.numerics.keeps_credit:
+        return int(np.argmin(values))
+    return oldest_of_least(c, values)
 
 
 def roll(

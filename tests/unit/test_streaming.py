@@ -272,12 +272,21 @@ def test_a_native_stream_is_its_tree_driven_by_hand(
     tree.update(X[:25], y[:25])
     for row in range(25, 90):
         tree.update(X[row : row + 1], y[row : row + 1])
-        worst = tree.active_ids[np.argmin(tree.score_active(rule))]
+        score = tree.score_active(rule)
+        worst = min(tree.active_ids[score == score.min()])
         tree.retire([worst], options.get("forget", 1.0))
         every = whole.options.rejuvenate_every
         if every and (row + 1) % every == 0:
             tree.rejuvenate()
     assert model_bytes(whole.tree) == model_bytes(tree)
+
+
+@pytest.mark.parametrize(("model", "rule"), [("constant", "alc"), ("class", "entropy")])
+def test_of_rows_worth_the_same_the_oldest_goes(model: str, rule: str) -> None:
+    """A leaf that kept its first rows for ever would never split."""
+    X, y = native_rows(model, 60)
+    unsplit = native(model, rule, tree_prior=(1e-12, 1.0)).update(X, y)
+    assert sorted(unsplit.tree.active_ids) == list(range(35, 60))
 
 
 # ---------------------------------------------------------------- interrupts
