@@ -24,7 +24,7 @@ run() {    # name, variables for the build, variables for the tests
         >build.log 2>&1 || { tail -20 build.log; exit 1; })
     (cd "$work/tree" && env --default-signal=INT $3 "$work/env/bin/python" -m pytest -q \
         --capture=sys -p no:cacheprovider -k "$but" $tests >out.log 2>&1) || status=1
-    grep -E "^(FAILED|ERROR)" "$work/tree/out.log" || true
+    grep -E "^(FAILED|ERROR|E  )" "$work/tree/out.log" || true
     tail -n 1 "$work/tree/out.log"
 }
 
