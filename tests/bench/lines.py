@@ -172,14 +172,20 @@ LINES = [
     ),
     *(
         Line(
-            f"instructions {model}",
-            Task("stream", model, particles=100, rows=500),
+            f"instructions {work} {model}",
+            Task(work, model, particles=100, rows=500),
             instructions,
             1.1,
             "instructions/step",
             at_most=True,
         )
-        for model in ("constant", "linear", "class")
+        for work, model in (
+            ("online random", "constant"),
+            ("online random", "linear augmented"),
+            ("online random", "class"),
+            ("online alc", "constant"),
+            ("online alc", "linear augmented"),
+        )
     ),
     *(
         Line(

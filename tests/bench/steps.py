@@ -15,6 +15,7 @@ from pathlib import Path
 from dyntree import StreamingTree, checkpoint
 
 from .task import Rows, Task
+from .work import leaves
 
 BLOCK = 10_000
 EARLY, LATE = 10_000, 1_000_000
@@ -23,10 +24,15 @@ VALGRIND = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no"]
 
 
 def save(task: Task, folder: Path, places: tuple[int, ...]) -> None:
-    """Learn rows with the defaults; leave the states after so many of them."""
+    """Learn rows by the online step of the task; leave the states at these rows."""
     for seed in SEEDS:
         stream = StreamingTree(
-            task.model, n_particles=task.particles, window=task.window, seed=seed
+            **leaves(task.model),
+            n_particles=task.particles,
+            window=task.window,
+            discard=task.work.removeprefix("online "),
+            rejuvenate_every=0,
+            seed=seed,
         )
         for first in range(0, max(places), BLOCK):
             rows = Rows.draw(task.stream, BLOCK, 0, LATE * seed + task.seed + first)
