@@ -26,7 +26,7 @@ PLACES = (10_000, 30_000, 100_000, 200_000, 500_000, 1_000_000)
 def trees(stream: StreamingTree, rows: Rows) -> tuple[float, float, float]:
     """Leaves of a tree, distinct leaves that a row meets, and share of rows outside."""
     low, high, _ = stream.tree._cloud.spans()
-    outside = np.any(rows.X != np.clip(rows.X, low, high), axis=1)
+    outside = np.any(np.clip(rows.X, low, high) != rows.X, axis=1)
     met = len(stream.predict(rows.X).mixture.weight) / len(rows.X)
     return stream.tree.stats().n_leaves, met, float(outside.mean())
 
