@@ -1,8 +1,8 @@
-"""What a step costs as a stream goes on, beside the trees and rows that it works on.
+"""What a step by ALC costs as a stream goes on, beside the trees and rows it works on.
 
 ``python -m tests.bench.growth > tests/bench/growth.txt``: the streams of the line
-"instructions online alc linear augmented", stopped at more places. A row meets one leaf
-in each tree; those of trees that share it count once. Rows outside lie beyond the
+"instructions linear augmented", but that rows retire by ALC. A row meets one leaf in
+each tree; those of trees that share it count once. Rows outside lie beyond the
 rectangle of the window's rows and move it, so that all leaves are credited anew.
 """
 

@@ -172,20 +172,14 @@ LINES = [
     ),
     *(
         Line(
-            f"instructions {work} {model}",
-            Task(work, model, particles=100, rows=500),
+            f"instructions {model}",
+            Task("online random", model, particles=100, rows=500),
             instructions,
             1.1,
             "instructions/step",
             at_most=True,
         )
-        for work, model in (
-            ("online random", "constant"),
-            ("online random", "linear augmented"),
-            ("online random", "class"),
-            ("online alc", "constant"),
-            ("online alc", "linear augmented"),
-        )
+        for model in ("constant", "linear augmented", "class")
     ),
     *(
         Line(
