@@ -4,10 +4,7 @@ Besides RSource in `rng` and the densities of `rmath`, nothing else in the core 
 The arithmetic follows CRAN dynaTree 1.2-17, errors included; the numbers in brackets
 are the section numbers of its behaviour that the tests name.
 """
-from libc.stdint cimport int32_t
-
 from dyntree._core.family cimport Regression
-from dyntree._core.lanes cimport Lanes
 from dyntree._core.leaf cimport LeafModel
 from dyntree._core.numerics cimport Numerics
 from dyntree._core.pool cimport ActivePool
@@ -38,7 +35,6 @@ cdef class RGaussian(LeafModel):
     cdef double[1024] constants
     cdef double constant_of(self, double df) noexcept nogil
     cdef void regress(self, Leaf *leaf, ActivePool d) noexcept nogil
-    cdef void predict_lanes(self, const Leaf *leaf, const double **x, int n, double *out, int32_t stride, Lanes *z) noexcept nogil
     cdef void solve(self, double *gram, const double *cross, double *t) noexcept nogil
 
 cdef class RImplicit(RGaussian):

@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 
 from dyntree._core.family cimport Counts, Moments, Regression
 from dyntree._core.lanes cimport (
-    LANES, Lanes, across, added, alike, gather_lanes, lane, over, plus, root, shifted,
+    LANES, Lanes, across, added, alike, lane, over, plus, root, shifted,
 )
 from dyntree._core.linalg cimport (
     add_outer, dot, factor, invert_factor, minus_log_det, packed_size, symmetric_times,
@@ -201,19 +201,6 @@ cdef class RGaussian(LeafModel):
             kappa += dot(z, az, q)
             out[0] += dot(z, t + self.slopes_at, q)
         out[1] = sqrt(t[SUM_SQUARES] / (t[DF] / (1.0 + kappa)))
-
-    cdef void predict_rows(
-        self, const Leaf *leaf, const double *rows, int32_t width,
-        const int32_t *which, int32_t n, double *out, int32_t stride, double *work,
-    ) noexcept nogil:
-        cdef const double *x[LANES]
-        cdef int32_t k = 0, m
-        while k < n:
-            m = gather_lanes(rows, width, which + k, n - k, x)
-            self.predict_lanes(
-                leaf, x, m, out + k * <int64_t> stride, stride, <Lanes *> (work + 3)
-            )
-            k += m
 
     cdef void predict_lanes(
         self, const Leaf *leaf, const double **x, int n, double *out, int32_t stride,

@@ -5,6 +5,7 @@
 from libc.stdint cimport int32_t
 
 from dyntree._core.family cimport Family
+from dyntree._core.lanes cimport Lanes
 from dyntree._core.pool cimport ActivePool
 from dyntree._core.types cimport Leaf, slot_t
 
@@ -56,6 +57,8 @@ cdef class LeafModel:
     # the first three, bit for bit, at rows which[k] of a table of `width` columns; those
     # of the next row stand `stride` doubles on; work is scratch of n_out
     cdef void predict_rows(self, const Leaf *leaf, const double *rows, int32_t width, const int32_t *which, int32_t n, double *out, int32_t stride, double *work) noexcept nogil
+    # the same at n <= LANES rows; v is scratch
+    cdef void predict_lanes(self, const Leaf *leaf, const double **x, int n, double *out, int32_t stride, Lanes *v) noexcept nogil
     # leave x as an evaluation in this leaf would: rounded, where rounds_rows says so
     cdef void round_row(self, const Leaf *leaf, double *x) noexcept nogil
     # set changed[which[k]] where that would change row which[k]

@@ -1,7 +1,8 @@
 """LeafModel: what every leaf model has in common."""
 from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy
+
+from dyntree._core.lanes cimport LANES, Lanes, gather_lanes
 
 
 cdef class LeafModel:
@@ -108,10 +109,20 @@ cdef class LeafModel:
         self, const Leaf *leaf, const double *rows, int32_t width,
         const int32_t *which, int32_t n, double *out, int32_t stride, double *work,
     ) noexcept nogil:
-        cdef int32_t k
-        for k in range(n):
-            self.predict(leaf, rows + which[k] * <int64_t> width, work)
-            memcpy(out + k * <int64_t> stride, work, 3 * sizeof(double))
+        cdef const double *x[LANES]
+        cdef int32_t k = 0, m
+        while k < n:
+            m = gather_lanes(rows, width, which + k, n - k, x)
+            self.predict_lanes(
+                leaf, x, m, out + k * <int64_t> stride, stride, <Lanes *> (work + 3)
+            )
+            k += m
+
+    cdef void predict_lanes(
+        self, const Leaf *leaf, const double **x, int n, double *out, int32_t stride,
+        Lanes *v,
+    ) noexcept nogil:
+        pass
 
     cdef void explain_rows(
         self, const Leaf *leaf, const double *mean, const double *variance,

@@ -1,7 +1,7 @@
 """Leaf models and choices of the native rules."""
 cimport cython
 from libc.math cimport INFINITY, NAN, exp, fabs, isfinite, isnan, log, log1p, sqrt
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc
 
 from dyntree._core.lanes cimport (
@@ -413,19 +413,6 @@ cdef class NativeGaussian(LeafModel):
         out[0] = self.cross.y_centre + self.cross.y_spread * location
         out[1] = self.cross.y_spread * sqrt(d[SCALE] / d[SHAPE] * (1.0 + kappa))
         out[2] = 2.0 * d[SHAPE]
-
-    cdef void predict_rows(
-        self, const Leaf *leaf, const double *rows, int32_t width,
-        const int32_t *which, int32_t n, double *out, int32_t stride, double *work,
-    ) noexcept nogil:
-        cdef const double *x[LANES]
-        cdef int32_t k = 0, m
-        while k < n:
-            m = gather_lanes(rows, width, which + k, n - k, x)
-            self.predict_lanes(
-                leaf, x, m, out + k * <int64_t> stride, stride, <Lanes *> (work + 3)
-            )
-            k += m
 
     cdef void predict_lanes(
         self, const Leaf *leaf, const double **x, int n, double *out, int32_t stride,
