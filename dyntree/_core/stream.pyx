@@ -8,24 +8,15 @@ from dyntree._core.cloud cimport Cloud
 from dyntree._core.criteria import alc_active, entropy_active
 
 
-cdef int32_t oldest(Cloud c) noexcept nogil:
-    """Place of the active row that came first."""
-    cdef int32_t k, best = 0
-    for k in range(1, c.pool.n_rows):
-        if c.pool.ids[c.pool.order[k]] < c.pool.ids[c.pool.order[best]]:
-            best = k
-    return best
-
-
-cdef int32_t oldest_of_least(Cloud c, const double[::1] values) noexcept nogil:
-    """Place of the active row that came first among those of the least value."""
+cdef int32_t oldest(Cloud c, const double *values) noexcept nogil:
+    """Place of the active row that came first, of those of the least value if given."""
     cdef const int64_t *ids = c.pool.ids
     cdef int32_t k, best = 0
     for k in range(1, c.pool.n_rows):
-        if values[k] < values[best] or (
-            values[k] == values[best]
-            and ids[c.pool.order[k]] < ids[c.pool.order[best]]
-        ):
+        if values != NULL and values[k] != values[best]:
+            if values[k] < values[best]:
+                best = k
+        elif ids[c.pool.order[k]] < ids[c.pool.order[best]]:
             best = k
     return best
 
@@ -63,11 +54,11 @@ def next_to_go(Cloud c, rule, int n_ones):
     never split. Under R's rules it is the first, as R's which.min would have it.
     """
     if rule == "age":
-        return oldest(c)
-    values = worth(c, rule, n_ones)
+        return oldest(c, NULL)
+    cdef const double[::1] values = worth(c, rule, n_ones)
     if c.numerics.keeps_credit:
         return int(np.argmin(values))
-    return oldest_of_least(c, values)
+    return oldest(c, &values[0])
 
 
 def roll(

@@ -2,9 +2,9 @@
 
 Run ``python -m tests.statistical.prototype FOLDER``; FOLDER holds the prototype, which
 is not part of the project: dt4.c, which gcc compiles, and its wrapper nat2.py. The last
-result is stored beside this file in prototype.txt. Lines are those of
-native_tables whose references the prototype does not reach when it is run again, and
-others that it does reach; data seeds are 0 to 9, two fits to each, N = 100.
+result is stored beside this file in prototype.txt. Lines are those of native_tables
+whose references the prototype does not reach when it is run again, and others that it
+does reach; data seeds are 0 to 9, two fits to each, N = 100.
 """
 
 from __future__ import annotations
