@@ -228,9 +228,10 @@ class Answers:
         alpha : float, default 2.0
             Width of its band in standard deviations, > 0.
         bounds : array_like of shape (n_features, 2), optional
-            Rectangle of "alc", default the range of candidates and active rows.
+            Rectangle of "alc", default the range of the candidates and of all rows
+            learned; under R's rules, of the active rows.
         categorical : sequence of bool of shape (n_features,), optional
-            0/1 columns; by default those whose active values are exactly 0 and 1.
+            0/1 columns; by default those whose values there were exactly 0 and 1.
         approx : bool, default False
             Weigh leaves by their rows instead of their area.
 
@@ -267,8 +268,9 @@ class Answers:
         Parameters
         ----------
         rule : {"alc", "entropy", "age", "random"}
-            Average reduction of variance (regression), entropy of the row's leaf
-            (classes), the row's number, or chance.
+            Average reduction of variance over the default rectangle of `score`
+            (regression), entropy of the row's leaf (classes), the row's number, or
+            chance.
 
         Returns
         -------
@@ -283,7 +285,7 @@ class Answers:
                 f"rule={rule!r} does not fit model={self.options.model!r}; 'entropy' "
                 "is for class models and 'alc' for the others."
             )
-        return stream.worth(cloud, rule, self._ones)
+        return stream.worth(cloud, rule)
 
     @in_turn
     def coef(self, X: Any) -> Matrix:
@@ -351,7 +353,7 @@ class Answers:
             Latin hypercube samples of scaled beta distributions, or active rows drawn
             with replacement.
         bounds : array_like of shape (n_features, 2), optional
-            Default the range of the active rows.
+            Default the range of all rows learned; under R's rules, of the active rows.
         shape, mode : sequence of float of shape (n_features,), optional
             Of the beta distributions; default 1 (uniform) and the column means; 0/1
             columns have shape 0 and mean `mode`.

@@ -118,6 +118,7 @@ def check_cloud(
     _check_counts(header, arrays, options)
     _check_prior(header["leaf_model"], like_header["leaf_model"])
     _check_rows(header, arrays, options)
+    _check_spans(arrays, options)
     forest = Forest(arrays)
     forest.check_places()
     forest.check_rows()
@@ -152,7 +153,7 @@ def _check_layout(
         array = arrays[name]
         fits = array.dtype == model.dtype and array.ndim == model.ndim
         fits = fits and array.shape[1:] == model.shape[1:] and array.flags.c_contiguous
-        if name == "random_state":
+        if name in ("random_state", "spans"):
             fits = fits and array.shape == model.shape
         demand(fits, f"{name} has type {array.dtype} and shape {array.shape}")
     for many, one in (("X", "y"), ("row_ids", "y"), ("leaf_shape", "leaf_sums"),
@@ -217,6 +218,21 @@ def _check_rows(
         demand(np.all(np.isin(y, places)), "y names labels that there are not")
     known = np.all((ids >= 0) & (ids < header["n_seen"]))
     demand(known and len(np.unique(ids)) == len(ids), "row_ids are no row numbers")
+
+
+def _check_spans(arrays: Arrays, options: dict[str, Any]) -> None:
+    """Ranges of the columns: the rows held, which R's may have rounded, are within."""
+    low, high, other = arrays["spans"].T
+    demand(not np.any(low > high), "a span runs backwards")
+    demand(np.all((other == 0.0) | (other == 1.0)), "spans are flagged oddly")
+    if options["rules"] == "r":
+        return
+    X = arrays["X"]
+    demand(not np.any(np.abs(arrays["spans"]) > LARGEST), "spans are too wide")
+    demand(np.array_equal(np.isnan(low), np.isnan(high)), "a span has one end")
+    there = ~np.isnan(X)
+    within = (low <= X) & (high >= X) & ((X == 0.0) | (X == 1.0) | (other == 1.0))
+    demand(np.all(within[there]), "a row is beyond the spans")
 
 
 def _check_splits(

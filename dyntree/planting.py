@@ -184,15 +184,18 @@ def _spread(values: Vector) -> float:
 def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
     """A cloud like this one that has more columns, the new ones last (native rules).
 
-    `widen` gives the active rows their values there. Linear leaves go on with the
-    columns that they began with.
+    `widen` gives the active rows their values there, and so the rows that were retired.
+    Linear leaves go on with the columns that they began with.
     """
     header, arrays = cloud.to_arrays()
-    X = widen(arrays["X"])
+    X, known = widen(arrays["X"]), arrays["spans"]
+    spans = np.zeros((X.shape[1], known.shape[1]))
+    spans[:, :2] = widen(known[:, :2].T).T  # 0 at most where a column was missing
+    spans[: len(known), 2:] = known[:, 2:]
     header = dict(header, n_features=X.shape[1])
     if header["model"] != "linear":
         header["n_basis"] = X.shape[1]
-    return Cloud.from_arrays(header, dict(arrays, X=X), cloud.source)
+    return Cloud.from_arrays(header, dict(arrays, X=X, spans=spans), cloud.source)
 
 
 def check_scaled(

@@ -32,10 +32,10 @@ def region(
     ones : int
         Columns of ones before the user's own: 1 with an augmented intercept, else 0.
     candidates : ndarray of shape (n_rows, n_stored), optional
-        Rows that the default bounds cover besides the active ones.
+        Rows that the default bounds cover besides those of `Cloud.spans`.
     bounds : array_like of shape (n_features, 2), optional
     categorical : sequence of bool of shape (n_features,), optional
-        By default the columns whose active values are exactly 0 and 1.
+        By default the columns whose values were exactly 0 and 1.
     """
     low, high, flags = cloud.spans()
     m = len(low)
@@ -56,14 +56,13 @@ def region(
                 f"bounds must hold pairs (low, high) with low <= high; got {bounds!r}."
             )
         low[ones:], high[ones:] = given.T
-    flags[:ones] = False
     if categorical is not None:
         chosen = params.as_array("categorical", categorical)
         if chosen.shape != (m - ones,) or chosen.dtype != bool:
             raise ValueError(
                 f"categorical must be {m - ones} booleans; got {categorical!r}."
             )
-        flags[ones:] = chosen
+        flags = np.concatenate([flags[:ones], chosen])
     wrong = np.flatnonzero(flags & ((low != 0.0) | (high != 1.0)))
     if len(wrong):
         k = wrong[0]
@@ -78,7 +77,7 @@ def _not_binary(argument: str, column: int, low: float, high: float) -> str:
     rule = {
         "bounds": "bounds of categorical columns must be exactly (0, 1)",
         "categorical": "categorical must flag columns of 0 and 1 only",
-        "X": "X must be within 0 and 1 where the active rows hold 0 and 1 only",
+        "X": "X must be within 0 and 1 where the rows learned hold 0 and 1 only",
     }[argument]
     remedy = {
         "bounds": "Set them so, or flag the column False in categorical.",

@@ -259,7 +259,7 @@ class StreamingTree:
                 if interrupt is None:
                     stream.roll(
                         cloud, rows, responses, options.window, discard,
-                        options.forget, 0,
+                        options.forget,
                     )  # fmt: skip
                 due = every and cloud.n_seen == seen + n and cloud.n_seen % every == 0
                 if due and cloud.n_retired:
@@ -291,7 +291,7 @@ class StreamingTree:
             try:
                 if tree.n_seen == seen:
                     cloud.source.restore(drawn)
-                    place = stream.next_to_go(cloud, options.discard, tree._ones)
+                    place = stream.next_to_go(cloud, options.discard)
                     cloud.replace(place, options.forget, rows[:1], responses[:1])
                 if every and tree.n_seen % every == 0:
                     n_particles = n_particles or cloud.n_particles

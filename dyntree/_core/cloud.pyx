@@ -47,6 +47,8 @@ cdef class Cloud(Particles):
             while self.pool.n_rows:
                 self.pool.free(self.pool.n_rows - 1)
             raise
+        for k in range(y.shape[0]):
+            self.pool.seen.widen(&X[k, 0])
 
     def check_rows(self, const double[:, ::1] X, const double[::1] y):
         """Raise ValueError unless X and y fit the cloud and each other."""
@@ -120,6 +122,7 @@ cdef class Cloud(Particles):
             status = self.step(s, log_density, every, report)
         finally:                # an error in `report` comes after the row was learned
             if status == 0:
+                self.pool.seen.widen(x)
                 self.log_evidence += log_density[0]
                 if self.next_look < INFINITY:
                     self.look()
@@ -430,8 +433,14 @@ cdef class Cloud(Particles):
         return self.pool.rows()[:2]
 
     def spans(self):
-        """Ranges of the columns over the active rows; see `ActivePool.spans`."""
-        return self.pool.spans()
+        """Ranges of the columns, which questions run over; see `Spans.bounds`.
+
+        They are those of all rows learned: a window that ALC leaves rows in draws into
+        a corner. R's rules have those of the active rows.
+        """
+        if self.numerics.keeps_credit:
+            return self.pool.spans().bounds()
+        return self.pool.seen.bounds()
 
     def row_ids(self):
         """Ids of the active rows in internal order, ndarray of int64."""

@@ -2,6 +2,7 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 
+from dyntree._core.spans cimport Spans
 from dyntree._core.types cimport slot_t
 
 @cython.final
@@ -10,6 +11,7 @@ cdef class ActivePool:
     cdef int32_t n_rows        # rows held now
     cdef int64_t n_seen        # rows ever put; the next row's id
     cdef int32_t capacity
+    cdef readonly Spans seen            # of every row learned, held or not
     cdef double *x_                     # (capacity, n_features)
     cdef double *y_                     # (capacity,)
     cdef int64_t *ids                   # (capacity,)

@@ -5,6 +5,8 @@ cimport cython
 from libc.stdlib cimport free as c_free, realloc
 from libc.string cimport memcpy
 
+from dyntree._core.spans cimport Spans
+
 
 @cython.final
 cdef class ActivePool:
@@ -19,11 +21,13 @@ cdef class ActivePool:
     -----
     Leaves name rows by slot, so retiring a row moves no other row. `order` is the
     order in which the rows stand for those who count positions: a new row goes last,
-    and the last row takes the place of one that leaves.
+    and the last row takes the place of one that leaves. Who has learned a row widens
+    `seen` by it, which no row that leaves narrows.
     """
 
     def __cinit__(self, int32_t n_features):
         self.n_features = n_features
+        self.seen = Spans(n_features)
 
     def __dealloc__(self):
         c_free(self.x_)
@@ -109,44 +113,23 @@ cdef class ActivePool:
         return X, y, ids
 
     def spans(self):
-        """Least and largest value of each column (NaN: all missing), and 0/1 columns.
-
-        Returns
-        -------
-        low, high : ndarray of shape (n_features,)
-        binary : ndarray of bool of shape (n_features,)
-            Whether the values that are not missing are 0 and 1, both of them.
-        """
-        low = np.full(self.n_features, np.nan)
-        high = np.full(self.n_features, np.nan)
-        binary = np.ones(self.n_features, dtype=bool)
-        cdef double[::1] least = low
-        cdef double[::1] most = high
-        cdef unsigned char[::1] both = binary.view(np.uint8)
-        cdef const double *x
-        cdef int32_t k, j
+        """Ranges of the rows held; a new `Spans`."""
+        cdef Spans spans = Spans(self.n_features)
+        cdef int32_t k
         for k in range(self.n_rows):
-            x = self.x(self.order[k])
-            for j in range(self.n_features):
-                if not x[j] >= least[j] and x[j] == x[j]:
-                    least[j] = x[j]
-                if not x[j] <= most[j] and x[j] == x[j]:
-                    most[j] = x[j]
-                if x[j] != 0.0 and x[j] != 1.0 and x[j] == x[j]:
-                    both[j] = False
-        for j in range(self.n_features):
-            if not (least[j] == 0.0 and most[j] == 1.0):
-                both[j] = False
-        return low, high, binary
+            spans.widen(self.x(self.order[k]))
+        return spans
 
     def load(self, const double[:, ::1] X, const double[::1] y, const int64_t[::1] ids,
-             int64_t n_seen):
+             int64_t n_seen, const double[:, ::1] spans):
         """Fill an empty pool with rows in internal order."""
         cdef Py_ssize_t k
         self.reserve(<int32_t> y.shape[0])
         for k in range(y.shape[0]):
             self.ids[self.put(&X[k, 0], y[k])] = ids[k]
         self.n_seen = n_seen
+        self.seen.table[...] = spans
+        self.seen.found = None
 
     def nbytes(self):
         """Bytes reserved for rows."""

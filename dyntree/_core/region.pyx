@@ -1,5 +1,5 @@
 """Region: exact integrals of predictive variance over a leaf's share of a rectangle."""
-from libc.math cimport log
+from libc.math cimport isnan, log
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
 
@@ -11,6 +11,7 @@ cdef class Region:
     ----------
     c : Cloud
     lower, upper : ndarray of shape (n_features,)
+        NaN, of a column that is missing throughout, counts as 0.
     categorical : ndarray of bool of shape (n_features,)
         0/1 columns.
     approx : bool
@@ -43,6 +44,8 @@ cdef class Region:
         for k in range(m):
             self.low[k] = lower[k]
             self.high[k] = upper[k]
+            if isnan(self.low[k]):
+                self.low[k] = self.high[k] = 0.0
             self.categorical[k] = categorical[k]
 
     def __dealloc__(self):

@@ -97,7 +97,7 @@ def to_arrays(Particles cloud):
         open_columns=cloud.moves.open_columns(),
     )
     arrays = {
-        "X": X, "y": y, "row_ids": ids,
+        "X": X, "y": y, "row_ids": ids, "spans": cloud.pool.seen.table.copy(),
         "roots": np.array(
             [number[cloud.roots[i]] for i in range(cloud.n_particles)], dtype=np.int32
         ),
@@ -136,7 +136,9 @@ def from_arrays(kind, header, arrays, RandomSource source):
     cdef Leaf *leaf
     if a.reserve(n_nodes, n_leaves) < 0:
         raise MemoryError()
-    cloud.pool.load(arrays["X"], arrays["y"], arrays["row_ids"], header["n_seen"])
+    cloud.pool.load(
+        arrays["X"], arrays["y"], arrays["row_ids"], header["n_seen"], arrays["spans"]
+    )
     cdef handle_t[::1] node_at = np.empty(n_nodes + 1, dtype=np.int32)
     cdef handle_t[::1] leaf_at = np.empty(n_leaves + 1, dtype=np.int32)
     for k in range(n_leaves):

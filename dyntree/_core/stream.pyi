@@ -5,8 +5,8 @@ from dyntree._core.cloud import Cloud
 
 Vector = NDArray[np.float64]
 
-def worth(c: Cloud, rule: str, n_ones: int) -> Vector: ...
-def next_to_go(c: Cloud, rule: str, n_ones: int) -> int: ...
+def worth(c: Cloud, rule: str) -> Vector: ...
+def next_to_go(c: Cloud, rule: str) -> int: ...
 def roll(
     c: Cloud,
     X: Vector,
@@ -14,5 +14,4 @@ def roll(
     window: int,
     rule: str,
     forget: float,
-    n_ones: int,
 ) -> None: ...

@@ -21,17 +21,15 @@ cdef int32_t oldest(Cloud c, const double *values) noexcept nogil:
     return best
 
 
-def worth(Cloud c, rule, int n_ones):
+def worth(Cloud c, rule):
     """What each active row still tells, ndarray of float64 in internal order.
 
     Parameters
     ----------
     c : Cloud
     rule : {"alc", "entropy", "age", "random"}
-        Reduction of variance over the rectangle of the active rows, entropy of the
-        row's leaf, number of the row, or chance.
-    n_ones : int
-        Columns of ones before the inputs, which the rectangle leaves out.
+        Reduction of variance over the rectangle of `Cloud.spans`, entropy of the row's
+        leaf, number of the row, or chance.
     """
     if rule == "age":
         return c.row_ids().astype(np.float64)
@@ -39,14 +37,10 @@ def worth(Cloud c, rule, int n_ones):
         return c.source.uniforms(c.pool.n_rows)
     if rule == "entropy":
         return entropy_active(c)
-    low, high, binary = c.pool.spans()
-    low[np.isnan(low)] = 0.0                    # columns that are missing throughout
-    high[np.isnan(high)] = 0.0
-    binary[:n_ones] = False
-    return alc_active(c, low, high, binary, False)
+    return alc_active(c, *c.spans(), False)
 
 
-def next_to_go(Cloud c, rule, int n_ones):
+def next_to_go(Cloud c, rule):
     """Place of the active row that is worth least; parameters are those of `worth`.
 
     Rows of a constant or class leaf are worth the same to it. Of such rows the oldest
@@ -55,7 +49,7 @@ def next_to_go(Cloud c, rule, int n_ones):
     """
     if rule == "age":
         return oldest(c, NULL)
-    cdef const double[::1] values = worth(c, rule, n_ones)
+    cdef const double[::1] values = worth(c, rule)
     if c.numerics.keeps_credit:
         return int(np.argmin(values))
     return oldest(c, &values[0])
@@ -63,7 +57,7 @@ def next_to_go(Cloud c, rule, int n_ones):
 
 def roll(
     Cloud c, const double[:, ::1] X, const double[::1] y, int64_t window, rule,
-    double forget, int n_ones,
+    double forget,
 ):
     """Learn rows in order; after each retire rows until at most `window` are active.
 
@@ -75,7 +69,7 @@ def roll(
     y : ndarray of shape (n_rows,)
     window : int
         >= 1.
-    rule, n_ones
+    rule
         As in `worth`.
     forget : float in [0, 1]
         As in `Cloud.retire`.
@@ -104,7 +98,7 @@ def roll(
             try:
                 if drawn is None and rule == "random":
                     drawn = c.source.save()
-                place = next_to_go(c, rule, n_ones)
+                place = next_to_go(c, rule)
             except KeyboardInterrupt as error:
                 interrupt = error
                 if drawn is not None:

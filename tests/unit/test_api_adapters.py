@@ -253,6 +253,25 @@ def test_levels_come_late(name: str) -> None:
     assert told == (answers if name == "class" else pytest.approx(answers, abs=0.5))
 
 
+def test_ranges_of_late_columns_count_the_rows_that_retired() -> None:
+    """A level is 0 in every row that had another one of its column."""
+    model = fresh("constant", window=15)
+    rows: list[dict[str, Any]] = [
+        {"t": "xyz"[k > 30], "p": float(k)} | ({"q": 0.5} if k > 45 else {})
+        for k in range(60)
+    ]
+    rows[2] = {"t": "z", "p": -3.0}
+    for row in rows:
+        model.learn_one(row, row["p"])
+    assert min(model.stream.tree.active_ids) > 2
+    encoded = np.concatenate([model._columns.encode(row) for row in rows])
+    low, high, binary = model.stream.tree._cloud.spans()
+    np.testing.assert_array_equal(low, np.nanmin(encoded, axis=0))
+    np.testing.assert_array_equal(high, np.nanmax(encoded, axis=0))
+    names = model.stream.tree.feature_names
+    assert {names[k] for k in np.flatnonzero(binary)} == {"t=x", "t=y", "t=z"}
+
+
 def test_rows_without_any_column_are_learned() -> None:
     model = fresh("constant")
     for k in range(12):

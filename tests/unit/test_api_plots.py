@@ -149,7 +149,9 @@ def test_a_surface_shows_mean_deviation_and_pool() -> None:
     X, _ = data("constant")
     X = X[window.tree.active_ids]
     assert len(X) == 25
-    first, second = (np.linspace(X[:, k].min(), X[:, k].max(), 6) for k in (1, 0))
+    ends = window.tree._cloud.spans()  # of all rows, not of those in the window
+    assert ends[0][0] < X[:, 0].min() or ends[1][0] > X[:, 0].max()
+    first, second = (np.linspace(ends[0][k], ends[1][k], 6) for k in (1, 0))
     rows = [[b, a] for b in second for a in first]
     answer = window.predict(rows)
     for ax, values in zip(axes, (answer.mean, np.sqrt(answer.var)), strict=True):

@@ -315,6 +315,13 @@ def test_mutants_are_refused_or_sound() -> None:
         ("y", lambda a: a + np.inf),
         ("row_ids", lambda a: a * 0),
         ("random_state", lambda a: a[:1].copy()),
+        ("spans", lambda a: a[:1].copy()),
+        ("spans", lambda a: a[:, [1, 0, 2]].copy()),
+        ("spans", lambda a: a * [1.0, 0.5, 1.0]),
+        ("spans", lambda a: a * [1.0, 1.0, 0.0]),
+        ("spans", lambda a: a * [1.0, 1.0, 2.0]),
+        ("spans", lambda a: a * [np.nan, 1.0, 1.0]),
+        ("spans", lambda a: a * [1.0, 1e200, 1.0]),
         ("waiting_X", lambda a: np.ones((2, 2))),
     ],
 )

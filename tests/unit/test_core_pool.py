@@ -76,7 +76,7 @@ def test_load_makes_an_equal_pool() -> None:
     pool, _, _ = filled(9)
     probe.pool_free(pool, 0)
     twin = ActivePool(2)
-    twin.load(*pool.rows(), 9)
+    twin.load(*pool.rows(), 9, pool.seen.table)
     assert contents(twin) == contents(pool)
     for one in (pool, twin):
         probe.pool_put(one, np.ones(2), 1.0)
@@ -98,7 +98,8 @@ def test_spans_are_those_of_the_rows_held(n: int) -> None:
     if n > 2:
         probe.pool_free(pool, 1)
     held = pool.rows()[0]
-    low, high, binary = pool.spans()
+    low, high, binary = pool.spans().bounds()
+    assert not any(part.flags.writeable for part in (low, high, binary))
     np.testing.assert_array_equal(low, np.fmin.reduce(held, axis=0, initial=np.nan))
     np.testing.assert_array_equal(high, np.fmax.reduce(held, axis=0, initial=np.nan))
     assert binary.tolist() == [

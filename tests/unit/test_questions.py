@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree import DynamicTree
+from dyntree import DynamicTree, StreamingTree, checkpoint
+from dyntree._core import criteria
 from dyntree.questions import region
 
 from .models import data, fresh, grown, refused
@@ -31,6 +32,34 @@ def test_the_default_region_is_the_range_of_what_there_is() -> None:
     low, high, _ = region(cloud, 0, np.array([[-1.0, 0.5], [0.5, 7.0]]))
     assert low.tolist() == [-1.0, X[:, 1].min()]
     assert high.tolist() == [X[:, 0].max(), 7.0]
+
+
+@pytest.mark.parametrize("model", ["constant", "linear"])
+def test_native_regions_cover_every_row_learned(model: str) -> None:
+    """A window draws together; R's rules look at the window alone."""
+    X, y = data("constant", 90)
+    X[:, 1] = X[:, 1] > 0.5
+    X[70:, 1] = 1.0
+    X[::9, 0] = np.nan
+    for rules, rows in (("native", X), ("r", None)):
+        if rules == "r":
+            X = np.where(np.isnan(X), 0.5, X)
+        options = (
+            {"intercept": "augmented"} if (model, rules) == ("linear", "r") else {}
+        )
+        stream = StreamingTree(
+            model, rules=rules, n_particles=20, window=20, discard="age",
+            rejuvenate_every=0, seed=1, **options,
+        ).update(X, y)  # fmt: skip
+        rows = X[-20:] if rows is None else rows
+        copies = stream.tree.copy(), checkpoint.loads(checkpoint.dumps(stream.tree))
+        for tree in (stream.tree, *copies):
+            low, high, flags = region(tree._cloud, tree._ones)
+            assert low[tree._ones :].tolist() == np.nanmin(rows, axis=0).tolist()
+            assert high[tree._ones :].tolist() == np.nanmax(rows, axis=0).tolist()
+            assert flags[tree._ones :].tolist() == [False, rules == "native"]
+            want = criteria.alc_active(tree._cloud, low, high, flags, False)
+            np.testing.assert_array_equal(tree.score_active("alc"), want)
 
 
 def test_columns_of_zeros_and_ones_are_categorical_unless_said_otherwise() -> None:

@@ -185,18 +185,22 @@ def fixed_row(tree: DynamicTree, at: Any) -> Vector:
 
 
 def with_values(tree: DynamicTree) -> list[int]:
-    """Places of the features that have a value among the active rows."""
+    """Places of the features that have had a value."""
     low = tree._cloud.spans()[0][tree._ones :]
     return [int(k) for k in np.flatnonzero(np.isfinite(low))]
 
 
 def span(tree: DynamicTree, place: int) -> tuple[float, float]:
-    """Range of a feature over the active rows, widened where it is a point."""
+    """Range of a feature over the rows learned, widened where it is a point.
+
+    A window that ALC leaves rows in draws into a corner of what the model knows. Under
+    R's rules the range is that of the active rows.
+    """
     low, high, _ = tree._cloud.spans()
     k = place + tree._ones
     if not np.isfinite(low[k]):
         raise ValueError(
-            f"feature must have values among the active rows; "
+            f"feature must have a value in some row; "
             f"{tree.feature_names[place]!r} has none."
         )
     half = 0.5 if low[k] == high[k] else 0.0

@@ -117,7 +117,7 @@ def plot_slices(
     ----------
     model : DynamicTree or StreamingTree
     features : sequence of str or int, optional
-        Names or places, by default all that have values among the active rows.
+        Names or places, by default all that have had a value.
     at, level, n_grid, response
         As in `plot_fit`.
     ax : sequence of Axes, optional

@@ -1,0 +1,12 @@
+"""Ranges of columns, widened row by row."""
+from libc.stdint cimport int32_t
+
+cimport cython
+
+@cython.final
+cdef class Spans:
+    cdef readonly object table      # ndarray; see the class
+    cdef double[:, ::1] view
+    cdef object found               # what `bounds` found; None: not since it widened
+
+    cdef void widen(self, const double *x) noexcept
