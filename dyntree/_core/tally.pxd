@@ -1,14 +1,15 @@
 """Credits of the active rows, summed over particles by way of their distinct leaves.
 
 A leaf keeps what each of its rows is worth until it changes. A sum then takes one walk
-over the distinct nodes: leaves without credit get it, splits pass on how many particles
-lead to them, and every distinct leaf counts as often as particles share it.
+over the distinct nodes: a split waits for all that lead to it and then passes on how
+many particles did, so that every distinct leaf counts as often as particles share it;
+leaves without credit get it.
 """
 from libc.stdint cimport int32_t
 
 from dyntree._core.particles cimport Particles
 from dyntree._core.region cimport Kept, Region
-from dyntree._core.types cimport Node, handle_t
+from dyntree._core.types cimport Leaf, Node, handle_t
 
 cdef struct Step:           # one split on the way down to where a walk is
     Step *above             # NULL at the root
@@ -21,14 +22,11 @@ cdef class Tally:
     cdef Particles c
     cdef Region region              # None for entropies
     cdef bint anew                  # credit every leaf, whatever it has
-    cdef int32_t n_nodes
-    cdef int32_t n_leaves
-    cdef handle_t[::1] nodes        # distinct splits met, children first
-    cdef handle_t[::1] leaves       # distinct leaves met
+    cdef double[::1] by_slot        # credit of the row in each slot
 
-    cdef int visit(self, handle_t h, Step *above) noexcept nogil
-    cdef int credit(self, handle_t h, Step *above) noexcept nogil
-    cdef void count(self) noexcept nogil
-    cdef void reach(self, handle_t h, int32_t n) noexcept nogil
+    cdef int reach(self, handle_t h, int32_t n, Step *above) noexcept nogil
+    cdef int reach_leaf(self, Leaf *leaf, int32_t n, Step *above) noexcept nogil
+    cdef int credit(self, Leaf *leaf, Step *above) noexcept nogil
     cdef object sums(self)
     cdef object sums_by_particle(self)
+    cdef object in_order(self, const double[::1] by_slot)

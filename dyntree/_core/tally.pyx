@@ -42,62 +42,71 @@ cdef class Tally:
         self.c = c
         self.region = region
         self.anew = anew
-        self.nodes = np.empty(max(1, c.arena.live_nodes), dtype=np.int32)
-        self.leaves = np.empty(max(1, c.arena.live_leaves), dtype=np.int32)
+        self.by_slot = np.zeros(c.pool.capacity + 1)
         c.stamp += 1
         with nogil:
             for i in range(c.n_particles):
-                status = self.visit(c.roots[i], NULL)
+                status = self.reach(c.roots[i], 1, NULL)
                 if status < 0:
                     break
         if status < 0:
             raise MemoryError()
 
-    cdef int visit(self, handle_t h, Step *above) noexcept nogil:
-        """List the nodes at and below h that are new; -1: no memory.
+    cdef int reach(self, handle_t h, int32_t n, Step *above) noexcept nogil:
+        """One of the ways to h, on which n particles come; -1: no memory.
 
-        `entry` becomes 0. Nodes that have the same split above them in one tree have it
-        in all, so the first way to a leaf tells its rectangle.
+        The last way leads on from h with all of them. Nodes that have the same split
+        above them in one tree have it in all, so that any way tells their rectangle.
         """
         cdef Node *node
-        cdef Leaf *leaf
         cdef Step step
         if h < 0:
-            leaf = self.c.arena.leaf(h)
-            if leaf.stamp == self.c.stamp:
-                return 0
-            leaf.stamp = self.c.stamp
-            leaf.entry = 0
-            self.leaves[self.n_leaves] = h
-            self.n_leaves += 1
-            if leaf.n_rows and (self.anew or leaf.credit == NULL):
-                return self.credit(h, above)
-            return 0
+            return self.reach_leaf(self.c.arena.leaf(h), n, above)
         node = self.c.arena.node(h)
-        if node.stamp == self.c.stamp:
+        if node.stamp != self.c.stamp:
+            node.stamp = self.c.stamp
+            node.entry = 0
+            node.ways = node.refs
+        node.entry += n
+        node.ways -= 1
+        if node.ways:
             return 0
-        node.stamp = self.c.stamp
-        node.entry = 0
         step.above = above
         step.node = node
         step.left = True
         step.taken = False
-        if self.visit(node.left, &step) < 0:
+        if self.reach(node.left, node.entry, &step) < 0:
             return -1
         if step.taken:
             self.region.leave(node, &step.kept)
         step.left = step.taken = False
-        if self.visit(node.right, &step) < 0:
+        if self.reach(node.right, node.entry, &step) < 0:
             return -1
         if step.taken:
             self.region.leave(node, &step.kept)
-        self.nodes[self.n_nodes] = h
-        self.n_nodes += 1
         return 0
 
-    cdef int credit(self, handle_t h, Step *above) noexcept nogil:
+    cdef int reach_leaf(self, Leaf *leaf, int32_t n, Step *above) noexcept nogil:
+        """The same for a leaf; the last way adds up the credit of its rows."""
+        cdef double count
+        cdef int32_t k
+        if leaf.stamp != self.c.stamp:
+            leaf.stamp = self.c.stamp
+            leaf.entry = 0
+            leaf.ways = leaf.refs
+        leaf.entry += n
+        leaf.ways -= 1
+        if leaf.ways or not leaf.n_rows:
+            return 0
+        if (self.anew or leaf.credit == NULL) and self.credit(leaf, above) < 0:
+            return -1
+        count = leaf.entry
+        for k in range(leaf.n_rows):
+            self.by_slot[leaf.rows[k]] += count * leaf.credit[k]
+        return 0
+
+    cdef int credit(self, Leaf *leaf, Step *above) noexcept nogil:
         """Say what each row of the leaf is worth; -1: no memory."""
-        cdef Leaf *leaf = self.c.arena.leaf(h)
         cdef double entropy = 0.0, p
         cdef int32_t k
         if self.c.arena.reserve_credit(leaf) < 0:
@@ -115,42 +124,9 @@ cdef class Tally:
             leaf.credit[k] = entropy
         return 0
 
-    cdef void count(self) noexcept nogil:
-        """Let `entry` of the listed nodes be how many particles lead there."""
-        cdef Node *node
-        cdef int32_t i
-        for i in range(self.c.n_particles):
-            self.reach(self.c.roots[i], 1)
-        for i in range(self.n_nodes - 1, -1, -1):       # parents before their children
-            node = self.c.arena.node(self.nodes[i])
-            self.reach(node.left, node.entry)
-            self.reach(node.right, node.entry)
-
-    cdef void reach(self, handle_t h, int32_t n) noexcept nogil:
-        if h > 0:
-            self.c.arena.node(h).entry += n
-        else:
-            self.c.arena.leaf(h).entry += n
-
     cdef object sums(self):
         """Credit of each row, over particles, in internal order; leaf by leaf."""
-        cdef Particles c = self.c
-        cdef double[::1] by_slot = np.zeros(c.pool.capacity + 1)
-        cdef int32_t i, k
-        cdef Leaf *leaf
-        cdef double n
-        values = np.empty(c.pool.n_rows)
-        cdef double[::1] out = values
-        with nogil:
-            self.count()
-            for i in range(self.n_leaves):
-                leaf = c.arena.leaf(self.leaves[i])
-                n = leaf.entry
-                for k in range(leaf.n_rows):
-                    by_slot[leaf.rows[k]] += n * leaf.credit[k]
-            for k in range(c.pool.n_rows):
-                out[k] = by_slot[c.pool.order[k]]
-        return values
+        return self.in_order(self.by_slot)
 
     cdef object sums_by_particle(self):
         """The same, particle by particle as R does: its last bits decide who goes."""
@@ -158,8 +134,6 @@ cdef class Tally:
         cdef double[::1] by_slot = np.zeros(c.pool.capacity + 1)
         cdef int32_t i, k, j, n = 0
         cdef Leaf *leaf
-        values = np.empty(c.pool.n_rows)
-        cdef double[::1] out = values
         c.moves.reserve(0, c.arena.live_leaves + 1)
         with nogil:
             for i in range(c.n_particles):
@@ -169,6 +143,13 @@ cdef class Tally:
                     leaf = c.moves.leaves[k]
                     for j in range(leaf.n_rows):
                         by_slot[leaf.rows[j]] += leaf.credit[j]
-            for k in range(c.pool.n_rows):
-                out[k] = by_slot[c.pool.order[k]]
+        return self.in_order(by_slot)
+
+    cdef object in_order(self, const double[::1] by_slot):
+        """What the slots have, ndarray of shape (n_active,) in internal order."""
+        cdef int32_t k
+        values = np.empty(self.c.pool.n_rows)
+        cdef double[::1] out = values
+        for k in range(self.c.pool.n_rows):
+            out[k] = by_slot[self.c.pool.order[k]]
         return values

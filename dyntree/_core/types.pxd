@@ -17,6 +17,7 @@ cdef struct Node:           # one split; its region never changes
     int32_t missing_left    # whether rows that miss the variable go left
     int32_t refs            # parents and roots that lead here
     int32_t entry           # index of this step's Entry below this node
+    int32_t ways            # of `refs`, those that a walk has not come by yet
 
 cdef inline bint goes_left(const Node *node, const double *x) noexcept nogil:
     cdef double v = x[node.variable]
@@ -37,6 +38,7 @@ cdef struct Leaf:
     int32_t depth
     int32_t refs
     int32_t entry
+    int32_t ways            # as a split's
 
 cdef struct Entry:          # what a step knows about one distinct (parent, leaf)
     handle_t leaf
