@@ -6,7 +6,7 @@ from libc.stdlib cimport free, malloc
 
 from dyntree._core.lanes cimport (
     LANES, Lanes, across, alike, at_least, gather_lanes, inverse_root, lane, minus, plus,
-    standardised, times,
+    plus_products, standardised, times,
 )
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.pool cimport ActivePool
@@ -509,8 +509,10 @@ cdef class NativeGaussian(LeafModel):
     cdef void invert_factor(
         self, const Leaf *leaf, double *inverse
     ) noexcept nogil:
-        """U^-1, packed as U is, but for the response's column."""
+        """U^-1 but for the response's column: packed as U is, then its rows, each whole.
+        """
         cdef const double *u = leaf.derived + FACTOR
+        cdef double *rows = inverse + self.family.stride
         cdef double t
         cdef int i, j, k
         for j in range(self.skip, self.n_basis + 1):
@@ -520,6 +522,8 @@ cdef class NativeGaussian(LeafModel):
                 for k in range(i + 1, j + 1):
                     t -= u[at(i, k)] * inverse[at(k, j)]
                 inverse[at(i, j)] = t * u[at(i, i)]
+            for i in range(self.skip, j + 1):
+                rows[i * (self.n_basis + 1) + j] = inverse[at(i, j)]
 
     cdef void explain_rows(
         self, const Leaf *leaf, const double *mean, const double *variance,
@@ -530,13 +534,13 @@ cdef class NativeGaussian(LeafModel):
         """
         cdef double *inverse = self.work + self.family.stride
         cdef const double *x[LANES]
-        cdef int32_t k = 0, m
+        cdef int32_t k = 0, m, q = self.n_basis + 1
         self.invert_factor(leaf, inverse)
         while k < n:
             m = gather_lanes(rows, width, which + k, n - k, x)
             self.explain_lanes(
                 inverse, mean, variance, x, m, out + k,
-                <Lanes *> (self.work + 2 * self.family.stride),
+                <Lanes *> (inverse + self.family.stride + q * q),
             )
             k += m
 
@@ -545,20 +549,18 @@ cdef class NativeGaussian(LeafModel):
         const double **x, int n, double *out, Lanes *w,
     ) noexcept nogil:
         """`explain_rows` at n <= LANES rows; w is scratch."""
-        cdef int i, k, q = self.n_basis
+        cdef const double *rows = inverse + self.family.stride
+        cdef int i, q = self.n_basis, first = self.skip
         cdef Lanes *v = w + q + 1
-        cdef Lanes kappa = alike(0.0), centre = kappa, spread = kappa, t
-        for i in range(self.skip, q + 1):           # v = U^-T (1, z)
+        cdef Lanes zero = alike(0.0), kappa = zero, centre = zero, spread = zero, t
+        for i in range(first, q + 1):               # v = U^-T (1, z)
             w[i] = standard_lanes(self.cross, x, i)
-            t = alike(0.0)
-            for k in range(self.skip, i + 1):
-                t = plus(t, alike(inverse[at(k, i)]), w[k])
-            v[i] = t
+            v[i] = t = plus_products(
+                zero, inverse + at(first, i), w + first, i + 1 - first
+            )
             kappa = plus(kappa, t, t)
-        for i in range(self.skip, q + 1):           # u = U^-1 v
-            t = alike(0.0)
-            for k in range(i, q + 1):
-                t = plus(t, alike(inverse[at(i, k)]), v[k])
+        for i in range(first, q + 1):               # u = U^-1 v
+            t = plus_products(zero, rows + i * (q + 1) + i, v + i, q + 1 - i)
             centre = plus(centre, alike(mean[i - 1] if i else 1.0), t)
             if i:
                 spread = plus(spread, times(alike(variance[i - 1]), t), t)
