@@ -211,7 +211,7 @@ cdef class Cloud(Particles):
         """Retire row s in every leaf that holds it; whether one became too small."""
         cdef int32_t i, k
         cdef Leaf *leaf
-        cdef bint small = False
+        cdef bint small = False, faded
         self.stamp += 1
         for i in range(self.n_particles):
             leaf = self.arena.leaf(
@@ -223,12 +223,12 @@ cdef class Cloud(Particles):
             k = seat_of(leaf, s)
             leaf.n_rows -= 1
             leaf.rows[k] = leaf.rows[leaf.n_rows]
-            if not self.numerics.keeps_credit:
-                self.arena.drop_credit(leaf)
-            elif leaf.credit != NULL:
+            if leaf.credit != NULL:
                 leaf.credit[k] = leaf.credit[leaf.n_rows]
             self.moves.lose(leaf, self.pool.x(s))
-            self.leaf_model.retire(leaf, self.pool, s, forget)
+            faded = self.leaf_model.retire(leaf, self.pool, s, forget)
+            if faded and not self.numerics.keeps_credit:
+                self.arena.drop_credit(leaf)
             small = small or leaf.n_rows + leaf.retired[0] < self.moves.min_leaf
         return small
 

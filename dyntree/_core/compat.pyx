@@ -362,7 +362,7 @@ cdef class RExplicit(RGaussian):
             leaf.derived,
         )
 
-    cdef void retire(
+    cdef bint retire(
         self, Leaf *leaf, ActivePool d, slot_t s, double forget
     ) noexcept nogil:
         cdef double sum_squares
@@ -376,6 +376,7 @@ cdef class RExplicit(RGaussian):
             leaf.active[2] = sum_squares
             self.regress(leaf, d)
         self.refresh(leaf)
+        return forget < 1.0
 
 
 cdef class RMultinomial(LeafModel):

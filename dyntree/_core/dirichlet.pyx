@@ -57,6 +57,11 @@ cdef class NativeMultinomial(LeafModel):
         leaf.derived[EVIDENCE] = self.evidence(leaf.active, leaf.retired)
         leaf.derived[ACTIVE] = NAN if leaf.retired[0] > 0.0 else leaf.derived[EVIDENCE]
 
+    cdef void refresh_parts(self, Leaf *leaf, bint faded) noexcept nogil:
+        leaf.derived[ACTIVE] = NAN
+        if faded:
+            self.refresh(leaf)
+
     cdef void judge(self, const double *sums, int n, double *out) noexcept nogil:
         cdef int k
         for k in range(n):

@@ -51,9 +51,10 @@ cdef class LeafModel:
         self.family.add(leaf.active, d.x(s), d.y(s), 1.0)
         self.settle(leaf, d)
 
-    cdef void retire(
+    cdef bint retire(
         self, Leaf *leaf, ActivePool d, slot_t s, double forget
     ) noexcept nogil:
+        cdef bint faded = forget < 1.0
         if leaf.n_rows:
             self.family.remove(leaf.active, d.x(s), d.y(s))
         else:
@@ -62,6 +63,11 @@ cdef class LeafModel:
         self.family.add(leaf.retired, d.x(s), d.y(s), 1.0)
         if leaf.retired[0] > self.max_retired:
             self.fade(leaf, self.max_retired / leaf.retired[0])
+            faded = True
+        self.refresh_parts(leaf, faded)
+        return faded
+
+    cdef void refresh_parts(self, Leaf *leaf, bint faded) noexcept nogil:
         self.refresh(leaf)
 
     cdef void fade(self, Leaf *leaf, double factor) noexcept nogil:

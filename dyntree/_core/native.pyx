@@ -304,11 +304,10 @@ cdef class NativeGaussian(LeafModel):
         self.family.clear(self.inherited(child))
         child.derived[RETIRED] = child.derived[INHERITED] = 0.0
 
-    cdef void retire(
-        self, Leaf *leaf, ActivePool d, slot_t s, double forget
-    ) noexcept nogil:
-        leaf.derived[RETIRED] = NAN
-        LeafModel.retire(self, leaf, d, s, forget)
+    cdef void refresh_parts(self, Leaf *leaf, bint faded) noexcept nogil:
+        leaf.derived[ACTIVE] = leaf.derived[RETIRED] = NAN
+        if faded:
+            self.refresh(leaf)
 
     cdef void fade(self, Leaf *leaf, double factor) noexcept nogil:
         if factor == 1.0:

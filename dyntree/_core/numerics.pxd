@@ -7,7 +7,7 @@ cdef class Numerics:
     cdef readonly bint weighs_one       # a lone particle is weighed too
     cdef readonly bint forgets_all      # forget may be 0
     cdef readonly bint collapses        # leaves may become too small to stay
-    cdef readonly bint keeps_credit     # whatever the rectangle, and though rows retire
+    cdef readonly bint keeps_credit     # whatever the rectangle, and though the past fades
     # densities -> ancestors; how many particles follow, or 0 to keep those there are
     cdef int32_t resample(
         self, double *weights, int32_t n, int32_t n_target, RandomStream *s,

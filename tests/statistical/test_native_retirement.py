@@ -139,6 +139,23 @@ def test_units_and_names_change_no_draw_of_a_stream(
         assert values.tobytes() == again[name].tobytes()
 
 
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_row_that_retires_changes_no_bit_of_what_is_predicted(
+    model: str, seed: int
+) -> None:
+    cloud = grown(model, 150, seed)
+    X, _ = steps(model, 40, seed + 1000)
+    for _ in range(5):
+        before = query.predict(cloud, X)
+        cloud.retire(np.random.default_rng(seed).permutation(cloud.n_active)[:20], 1.0)
+        for name, values in query.predict(cloud, X).items():
+            np.testing.assert_array_equal(values, before[name])
+    cloud.retire([0], 0.5)
+    after = query.predict(cloud, X)
+    assert any(np.any(after[name] != values) for name, values in before.items())
+
+
 # ------------------------------------------------------------ very many rows
 def with_heavier_past(cloud: Cloud, factor: float) -> Cloud:
     """The cloud as if every retired row had come `factor` times."""
@@ -156,11 +173,12 @@ def test_a_billion_rows_predict_as_the_posterior_says(
 ) -> None:
     X, y = steps(model, 60, 1)
     cloud = native_cloud(model, 3, alpha=0.0, n_particles=2)
-    cloud.update(X, y)
+    cloud.update(X[:59], y[:59])
     cloud.retire(range(50), 1.0)
-    held, factor = cloud.row_ids(), 1e9 / 50
+    held, factor = [*cloud.row_ids(), 59], 1e9 / 50
     heavy = with_heavier_past(cloud, factor)
     heavy.retire([0], forget)
+    heavy.update(X[59:], y[59:])  # which makes the posterior that of the changed sums
     weight = np.where(np.isin(np.arange(60), held), 1.0, forget * factor)
     expected = Leaf(X if model == "linear" else X[:, :0], y, weight, 0.1, 0.1)
     location, scale, df = query.predictive(heavy, X[:9])
