@@ -229,9 +229,11 @@ class Answers:
             Width of its band in standard deviations, > 0.
         bounds : array_like of shape (n_features, 2), optional
             Rectangle of "alc", default the range of the candidates and of all rows
-            learned; under R's rules, of the active rows.
+            learned; where the past fades (``forget`` below 1) and under R's rules, of
+            the candidates and the active rows.
         categorical : sequence of bool of shape (n_features,), optional
-            0/1 columns; by default those whose values there were exactly 0 and 1.
+            0/1 columns; by default those whose values in these rows, candidates left
+            out, are exactly 0 and 1.
         approx : bool, default False
             Weigh leaves by their rows instead of their area.
 
@@ -353,10 +355,12 @@ class Answers:
             Latin hypercube samples of scaled beta distributions, or active rows drawn
             with replacement.
         bounds : array_like of shape (n_features, 2), optional
-            Default the range of all rows learned; under R's rules, of the active rows.
+            Default the range of all rows learned; where the past fades, for "boot" and
+            under R's rules, of the active rows.
         shape, mode : sequence of float of shape (n_features,), optional
-            Of the beta distributions; default 1 (uniform) and the column means; 0/1
-            columns have shape 0 and mean `mode`.
+            Of the beta distributions; default 1 (uniform) and the means of the active
+            rows. 0/1 columns have shape 0 and mean `mode`, default 1/2 where the active
+            rows do not show both values.
         categorical : sequence of bool of shape (n_features,), optional
             0/1 columns, as in `score`.
         """

@@ -118,7 +118,8 @@ def check_cloud(
     _check_counts(header, arrays, options)
     _check_prior(header["leaf_model"], like_header["leaf_model"])
     _check_rows(header, arrays, options)
-    _check_spans(arrays, options)
+    if "spans" in arrays:
+        _check_spans(arrays)
     forest = Forest(arrays)
     forest.check_places()
     forest.check_rows()
@@ -178,6 +179,7 @@ def _check_counts(
     demand(n_held == len(arrays["y"]), f"{n_held} rows should be held")
     demand(len(arrays["roots"]) >= options["n_particles"], "it lacks particles")
     demand(isinstance(header["log_evidence"], float), "log_evidence is no number")
+    params.flag("fades", header["fades"])
     adaptive = options["prior"] is not None and options["prior"]["adaptive"]
     if adaptive:
         look = params.real("next_look", header["next_look"])
@@ -220,14 +222,12 @@ def _check_rows(
     demand(known and len(np.unique(ids)) == len(ids), "row_ids are no row numbers")
 
 
-def _check_spans(arrays: Arrays, options: dict[str, Any]) -> None:
-    """Ranges of the columns: the rows held, which R's may have rounded, are within."""
+def _check_spans(arrays: Arrays) -> None:
+    """Ranges of the columns over all rows learned, hence over the rows held."""
     low, high, other = arrays["spans"].T
+    X = arrays["X"]
     demand(not np.any(low > high), "a span runs backwards")
     demand(np.all((other == 0.0) | (other == 1.0)), "spans are flagged oddly")
-    if options["rules"] == "r":
-        return
-    X = arrays["X"]
     demand(not np.any(np.abs(arrays["spans"]) > LARGEST), "spans are too wide")
     demand(np.array_equal(np.isnan(low), np.isnan(high)), "a span has one end")
     there = ~np.isnan(X)

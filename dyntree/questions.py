@@ -23,6 +23,7 @@ def region(
     candidates: Matrix | None = None,
     bounds: Bounds | None = None,
     categorical: Sequence[bool] | None = None,
+    held: bool = False,
 ) -> Region:
     """Lower and upper bounds and 0/1 flags of every stored column.
 
@@ -35,9 +36,11 @@ def region(
         Rows that the default bounds cover besides those of `Cloud.spans`.
     bounds : array_like of shape (n_features, 2), optional
     categorical : sequence of bool of shape (n_features,), optional
-        By default the columns whose values were exactly 0 and 1.
+        By default the columns whose values are exactly 0 and 1.
+    held : bool, default False
+        Whether defaults are those of the active rows, whatever `Cloud.spans` says.
     """
-    low, high, flags = cloud.spans()
+    low, high, flags = cloud.spans(held)
     m = len(low)
     if candidates is not None and len(candidates):
         low = np.fmin(low, np.fmin.reduce(candidates, axis=0))
@@ -77,7 +80,7 @@ def _not_binary(argument: str, column: int, low: float, high: float) -> str:
     rule = {
         "bounds": "bounds of categorical columns must be exactly (0, 1)",
         "categorical": "categorical must flag columns of 0 and 1 only",
-        "X": "X must be within 0 and 1 where the rows learned hold 0 and 1 only",
+        "X": "X must be within 0 and 1 in a column of 0 and 1 only",
     }[argument]
     remedy = {
         "bounds": "Set them so, or flag the column False in categorical.",
@@ -139,11 +142,12 @@ def sensitivity(
     categorical: Sequence[bool] | None,
 ) -> tuple[Matrix, Matrix, Matrix, Matrix]:
     """Grid, main effects, first-order and total indices; see `DynamicTree`."""
-    low, high, flags = region(cloud, ones, None, bounds, categorical)
+    method = params.one_of("method", method, ("lhs", "boot"))
+    low, high, flags = region(cloud, ones, None, bounds, categorical, method == "boot")
     low, high, flags = low[ones:], high[ones:], flags[ones:]
     stored = cloud.rows()[0][:, ones:]
     shapes = np.where(flags, 0.0, 1.0) if shape is None else _floats("shape", shape)
-    modes = _means(stored) if mode is None else _floats("mode", mode)
+    modes = _means(stored, flags) if mode is None else _floats("mode", mode)
     if shapes.shape != low.shape or modes.shape != low.shape or np.any(shapes < 0.0):
         raise ValueError(
             f"shape and mode must hold {len(low)} numbers each, shapes >= 0; got "
@@ -156,7 +160,6 @@ def sensitivity(
         raise ValueError(f"span must be in [0, 1]; got {span!r}.")
     grid = np.linspace(low, high, params.count("n_grid", n_grid, 1))
     n_samples = params.count("n_samples", n_samples, 2)
-    method = params.one_of("method", method, ("lhs", "boot"))
     main, first, total = core_sensitivity.sensitivity(
         cloud,
         n_samples=n_samples,
@@ -173,10 +176,14 @@ def sensitivity(
     return grid, main, first, total
 
 
-def _means(stored: Matrix) -> Vector:
-    """Column means of what is not missing; 0 where everything is."""
+def _means(stored: Matrix, flags: NDArray[np.bool_]) -> Vector:
+    """Column means of what is not missing; 0 where everything is.
+
+    0/1 columns of which these rows show one value or none count as a fair coin.
+    """
     n_there = np.maximum(1, (~np.isnan(stored)).sum(axis=0))
     means: Vector = np.nansum(stored, axis=0) / n_there
+    means[flags & ((means == 0.0) | (means == 1.0))] = 0.5
     return means
 
 

@@ -47,8 +47,8 @@ cdef class Cloud(Particles):
             while self.pool.n_rows:
                 self.pool.free(self.pool.n_rows - 1)
             raise
-        for k in range(y.shape[0]):
-            self.pool.seen.widen(&X[k, 0])
+        if not self.numerics.asks_held:
+            self.pool.seen = self.pool.spans()
 
     def check_rows(self, const double[:, ::1] X, const double[::1] y):
         """Raise ValueError unless X and y fit the cloud and each other."""
@@ -122,7 +122,8 @@ cdef class Cloud(Particles):
             status = self.step(s, log_density, every, report)
         finally:                # an error in `report` comes after the row was learned
             if status == 0:
-                self.pool.seen.widen(x)
+                if not self.numerics.asks_held:
+                    self.pool.seen.widen(x)
                 self.log_evidence += log_density[0]
                 if self.next_look < INFINITY:
                     self.look()
@@ -174,8 +175,8 @@ cdef class Cloud(Particles):
     cdef int give_up(self, slot_t s, double forget) except -1:
         """Retire row s, one of several."""
         cdef bint small
-        if forget < 1.0:        # from now on the past is called stale
-            self.leaf_model.may_inherit = False
+        if forget < 1.0:
+            self.let_fade()
         with nogil:
             small = self.retire_slot(s, forget)
         if small and self.numerics.collapses and self.collapse(s) < 0:
@@ -432,13 +433,14 @@ cdef class Cloud(Particles):
         """Copies of the active rows X and y, in internal order."""
         return self.pool.rows()[:2]
 
-    def spans(self):
+    def spans(self, bint held=False):
         """Ranges of the columns, which questions run over; see `Spans.bounds`.
 
         They are those of all rows learned: a window that ALC leaves rows in draws into
-        a corner. R's rules have those of the active rows.
+        a corner. Where the past fades, under R's rules, and if `held` says so, they are
+        those of the active rows.
         """
-        if self.numerics.keeps_credit:
+        if held or self.fades or self.numerics.asks_held:
             return self.pool.spans().bounds()
         return self.pool.seen.bounds()
 

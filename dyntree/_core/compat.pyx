@@ -423,6 +423,8 @@ cdef class RNumerics(Numerics):
     def __init__(self):
         self.collapses = True
         self.keeps_credit = True
+        self.asks_held = True
+        self.spares_oldest = True
 
     cdef int32_t resample(
         self, double *weights, int32_t n, int32_t n_target, RandomStream *s,

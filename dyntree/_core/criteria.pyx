@@ -286,9 +286,10 @@ cdef object credits(Particles c, Region region, object told):
 def alc_active(Particles c, lower, upper, categorical, approx):
     """`alc_rectangle` at the active rows, in internal order, shape (n_active,).
 
-    A leaf's values are kept and used again until its posterior changes, which a row that
-    retires leaves as it is unless the past fades, or the rectangle does; R's rules keep
-    them even then, as CRAN dynaTree does.
+    A leaf's values are kept and used again until its posterior or the rectangle changes.
+    A row that retires leaves the posterior as it is, unless the past fades. R's rules
+    keep values whatever rectangle is given and though the past fades, as CRAN dynaTree
+    does.
     """
     cdef Region region = region_for(
         c, lower, upper, categorical, approx

@@ -57,7 +57,7 @@ cdef class NativeMultinomial(LeafModel):
         leaf.derived[EVIDENCE] = self.evidence(leaf.active, leaf.retired)
         leaf.derived[ACTIVE] = NAN if leaf.retired[0] > 0.0 else leaf.derived[EVIDENCE]
 
-    cdef void refresh_parts(self, Leaf *leaf, bint faded) noexcept nogil:
+    cdef void after_retiring(self, Leaf *leaf, bint faded) noexcept nogil:
         leaf.derived[ACTIVE] = NAN
         if faded:
             self.refresh(leaf)

@@ -34,8 +34,8 @@ cdef class LeafModel:
     cdef void insert(self, Leaf *leaf, ActivePool d, slot_t s) noexcept nogil
     # slot s has just been taken from the leaf's rows; whether the past faded
     cdef bint retire(self, Leaf *leaf, ActivePool d, slot_t s, double forget) noexcept nogil
-    # sums -> derived, after that: if nothing faded, all sums together are what they were
-    cdef void refresh_parts(self, Leaf *leaf, bint faded) noexcept nogil
+    # derived, after that: if nothing faded, all sums together are what they were
+    cdef void after_retiring(self, Leaf *leaf, bint faded) noexcept nogil
     # discount the retired sums
     cdef void fade(self, Leaf *leaf, double factor) noexcept nogil
     # a child's share of its parent's retired sums, or nothing of them

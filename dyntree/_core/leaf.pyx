@@ -64,10 +64,10 @@ cdef class LeafModel:
         if leaf.retired[0] > self.max_retired:
             self.fade(leaf, self.max_retired / leaf.retired[0])
             faded = True
-        self.refresh_parts(leaf, faded)
+        self.after_retiring(leaf, faded)
         return faded
 
-    cdef void refresh_parts(self, Leaf *leaf, bint faded) noexcept nogil:
+    cdef void after_retiring(self, Leaf *leaf, bint faded) noexcept nogil:
         self.refresh(leaf)
 
     cdef void fade(self, Leaf *leaf, double factor) noexcept nogil:

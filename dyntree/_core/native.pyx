@@ -107,13 +107,11 @@ cdef class NativeGaussian(LeafModel):
         return {
             "b0": self.b0, "kappa0": self.kappa0, "centre": centre, "spread": spread,
             "y_centre": y_centre, "y_spread": y_spread,
-            "may_inherit": bool(self.may_inherit),
         }
 
     def from_state(self, state):
         """Take over what `to_state` gave."""
         self.set_prior(state["b0"], state["kappa0"])
-        self.may_inherit = state["may_inherit"]
         self.set_scale(
             state["centre"], state["spread"], state["y_centre"], state["y_spread"]
         )
@@ -304,7 +302,7 @@ cdef class NativeGaussian(LeafModel):
         self.family.clear(self.inherited(child))
         child.derived[RETIRED] = child.derived[INHERITED] = 0.0
 
-    cdef void refresh_parts(self, Leaf *leaf, bint faded) noexcept nogil:
+    cdef void after_retiring(self, Leaf *leaf, bint faded) noexcept nogil:
         leaf.derived[ACTIVE] = leaf.derived[RETIRED] = NAN
         if faded:
             self.refresh(leaf)
@@ -508,7 +506,7 @@ cdef class NativeGaussian(LeafModel):
     cdef void invert_factor(
         self, const Leaf *leaf, double *inverse
     ) noexcept nogil:
-        """U^-1 but for the response's column: packed as U is, then its rows, each whole.
+        """U^-1 but for the response's column, packed as U is and, `stride` on, as a square.
         """
         cdef const double *u = leaf.derived + FACTOR
         cdef double *rows = inverse + self.family.stride
@@ -533,13 +531,13 @@ cdef class NativeGaussian(LeafModel):
         """
         cdef double *inverse = self.work + self.family.stride
         cdef const double *x[LANES]
-        cdef int32_t k = 0, m, q = self.n_basis + 1
+        cdef int32_t k = 0, m, n_terms = self.n_basis + 1
         self.invert_factor(leaf, inverse)
         while k < n:
             m = gather_lanes(rows, width, which + k, n - k, x)
             self.explain_lanes(
                 inverse, mean, variance, x, m, out + k,
-                <Lanes *> (inverse + self.family.stride + q * q),
+                <Lanes *> (inverse + self.family.stride + n_terms * n_terms),
             )
             k += m
 

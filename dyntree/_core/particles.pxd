@@ -26,6 +26,7 @@ cdef class Particles:
     cdef readonly int32_t n_target          # roots after the next resampling
     cdef readonly int64_t n_retired
     cdef readonly int64_t n_degenerate      # steps whose densities were all zero or NaN
+    cdef readonly bint fades                # rows have retired with forgetting
     cdef readonly double log_evidence       # sum of log predictive densities
     cdef readonly double next_look          # rows seen at which the prior is looked at
     cdef readonly int64_t last_look         # rows seen at the last look
@@ -62,6 +63,7 @@ cdef class Particles:
     cdef handle_t moved(self, int32_t particle, slot_t s) noexcept nogil
     cdef void append_row(self, Leaf *leaf, slot_t s) noexcept nogil
     cdef int step(self, slot_t s, double *log_mean, int64_t every, object report) except -2
+    cdef void let_fade(self) noexcept
     cdef int plant(self, int32_t n_rows) except -1
     cdef int look(self) except -1
     cdef void reweigh(self, const double *change) noexcept nogil

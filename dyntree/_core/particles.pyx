@@ -420,6 +420,11 @@ cdef class Particles:
             raise error
         return 0
 
+    cdef void let_fade(self) noexcept:
+        """From now on the past is called stale."""
+        self.fades = True
+        self.leaf_model.may_inherit = False
+
     cdef int plant(self, int32_t n_rows) except -1:
         """Every particle becomes one leaf with the first n_rows rows of the pool."""
         cdef handle_t h = self.arena.take_leaf()

@@ -11,7 +11,7 @@ cdef class ActivePool:
     cdef int32_t n_rows        # rows held now
     cdef int64_t n_seen        # rows ever put; the next row's id
     cdef int32_t capacity
-    cdef readonly Spans seen            # of every row learned, held or not
+    cdef Spans seen                     # of every row learned, where rules ask for it
     cdef double *x_                     # (capacity, n_features)
     cdef double *y_                     # (capacity,)
     cdef int64_t *ids                   # (capacity,)

@@ -22,7 +22,7 @@ cdef class ActivePool:
     Leaves name rows by slot, so retiring a row moves no other row. `order` is the
     order in which the rows stand for those who count positions: a new row goes last,
     and the last row takes the place of one that leaves. Who has learned a row widens
-    `seen` by it, which no row that leaves narrows.
+    `seen` by it; no row that leaves makes it narrower.
     """
 
     def __cinit__(self, int32_t n_features):
@@ -121,15 +121,13 @@ cdef class ActivePool:
         return spans
 
     def load(self, const double[:, ::1] X, const double[::1] y, const int64_t[::1] ids,
-             int64_t n_seen, const double[:, ::1] spans):
+             int64_t n_seen):
         """Fill an empty pool with rows in internal order."""
         cdef Py_ssize_t k
         self.reserve(<int32_t> y.shape[0])
         for k in range(y.shape[0]):
             self.ids[self.put(&X[k, 0], y[k])] = ids[k]
         self.n_seen = n_seen
-        self.seen.table[...] = spans
-        self.seen.found = None
 
     def nbytes(self):
         """Bytes reserved for rows."""

@@ -93,11 +93,11 @@ def to_arrays(Particles cloud):
         cloud.options, n_retired=cloud.n_retired, n_seen=cloud.pool.n_seen,
         n_degenerate=cloud.n_degenerate, time=cloud.time,
         log_evidence=cloud.log_evidence, next_look=cloud.next_look if cloud.next_look < INFINITY else None,
-        last_look=cloud.last_look, leaf_model=cloud.leaf_model.to_state(),
+        last_look=cloud.last_look, fades=bool(cloud.fades), leaf_model=cloud.leaf_model.to_state(),
         open_columns=cloud.moves.open_columns(),
     )
     arrays = {
-        "X": X, "y": y, "row_ids": ids, "spans": cloud.pool.seen.table.copy(),
+        "X": X, "y": y, "row_ids": ids,
         "roots": np.array(
             [number[cloud.roots[i]] for i in range(cloud.n_particles)], dtype=np.int32
         ),
@@ -107,6 +107,8 @@ def to_arrays(Particles cloud):
         "leaf_credit": np.array(credit, dtype=np.float64),
         "random_state": cloud.source.state,
     }
+    if not cloud.numerics.asks_held:
+        arrays["spans"] = cloud.pool.seen.table.copy()
     return header, arrays
 
 
@@ -114,11 +116,13 @@ def from_arrays(kind, header, arrays, RandomSource source):
     """The cloud of class `kind` that `to_arrays` described, drawing from `source`."""
     counters = (
         "n_retired", "n_seen", "n_degenerate", "time", "log_evidence", "next_look",
-        "last_look", "leaf_model", "open_columns",
+        "last_look", "fades", "leaf_model", "open_columns",
     )
     options = {name: header[name] for name in header if name not in counters}
     cdef Particles cloud = kind(source, **options)
     cloud.leaf_model.from_state(header["leaf_model"])
+    if header["fades"]:
+        cloud.let_fade()
     cloud.moves.set_open_columns(header["open_columns"])
     cdef Arena a = cloud.arena
     cdef const int32_t[:, ::1] shape = arrays["leaf_shape"]
@@ -136,9 +140,9 @@ def from_arrays(kind, header, arrays, RandomSource source):
     cdef Leaf *leaf
     if a.reserve(n_nodes, n_leaves) < 0:
         raise MemoryError()
-    cloud.pool.load(
-        arrays["X"], arrays["y"], arrays["row_ids"], header["n_seen"], arrays["spans"]
-    )
+    cloud.pool.load(arrays["X"], arrays["y"], arrays["row_ids"], header["n_seen"])
+    if "spans" in arrays:
+        cloud.pool.seen.table[...] = arrays["spans"]
     cdef handle_t[::1] node_at = np.empty(n_nodes + 1, dtype=np.int32)
     cdef handle_t[::1] leaf_at = np.empty(n_leaves + 1, dtype=np.int32)
     for k in range(n_leaves):

@@ -50,7 +50,7 @@ def next_to_go(Cloud c, rule):
     if rule == "age":
         return oldest(c, NULL)
     cdef const double[::1] values = worth(c, rule)
-    if c.numerics.keeps_credit:
+    if c.numerics.spares_oldest:
         return int(np.argmin(values))
     return oldest(c, &values[0])
 

@@ -29,4 +29,4 @@ cdef class Tally:
     cdef int credit(self, Leaf *leaf, Step *above) noexcept nogil
     cdef object sums(self)
     cdef object sums_by_particle(self)
-    cdef object in_order(self, const double[::1] by_slot)
+    cdef object in_order(self)

@@ -4,7 +4,6 @@ import numpy as np
 from libc.math cimport log
 
 from dyntree._core.tree cimport gather
-from dyntree._core.types cimport Leaf
 
 
 cdef void narrow(Region region, Step *step) noexcept nogil:
@@ -126,14 +125,14 @@ cdef class Tally:
 
     cdef object sums(self):
         """Credit of each row, over particles, in internal order; leaf by leaf."""
-        return self.in_order(self.by_slot)
+        return self.in_order()
 
     cdef object sums_by_particle(self):
         """The same, particle by particle as R does: its last bits decide who goes."""
         cdef Particles c = self.c
-        cdef double[::1] by_slot = np.zeros(c.pool.capacity + 1)
         cdef int32_t i, k, j, n = 0
         cdef Leaf *leaf
+        self.by_slot[:] = 0.0
         c.moves.reserve(0, c.arena.live_leaves + 1)
         with nogil:
             for i in range(c.n_particles):
@@ -142,14 +141,14 @@ cdef class Tally:
                 for k in range(n):
                     leaf = c.moves.leaves[k]
                     for j in range(leaf.n_rows):
-                        by_slot[leaf.rows[j]] += leaf.credit[j]
-        return self.in_order(by_slot)
+                        self.by_slot[leaf.rows[j]] += leaf.credit[j]
+        return self.in_order()
 
-    cdef object in_order(self, const double[::1] by_slot):
-        """What the slots have, ndarray of shape (n_active,) in internal order."""
+    cdef object in_order(self):
+        """`by_slot` in internal order, ndarray of shape (n_active,)."""
         cdef int32_t k
         values = np.empty(self.c.pool.n_rows)
         cdef double[::1] out = values
         for k in range(self.c.pool.n_rows):
-            out[k] = by_slot[self.c.pool.order[k]]
+            out[k] = self.by_slot[self.c.pool.order[k]]
         return values

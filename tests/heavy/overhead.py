@@ -106,7 +106,7 @@ def core(tree: Any, X: np.ndarray, y: np.ndarray) -> Step:
             query.predict_class(cloud, X[t : t + 1])
         else:
             moments(*query.mixture(cloud, X[t : t + 1]))
-        stream.roll(cloud, X[t : t + 1], y[t : t + 1], WINDOW, "age", 1.0, 0)
+        stream.roll(cloud, X[t : t + 1], y[t : t + 1], WINDOW, "age", 1.0)
 
     return step
 

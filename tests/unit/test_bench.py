@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -152,6 +153,20 @@ def test_river_is_named_where_absent(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(Absent, match="river"):
         gauges.against_river("Hoeffding tree")(SMALL, tmp_path)
+
+
+@pytest.mark.parametrize("model", ["constant", "linear", "class"])
+def test_faces_and_their_core_take_the_same_rows(model: str) -> None:
+    pytest.importorskip("river", reason="river is not installed")
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    overhead = importlib.import_module("tests.heavy.overhead")
+    X, y = overhead.rows(model)
+    for _, tree, face in overhead.faces(model, X, y):
+        beside = overhead.core(tree, X, y)
+        for t in range(overhead.START, overhead.START + 3):
+            face(t)
+            beside(t)
+        assert tree.n_seen == overhead.START + 3
 
 
 def test_steps_go_on_from_what_was_saved(

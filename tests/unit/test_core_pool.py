@@ -76,7 +76,7 @@ def test_load_makes_an_equal_pool() -> None:
     pool, _, _ = filled(9)
     probe.pool_free(pool, 0)
     twin = ActivePool(2)
-    twin.load(*pool.rows(), 9, pool.seen.table)
+    twin.load(*pool.rows(), 9)
     assert contents(twin) == contents(pool)
     for one in (pool, twin):
         probe.pool_put(one, np.ones(2), 1.0)

@@ -35,31 +35,68 @@ def test_the_default_region_is_the_range_of_what_there_is() -> None:
 
 
 @pytest.mark.parametrize("model", ["constant", "linear"])
-def test_native_regions_cover_every_row_learned(model: str) -> None:
-    """A window draws together; R's rules look at the window alone."""
+@pytest.mark.parametrize(
+    ("options", "held"),
+    [
+        ({"rules": "native"}, False),
+        ({"rules": "native", "forget": 0.9}, True),
+        ({"rules": "r", "intercept": "augmented"}, True),
+        ({"rules": "r", "intercept": "augmented", "forget": 0.9}, True),
+    ],
+)
+def test_regions_cover_all_rows_learned_or_those_held(
+    model: str, options: Any, held: bool
+) -> None:
+    """A window draws together; where the past fades it is what matters."""
     X, y = data("constant", 90)
     X[:, 1] = X[:, 1] > 0.5
     X[70:, 1] = 1.0
-    X[::9, 0] = np.nan
-    for rules, rows in (("native", X), ("r", None)):
-        if rules == "r":
-            X = np.where(np.isnan(X), 0.5, X)
-        options = (
-            {"intercept": "augmented"} if (model, rules) == ("linear", "r") else {}
-        )
-        stream = StreamingTree(
-            model, rules=rules, n_particles=20, window=20, discard="age",
-            rejuvenate_every=0, seed=1, **options,
-        ).update(X, y)  # fmt: skip
-        rows = X[-20:] if rows is None else rows
-        copies = stream.tree.copy(), checkpoint.loads(checkpoint.dumps(stream.tree))
-        for tree in (stream.tree, *copies):
-            low, high, flags = region(tree._cloud, tree._ones)
-            assert low[tree._ones :].tolist() == np.nanmin(rows, axis=0).tolist()
-            assert high[tree._ones :].tolist() == np.nanmax(rows, axis=0).tolist()
-            assert flags[tree._ones :].tolist() == [False, rules == "native"]
-            want = criteria.alc_active(tree._cloud, low, high, flags, False)
-            np.testing.assert_array_equal(tree.score_active("alc"), want)
+    if options["rules"] == "native":
+        X[::9, 0] = np.nan
+    if model == "constant":
+        options = {name: options[name] for name in options if name != "intercept"}
+    stream = StreamingTree(
+        model, n_particles=20, window=20, discard="age", rejuvenate_every=0, seed=1,
+        **options,
+    ).update(X, y)  # fmt: skip
+    rows = X[-20:] if held else X
+    copies = stream.tree.copy(), checkpoint.loads(checkpoint.dumps(stream.tree))
+    for tree in (stream.tree, *copies):
+        low, high, flags = region(tree._cloud, tree._ones)
+        assert low[tree._ones :].tolist() == np.nanmin(rows, axis=0).tolist()
+        assert high[tree._ones :].tolist() == np.nanmax(rows, axis=0).tolist()
+        assert flags[tree._ones :].tolist() == [False, not held]
+        want = criteria.alc_active(tree._cloud, low, high, flags, False)
+        np.testing.assert_array_equal(tree.score_active("alc"), want)
+
+
+@pytest.mark.parametrize("late", [1.0, np.nan])
+def test_a_coin_that_the_window_does_not_show_is_fair(late: float) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.random((400, 2))
+    X[:, 1] = X[:, 1] > 0.5
+    X[330:, 1] = late
+    y = 5.0 * (X[:, 1] == 1.0) + 0.1 * rng.standard_normal(400)
+    stream = StreamingTree(
+        n_particles=50, window=60, discard="age", rejuvenate_every=0, seed=1
+    ).update(X, y)
+    found = stream.tree.sensitivity(n_samples=200, n_grid=2)
+    fair = stream.tree.sensitivity(n_samples=200, n_grid=2, mode=[0.5, 0.5])
+    assert found.grid[:, 1].tolist() == [0.0, 1.0]
+    low, high = found.main.mean(axis=0)[:, 1]
+    assert (low, high) == pytest.approx((0.0, 5.0), abs=0.5)
+    assert abs(found.total.mean() - fair.total.mean()) < 0.1
+
+
+def test_samples_of_active_rows_have_a_grid_over_them() -> None:
+    X, y = data("constant", 90)
+    stream = StreamingTree(
+        n_particles=20, window=20, discard="age", rejuvenate_every=0, seed=1
+    ).update(X, y)
+    for method, rows in (("boot", X[-20:]), ("lhs", X)):
+        grid = stream.tree.sensitivity(n_samples=50, n_grid=3, method=method).grid
+        assert grid[0].tolist() == rows.min(axis=0).tolist()
+        assert grid[-1].tolist() == rows.max(axis=0).tolist()
 
 
 def test_columns_of_zeros_and_ones_are_categorical_unless_said_otherwise() -> None:

@@ -193,14 +193,14 @@ def with_values(tree: DynamicTree) -> list[int]:
 def span(tree: DynamicTree, place: int) -> tuple[float, float]:
     """Range of a feature over the rows learned, widened where it is a point.
 
-    A window that ALC leaves rows in draws into a corner of what the model knows. Under
-    R's rules the range is that of the active rows.
+    A window that ALC leaves rows in draws into a corner of what the model knows. Where
+    the past fades, and under R's rules, the range is that of the active rows.
     """
     low, high, _ = tree._cloud.spans()
     k = place + tree._ones
     if not np.isfinite(low[k]):
         raise ValueError(
-            f"feature must have a value in some row; "
+            f"feature must have a value in some row learned; "
             f"{tree.feature_names[place]!r} has none."
         )
     half = 0.5 if low[k] == high[k] else 0.0
