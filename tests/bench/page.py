@@ -53,11 +53,11 @@ ALC, the default of regression streams whose evidence does not fade; least and m
 of four streams (`python -m tests.bench.growth`):
 """
 CAUSE = """\
-ALC comes to hold rows where they tell most, in a part of the input space, and takes its
-integral over the rectangle of the window's rows and the newcomer. Nearly every newcomer
-lies outside of the window's own and moves it, so that all leaves are credited anew,
-early and late. What that costs depends on how many rows the distinct leaves hold, in
-which streams differ more than rows 10,000 and 1,000,000 of a stream do.
+ALC comes to hold rows where they tell most, in a part of the input space. Its integral
+is over the range of all rows learned, which seldom moves once a stream is under way, so
+that only leaves whose posterior the newcomer changed are credited anew, early and late.
+What that costs depends on how many rows the distinct leaves hold, in which streams
+differ more than rows 10,000 and 1,000,000 of a stream do.
 """
 RATES = """\
 ## Rows per second
@@ -73,7 +73,12 @@ on copies of paths, 11 % on weights and 11 % on adoption; with linear leaves dec
 and copying take 61 %. What stands above 10 % here is the work itself: sums of a leaf's
 rows between cuts (`tally`, `add_to`), the factors of children's cross products
 (`factorise_lanes`), rows taken through a leaf's factor (`predict_lanes`), and the roots
-of mixture cdfs (`quantiles`).
+of mixture cdfs (`quantiles`). In streams by ALC it is also the credit of the rows in
+the leaf that the newcomer changed, two products with a triangle for each
+(`explain_lanes`), and one visit of each distinct split, which finds how many particles
+hold a leaf (`Tally_reach`). Updates of rank one would make the credit of a row linear in
+the number of columns, and running totals would spare most visits; both let rounding add
+up from row to row, and a sum would no longer equal one taken afresh.
 """
 
 
