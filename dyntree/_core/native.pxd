@@ -43,6 +43,7 @@ cdef class NativeGaussian(LeafModel):
     cdef bint has_evidence
     cdef double *work
     cdef double[1024] log_gammas
+    cdef double[N_B] log_bs                 # of the grid
     cdef double log_gamma_shape(self, double weight) noexcept nogil
     cdef double prior_precision(self, int i, double kappa0) noexcept nogil
     cdef double factorise(self, const double *row, double kappa0, double *u, double *residual) noexcept nogil

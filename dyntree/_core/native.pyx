@@ -83,6 +83,8 @@ cdef class NativeGaussian(LeafModel):
             raise MemoryError()
         for k in range(N_TABLE):
             self.log_gammas[k] = log_gamma(SHAPE_0 + 0.5 * k)
+        for k in range(N_B):
+            self.log_bs[k] = log(BS[k])
 
     def __dealloc__(self):
         free(self.work)
@@ -608,7 +610,7 @@ cdef class NativeGaussian(LeafModel):
             )
             for i in range(N_B):
                 scores[i * N_KAPPA + k] += multiplicity * self.evidence(
-                    row[0], half, residual, BS[i], log(BS[i])
+                    row[0], half, residual, BS[i], self.log_bs[i]
                 )
 
     cdef bint adopt_prior(self, const double *scores) noexcept nogil:
