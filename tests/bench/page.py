@@ -1,7 +1,8 @@
 """The page on performance, made of stored results and of nothing else.
 
 ``python -m tests.bench.page`` writes vignettes/performance.md from results.json,
-rates.json, floor.txt, growth.txt and profile.txt beside this file.
+rates.json, floor.txt, growth.txt and profile.txt beside this file, and latency.txt of
+tests/heavy.
 """
 
 from __future__ import annotations
