@@ -92,9 +92,10 @@ def to_arrays(Particles cloud):
     header = dict(
         cloud.options, n_retired=cloud.n_retired, n_seen=cloud.pool.n_seen,
         n_degenerate=cloud.n_degenerate, time=cloud.time,
-        log_evidence=cloud.log_evidence, next_look=cloud.next_look if cloud.next_look < INFINITY else None,
-        last_look=cloud.last_look, fades=bool(cloud.fades), leaf_model=cloud.leaf_model.to_state(),
-        open_columns=cloud.moves.open_columns(),
+        log_evidence=cloud.log_evidence,
+        next_look=cloud.next_look if cloud.next_look < INFINITY else None,
+        last_look=cloud.last_look, fades=bool(cloud.fades),
+        leaf_model=cloud.leaf_model.to_state(), open_columns=cloud.moves.open_columns(),
     )
     arrays = {
         "X": X, "y": y, "row_ids": ids,
