@@ -2,21 +2,31 @@
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.cloud cimport Cloud
 from dyntree._core.criteria import alc_active, entropy_active
 
+cdef double ROUNDING = 1e-12    # relative, of a sum over particles
+
 
 cdef int32_t oldest(Cloud c, const double *values) noexcept nogil:
-    """Place of the active row that came first, of those of the least value if given."""
+    """Place of the active row that came first, of those of the least value if given.
+
+    Values that differ by rounding alone count as equal.
+    """
     cdef const int64_t *ids = c.pool.ids
-    cdef int32_t k, best = 0
-    for k in range(1, c.pool.n_rows):
-        if values != NULL and values[k] != values[best]:
-            if values[k] < values[best]:
-                best = k
-        elif ids[c.pool.order[k]] < ids[c.pool.order[best]]:
+    cdef double least = INFINITY
+    cdef int32_t k, best = -1
+    if values != NULL:
+        for k in range(c.pool.n_rows):
+            least = min(least, values[k])
+        least += ROUNDING * fabs(least)
+    for k in range(c.pool.n_rows):
+        if values != NULL and values[k] > least:
+            continue
+        if best < 0 or ids[c.pool.order[k]] < ids[c.pool.order[best]]:
             best = k
     return best
 
