@@ -5,8 +5,6 @@ cimport cython
 from libc.stdlib cimport free as c_free, realloc
 from libc.string cimport memcpy
 
-from dyntree._core.spans cimport Spans
-
 
 @cython.final
 cdef class ActivePool:

@@ -68,11 +68,10 @@ prior (`python -m tests.heavy.latency`):
 """
 TAIL = """\
 Linear leaves whose rows go by ALC do not hold that. Rows gather in a corner of the
-inputs; most newcomers meet leaves without active rows there and cost little, one in
-twenty meets a leaf that holds half the window. Such a row takes seven medians for
-weighing, splits and factors alone (the last line), so that no saving on credit brings
-the whole step within five. The cheap step is what changed: when every step credited
-every leaf, the median was seven times as much and the 99th percentile 1.7 times.
+inputs; most newcomers lie elsewhere, meet leaves without active rows and cost little.
+Those that lie in the corner take more than five medians of the whole step for weighing,
+splits and factors alone (the last line), so that no saving on credit brings them within
+five.
 """
 RATES = """\
 ## Rows per second

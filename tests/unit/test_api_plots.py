@@ -149,9 +149,11 @@ def test_a_surface_shows_mean_deviation_and_pool() -> None:
     X, _ = data("constant")
     X = X[window.tree.active_ids]
     assert len(X) == 25
-    ends = window.tree._cloud.spans()  # of all rows, not of those in the window
-    assert ends[0][0] < X[:, 0].min() or ends[1][0] > X[:, 0].max()
-    first, second = (np.linspace(ends[0][k], ends[1][k], 6) for k in (1, 0))
+    every = data("constant")[0]  # the range of all rows, not of those in the window
+    assert np.ptp(every, axis=0).min() > np.ptp(X, axis=0).min()
+    first, second = (
+        np.linspace(every[:, k].min(), every[:, k].max(), 6) for k in (1, 0)
+    )
     rows = [[b, a] for b in second for a in first]
     answer = window.predict(rows)
     for ax, values in zip(axes, (answer.mean, np.sqrt(answer.var)), strict=True):
