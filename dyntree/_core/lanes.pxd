@@ -68,9 +68,11 @@ cdef extern from *:
     static inline Lanes root(Lanes t) {
         return (Lanes) {{sqrt(t.a[0]), sqrt(t.a[1])}, {sqrt(t.b[0]), sqrt(t.b[1])}};
     }
-    static inline Lanes at_least(Lanes t, double x) {
-        return (Lanes) {{t.a[0] > x ? t.a[0] : x, t.a[1] > x ? t.a[1] : x},
-                        {t.b[0] > x ? t.b[0] : x, t.b[1] > x ? t.b[1] : x}};
+    static inline Lanes at_least(Lanes t, Lanes x) {
+        return (Lanes) {{t.a[0] > x.a[0] ? t.a[0] : x.a[0],
+                         t.a[1] > x.a[1] ? t.a[1] : x.a[1]},
+                        {t.b[0] > x.b[0] ? t.b[0] : x.b[0],
+                         t.b[1] > x.b[1] ? t.b[1] : x.b[1]}};
     }
     static inline Lanes inverse_root(Lanes t) {
         return (Lanes) {1.0 / (Pair) {sqrt(t.a[0]), sqrt(t.a[1])},
@@ -119,7 +121,7 @@ cdef extern from *:
     Lanes added(Lanes t, Lanes u) noexcept nogil
     Lanes over(double x, Lanes t) noexcept nogil                # x / t
     Lanes root(Lanes t) noexcept nogil
-    Lanes at_least(Lanes t, double x) noexcept nogil            # x also for NaN
+    Lanes at_least(Lanes t, Lanes x) noexcept nogil             # x also for NaN
     Lanes inverse_root(Lanes t) noexcept nogil
 
     # over n doubles: into += other; out = u - v, where out may be either

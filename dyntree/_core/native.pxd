@@ -30,7 +30,7 @@ cdef enum:                  # places in `derived` of the Gaussian leaves
 cdef enum:
     N_TABLE = 1024          # whole weights with a tabled log gamma
     N_B = 8
-    N_KAPPA = 4
+    N_KAPPA = 4             # as many as there are lanes
 
 @cython.final
 cdef class NativeGaussian(LeafModel):
@@ -44,12 +44,12 @@ cdef class NativeGaussian(LeafModel):
     cdef double *work
     cdef double[1024] log_gammas
     cdef double[N_B] log_bs                 # of the grid
+    cdef double[N_KAPPA] half_log_priors
     cdef double log_gamma_shape(self, double weight) noexcept nogil
-    cdef double prior_precision(self, int i, double kappa0) noexcept nogil
-    cdef double factorise(self, const double *row, double kappa0, double *u, double *residual) noexcept nogil
-    cdef void factorise_lanes(self, const double **rows, Lanes *u, double *half_log_det, double *residual) noexcept nogil
+    cdef double factorise(self, const double *row, double *u, double *residual) noexcept nogil
+    cdef void factorise_lanes(self, const double **rows, Lanes kappa0, Lanes *u, double *half_log_det, double *residual) noexcept nogil
     cdef double judge_one(self, const double *sums) noexcept nogil
-    cdef double evidence(self, double weight, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
+    cdef double evidence(self, double weight, double log_gamma, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
     cdef void set_prior(self, double b0, double kappa0) noexcept nogil
     cdef double half_prior_log_det(self, double kappa0) noexcept nogil
     cdef const double *total(self, const Leaf *leaf) noexcept nogil

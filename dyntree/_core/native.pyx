@@ -5,8 +5,8 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc
 
 from dyntree._core.lanes cimport (
-    LANES, Lanes, across, alike, at_least, gather_lanes, inverse_root, lane, minus, plus,
-    plus_products, standardised, times,
+    LANES, Lanes, across, added, alike, at_least, gather_lanes, inverse_root, lane, minus,
+    of_four, plus, plus_products, standardised, times,
 )
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.pool cimport ActivePool
@@ -77,7 +77,7 @@ cdef class NativeGaussian(LeafModel):
         self.may_inherit = has_evidence
         self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
         self.work = <double *> malloc(
-            (LANES * size + 2 * self.n_out) * sizeof(double)
+            ((LANES + 1) * size + 2 * self.n_out) * sizeof(double)
         )
         if self.work == NULL:
             raise MemoryError()
@@ -91,9 +91,12 @@ cdef class NativeGaussian(LeafModel):
 
     def set_scale(self, centre, spread, double y_centre, double y_spread):
         """Freeze the scale: before the first row, or with a checkpoint."""
+        cdef int k
         self.cross.set_scale(centre, spread, y_centre, y_spread)
         n_used = sum(s > 0.0 for s in spread)
         self.slope_precision = SLOPE_UNIT * max(n_used, 1)
+        for k in range(N_KAPPA):
+            self.half_log_priors[k] = self.half_prior_log_det(KAPPAS[k])
         self.set_prior(self.b0, self.kappa0)
 
     cdef void set_prior(self, double b0, double kappa0) noexcept nogil:
@@ -137,11 +140,8 @@ cdef class NativeGaussian(LeafModel):
         return None
 
     # ------------------------------------------------------------ posterior
-    cdef double prior_precision(self, int i, double kappa0) noexcept nogil:
-        return kappa0 if i == 0 else self.slope_precision
-
     cdef double factorise(
-        self, const double *row, double kappa0, double *u, double *residual
+        self, const double *row, double *u, double *residual
     ) noexcept nogil:
         """Factor prior precision + cross products into u; returns half log|P|.
 
@@ -164,7 +164,7 @@ cdef class NativeGaussian(LeafModel):
                 uj[i] = t * ui[i]
             t = row[at(j, j)]
             if j < m - 1:
-                least = self.prior_precision(j, kappa0)
+                least = self.kappa0 if j == 0 else self.slope_precision
                 t += least
             else:
                 least = 0.0
@@ -184,15 +184,14 @@ cdef class NativeGaussian(LeafModel):
         return half_log_det + 0.5 * log(det)
 
     cdef void factorise_lanes(
-        self, const double **rows, Lanes *u, double *half_log_det, double *residual
+        self, const double **rows, Lanes kappa0, Lanes *u, double *half_log_det,
+        double *residual,
     ) noexcept nogil:
-        """`factorise` of four rows at the present prior point: in its order, its bits.
-        """
+        """`factorise` of four rows, in its order: its bits."""
         cdef int m = self.n_basis + 2, i, j, k, a
-        cdef Lanes t
+        cdef Lanes slopes = alike(self.slope_precision), least, t
         cdef Lanes *uj
         cdef Lanes *ui
-        cdef double least
         cdef double[LANES] det
         for a in range(LANES):
             det[a] = 1.0
@@ -206,9 +205,10 @@ cdef class NativeGaussian(LeafModel):
                     t = minus(t, ui[k], uj[k])
                 uj[i] = times(t, ui[i])
             t = across(rows, at(j, j))
-            least = self.prior_precision(j, self.kappa0) if j < m - 1 else 0.0
+            least = alike(0.0)
             if j < m - 1:
-                t = plus(t, alike(1.0), alike(least))
+                least = kappa0 if j == 0 else slopes
+                t = added(t, least)
             for k in range(self.skip, j):
                 t = minus(t, uj[k], uj[k])
             uj[j] = t = at_least(t, least)
@@ -236,15 +236,19 @@ cdef class NativeGaussian(LeafModel):
         return log_gamma(SHAPE_0 + 0.5 * weight)
 
     cdef double evidence(
-        self, double weight, double half_log_det, double residual, double b0,
-        double log_b0,
+        self, double weight, double log_gamma, double half_log_det, double residual,
+        double b0, double log_b0,
     ) noexcept nogil:
-        """Log evidence; `half_log_det` is that of prior over posterior precision."""
+        """Log evidence of rows of that weight.
+
+        log_gamma is `log_gamma_shape` of the weight, half_log_det half the log
+        determinant of prior over posterior precision.
+        """
         cdef double shape = SHAPE_0 + 0.5 * weight
         return (
             half_log_det - 0.5 * weight * LOG_2PI + SHAPE_0 * log_b0
             - shape * log(b0 + 0.5 * residual)
-            + self.log_gamma_shape(weight) - self.log_gammas[0]
+            + log_gamma - self.log_gammas[0]
         )
 
     cdef const double *total(self, const Leaf *leaf) noexcept nogil:
@@ -259,17 +263,19 @@ cdef class NativeGaussian(LeafModel):
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
         cdef double *d = leaf.derived
         cdef const double *row = self.total(leaf)
-        cdef double residual, half
-        half = self.factorise(row, self.kappa0, d + FACTOR, &residual)
+        cdef double log_gamma = self.log_gamma_shape(row[0]), residual, half
+        half = self.factorise(row, d + FACTOR, &residual)
         d[SHAPE] = SHAPE_0 + 0.5 * row[0]
         d[SCALE] = self.b0 + 0.5 * residual
         d[T_CONSTANT] = (
-            self.log_gamma_shape(row[0] + 1.0) - self.log_gamma_shape(row[0])
+            self.log_gamma_shape(row[0] + 1.0) - log_gamma
             - 0.5 * (log(2.0 * d[SHAPE]) + LOG_PI)
         )
         if self.has_evidence:
-            half = self.half_log_prior - half
-            d[EVIDENCE] = self.evidence(row[0], half, residual, self.b0, self.log_b0)
+            d[EVIDENCE] = self.evidence(
+                row[0], log_gamma, self.half_log_prior - half, residual, self.b0,
+                self.log_b0,
+            )
         else:
             d[EVIDENCE] = 0.0
         if isnan(d[INHERITED]):
@@ -340,12 +346,14 @@ cdef class NativeGaussian(LeafModel):
                 out[k] = 0.0
         if not self.has_evidence:
             return
-        self.factorise_lanes(rows, <Lanes *> self.work, half, residual)
+        self.factorise_lanes(
+            rows, alike(self.kappa0), <Lanes *> self.work, half, residual
+        )
         for k in range(n):
             if rows[k][0] > 0.0:
                 out[k] = self.evidence(
-                    rows[k][0], self.half_log_prior - half[k], residual[k], self.b0,
-                    self.log_b0,
+                    rows[k][0], self.log_gamma_shape(rows[k][0]),
+                    self.half_log_prior - half[k], residual[k], self.b0, self.log_b0,
                 )
 
     cdef double judge_one(self, const double *sums) noexcept nogil:
@@ -353,11 +361,10 @@ cdef class NativeGaussian(LeafModel):
         cdef double residual, half
         if not (self.has_evidence and sums[0] > 0.0):
             return 0.0
-        half = self.factorise(
-            sums, self.kappa0, self.work + self.family.stride, &residual
-        )
+        half = self.factorise(sums, self.work + self.family.stride, &residual)
         return self.evidence(
-            sums[0], self.half_log_prior - half, residual, self.b0, self.log_b0
+            sums[0], self.log_gamma_shape(sums[0]), self.half_log_prior - half, residual,
+            self.b0, self.log_b0,
         )
 
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
@@ -602,15 +609,21 @@ cdef class NativeGaussian(LeafModel):
     cdef void add_scores(
         self, const double *row, double multiplicity, double *scores
     ) noexcept nogil:
-        cdef double residual, half
+        cdef const double *rows[LANES]
+        cdef double[LANES] half, residual
+        cdef double log_gamma = self.log_gamma_shape(row[0])
         cdef int i, k
         for k in range(N_KAPPA):
-            half = self.half_prior_log_det(KAPPAS[k]) - self.factorise(
-                row, KAPPAS[k], self.work + self.family.stride, &residual
-            )
+            rows[k] = row
+        self.factorise_lanes(
+            rows, of_four(KAPPAS[0], KAPPAS[1], KAPPAS[2], KAPPAS[3]),
+            <Lanes *> (self.work + self.family.stride), half, residual,
+        )
+        for k in range(N_KAPPA):
             for i in range(N_B):
                 scores[i * N_KAPPA + k] += multiplicity * self.evidence(
-                    row[0], half, residual, BS[i], self.log_bs[i]
+                    row[0], log_gamma, self.half_log_priors[k] - half[k], residual[k],
+                    BS[i], self.log_bs[i],
                 )
 
     cdef bint adopt_prior(self, const double *scores) noexcept nogil:

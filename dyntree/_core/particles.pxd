@@ -68,4 +68,4 @@ cdef class Particles:
     cdef int look(self) except -1
     cdef void reweigh(self, const double *change) noexcept nogil
     cdef int32_t draw_survivors(self, RandomStream *stream, double *log_mean, double *variance) noexcept nogil
-    cdef int32_t count_leaves(self, handle_t h, handle_t *handles, int64_t *count, int32_t n) noexcept nogil
+    cdef int32_t count_leaves(self, handle_t h, int32_t n_coming, handle_t *handles, int64_t *count, int32_t n) noexcept nogil

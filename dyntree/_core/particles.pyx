@@ -497,7 +497,7 @@ cdef class Particles:
             self.stamp += 1
             for i in range(self.n_particles):
                 n_distinct = self.count_leaves(
-                    self.roots[i], &handles[0], &count[0], n_distinct
+                    self.roots[i], 1, &handles[0], &count[0], n_distinct
                 )
             for k in range(N_B * N_KAPPA):
                 scores[k] = 0.0
@@ -529,19 +529,37 @@ cdef class Particles:
         self.draw_survivors(&stream, &log_mean, &variance)
 
     cdef int32_t count_leaves(
-        self, handle_t h, handle_t *handles, int64_t *count, int32_t n
+        self, handle_t h, int32_t n_coming, handle_t *handles, int64_t *count,
+        int32_t n,
     ) noexcept nogil:
-        """List the distinct leaves below h with how often they are met; returns n."""
+        """One of the ways to h, on which n_coming particles come; returns n.
+
+        The last way leads on with all of them, and lists a leaf after n others.
+        """
+        cdef Node *node
         cdef Leaf *leaf
-        while h > 0:
-            n = self.count_leaves(self.arena.node(h).left, handles, count, n)
-            h = self.arena.node(h).right
+        if h > 0:
+            node = self.arena.node(h)
+            if node.stamp != self.stamp:
+                node.stamp = self.stamp
+                node.entry = 0
+                node.ways = node.refs
+            node.entry += n_coming
+            node.ways -= 1
+            if node.ways:
+                return n
+            n = self.count_leaves(node.left, node.entry, handles, count, n)
+            return self.count_leaves(node.right, node.entry, handles, count, n)
         leaf = self.arena.leaf(h)
         if leaf.stamp != self.stamp:
             leaf.stamp = self.stamp
-            leaf.entry = n
-            handles[n] = h
-            count[n] = 0
-            n += 1
-        count[leaf.entry] += 1
-        return n
+            leaf.entry = 0
+            leaf.ways = leaf.refs
+        leaf.entry += n_coming
+        leaf.ways -= 1
+        if leaf.ways:
+            return n
+        handles[n] = h
+        count[n] = leaf.entry
+        leaf.entry = n
+        return n + 1
