@@ -24,8 +24,11 @@ def check_function(node: ast.FunctionDef, found: Any) -> None:
 
 
 def check_class(node: ast.ClassDef, kind: Any) -> None:
-    """What a stub gives a class, it has, or every class that is made of it."""
-    kinds = kind.__subclasses__() or [kind]
+    """What a stub gives a class, it has, or every class of ours that is made of it."""
+    ours = [
+        one for one in kind.__subclasses__() if one.__module__.startswith("dyntree.")
+    ]
+    kinds = ours or [kind]
     for member in node.body:
         if isinstance(member, ast.AnnAssign):
             assert isinstance(member.target, ast.Name)
