@@ -50,12 +50,6 @@ cdef extern from *:
     static inline Lanes minus(Lanes t, Lanes u, Lanes v) {
         return (Lanes) {t.a - u.a * v.a, t.b - u.b * v.b};
     }
-    static inline Lanes plus_products(Lanes t, const double *u, const Lanes *v, int n) {
-        int k;
-        for (k = 0; k < n; k++)
-            t = plus(t, alike(u[k]), v[k]);
-        return t;
-    }
     static inline Lanes shifted(Lanes t, double x) {
         return (Lanes) {t.a + x, t.b + x};
     }
@@ -115,8 +109,6 @@ cdef extern from *:
     Lanes times(Lanes u, Lanes v) noexcept nogil
     Lanes plus(Lanes t, Lanes u, Lanes v) noexcept nogil        # t + u v
     Lanes minus(Lanes t, Lanes u, Lanes v) noexcept nogil       # t - u v
-    # t + sum_k u[k] v[k] over n terms, first to last
-    Lanes plus_products(Lanes t, const double *u, const Lanes *v, int n) noexcept nogil
     Lanes shifted(Lanes t, double x) noexcept nogil             # t + x
     Lanes added(Lanes t, Lanes u) noexcept nogil
     Lanes over(double x, Lanes t) noexcept nogil                # x / t

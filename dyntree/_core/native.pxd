@@ -57,8 +57,7 @@ cdef class NativeGaussian(LeafModel):
     cdef double share(self, const Leaf *parent, double n_rows) noexcept nogil
     cdef void add_scores(self, const double *row, double multiplicity, double *scores) noexcept nogil
     cdef double whiten(self, const Leaf *leaf, const double *x, double *v) noexcept nogil
-    cdef void invert_factor(self, const Leaf *leaf, double *inverse) noexcept nogil
-    cdef void explain_lanes(self, const double *inverse, const double *mean, const double *variance, const double **x, int n, double *out, Lanes *w) noexcept nogil
+    cdef void invert_factor(self, const Leaf *leaf, double *columns, double *rows) noexcept nogil
 
 cdef class NativeNumerics(Numerics):
     pass

@@ -4,9 +4,9 @@ from libc.math cimport INFINITY, NAN, exp, fabs, isfinite, isnan, log, log1p, sq
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc
 
+from dyntree._core.kernels cimport explain_four, factor_four, factor_of
 from dyntree._core.lanes cimport (
-    LANES, Lanes, across, added, alike, at_least, gather_lanes, inverse_root, lane, minus,
-    of_four, plus, plus_products, standardised, times,
+    LANES, Lanes, across, alike, gather_lanes, lane, of_four, plus, standardised, times,
 )
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.pool cimport ActivePool
@@ -143,85 +143,21 @@ cdef class NativeGaussian(LeafModel):
     cdef double factorise(
         self, const double *row, double *u, double *residual
     ) noexcept nogil:
-        """Factor prior precision + cross products into u; returns half log|P|.
-
-        The diagonal of u holds reciprocals, but for the last, the residual.
-
-        In exact arithmetic no pivot is less than the prior's own precision, and the
-        last one, the residual sum of squares, is not negative: rounding is held to that.
-        """
-        cdef int m = self.n_basis + 2, i, j, k
-        cdef double t, least, half_log_det = 0.0, det = 1.0
-        cdef double *uj
-        cdef double *ui
-        for j in range(self.skip, m):
-            uj = u + at(0, j)
-            for i in range(self.skip, j):
-                ui = u + at(0, i)
-                t = row[at(i, j)]
-                for k in range(self.skip, i):
-                    t -= ui[k] * uj[k]
-                uj[i] = t * ui[i]
-            t = row[at(j, j)]
-            if j < m - 1:
-                least = self.kappa0 if j == 0 else self.slope_precision
-                t += least
-            else:
-                least = 0.0
-            for k in range(self.skip, j):
-                t -= uj[k] * uj[k]
-            if not t > least:
-                t = least
-            if j < m - 1:
-                uj[j] = 1.0 / sqrt(t)
-                det *= t
-                if det > 1e150 or det < 1e-150:     # one logarithm for many pivots
-                    half_log_det += 0.5 * log(det)
-                    det = 1.0
-            else:
-                uj[j] = t
-                residual[0] = t
-        return half_log_det + 0.5 * log(det)
+        """Factor prior precision + cross products into u; returns half log|P|."""
+        return factor_of(
+            self.n_basis + 2, self.skip, row, self.kappa0, self.slope_precision, u,
+            residual,
+        )
 
     cdef void factorise_lanes(
         self, const double **rows, Lanes kappa0, Lanes *u, double *half_log_det,
         double *residual,
     ) noexcept nogil:
-        """`factorise` of four rows, in its order: its bits."""
-        cdef int m = self.n_basis + 2, i, j, k, a
-        cdef Lanes slopes = alike(self.slope_precision), least, t
-        cdef Lanes *uj
-        cdef Lanes *ui
-        cdef double[LANES] det
-        for a in range(LANES):
-            det[a] = 1.0
-            half_log_det[a] = 0.0
-        for j in range(self.skip, m):
-            uj = u + at(0, j)
-            for i in range(self.skip, j):
-                ui = u + at(0, i)
-                t = across(rows, at(i, j))
-                for k in range(self.skip, i):
-                    t = minus(t, ui[k], uj[k])
-                uj[i] = times(t, ui[i])
-            t = across(rows, at(j, j))
-            least = alike(0.0)
-            if j < m - 1:
-                least = kappa0 if j == 0 else slopes
-                t = added(t, least)
-            for k in range(self.skip, j):
-                t = minus(t, uj[k], uj[k])
-            uj[j] = t = at_least(t, least)
-            if j < m - 1:
-                uj[j] = inverse_root(t)
-                for a in range(LANES):
-                    det[a] *= lane(t, a)
-                    if det[a] > 1e150 or det[a] < 1e-150:
-                        half_log_det[a] += 0.5 * log(det[a])
-                        det[a] = 1.0
-        for a in range(LANES):
-            half_log_det[a] += 0.5 * log(det[a])
-            residual[a] = lane(t, a)
+        """`factorise` of four rows."""
+        factor_four(
+            self.n_basis + 2, self.skip, rows, kappa0, self.slope_precision, u,
+            half_log_det, residual,
+        )
 
     cdef double half_prior_log_det(self, double kappa0) noexcept nogil:
         return 0.5 * (
@@ -513,23 +449,20 @@ cdef class NativeGaussian(LeafModel):
         return c0
 
     cdef void invert_factor(
-        self, const Leaf *leaf, double *inverse
+        self, const Leaf *leaf, double *columns, double *rows
     ) noexcept nogil:
-        """U^-1 but for the response's column, packed as U is and, `stride` on, as a square.
-        """
+        """C = U^-1 but for the response's column, square by columns and by rows."""
         cdef const double *u = leaf.derived + FACTOR
-        cdef double *rows = inverse + self.family.stride
         cdef double t
-        cdef int i, j, k
-        for j in range(self.skip, self.n_basis + 1):
-            inverse[at(j, j)] = u[at(j, j)]
-            for i in range(j - 1, self.skip - 1, -1):
+        cdef int i, j, k, first = self.skip, n = self.n_basis + 1 - first
+        for j in range(n):
+            columns[j * n + j] = rows[j * n + j] = u[at(first + j, first + j)]
+            for i in range(j - 1, -1, -1):
                 t = 0.0
                 for k in range(i + 1, j + 1):
-                    t -= u[at(i, k)] * inverse[at(k, j)]
-                inverse[at(i, j)] = t * u[at(i, i)]
-            for i in range(self.skip, j + 1):
-                rows[i * (self.n_basis + 1) + j] = inverse[at(i, j)]
+                    t -= u[at(first + i, first + k)] * columns[j * n + k]
+                t *= u[at(first + i, first + i)]
+                columns[j * n + i] = rows[i * n + j] = t
 
     cdef void explain_rows(
         self, const Leaf *leaf, const double *mean, const double *variance,
@@ -538,41 +471,29 @@ cdef class NativeGaussian(LeafModel):
     ) noexcept nogil:
         """With u = P^-1 (1, x): ((1, mean)'u)^2 + sum_j variance_j u_j^2 over 1 + kappa.
         """
-        cdef double *inverse = self.work + self.family.stride
+        cdef int first = self.skip, n_terms = self.n_basis + 1 - first, i
+        cdef double *by_column = self.work + self.family.stride
+        cdef double *by_row = by_column + n_terms * n_terms
+        cdef double *means = by_row + n_terms * n_terms
+        cdef double *variances = means + n_terms
+        cdef Lanes *w = <Lanes *> (variances + n_terms)
+        cdef Lanes worth
         cdef const double *x[LANES]
-        cdef int32_t k = 0, m, n_terms = self.n_basis + 1
-        self.invert_factor(leaf, inverse)
+        cdef int32_t k = 0, m, a
+        self.invert_factor(leaf, by_column, by_row)
+        for i in range(n_terms):
+            means[i] = mean[first + i - 1] if first + i else 1.0
+            variances[i] = variance[first + i - 1] if first + i else 0.0
         while k < n:
             m = gather_lanes(rows, width, which + k, n - k, x)
-            self.explain_lanes(
-                inverse, mean, variance, x, m, out + k,
-                <Lanes *> (inverse + self.family.stride + n_terms * n_terms),
+            for i in range(n_terms):
+                w[i] = standard_lanes(self.cross, x, first + i)
+            worth = explain_four(
+                n_terms, by_column, by_row, means, variances, w, w + n_terms
             )
+            for a in range(m):
+                out[k + a] = lane(worth, a)
             k += m
-
-    cdef void explain_lanes(
-        self, const double *inverse, const double *mean, const double *variance,
-        const double **x, int n, double *out, Lanes *w,
-    ) noexcept nogil:
-        """`explain_rows` at n <= LANES rows; w is scratch."""
-        cdef const double *rows = inverse + self.family.stride
-        cdef int i, q = self.n_basis, first = self.skip
-        cdef Lanes *v = w + q + 1
-        cdef Lanes zero = alike(0.0), kappa = zero, centre = zero, spread = zero, t
-        for i in range(first, q + 1):               # v = U^-T (1, z)
-            w[i] = standard_lanes(self.cross, x, i)
-            v[i] = t = plus_products(
-                zero, inverse + at(first, i), w + first, i + 1 - first
-            )
-            kappa = plus(kappa, t, t)
-        for i in range(first, q + 1):               # u = U^-1 v
-            t = plus_products(zero, rows + i * (q + 1) + i, v + i, q + 1 - i)
-            centre = plus(centre, alike(mean[i - 1] if i else 1.0), t)
-            if i:
-                spread = plus(spread, times(alike(variance[i - 1]), t), t)
-        spread = plus(spread, centre, centre)
-        for i in range(n):
-            out[i] = lane(spread, i) / (1.0 + lane(kappa, i))
 
     cdef double mean_kappa(
         self, const Leaf *leaf, const double *mean, const double *variance, double *v

@@ -23,7 +23,7 @@ SOURCES = sorted(CORE.glob("*.pyx")) + sorted(CORE.glob("*.pxd"))
 
 # A file may use those of a strictly lower level.
 CORE_ORDER = [
-    {"types", "openmp", "lanes"}, {"linalg"}, {"rng", "rmath"}, {"numerics", "student"},
+    {"types", "openmp", "lanes"}, {"kernels", "linalg"}, {"rng", "rmath"}, {"numerics", "student"},
     {"mixture"}, {"arena"}, {"spans"}, {"pool"}, {"family"}, {"leaf"}, {"tree"},
     {"moves", "rating"}, {"proposals", "resample"},
     {"compat", "dirichlet", "native"}, {"particles"}, {"snapshot"}, {"crowd", "cuts"},
