@@ -37,6 +37,40 @@ cdef double select(
             n = n_above
 
 
+cdef void select_two(
+    double *v, int32_t n, int32_t low, int32_t high, double *below, double *above,
+    double *out,
+) noexcept nogil:
+    """`select` of ranks low <= high, which share passes until they part; v is lost."""
+    cdef int32_t k, n_below, n_above
+    cdef double *spare = v
+    cdef double pivot, x
+    while True:
+        pivot = v[n >> 1]
+        n_below = n_above = 0
+        for k in range(n):
+            x = v[k]
+            below[n_below] = x
+            n_below += x < pivot
+            above[n_above] = x
+            n_above += x > pivot
+        if high < n_below:
+            v = below
+            n = n_below
+        elif low >= n - n_above:
+            low -= n - n_above
+            high -= n - n_above
+            v = above
+            n = n_above
+        else:
+            break
+    out[0] = out[1] = pivot
+    if low < n_below:
+        out[0] = select(below, n_below, low, below, spare)
+    if high >= n - n_above:
+        out[1] = select(above, n_above, high - (n - n_above), spare, above)
+
+
 cdef class Moves:
     """The rules of moving for one cloud, and the scratch they need.
 
@@ -284,6 +318,7 @@ cdef class Moves:
         cdef int32_t n = 0, k, rank = self.outer()
         cdef double *v = self.values
         cdef double low = INFINITY, high = -INFINITY, x
+        cdef double[2] found
         for k in range(leaf.n_rows):
             x = self.pool.x(leaf.rows[k])[variable]
             if not isnan(x):
@@ -298,10 +333,11 @@ cdef class Moves:
                 if v[k] > high:
                     high = v[k]
         else:
-            low = select(v, n, rank, v + self.n_values, v + 2 * self.n_values)
-            high = select(
-                v, n, n - 1 - rank, v + self.n_values, v + 2 * self.n_values
+            select_two(
+                v, n, rank, n - 1 - rank, v + self.n_values, v + 2 * self.n_values, found
             )
+            low = found[0]
+            high = found[1]
         leaf.low[variable] = low
         leaf.high[variable] = high
         leaf.limited[variable] = leaf.n_rows
