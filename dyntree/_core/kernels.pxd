@@ -127,13 +127,20 @@ cdef extern from *:
     }
 
     SIZED Lanes explain_sized(
-        const int n, const double *restrict columns, const double *restrict rows,
-        const double *restrict mean, const double *restrict variance,
-        const Lanes *restrict w, Lanes *restrict scratch
+        const int n, int has_level, const double **x, const double *restrict centres,
+        const double *restrict inverses, const double *restrict columns,
+        const double *restrict rows, const double *restrict mean,
+        const double *restrict variance, Lanes *restrict scratch
     ) {
-        Lanes own[SIZES], *v = n < SIZES ? own : scratch;
+        Lanes own[2 * SIZES], *w = n < SIZES ? own : scratch, *v = w + n;
         Lanes kappa = alike(0.0), centre = kappa, spread = kappa, t;
         int i, k;
+        #pragma GCC unroll 16
+        for (i = 0; i < n; i++) {
+            k = i - has_level;
+            w[i] = k < 0 ? alike(1.0)
+                         : standardised(across(x, k), centres[k], inverses[k]);
+        }
         #pragma GCC unroll 16
         for (i = 0; i < n; i++) {
             t = alike(0.0);
@@ -156,10 +163,16 @@ cdef extern from *:
         kappa = shifted(kappa, 1.0);
         return (Lanes) {spread.a / kappa.a, spread.b / kappa.b};
     }
-    static Lanes explain_four(int n, const double *columns, const double *rows,
+    static Lanes explain_four(int n, int has_level, const double **x,
+                              const double *centres, const double *inverses,
+                              const double *columns, const double *rows,
                               const double *mean, const double *variance,
-                              const Lanes *w, Lanes *scratch) {
-        FOR_SIZE(n, explain_sized, columns, rows, mean, variance, w, scratch)
+                              Lanes *scratch) {
+        if (!has_level)
+            return explain_sized(n, 0, x, centres, inverses, columns, rows, mean,
+                                 variance, scratch);
+        FOR_SIZE(n, explain_sized, 1, x, centres, inverses, columns, rows, mean,
+                 variance, scratch)
     }
     """
     # Cholesky factor u of g + diag(level, slope, ..., slope, 0), n x n, from entry
@@ -169,6 +182,7 @@ cdef extern from *:
     double factor_of(int n, int first, const double *g, double level, double slope, double *u, double *residual) noexcept nogil
     # the same of four, each with a level's precision of its own; u is scratch
     void factor_four(int n, int first, const double **g, Lanes level, double slope, Lanes *u, double *half, double *residual) noexcept nogil
-    # with C upper triangular n x n, stored square by columns and by rows, v = C'w and
-    # u = C v: ((mean'u)^2 + sum_j variance_j u_j^2) / (1 + v'v); scratch has room for n
-    Lanes explain_four(int n, const double *columns, const double *rows, const double *mean, const double *variance, const Lanes *w, Lanes *scratch) noexcept nogil
+    # at four rows x, w = (1, z) or z with z = (x - centre) inverse, of n entries; with C
+    # upper triangular n x n, stored square by columns and by rows, v = C'w and u = C v:
+    # ((mean'u)^2 + sum_j variance_j u_j^2) / (1 + v'v); scratch has room for 2 n
+    Lanes explain_four(int n, int has_level, const double **x, const double *centres, const double *inverses, const double *columns, const double *rows, const double *mean, const double *variance, Lanes *scratch) noexcept nogil

@@ -476,7 +476,6 @@ cdef class NativeGaussian(LeafModel):
         cdef double *by_row = by_column + n_terms * n_terms
         cdef double *means = by_row + n_terms * n_terms
         cdef double *variances = means + n_terms
-        cdef Lanes *w = <Lanes *> (variances + n_terms)
         cdef Lanes worth
         cdef const double *x[LANES]
         cdef int32_t k = 0, m, a
@@ -486,10 +485,9 @@ cdef class NativeGaussian(LeafModel):
             variances[i] = variance[first + i - 1] if first + i else 0.0
         while k < n:
             m = gather_lanes(rows, width, which + k, n - k, x)
-            for i in range(n_terms):
-                w[i] = standard_lanes(self.cross, x, first + i)
             worth = explain_four(
-                n_terms, by_column, by_row, means, variances, w, w + n_terms
+                n_terms, 1 - first, x, self.cross.centre, self.cross.inverse, by_column,
+                by_row, means, variances, <Lanes *> (variances + n_terms),
             )
             for a in range(m):
                 out[k + a] = lane(worth, a)
