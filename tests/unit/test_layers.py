@@ -23,9 +23,9 @@ SOURCES = sorted(CORE.glob("*.pyx")) + sorted(CORE.glob("*.pxd"))
 
 # A file may use those of a strictly lower level.
 CORE_ORDER = [
-    {"types", "openmp", "lanes"}, {"kernels", "linalg"}, {"rng", "rmath"}, {"numerics", "student"},
-    {"mixture"}, {"arena"}, {"spans"}, {"pool"}, {"family"}, {"leaf"}, {"tree"},
-    {"moves", "rating"}, {"proposals", "resample"},
+    {"types", "openmp", "lanes"}, {"kernels", "linalg"}, {"rng", "rmath"},
+    {"numerics", "student"}, {"mixture"}, {"arena"}, {"spans"}, {"pool"}, {"family"},
+    {"leaf"}, {"tree"}, {"moves", "rating"}, {"proposals", "resample"},
     {"compat", "dirichlet", "native"}, {"particles"}, {"snapshot"}, {"crowd", "cuts"},
     {"cloud"}, {"routes"}, {"query"},
     {"region"}, {"rregion"}, {"tally"}, {"criteria"}, {"designs"},
