@@ -193,9 +193,6 @@ def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
     demand(state.keys() == like.keys(), "leaf_model has other fields")
     for name, model in like.items():
         value = state[name]
-        if isinstance(model, bool):
-            params.flag(name, value)
-            continue
         if isinstance(model, list):
             demand(isinstance(value, list) and len(value) == len(model), name)
         values = [params.real(name, v) for v in np.atleast_1d(value).tolist()]

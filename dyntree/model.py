@@ -88,7 +88,8 @@ class DynamicTree(Answers):
     class_mass : float, default 1.0
         Native class leaves: total mass of the Dirichlet prior, spread over the labels.
     max_retired_mass : float, optional
-        Native rules: most weight that a leaf's retired rows may have together.
+        Native rules: most weight that a leaf's retired rows may have together. It does
+        not count as forgetting: questions go on to run over the range of all rows.
     categories : dict of str to sequence, optional
         Native rules: levels of columns of strings, where they are known beforehand. Any
         other level counts as missing. For columns not named here the levels are those

@@ -185,7 +185,7 @@ def fixed_row(tree: DynamicTree, at: Any) -> Vector:
 
 
 def with_values(tree: DynamicTree) -> list[int]:
-    """Places of the features that have had a value."""
+    """Places of the features that have a range, as in `span`."""
     low = tree._cloud.spans()[0][tree._ones :]
     return [int(k) for k in np.flatnonzero(np.isfinite(low))]
 
@@ -200,7 +200,7 @@ def span(tree: DynamicTree, place: int) -> tuple[float, float]:
     k = place + tree._ones
     if not np.isfinite(low[k]):
         raise ValueError(
-            f"feature must have a value in some row learned; "
+            f"feature must have a value in the rows whose range is plotted; "
             f"{tree.feature_names[place]!r} has none."
         )
     half = 0.5 if low[k] == high[k] else 0.0
