@@ -71,8 +71,9 @@ Linear leaves whose rows go by ALC do not hold that. Rows gather in a corner of 
 inputs; most newcomers lie elsewhere, meet leaves without active rows and cost little,
 which is what the median tells. Those that lie in the corner change some thirty leaves
 that hold about eighty rows each: weighing, splits and factors alone take more than five
-medians of the whole step (the last line), so that no saving on credit brings them within
-five. Looking for splits of big leaves less often would shorten them, and costs accuracy.
+medians of the whole step (the last line), so that no saving on credit brings them
+within five. Looking for splits of big leaves less often would shorten them, and costs
+accuracy.
 """
 RATES = """\
 ## Rows per second
@@ -89,12 +90,12 @@ and copying take 61 %. What stands above 10 % here is the work itself: sums of a
 rows between cuts (`tally`, `add_to`), rows taken through a leaf's factor
 (`predict_lanes`), and the roots of mixture cdfs (`quantiles`). In streams by ALC it is
 also the credit of the rows in the leaves that the newcomer changed, two products with a
-triangle for each (`explain_four`), and one visit of each distinct split, which finds how
-many particles hold a leaf (`Tally_reach`). Loops over small triangles are written out
-for each size, since counters took more of them than sums. Updates of rank one would make
-the credit of a row linear in the number of columns, and running totals would spare most
-visits; both let rounding add up from row to row, and a sum would no longer equal one
-taken afresh.
+triangle for each (`explain_four`), and one visit of each distinct split, which finds
+how many particles hold a leaf (`Tally_reach`). Loops over small triangles are written
+out for each size, since counters took more of them than sums. Updates of rank one would
+make the credit of a row linear in the number of columns, and running totals would spare
+most visits; both let rounding add up from row to row, and a sum would no longer equal
+one taken afresh.
 """
 
 
