@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyntree._core import criteria, query
+from dyntree._core import criteria, probe, query
 from tests.oracle.native import Leaf, dirichlet_evidence
 
 from .clouds import native_cloud
@@ -46,7 +46,7 @@ def test_a_single_leaf_is_the_conjugate_posterior(model: str, seed: int) -> None
 def test_leaves_of_every_size_are_right(p: int, level: bool) -> None:
     """Kernels are written out for small sizes, and have to agree with the formulas.
 
-    The worst relative difference over sizes and forty seeds is 1e-12, of a location
+    Evidence, predictions, what rows are worth, and the odds of splits. The worst relative difference over sizes and forty seeds is 1e-12, of a location
     near 0; the bound 1e-10.
     """
     X, y = smooth(p, n=60, p=p)
@@ -64,6 +64,18 @@ def test_leaves_of_every_size_are_right(p: int, level: bool) -> None:
     worth = criteria.alc_active(cloud, low, high, flags, False)
     told = [expected.reduction(x, low, high) for x in X]
     np.testing.assert_allclose(worth, told, rtol=1e-10)
+
+    probe.set_tree_prior(cloud, 0.95, 2.0)
+    cuts, grow, *_ = probe.offer(cloud, probe.roots(cloud)[0], 0, 20)
+    odds = -expected.log_evidence * np.ones(20)
+    for k, (column, value, *_) in enumerate(cuts):
+        left = X[:, column] <= value
+        for rows in (left, ~left):
+            child = Leaf(X[rows], y[rows], np.ones(rows.sum()), 0.1, 0.1, level)
+            odds[k] += child.log_evidence
+    assert len(cuts) == 20
+    prior = np.log(0.95) + 2 * np.log(1 - 0.95 / 4) - np.log(1 - 0.95)
+    assert grow == pytest.approx(prior + np.log(np.exp(odds).mean()), abs=1e-8)
 
 
 @pytest.mark.parametrize("model", ["constant", "linear"])
