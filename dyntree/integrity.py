@@ -195,6 +195,8 @@ def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
         value = state[name]
         if isinstance(model, list):
             demand(isinstance(value, list) and len(value) == len(model), name)
+        else:
+            demand(not isinstance(value, list), f"{name} is no number")
         values = [params.real(name, v) for v in np.atleast_1d(value).tolist()]
         if name in ("b0", "kappa0", "y_spread"):
             demand(min(values) > 0.0, f"{name} is {value!r}")

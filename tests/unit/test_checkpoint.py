@@ -331,6 +331,17 @@ def test_arrays_that_do_not_fit_are_refused(name: str, change: Any) -> None:
         DynamicTree.from_arrays(header, arrays | {name: change(arrays[name])})
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("b0", [0.1, 0.2]), ("b0", []), ("kappa0", "1"), ("centre", 0.0), ("b0", -1.0)],
+)
+def test_a_prior_that_does_not_fit_is_refused(name: str, value: Any) -> None:
+    header, arrays = grown("constant", rules="native").to_arrays()
+    header["cloud"]["leaf_model"][name] = value
+    with pytest.raises(ValueError, match=name):
+        DynamicTree.from_arrays(header, arrays)
+
+
 def test_a_tree_in_circles_or_shared_in_two_places_is_refused() -> None:
     header, arrays = grown("constant", rules="native").to_arrays()
     links = arrays["split_links"].copy()
