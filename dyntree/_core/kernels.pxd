@@ -12,19 +12,19 @@ cdef extern from *:
     """
     #define SIZES 11
     #define SIZED static inline __attribute__((always_inline))
-    #define FOR_SIZE(n, kernel, ...)                                        \\
+    #define FOR_SIZE(into, n, kernel, ...)                                  \\
         switch (n) {                                                        \\
-        case 1: return kernel(1, __VA_ARGS__);                              \\
-        case 2: return kernel(2, __VA_ARGS__);                              \\
-        case 3: return kernel(3, __VA_ARGS__);                              \\
-        case 4: return kernel(4, __VA_ARGS__);                              \\
-        case 5: return kernel(5, __VA_ARGS__);                              \\
-        case 6: return kernel(6, __VA_ARGS__);                              \\
-        case 7: return kernel(7, __VA_ARGS__);                              \\
-        case 8: return kernel(8, __VA_ARGS__);                              \\
-        case 9: return kernel(9, __VA_ARGS__);                              \\
-        case 10: return kernel(10, __VA_ARGS__);                            \\
-        default: return kernel(n, __VA_ARGS__);                             \\
+        case 1: into kernel(1, __VA_ARGS__); break;                         \\
+        case 2: into kernel(2, __VA_ARGS__); break;                         \\
+        case 3: into kernel(3, __VA_ARGS__); break;                         \\
+        case 4: into kernel(4, __VA_ARGS__); break;                         \\
+        case 5: into kernel(5, __VA_ARGS__); break;                         \\
+        case 6: into kernel(6, __VA_ARGS__); break;                         \\
+        case 7: into kernel(7, __VA_ARGS__); break;                         \\
+        case 8: into kernel(8, __VA_ARGS__); break;                         \\
+        case 9: into kernel(9, __VA_ARGS__); break;                         \\
+        case 10: into kernel(10, __VA_ARGS__); break;                       \\
+        default: into kernel(n, __VA_ARGS__);                               \\
         }
 
     static inline int packed_at(int i, int j) { return j * (j + 1) / 2 + i; }
@@ -69,9 +69,11 @@ cdef extern from *:
     }
     static double factor_of(int n, int first, const double *g, double level, double slope,
                             double *u, double *residual) {
+        double half;
         if (first)
             return factor_sized(n, first, g, level, slope, u, residual);
-        FOR_SIZE(n, factor_sized, 0, g, level, slope, u, residual)
+        FOR_SIZE(half =, n, factor_sized, 0, g, level, slope, u, residual)
+        return half;
     }
 
     SIZED void factor_four_sized(
@@ -119,11 +121,10 @@ cdef extern from *:
     }
     static void factor_four(int n, int first, const double **g, Lanes level, double slope,
                             Lanes *u, double *half, double *residual) {
-        if (first) {
+        if (first)
             factor_four_sized(n, first, g, level, slope, u, half, residual);
-            return;
-        }
-        FOR_SIZE(n, factor_four_sized, 0, g, level, slope, u, half, residual)
+        else
+            FOR_SIZE(, n, factor_four_sized, 0, g, level, slope, u, half, residual)
     }
 
     SIZED Lanes explain_sized(
@@ -168,11 +169,13 @@ cdef extern from *:
                               const double *columns, const double *rows,
                               const double *mean, const double *variance,
                               Lanes *scratch) {
+        Lanes worth;
         if (!has_level)
             return explain_sized(n, 0, x, centres, inverses, columns, rows, mean,
                                  variance, scratch);
-        FOR_SIZE(n, explain_sized, 1, x, centres, inverses, columns, rows, mean,
+        FOR_SIZE(worth =, n, explain_sized, 1, x, centres, inverses, columns, rows, mean,
                  variance, scratch)
+        return worth;
     }
     """
     # Cholesky factor u of g + diag(level, slope, ..., slope, 0), n x n, from entry
