@@ -70,10 +70,9 @@ TAIL = """\
 Linear leaves whose rows go by ALC do not hold that. Rows gather in a corner of the
 inputs; most newcomers lie elsewhere, meet leaves without active rows and cost little,
 which is what the median tells. Those that lie in the corner change some thirty leaves
-that hold about eighty rows each: weighing, splits and factors alone take more than five
-medians of the whole step (the last line), so that no saving on credit brings them
-within five. Looking for splits of big leaves less often would shorten them, and costs
-accuracy.
+that hold about a hundred rows each: weighing, splits and factors alone (99 % of the
+last line) take more than five medians of the whole step (the third line), so that no
+saving on credit brings them within five.
 """
 RATES = """\
 ## Rows per second
@@ -91,11 +90,11 @@ rows between cuts (`tally`, `add_to`), rows taken through a leaf's factor
 (`predict_lanes`), and the roots of mixture cdfs (`quantiles`). In streams by ALC it is
 also the credit of the rows in the leaves that the newcomer changed, two products with a
 triangle for each (`explain_four`), and one visit of each distinct split, which finds
-how many particles hold a leaf (`Tally_reach`). Loops over small triangles are written
-out for each size, since counters took more of them than sums. Updates of rank one would
-make the credit of a row linear in the number of columns, and running totals would spare
-most visits; both let rounding add up from row to row, and a sum would no longer equal
-one taken afresh.
+how many particles hold a leaf (`Tally_reach`); with class leaves, drawing numbers.
+Loops over small triangles are written out for each size, since counters took more of
+them than sums. Updates of rank one would make the credit of a row linear in the number
+of columns, and running totals would spare most visits; both let rounding add up from
+row to row, and a sum would no longer equal one taken afresh.
 """
 
 
