@@ -46,8 +46,9 @@ def test_a_single_leaf_is_the_conjugate_posterior(model: str, seed: int) -> None
 def test_leaves_of_every_size_are_right(p: int, level: bool) -> None:
     """Kernels are written out for small sizes, and have to agree with the formulas.
 
-    Evidence, predictions, what rows are worth, and the odds of splits. The worst relative difference over sizes and forty seeds is 1e-12, of a location
-    near 0; the bound 1e-10.
+    Evidence, predictions, what rows are worth, and the odds of splits. The worst
+    relative difference over sizes and forty seeds is 1e-12, of a location near 0; the
+    bound is 1e-10, or 1e-8 of log odds, which differences of evidence make.
     """
     X, y = smooth(p, n=60, p=p)
     cloud = native_cloud("linear", p, alpha=0.0, n_particles=2, intercept=level)
