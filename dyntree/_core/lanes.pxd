@@ -62,7 +62,7 @@ cdef extern from *:
     static inline Lanes root(Lanes t) {
         return (Lanes) {{sqrt(t.a[0]), sqrt(t.a[1])}, {sqrt(t.b[0]), sqrt(t.b[1])}};
     }
-    static inline Lanes at_least(Lanes t, Lanes x) {
+    static inline Lanes at_least(Lanes t, Lanes x) {        /* x also for NaN */
         return (Lanes) {{t.a[0] > x.a[0] ? t.a[0] : x.a[0],
                          t.a[1] > x.a[1] ? t.a[1] : x.a[1]},
                         {t.b[0] > x.b[0] ? t.b[0] : x.b[0],
@@ -108,13 +108,10 @@ cdef extern from *:
     Lanes across(const double **rows, int k) noexcept nogil     # entry k of four rows
     Lanes times(Lanes u, Lanes v) noexcept nogil
     Lanes plus(Lanes t, Lanes u, Lanes v) noexcept nogil        # t + u v
-    Lanes minus(Lanes t, Lanes u, Lanes v) noexcept nogil       # t - u v
     Lanes shifted(Lanes t, double x) noexcept nogil             # t + x
     Lanes added(Lanes t, Lanes u) noexcept nogil
     Lanes over(double x, Lanes t) noexcept nogil                # x / t
     Lanes root(Lanes t) noexcept nogil
-    Lanes at_least(Lanes t, Lanes x) noexcept nogil             # x also for NaN
-    Lanes inverse_root(Lanes t) noexcept nogil
 
     # over n doubles: into += other; out = u - v, where out may be either
     void accumulate(double *into, const double *other, int n) noexcept nogil
