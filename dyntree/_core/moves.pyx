@@ -8,6 +8,23 @@ from dyntree._core.tree cimport gather
 from dyntree._core.types cimport GROW, LUALL, NONE, PRUNE, REJECT, STAY, Node
 
 
+cdef inline void part(
+    const double *v, int32_t n, double pivot, double *below, double *above,
+    int32_t *n_below, int32_t *n_above,
+) noexcept nogil:
+    """Copy what is below the pivot and what is above; v may be either of the two."""
+    cdef int32_t k, b = 0, a = 0
+    cdef double x
+    for k in range(n):              # in place it is written behind where it is read
+        x = v[k]
+        below[b] = x
+        b += x < pivot
+        above[a] = x
+        a += x > pivot
+    n_below[0] = b
+    n_above[0] = a
+
+
 cdef double select(
     const double *v, int32_t n, int32_t rank, double *below, double *above
 ) noexcept nogil:
@@ -15,17 +32,11 @@ cdef double select(
 
     The two scratch arrays have room for n; v may be either of them.
     """
-    cdef int32_t k, n_below, n_above
-    cdef double pivot, x
+    cdef int32_t n_below, n_above
+    cdef double pivot
     while True:
         pivot = v[n >> 1]
-        n_below = n_above = 0
-        for k in range(n):          # in place it is written behind where it is read
-            x = v[k]
-            below[n_below] = x
-            n_below += x < pivot
-            above[n_above] = x
-            n_above += x > pivot
+        part(v, n, pivot, below, above, &n_below, &n_above)
         if rank < n_below:
             v = below
             n = n_below
@@ -42,18 +53,12 @@ cdef void select_two(
     double *out,
 ) noexcept nogil:
     """`select` of ranks low <= high, which share passes until they part; v is lost."""
-    cdef int32_t k, n_below, n_above
+    cdef int32_t n_below, n_above
     cdef double *spare = v
-    cdef double pivot, x
+    cdef double pivot
     while True:
         pivot = v[n >> 1]
-        n_below = n_above = 0
-        for k in range(n):
-            x = v[k]
-            below[n_below] = x
-            n_below += x < pivot
-            above[n_above] = x
-            n_above += x > pivot
+        part(v, n, pivot, below, above, &n_below, &n_above)
         if high < n_below:
             v = below
             n = n_below

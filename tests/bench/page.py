@@ -67,13 +67,12 @@ A step may take five medians in 99 of 100 cases, and twenty where the cloud look
 prior (`python -m tests.heavy.latency`):
 """
 TAIL = """\
-Constant leaves whose rows go by ALC stand at the border: over several runs their ratio
-lies between 4 and 5.1. Linear ones are far beyond it. Rows gather in a corner of the
-inputs; most newcomers lie elsewhere, meet leaves without active rows and cost little,
-which is what the median tells. Those that lie in the corner change some thirty leaves
-that hold about a hundred rows each: weighing, splits and factors alone (99 % of the
-last line) take more than five medians of the whole step (the third line), so that no
-saving on credit brings them within five.
+Constant leaves whose rows go by ALC stand at the border, linear ones far beyond it.
+Rows gather in a corner of the inputs; most newcomers lie elsewhere, meet leaves without
+active rows and cost little, which is what the median tells. Those that lie in the
+corner change many leaves that hold much of the window each: weighing, splits and
+factors alone (99 % of the last line) take more than five medians of the whole step (the
+third line), so that no saving on credit brings them within five.
 """
 RATES = """\
 ## Rows per second

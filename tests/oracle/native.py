@@ -16,17 +16,11 @@ def prior_precision(p: int, kappa0: float, level: bool = True) -> Vector:
     return np.diag([kappa0] * level + [SLOPE_UNIT * max(p, 1)] * p)
 
 
-def log_evidence(
-    gram: Vector, b0: float, kappa0: float, n_used: int, level: bool = True
-) -> float:
-    """Log evidence of rows with cross products `gram` of (1, z, t).
-
-    n_used of the columns of z are in the regression; the others are 0 throughout.
-    """
+def log_evidence(gram: Vector, b0: float, kappa0: float, level: bool = True) -> float:
+    """Log evidence of rows with cross products `gram` of (1, z, t)."""
     first = 0 if level else 1
     weight, p = gram[0, 0], len(gram) - 2
     prior = prior_precision(p, kappa0, level)
-    prior[level:, level:] = SLOPE_UNIT * max(n_used, 1) * np.eye(p)
     precision = prior + gram[first:-1, first:-1]
     cross = gram[first:-1, -1]
     residual = gram[-1, -1] - cross @ np.linalg.solve(precision, cross)
@@ -77,7 +71,7 @@ class Leaf:
         self.mean = np.linalg.solve(self.precision, cross)
         self.shape = SHAPE_0 + weight.sum() / 2
         self.scale = b0 + (gram[-1, -1] - cross @ self.mean) / 2
-        self.log_evidence = log_evidence(gram, b0, kappa0, p, level)
+        self.log_evidence = log_evidence(gram, b0, kappa0, level)
 
     def solved(self, z: Vector) -> tuple[Vector, float]:
         """P^-1 w and kappa = w'P^-1 w of one row w = (1, z), or z without a level."""

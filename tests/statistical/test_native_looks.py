@@ -39,7 +39,7 @@ def evidence(cloud: Cloud, n_columns: int, level: bool) -> np.ndarray:
         ):
             if gram[0, 0] > 0.0:
                 of_leaf[leaf] += sign * np.array(
-                    [log_evidence(gram, *point, n_columns, level) for point in POINTS]
+                    [log_evidence(gram, *point, level) for point in POINTS]
                 )
 
     def below(handle: int) -> np.ndarray:
@@ -53,9 +53,9 @@ def evidence(cloud: Cloud, n_columns: int, level: bool) -> np.ndarray:
 
 def blind(cloud: Cloud) -> Cloud:
     """A copy that does not look, at the same place in its draws."""
-    header, arrays = cloud.copy().to_arrays()
-    source = cloud.copy().source
-    return Cloud.from_arrays({**header, "next_look": None}, arrays, source)
+    copy = cloud.copy()
+    header, arrays = copy.to_arrays()
+    return Cloud.from_arrays({**header, "next_look": None}, arrays, copy.source)
 
 
 def shape_of(tree: tuple) -> tuple:
@@ -80,11 +80,10 @@ def check_look(cloud: Cloud, twin: Cloud, n_columns: int, level: bool) -> bool:
     after = (cloud.prior_point["b0"], cloud.prior_point["kappa0"])
     of_tree = evidence(twin, n_columns, level)
     scores = of_tree.mean(axis=0)
-    # a kappa0 without a level changes nothing
     best, now = int(np.argmax(scores)), scores[POINTS.index(before)]
     moves = scores[best] > now + 1.0
     wanted = POINTS[best] if moves else before
-    np.testing.assert_allclose(
+    np.testing.assert_allclose(  # without a level points that share b0 are equal
         scores[POINTS.index(after)], scores[POINTS.index(wanted)], rtol=1e-9
     )
     assert moves == (after != before)
