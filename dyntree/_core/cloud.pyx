@@ -8,6 +8,7 @@ from libc.string cimport memcpy, memset
 from dyntree._core import snapshot
 from dyntree._core.tree cimport (
     copy_subtree, count_nodes, descend, find_leaf, gather, replaced, seat_of,
+    take_out,
 )
 from dyntree._core.types cimport NONE, Entry, Move, Node
 
@@ -222,10 +223,7 @@ cdef class Cloud(Particles):
                 continue
             leaf.stamp = self.stamp
             k = seat_of(leaf, s)
-            leaf.n_rows -= 1
-            leaf.rows[k] = leaf.rows[leaf.n_rows]
-            if leaf.credit != NULL:
-                leaf.credit[k] = leaf.credit[leaf.n_rows]
+            take_out(leaf, k, self.numerics.keeps_order)
             self.moves.lose(leaf, self.pool.x(s))
             faded = self.leaf_model.retire(leaf, self.pool, s, forget)
             if faded and not self.numerics.keeps_credit:

@@ -225,7 +225,30 @@ cdef class Moves:
                 memcpy(self.pooled.rows + self.pooled.n_rows, leaf.rows,
                        leaf.n_rows * sizeof(slot_t))
                 self.pooled.n_rows += leaf.n_rows
+                if self.numerics.keeps_order:
+                    self.merge_rows(
+                        self.pooled.rows, self.pooled.n_rows - leaf.n_rows,
+                        self.pooled.n_rows,
+                    )
         self.model.pool(self.pooled, self.leaves, n, self.pool)
+
+    cdef void merge_rows(
+        self, slot_t *rows, int32_t first, int32_t n
+    ) noexcept nogil:
+        """Bring n rows in order of age, where the first ones are, and the others are."""
+        cdef const int64_t *ids = self.pool.ids
+        cdef slot_t *old = self.left.rows
+        cdef int32_t i = 0, j = first, k
+        memcpy(old, rows, first * sizeof(slot_t))
+        for k in range(n):
+            if i == first:
+                return
+            if j == n or ids[old[i]] < ids[rows[j]]:
+                rows[k] = old[i]
+                i += 1
+            else:
+                rows[k] = rows[j]
+                j += 1
 
     cdef void score_entry(self, Entry *e) noexcept nogil:
         """Scores of staying and pruning, once per distinct parent."""
@@ -259,6 +282,15 @@ cdef class Moves:
         cdef bint known = leaf.n_rows > 0 and leaf.limited[variable] == leaf.n_rows
         if not known and not self.extend(leaf, variable):
             self.rank(leaf, variable)
+
+    cdef void take_limits(self, Leaf *leaf, const Leaf *alike) noexcept nogil:
+        """Take over the limits of a leaf that holds the same rows."""
+        cdef int32_t j
+        for j in range(self.pool.n_features):
+            if leaf.limited[j] != leaf.n_rows and alike.limited[j] == leaf.n_rows:
+                leaf.low[j] = alike.low[j]
+                leaf.high[j] = alike.high[j]
+                leaf.limited[j] = alike.limited[j]
 
     cdef int32_t outer(self) noexcept nogil:
         """Rank, from 0, of the order statistics that limit a column."""
@@ -308,7 +340,7 @@ cdef class Moves:
         """Forget the limits that may change with row x, which has just left the leaf.
 
         Between two order statistics it leaves both, and min_leaf rows on either side.
-        The last row has its place, so limits of some rows only are forgotten as well.
+        Rows have changed places, so limits of some rows only are forgotten as well.
         """
         cdef int32_t j
         for j in range(self.pool.n_features):

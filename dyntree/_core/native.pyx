@@ -565,6 +565,7 @@ cdef class NativeNumerics(Numerics):
     def __init__(self):
         self.weighs_one = True
         self.forgets_all = True
+        self.keeps_order = True
 
     cdef int32_t resample(
         self, double *weights, int32_t n, int32_t n_target, RandomStream *s,

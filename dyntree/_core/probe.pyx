@@ -348,6 +348,14 @@ def decide(Particles c, handle_t h, handle_t parent):
     return move.kind, move.variable, move.value
 
 
+cdef object cuts_of(SharedMoves shared, const Entry *e):
+    return [
+        (shared.cuts[k].variable, shared.cuts[k].value, shared.cuts[k].missing_left,
+         shared.cuts[k].inherits, shared.cuts[k].odds)
+        for k in range(e.first_cut, e.first_cut + e.n_cuts)
+    ]
+
+
 def offer(Particles c, handle_t h, handle_t parent, int32_t n, int64_t time=0):
     """Native rules: n splits proposed for a leaf, and the moves of n particles in it.
 
@@ -369,15 +377,39 @@ def offer(Particles c, handle_t h, handle_t parent, int32_t n, int64_t time=0):
     c.reserve(c.pool.n_rows)
     shared.expect(max(n, c.room))
     shared.decide_all(&e, 1, &entry_of[0], n, c.source, time, moves)
-    cuts = [
-        (shared.cuts[k].variable, shared.cuts[k].value, shared.cuts[k].missing_left,
-         shared.cuts[k].inherits, shared.cuts[k].odds)
-        for k in range(shared.n_cuts)
-    ]
     made = [(moves[k].kind, moves[k].variable, moves[k].value) for k in range(n)]
     free(moves)
+    cuts = cuts_of(shared, &e)
     shared.clear()
     return cuts, e.grow, (e.stays, e.prunes), made
+
+
+def offers(Particles c, handles, int32_t n, int32_t only=-1):
+    """Native rules: n splits proposed for each of some leaves, or for one of them only.
+
+    Returns
+    -------
+    list of (cuts, grow, next_alike)
+        As in `offer`; the place of the next leaf that shares passes over its rows, or
+        -1. Of one leaf only the others' are void.
+    """
+    cdef SharedMoves shared = c.moves
+    cdef int32_t n_entries = len(handles), k
+    cdef Entry *entries = <Entry *> malloc(n_entries * sizeof(Entry))
+    for k in range(n_entries):
+        entries[k] = entry_at(handles[k], NONE)
+        entries[k].owner = k if only < 0 else only
+        entries[k].count = n if entries[k].owner == k else 0
+    c.reserve(c.pool.n_rows)
+    shared.expect(max(n * n_entries, c.room))
+    shared.decide_all(entries, n_entries, NULL, 0, c.source, 0, NULL)
+    found = [
+        (cuts_of(shared, &entries[k]), entries[k].grow, entries[k].next_alike)
+        for k in range(n_entries)
+    ]
+    free(entries)
+    shared.clear()
+    return found
 
 
 def set_tree_prior(Particles c, double alpha, double beta):

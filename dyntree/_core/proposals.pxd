@@ -6,16 +6,19 @@ with the split averaged over rather than drawn first). Those odds belong to the 
 each particle that holds it contributes a proposal, or one in eight of them beyond the
 first ALL_OFFER, and all choose among all of these.
 
+Leaves of many particles hold the same rows and differ in what they have retired. They
+share passes over the rows: their cuts are sorted together, and sums below them serve all.
+
 A leaf of n > CALM rows is looked at in one of n / CALM steps, drawn at random, and then
 with n / CALM times the odds: one row more says little about where so many rows should be
 split, and so the cost of a step stays bounded. Prunes, which cost little, always compete.
 """
 cimport cython
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.moves cimport Moves
 from dyntree._core.rating cimport Cut, Rating
-from dyntree._core.rng cimport RandomStream
+from dyntree._core.rng cimport RandomSource, RandomStream
 from dyntree._core.types cimport Entry, Leaf, Move
 
 cdef enum:
@@ -26,14 +29,20 @@ cdef enum:
 cdef class SharedMoves(Moves):
     cdef Cut *cuts                      # of all leaves of a step, one a particle
     cdef int32_t n_cuts
-    cdef Cut *drawn                     # of one leaf, as they come
+    cdef Cut *drawn                     # of leaves that hold the same rows, as they come
+    cdef Cut *sorted                    # the same by column and value
+    cdef int32_t *heads                 # hash table of leaves by their rows
     cdef int32_t *part_of               # of which part of its column each is
     cdef int32_t *places                # where each part of the columns starts
     cdef double *uniforms               # each particle's, for its move
     cdef Rating rating
 
+    cdef void group(self, Entry *entries, int32_t n_entries) noexcept nogil
     cdef int32_t draw(self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s) noexcept nogil
-    cdef void sort(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil
-    cdef void offer(self, Entry *e, int32_t n, RandomStream *s) noexcept nogil
+    cdef int32_t draw_alike(self, Entry *entries, int32_t first, RandomSource source, int64_t time) noexcept nogil
+    cdef void sort(self, const Leaf *leaf, int32_t n) noexcept nogil
+    cdef void rate_column(self, Entry *entries, int32_t first, Cut *cuts, int32_t n) noexcept nogil
+    cdef void cumulate(self, Entry *e) noexcept nogil
+    cdef void offer(self, Entry *entries, int32_t first, RandomSource source, int64_t time) noexcept nogil
     cdef void compete(self, Entry *e, double grow) noexcept nogil
     cdef void choose(self, const Entry *e, const Entry *owner, double u, Move *move) noexcept nogil

@@ -1,13 +1,13 @@
 """Moves of the native rules: proposed once per distinct leaf, and shared."""
 cimport cython
 from libc.math cimport INFINITY, exp, log
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 from dyntree._core.rating cimport N_CUTS
 from dyntree._core.rng cimport MOVING, PROPOSING, RandomSource
-from dyntree._core.types cimport GROW, NONE, PRUNE, STAY, handle_t
+from dyntree._core.types cimport GROW, NONE, PRUNE, STAY, handle_t, slot_t
 
 
 cdef inline bint comes_before(const Cut *p, const Cut *q) noexcept nogil:
@@ -17,6 +17,28 @@ cdef inline bint comes_before(const Cut *p, const Cut *q) noexcept nogil:
     if p.value != q.value:
         return p.value < q.value
     return p.side < q.side
+
+
+cdef inline uint32_t mixed(const Leaf *leaf) noexcept nogil:
+    """A number that leaves with the same rows share, others seldom."""
+    cdef int32_t n = leaf.n_rows
+    cdef uint32_t value = n
+    value = 0x9E3779B1u * value + leaf.rows[0]
+    value = 0x9E3779B1u * value + leaf.rows[n // 2]
+    value = 0x9E3779B1u * value + leaf.rows[n - 2]
+    return value ^ (value >> 15)
+
+
+cdef inline bint same_rows(const Leaf *a, const Leaf *b) noexcept nogil:
+    """Whether two leaves hold the same rows in the same order."""
+    return a.n_rows == b.n_rows and not memcmp(
+        a.rows, b.rows, a.n_rows * sizeof(slot_t)
+    )
+
+
+cdef inline double n_steps(const Leaf *leaf) noexcept nogil:
+    """In one of how many steps the leaf is looked at, see CALM."""
+    return max(1.0, leaf.n_rows / <double> CALM)
 
 
 cdef int32_t offered(int32_t n) noexcept nogil:
@@ -40,13 +62,15 @@ cdef class SharedMoves(Moves):
         free(self.cuts)
         free(self.part_of)
         free(self.uniforms)
+        free(self.heads)
 
     cdef int expect(self, int32_t n_particles) except -1:
-        cdef void *p = realloc(self.cuts, 2 * n_particles * sizeof(Cut))
+        cdef void *p = realloc(self.cuts, 3 * n_particles * sizeof(Cut))
         if p == NULL:
             raise MemoryError()
         self.cuts = <Cut *> p
         self.drawn = self.cuts + n_particles
+        self.sorted = self.drawn + n_particles
         p = realloc(self.uniforms, n_particles * sizeof(double))
         if p == NULL:
             raise MemoryError()
@@ -59,6 +83,10 @@ cdef class SharedMoves(Moves):
             raise MemoryError()
         self.part_of = <int32_t *> p
         self.places = self.part_of + n_particles
+        p = realloc(self.heads, 4 * n_particles * sizeof(int32_t))
+        if p == NULL:
+            raise MemoryError()
+        self.heads = <int32_t *> p
         return 0
 
     cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1:
@@ -66,14 +94,43 @@ cdef class SharedMoves(Moves):
         return self.rating.reserve()
 
     # ------------------------------------------------------------ proposals
+    cdef void group(self, Entry *entries, int32_t n_entries) noexcept nogil:
+        """Chain the leaves that may split and hold the same rows to the first of them."""
+        cdef int32_t n_heads = 1, i, k
+        cdef Entry *e
+        cdef const Leaf *leaf
+        while n_heads < 2 * n_entries:
+            n_heads *= 2
+        for k in range(n_heads):
+            self.heads[k] = -1
+        for i in range(n_entries):
+            e = &entries[i]
+            e.next_alike = e.last_alike = -1
+            leaf = self.arena.leaf(e.leaf)
+            if e.owner != i or leaf.n_rows < 2 * self.min_leaf:
+                continue
+            k = mixed(leaf) & (n_heads - 1)
+            while self.heads[k] >= 0 and not same_rows(
+                self.arena.leaf(entries[self.heads[k]].leaf), leaf
+            ):
+                k = (k + 1) & (n_heads - 1)
+            if self.heads[k] < 0:
+                self.heads[k] = i
+            else:
+                entries[entries[self.heads[k]].last_alike].next_alike = i
+            entries[self.heads[k]].last_alike = i
+
     cdef int32_t draw(
         self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s
     ) noexcept nogil:
-        """Propose n times; returns how many splits came of it, sorted into `cuts`."""
+        """Propose n times, or pass, see CALM; returns how many splits came of it."""
+        cdef double steps = n_steps(leaf)
         cdef int32_t k, n_drawn = 0
         cdef bint may_inherit = self.model.may_inherit and leaf.retired[0] > 0.0
         cdef Move move
-        cdef Cut *cut = self.drawn
+        cdef Cut *cut = cuts
+        if steps > 1.0 and s.uniform(s) * steps > 1.0:
+            return 0
         for k in range(n):
             if not self.propose(leaf, s, &move):
                 continue
@@ -85,21 +142,43 @@ cdef class SharedMoves(Moves):
             cut.grown = NONE
             cut += 1
             n_drawn += 1
-        self.sort(leaf, cuts, n_drawn)
         return n_drawn
 
-    cdef void sort(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil:
-        """Put the n cuts that were drawn into `cuts`, in order.
+    cdef int32_t draw_alike(
+        self, Entry *entries, int32_t first, RandomSource source, int64_t time
+    ) noexcept nogil:
+        """`draw` for all leaves of a chain, one after the other, into `drawn`."""
+        cdef RandomStream stream
+        cdef Leaf *leaf = NULL
+        cdef Leaf *before
+        cdef Entry *e
+        cdef int32_t i = first, n = 0, n_drawn, k
+        while i >= 0:
+            e = &entries[i]
+            before = leaf
+            leaf = self.arena.leaf(e.leaf)
+            if before != NULL:
+                self.take_limits(leaf, before)
+            stream = source.open(time, i, PROPOSING)
+            n_drawn = self.draw(leaf, self.drawn + n, e.n_offered, &stream)
+            for k in range(n, n + n_drawn):
+                self.drawn[k].entry = i
+            e.first_cut = self.n_cuts + n
+            n += n_drawn
+            i = e.next_alike
+        return n
+
+    cdef void sort(self, const Leaf *leaf, int32_t n) noexcept nogil:
+        """Put the n cuts that were drawn into `sorted`; the leaf has all their limits.
 
         Values are uniform between a column's limits: counted into equal parts, one a
         cut or so, they all but stand in order, and insertion does the rest.
         """
+        cdef Cut *cuts = self.sorted
         cdef int32_t n_parts, j, k, last
         cdef const Cut *cut
         cdef Cut moving
         cdef double share
-        if n == 0:
-            return
         n_parts = n // self.pool.n_features + 1
         last = self.pool.n_features * n_parts
         memset(self.places, 0, (last + 1) * sizeof(int32_t))
@@ -127,27 +206,32 @@ cdef class SharedMoves(Moves):
                 j -= 1
             cuts[j] = moving
 
-    cdef void offer(self, Entry *e, int32_t n, RandomStream *s) noexcept nogil:
-        """Propose n splits of the leaf at e and cumulate their odds; or pass, see CALM."""
+    cdef void rate_column(
+        self, Entry *entries, int32_t first, Cut *cuts, int32_t n
+    ) noexcept nogil:
+        """Hand n sorted cuts of a column to the leaves they belong to, and rate them."""
+        cdef int32_t i = first, k
+        cdef Entry *e
+        self.rating.tally(self.arena.leaf(entries[first].leaf), cuts, n)
+        for k in range(n):
+            e = &entries[cuts[k].entry]
+            self.cuts[e.first_cut + e.n_cuts] = cuts[k]
+            e.n_cuts += 1
+        while i >= 0:
+            e = &entries[i]
+            self.rating.rate(
+                self.arena.leaf(e.leaf), self.cuts + e.first_cut + e.n_rated,
+                e.n_cuts - e.n_rated,
+            )
+            e.n_rated = e.n_cuts
+            i = e.next_alike
+
+    cdef void cumulate(self, Entry *e) noexcept nogil:
+        """Cumulate the odds of a leaf's cuts, and weigh them against leaving it whole."""
         cdef Leaf *leaf = self.arena.leaf(e.leaf)
-        cdef Cut *cuts = self.cuts + self.n_cuts
+        cdef Cut *cuts = self.cuts + e.first_cut
         cdef double prior, top = -INFINITY, total = 0.0
-        cdef double steps = max(1.0, leaf.n_rows / <double> CALM)
-        cdef int32_t first = 0, last, k
-        e.first_cut = self.n_cuts
-        e.n_cuts = 0
-        e.grow = -INFINITY
-        if steps > 1.0 and s.uniform(s) * steps > 1.0:
-            return
-        e.n_cuts = self.draw(leaf, cuts, n, s)
-        self.n_cuts += e.n_cuts
-        while first < e.n_cuts:
-            last = first + 1
-            while (last < e.n_cuts and last - first < N_CUTS
-                    and cuts[last].variable == cuts[first].variable):
-                last += 1
-            self.rating.rate(leaf, cuts + first, last - first)
-            first = last
+        cdef int32_t k
         for k in range(e.n_cuts):
             if cuts[k].odds > top:
                 top = cuts[k].odds
@@ -158,7 +242,29 @@ cdef class SharedMoves(Moves):
             cuts[k].odds = total
         prior = self.split_prior(leaf.depth) + 2.0 * self.leaf_prior(leaf.depth + 1)
         prior -= self.leaf_prior(leaf.depth)
-        e.grow = prior + top + log(steps * total / n)
+        e.grow = prior + top + log(n_steps(leaf) * total / e.n_offered)
+
+    cdef void offer(
+        self, Entry *entries, int32_t first, RandomSource source, int64_t time
+    ) noexcept nogil:
+        """Propose splits of the leaves chained to the first, and say what they gain."""
+        cdef int32_t n = self.draw_alike(entries, first, source, time)
+        cdef int32_t i = first, start = 0, end
+        cdef const Cut *cuts = self.sorted
+        if n == 0:
+            return
+        self.n_cuts += n
+        self.sort(self.arena.leaf(entries[entries[first].last_alike].leaf), n)
+        while start < n:
+            end = start + 1
+            while (end < n and end - start < N_CUTS
+                    and cuts[end].variable == cuts[start].variable):
+                end += 1
+            self.rate_column(entries, first, self.sorted + start, end - start)
+            start = end
+        while i >= 0:
+            self.cumulate(&entries[i])
+            i = entries[i].next_alike
 
     # ------------------------------------------------------------ the choice
     cdef void compete(self, Entry *e, double grow) noexcept nogil:
@@ -201,19 +307,23 @@ cdef class SharedMoves(Moves):
         self, Entry *entries, int32_t n_entries, const int32_t *entry_of, int32_t n,
         RandomSource source, int64_t time, Move *moves,
     ) noexcept nogil:
-        cdef RandomStream stream
         cdef Entry *e
         cdef int32_t i
         self.n_cuts = 0
         for i in range(n_entries):
-            entries[i].n_cuts = 0
+            e = &entries[i]
+            e.n_offered = e.n_cuts = e.n_rated = 0
+            e.grow = -INFINITY
         for i in range(n_entries):
-            entries[entries[i].owner].n_cuts += entries[i].count
+            entries[entries[i].owner].n_offered += entries[i].count
+        for i in range(n_entries):
+            entries[i].n_offered = offered(entries[i].n_offered)
+        self.group(entries, n_entries)
+        for i in range(n_entries):
+            if entries[i].last_alike >= 0:
+                self.offer(entries, i, source, time)
         for i in range(n_entries):
             e = &entries[i]
-            if e.owner == i:
-                stream = source.open(time, i, PROPOSING)
-                self.offer(e, offered(e.n_cuts), &stream)
             self.compete(e, entries[e.owner].grow)
         source.draw(time, MOVING, n, self.uniforms)
         for i in range(n):

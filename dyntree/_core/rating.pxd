@@ -17,6 +17,8 @@ cdef struct Cut:            # one proposed split of a leaf
     double odds             # log odds of splitting; then odds, cumulated over the leaf
     int32_t variable
     int32_t missing_left
+    int32_t entry           # whose leaf it is a cut of
+    int32_t place           # among all cuts of the column that one pass rates
     bint inherits           # the children share what the leaf has retired
     handle_t grown          # the split with its leaves, once a particle has taken it
 
@@ -26,7 +28,8 @@ cdef class Rating:
     cdef ActivePool pool
     cdef int32_t min_leaf
     cdef int32_t stride
-    cdef double *tallies                # (N_CUTS + 2, stride) sums between cuts
+    cdef double *tallies                # (N_CUTS + 2, stride) sums below cuts, and others
+    cdef int32_t n_tallied              # cuts that they belong to
     cdef double *children               # (LANES, stride) of children not judged yet
     cdef Cut *waiting[2]                # the cuts they belong to
     cdef int32_t n_waiting
@@ -39,9 +42,10 @@ cdef class Rating:
 
     cdef int reserve(self) except -1
     cdef void add_to(self, double *sums, slot_t s) noexcept nogil
-    cdef void tally(self, const Leaf *leaf, const Cut *cuts, int32_t n) noexcept nogil
+    # what n <= N_CUTS sorted cuts of one column, of leaves with these rows, have below them
+    cdef void tally(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil
     cdef void judge(self, Leaf *leaf, Cut *cut, const double *left) noexcept nogil
     cdef void judge_heirs(self, Leaf *leaf, Cut *cut, const double *child) noexcept nogil
     cdef void judge_waiting(self, Leaf *leaf) noexcept nogil
-    # log odds of n <= N_CUTS sorted cuts of one column, but for the tree prior
+    # log odds of those cuts that are the leaf's, in their order, but for the tree prior
     cdef void rate(self, Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil

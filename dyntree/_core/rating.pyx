@@ -1,4 +1,4 @@
-"""Odds of all the cuts of a leaf that were proposed, in one pass over its rows a column."""
+"""Odds of all cuts that were proposed for some rows, in one pass over them a column."""
 cimport cython
 from libc.math cimport INFINITY, NAN, isnan
 from libc.stdint cimport int32_t, int64_t
@@ -22,8 +22,8 @@ cdef int32_t n_below(const double *edges, int32_t n, double x) noexcept nogil:
 cdef class Rating:
     """What it takes to rate cuts: scratch, and what each row adds to sums.
 
-    The rows of a leaf are summed between neighbouring cuts of a column, so that one
-    pass over them rates all of the column's cuts.
+    Rows are summed between neighbouring cuts of a column, so that one pass over them
+    rates all of the column's cuts, of all leaves that hold these rows.
     """
 
     def __init__(self, Arena arena, LeafModel model, ActivePool pool, int32_t min_leaf):
@@ -86,12 +86,12 @@ cdef class Rating:
             self.model.family.add(row, self.pool.x(s), self.pool.y(s), 1.0)
         accumulate(sums, row, self.n_kept)
 
-    cdef void tally(self, const Leaf *leaf, const Cut *cuts, int32_t n) noexcept nogil:
-        """Sum the rows between neighbouring cuts of a column.
+    cdef void tally(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil:
+        """Sum the rows that are not above each cut, and tell cuts their places.
 
-        Part j of `tallies` has the rows above cut j - 1 and not above cut j, part n
-        those above all cuts, part n + 1 those without a value. The part with most rows
-        has what the others leave of the leaf.
+        Those between neighbouring cuts are summed first: part j has the rows above cut
+        j - 1 and not above cut j, part n those above all cuts, part n + 1 those without
+        a value. The part with most rows has what the others leave of the leaf.
         """
         cdef int32_t stride = self.stride, variable = cuts[0].variable
         cdef int32_t j, k, most = 0
@@ -101,6 +101,7 @@ cdef class Rating:
         cdef double x
         for j in range(n):
             edges[j] = cuts[j].value
+            cuts[j].place = j
         memset(count, 0, (n + 2) * sizeof(int32_t))
         for k in range(leaf.n_rows):
             x = self.pool.x(leaf.rows[k])[variable]
@@ -119,6 +120,11 @@ cdef class Rating:
         for j in range(n + 2):
             if j != most and count[j]:
                 subtract(rest, rest, self.tallies + j * stride, stride)
+        for j in range(1, n):
+            accumulate(
+                self.tallies + j * stride, self.tallies + (j - 1) * stride, stride
+            )
+        self.n_tallied = n
 
     cdef void judge(self, Leaf *leaf, Cut *cut, const double *left) noexcept nogil:
         """Log evidence that a cut gains: now, or once another waits beside it."""
@@ -160,28 +166,23 @@ cdef class Rating:
         )
 
     cdef void rate(self, Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil:
-        """Log odds of n cuts of one column against none, but for the tree prior.
+        """Log odds of n tallied cuts of a leaf against none, but for the tree prior.
 
         Where the children inherit, active rows are judged given the retired ones, with
         and without the cut; else both are judged as if nothing had been retired.
         """
         cdef int32_t stride = self.stride, j
-        cdef double *below = self.tallies
-        cdef double *missing = self.tallies + (n + 1) * stride
+        cdef const double *below
+        cdef const double *missing = self.tallies + (self.n_tallied + 1) * stride
         cdef double *left = self.heirs          # free until a cut is judged
-        cdef double n_known
-        cdef bint parts
-        self.tally(leaf, cuts, n)
-        n_known = leaf.n_rows - missing[0]
+        cdef double n_known = leaf.n_rows - missing[0], n_before = -1.0
         for j in range(n):
-            parts = j == 0 or below[0] > 0.0    # other rows than the cut before
-            if j:
-                accumulate(below, below - stride, stride)
+            below = self.tallies + cuts[j].place * stride
             cuts[j].missing_left = cuts[j].side * n_known < below[0]
-            if not parts and cuts[j].missing_left == cuts[j - 1].missing_left and (
+            if below[0] == n_before and cuts[j].missing_left == cuts[j - 1].missing_left and (
                 cuts[j].inherits == cuts[j - 1].inherits
             ):
-                cuts[j].odds = NAN              # those of the cut before
+                cuts[j].odds = NAN              # those of the cut before, for the same rows
             else:
                 memcpy(left, below, stride * sizeof(double))
                 if cuts[j].missing_left:
@@ -189,7 +190,7 @@ cdef class Rating:
                 cuts[j].odds = -INFINITY
                 if min(left[0], leaf.n_rows - left[0]) >= self.min_leaf:
                     self.judge(leaf, &cuts[j], left)
-            below += stride
+            n_before = below[0]
         if self.n_waiting:
             self.judge_waiting(leaf)
         for j in range(1, n):

@@ -21,4 +21,5 @@ cdef int32_t gather(Arena a, handle_t h, Leaf **leaves) noexcept nogil
 cdef int32_t count_nodes(Arena a, handle_t h) noexcept nogil
 cdef int copy_leaf(Arena a, const Leaf *leaf, Leaf *into) noexcept nogil
 cdef handle_t copy_subtree(Arena a, handle_t h) noexcept nogil
+cdef void take_out(Leaf *leaf, int32_t k, bint in_order) noexcept nogil
 cdef int32_t seat_of(const Leaf *leaf, slot_t s) noexcept nogil

@@ -1,5 +1,5 @@
 """Trees as handles into an arena."""
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memmove
 
 from dyntree._core.types cimport NONE, Node, goes_left
 
@@ -137,6 +137,16 @@ cdef handle_t copy_subtree(Arena a, handle_t h) noexcept nogil:
     node.left = left
     node.right = right
     return fresh
+
+
+cdef void take_out(Leaf *leaf, int32_t k, bint in_order) noexcept nogil:
+    """Take row k out of the leaf; those behind it move up, or the last takes its seat."""
+    cdef int32_t following = k + 1 if in_order else leaf.n_rows - 1
+    cdef size_t n = leaf.n_rows - following
+    memmove(leaf.rows + k, leaf.rows + following, n * sizeof(slot_t))
+    if leaf.credit != NULL:
+        memmove(leaf.credit + k, leaf.credit + following, n * sizeof(double))
+    leaf.n_rows -= 1
 
 
 cdef int32_t seat_of(const Leaf *leaf, slot_t s) noexcept nogil:

@@ -30,7 +30,7 @@ cdef struct Leaf:
     double *low             # (n_features,) lower proposal limits
     double *high            # (n_features,) upper proposal limits
     double *limited         # (n_features,) of how many rows, the first; 0: of none
-    slot_t *rows            # the slots of the rows held, in order of arrival
+    slot_t *rows            # the slots of the rows held; native: by age
     double *credit          # (n_rows,) active-learning statistic per row, or NULL
     int64_t stamp
     int32_t n_rows
@@ -53,9 +53,13 @@ cdef struct Entry:          # what a step knows about one distinct (parent, leaf
     double prune            # the same with the subtree collapsed to a leaf
     double left             # scores of the parent's two subtrees
     double right
-    # shared proposals; the first two on the entry that owns the leaf
-    int32_t first_cut       # where the leaf's cuts start
+    # shared proposals; up to `grow` on the entry that owns the leaf
+    int32_t next_alike      # the next whose leaf holds the same rows; -1: none
+    int32_t last_alike      # on the first of them: the last
+    int32_t n_offered       # splits that may be proposed for it
+    int32_t first_cut       # where its cuts start
     int32_t n_cuts
+    int32_t n_rated         # of these
     double grow             # log odds of splitting the leaf against leaving it
     double stays            # probabilities of two of the moves
     double prunes

@@ -85,6 +85,62 @@ def test_odds_of_all_cuts(
         assert min(left.sum(), (~left).sum()) >= min_leaf or gaps > 0.0
 
 
+def streamed(model: str, gaps: float, window: int, seed: int) -> Cloud:
+    """A cloud that learned 600 rows, of which it holds the last ones."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((600, 3))
+    y = 3.0 * (X[:, 0] > 0.5) + 2.0 * X[:, 1] + 0.5 * rng.standard_normal(600)
+    if model == "class":
+        y = np.digitize(y, [1.0, 3.0]).astype(float)
+    X[rng.random(X.shape) < gaps] = np.nan
+    cloud = native_cloud(
+        model, 3, n_particles=60, min_leaf=3, n_classes=3 * (model == "class")
+    )
+    for k in range(600):
+        cloud.update(X[k : k + 1], y[k : k + 1])
+        if k >= window:
+            cloud.retire([int(rng.integers(window + 1))], 1.0)
+    return cloud
+
+
+@pytest.mark.parametrize("model", ["constant", "linear", "class"])
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+def test_rows_of_a_leaf_stand_in_order_of_age(model: str, gaps: float) -> None:
+    cloud = streamed(model, gaps, 100, seed=1)
+    ids = cloud.row_ids()
+    leaves = {h for root in probe.roots(cloud) for h in handles_below(cloud, root)}
+    held = [ids[probe.leaf(cloud, h)[1]] for h in leaves if h < 0]
+    assert sum(map(len, held)) > 200
+    assert all((np.diff(rows) > 0).all() for rows in held)
+
+
+@pytest.mark.parametrize("model", ["constant", "linear", "class"])
+@pytest.mark.parametrize("gaps", [0.0, 0.2])
+def test_leaves_that_share_their_rows_are_rated_as_if_alone(
+    model: str, gaps: float
+) -> None:
+    """Leaves with the same rows, but with pasts and depths of their own."""
+    n_shared = 0
+    for seed in range(8):
+        cloud = streamed(model, gaps, 60, seed)
+        x = np.random.default_rng(seed).random(3)
+        leaves = sorted({probe.leaf_of(cloud, i, x) for i in range(60)})
+        together = probe.offers(cloud, leaves, 40)
+        rows = [tuple(probe.leaf(cloud, h)[1]) for h in leaves]
+        for k, (cuts, grow, following) in enumerate(together):
+            n_shared += following >= 0 and len(cuts) > 0
+            if following >= 0:
+                assert rows[following] == rows[k]
+                assert rows[k] not in rows[k + 1 : following]
+            alone, grow_alone, _ = probe.offers(cloud, leaves, 40, k)[k]
+            assert [cut[:4] for cut in cuts] == [cut[:4] for cut in alone]
+            np.testing.assert_allclose(
+                [cut[4] for cut in cuts], [cut[4] for cut in alone], rtol=1e-9
+            )
+            assert grow == pytest.approx(grow_alone, abs=1e-9)
+    assert n_shared > 10
+
+
 @pytest.mark.parametrize("n", [64, 1024])
 def test_a_large_leaf_is_looked_at_seldom_and_then_counts_for_more(n: int) -> None:
     """A leaf of n > 64 rows is offered splits in 64 of n steps, with n / 64 the odds.
