@@ -13,7 +13,7 @@ from dyntree._core.native cimport NativeGaussian, NativeNumerics
 from dyntree._core.native cimport N_B, N_KAPPA
 from dyntree._core.proposals cimport SharedMoves
 from dyntree._core.rng cimport RESAMPLING, REWEIGHING, RandomStream
-from dyntree._core.tree cimport descend, gather, replaced
+from dyntree._core.tree cimport all_came, descend, gather, replaced
 from dyntree._core.types cimport GROW, LUALL, LUVAR, NONE, REJECT, STAY, Node, goes_left
 
 cdef double FIRST_LOOK = 16.0       # rows seen at the first look at the prior
@@ -540,24 +540,12 @@ cdef class Particles:
         cdef Leaf *leaf
         if h > 0:
             node = self.arena.node(h)
-            if node.stamp != self.stamp:
-                node.stamp = self.stamp
-                node.entry = 0
-                node.ways = node.refs
-            node.entry += n_coming
-            node.ways -= 1
-            if node.ways:
+            if not all_came(node, self.stamp, n_coming):
                 return n
             n = self.count_leaves(node.left, node.entry, handles, count, n)
             return self.count_leaves(node.right, node.entry, handles, count, n)
         leaf = self.arena.leaf(h)
-        if leaf.stamp != self.stamp:
-            leaf.stamp = self.stamp
-            leaf.entry = 0
-            leaf.ways = leaf.refs
-        leaf.entry += n_coming
-        leaf.ways -= 1
-        if leaf.ways:
+        if not all_came(leaf, self.stamp, n_coming):
             return n
         handles[n] = h
         count[n] = leaf.entry

@@ -3,7 +3,7 @@ import numpy as np
 
 from libc.math cimport log
 
-from dyntree._core.tree cimport gather
+from dyntree._core.tree cimport all_came, gather
 
 
 cdef void narrow(Region region, Step *step) noexcept nogil:
@@ -62,13 +62,7 @@ cdef class Tally:
         if h < 0:
             return self.reach_leaf(self.c.arena.leaf(h), n, above)
         node = self.c.arena.node(h)
-        if node.stamp != self.c.stamp:
-            node.stamp = self.c.stamp
-            node.entry = 0
-            node.ways = node.refs
-        node.entry += n
-        node.ways -= 1
-        if node.ways:
+        if not all_came(node, self.c.stamp, n):
             return 0
         step.above = above
         step.node = node
@@ -89,13 +83,7 @@ cdef class Tally:
         """The same for a leaf; the last way adds up the credit of its rows."""
         cdef double count
         cdef int32_t k
-        if leaf.stamp != self.c.stamp:
-            leaf.stamp = self.c.stamp
-            leaf.entry = 0
-            leaf.ways = leaf.refs
-        leaf.entry += n
-        leaf.ways -= 1
-        if leaf.ways or not leaf.n_rows:
+        if not all_came(leaf, self.c.stamp, n) or not leaf.n_rows:
             return 0
         if (self.anew or leaf.credit == NULL) and self.credit(leaf, above) < 0:
             return -1
