@@ -1,10 +1,11 @@
 """Time of single steps: the 99th percentile beside the median, over 10^5 rows.
 
-Run ``python -m tests.heavy.latency`` on an idle machine; the last result is stored
-beside this file in latency.txt. Each row is given alone, in CPU time of the process.
-Steps at which the cloud looks at its prior or is rejuvenated stand apart. Met: the 99th
+Run ``python -m tests.heavy.latency`` on an idle machine; it takes some ten minutes, and
+the last result is stored beside this file in latency.txt. Each row is given alone, in
+CPU time of the process, to clouds of the stream's own size and to small ones. Steps at
+which the cloud looks at its prior or is rejuvenated stand apart. Met: the 99th
 percentile is at most 5 times the median, that of looks at most 20 times. The last line
-is a floor: the steps of the linear stream without the choice of the row that goes.
+of a size is a floor: the linear stream's steps without the choice of the row that goes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from dyntree import StreamingTree
 from dyntree._core.stream import next_to_go
 from tests.bench.task import Rows
 
-ROWS, PARTICLES, WINDOW = 100_000, 100, 200
+ROWS = 100_000
+SIZES = [(1000, 500), (100, 200)]  # particles and window; first the defaults
 STREAMS = [
     ("constant", {}),
     ("constant", {"discard": "age"}),
@@ -28,38 +30,42 @@ STREAMS = [
 ]
 
 
-def full(model: str, options: dict) -> tuple[StreamingTree, np.ndarray, np.ndarray]:
-    """A stream whose window is full, and the rows it comes from."""
+def full(
+    model: str, particles: int, window: int, options: dict
+) -> tuple[StreamingTree, np.ndarray, np.ndarray]:
+    """A stream whose window is full, and the rows that follow."""
     rows = Rows.draw("friedman", ROWS, 0, 1)
     y = np.asarray(rows.target(model), dtype=float)
     tree = StreamingTree(
-        model, window=WINDOW, n_particles=PARTICLES, seed=1, **options
-    ).update(rows.X[:WINDOW], y[:WINDOW], progress=False)
-    return tree, rows.X, y
+        model, window=window, n_particles=particles, seed=1, **options
+    ).update(rows.X[:window], y[:window], progress=False)
+    return tree, rows.X[window:], y[window:]
 
 
-def stream(model: str, options: dict) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def stream(
+    model: str, particles: int, window: int, options: dict
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Seconds of each step, and which of them looked, or grew trees anew."""
-    tree, X, y = full(model, options)
+    tree, X, y = full(model, particles, window, options)
     cloud, every = tree.tree._cloud, tree.options.rejuvenate_every or ROWS + 1
-    seconds, looked = np.empty(ROWS - WINDOW), np.zeros(ROWS - WINDOW, dtype=bool)
-    for k, t in enumerate(range(WINDOW, ROWS)):
+    seconds, looked = np.empty(len(y)), np.zeros(len(y), dtype=bool)
+    for k in range(len(y)):
         before = cloud.last_look
         clock = time.process_time_ns()
-        tree.update(X[t : t + 1], y[t : t + 1], progress=False)
+        tree.update(X[k : k + 1], y[k : k + 1], progress=False)
         seconds[k] = (time.process_time_ns() - clock) / 1e9
         looked[k] = cloud.last_look != before
-    return seconds, looked, np.arange(WINDOW + 1, ROWS + 1) % every == 0
+    return seconds, looked, np.arange(window + 1, ROWS + 1) % every == 0
 
 
-def learning_alone() -> np.ndarray:
+def learning_alone(particles: int, window: int) -> np.ndarray:
     """Seconds that steps of the linear stream take but for what ALC and retiring do."""
-    tree, X, y = full("linear", {})
+    tree, X, y = full("linear", particles, window, {})
     cloud = tree.tree._cloud
-    seconds = np.empty(ROWS - WINDOW)
-    for k, t in enumerate(range(WINDOW, ROWS)):
+    seconds = np.empty(len(y))
+    for k in range(len(y)):
         clock = time.process_time_ns()
-        cloud.update(X[t : t + 1], y[t : t + 1])
+        cloud.update(X[k : k + 1], y[k : k + 1])
         seconds[k] = (time.process_time_ns() - clock) / 1e9
         cloud.retire([next_to_go(cloud, "alc")], 1.0)
     return seconds
@@ -76,11 +82,11 @@ def told(name: str, seconds: np.ndarray) -> tuple[str, float, float]:
     )
 
 
-def main() -> None:
-    print(f"dyntree {dyntree.__version__}, {time.strftime('%Y-%m-%d')}, {ROWS:,} rows, "
-          f"{PARTICLES} particles, window {WINDOW}")  # fmt: skip
+def measure(particles: int, window: int) -> None:
+    """Print the lines of one size of clouds."""
+    print(f"{particles} particles, window {window}")
     for model, options in STREAMS:
-        seconds, looked, grown = stream(model, options)
+        seconds, looked, grown = stream(model, particles, window, options)
         text, median, late = told(f"{model} {options or ''}", seconds[~looked & ~grown])
         met = late <= 5 * median
         if looked.any():
@@ -90,7 +96,14 @@ def main() -> None:
         if grown.any():
             text += f", rejuvenated {np.median(seconds[grown]) * 1e6 / median:5.0f} x"
         print(f"{text}  {'met' if met else 'NOT MET'}", flush=True)
-    print(told("linear, learning alone", learning_alone())[0])
+    print(told("linear, learning alone", learning_alone(particles, window))[0])
+
+
+def main() -> None:
+    today = time.strftime("%Y-%m-%d")
+    print(f"dyntree {dyntree.__version__}, {today}, {ROWS:,} rows")
+    for particles, window in SIZES:
+        measure(particles, window)
 
 
 if __name__ == "__main__":
