@@ -235,13 +235,14 @@ cdef class Moves:
     cdef void merge_rows(
         self, slot_t *rows, int32_t first, int32_t n
     ) noexcept nogil:
-        """Merge the first of n rows with the others: both by age, and then all.
+        """Merge two runs of rows that stand by age: the first ones, and those behind.
 
-        Trees grown anew hold rows in the order they learned them; what becomes of that
-        here matters to no sum, but such leaves share fewer passes (`SharedMoves`).
+        Native leaves hold rows by age, so that the same rows look the same. In trees
+        grown anew they stand as they were learned, and a merge mixes them: nothing but
+        the sharing of `SharedMoves` suffers.
         """
         cdef const int64_t *ids = self.pool.ids
-        cdef slot_t *old = self.left.rows
+        cdef slot_t *old = self.left.rows       # nothing else needs it in a prune
         cdef int32_t i = 0, j = first, k
         memcpy(old, rows, first * sizeof(slot_t))
         for k in range(n):
@@ -344,7 +345,7 @@ cdef class Moves:
         """Forget the limits that may change with row x, which has just left the leaf.
 
         Between two order statistics it leaves both, and min_leaf rows on either side.
-        Rows have changed places, so limits of some rows only are forgotten as well.
+        Limits of the first rows only are forgotten as well: other rows come first now.
         """
         cdef int32_t j
         for j in range(self.pool.n_features):

@@ -9,7 +9,7 @@ cdef class Numerics:
     cdef readonly bint collapses        # leaves may become too small to stay
     cdef readonly bint keeps_credit     # whatever the rectangle, and though the past fades
     cdef readonly bint asks_held        # ranges are those of the rows held
-    cdef readonly bint keeps_order      # of a leaf's rows by age, though some leave it
+    cdef readonly bint keeps_order      # rows of a leaf stay by age: one goes, leaves merge
     cdef readonly bint spares_oldest    # of rows worth the same, the first in order goes
     # densities -> ancestors; how many particles follow, or 0 to keep those there are
     cdef int32_t resample(

@@ -540,12 +540,16 @@ cdef class Particles:
         cdef Leaf *leaf
         if h > 0:
             node = self.arena.node(h)
-            if not all_came(node, self.stamp, n_coming):
+            if not all_came(
+                &node.stamp, &node.entry, &node.ways, node.refs, self.stamp, n_coming
+            ):
                 return n
             n = self.count_leaves(node.left, node.entry, handles, count, n)
             return self.count_leaves(node.right, node.entry, handles, count, n)
         leaf = self.arena.leaf(h)
-        if not all_came(leaf, self.stamp, n_coming):
+        if not all_came(
+            &leaf.stamp, &leaf.entry, &leaf.ways, leaf.refs, self.stamp, n_coming
+        ):
             return n
         handles[n] = h
         count[n] = leaf.entry

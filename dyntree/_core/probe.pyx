@@ -390,8 +390,8 @@ def offers(Particles c, handles, int32_t n, int32_t only=-1):
     Returns
     -------
     list of (cuts, grow, next_alike)
-        As in `offer`; the place of the next leaf that shares passes over its rows, or
-        -1. Of one leaf only the others' are void.
+        As in `offer`, n >= 1; the place of the next leaf that shares passes over its
+        rows, or -1. With `only` the entries of other leaves are empty.
     """
     cdef SharedMoves shared = c.moves
     cdef int32_t n_entries = len(handles), k

@@ -30,7 +30,7 @@ cdef class SharedMoves(Moves):
     cdef Cut *cuts                      # of all leaves of a step, one a particle
     cdef int32_t n_cuts
     cdef Cut *drawn                     # of leaves that hold the same rows, as they come
-    cdef Cut *sorted                    # the same by column and value
+    cdef Cut *in_order                  # the same by column and value
     cdef int32_t *heads                 # hash table of leaves by their rows
     cdef int32_t *part_of               # of which part of its column each is
     cdef int32_t *places                # where each part of the columns starts

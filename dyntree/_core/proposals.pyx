@@ -10,6 +10,9 @@ from dyntree._core.rng cimport MOVING, PROPOSING, RandomSource
 from dyntree._core.types cimport GROW, NONE, PRUNE, STAY, handle_t, slot_t
 
 
+cdef uint32_t GOLDEN = 0x9E3779B1   # 2^32 over the golden ratio: spreads a hash
+
+
 cdef inline bint comes_before(const Cut *p, const Cut *q) noexcept nogil:
     """Order of cuts; equal ones by the side that rows without a value take."""
     if p.variable != q.variable:
@@ -20,12 +23,15 @@ cdef inline bint comes_before(const Cut *p, const Cut *q) noexcept nogil:
 
 
 cdef inline uint32_t mixed(const Leaf *leaf) noexcept nogil:
-    """A number that leaves with the same rows share, others seldom."""
+    """A number that leaves with the same rows share, others seldom.
+
+    All have the last row: it is the one that has just come.
+    """
     cdef int32_t n = leaf.n_rows
     cdef uint32_t value = n
-    value = 0x9E3779B1u * value + leaf.rows[0]
-    value = 0x9E3779B1u * value + leaf.rows[n // 2]
-    value = 0x9E3779B1u * value + leaf.rows[n - 2]
+    value = GOLDEN * value + leaf.rows[0]
+    value = GOLDEN * value + leaf.rows[n // 2]
+    value = GOLDEN * value + leaf.rows[n - 2]
     return value ^ (value >> 15)
 
 
@@ -70,7 +76,7 @@ cdef class SharedMoves(Moves):
             raise MemoryError()
         self.cuts = <Cut *> p
         self.drawn = self.cuts + n_particles
-        self.sorted = self.drawn + n_particles
+        self.in_order = self.drawn + n_particles
         p = realloc(self.uniforms, n_particles * sizeof(double))
         if p == NULL:
             raise MemoryError()
@@ -169,12 +175,12 @@ cdef class SharedMoves(Moves):
         return n
 
     cdef void sort(self, const Leaf *leaf, int32_t n) noexcept nogil:
-        """Put the n cuts that were drawn into `sorted`; the leaf has all their limits.
+        """Put the n cuts that were drawn in order; the leaf has the limits of them all.
 
         Values are uniform between a column's limits: counted into equal parts, one a
         cut or so, they all but stand in order, and insertion does the rest.
         """
-        cdef Cut *cuts = self.sorted
+        cdef Cut *cuts = self.in_order
         cdef int32_t n_parts, j, k, last
         cdef const Cut *cut
         cdef Cut moving
@@ -250,17 +256,18 @@ cdef class SharedMoves(Moves):
         """Propose splits of the leaves chained to the first, and say what they gain."""
         cdef int32_t n = self.draw_alike(entries, first, source, time)
         cdef int32_t i = first, start = 0, end
-        cdef const Cut *cuts = self.sorted
+        cdef Cut *cuts = self.in_order
         if n == 0:
             return
         self.n_cuts += n
+        # limits are handed down the chain: the last leaf has those of every cut
         self.sort(self.arena.leaf(entries[entries[first].last_alike].leaf), n)
         while start < n:
             end = start + 1
             while (end < n and end - start < N_CUTS
                     and cuts[end].variable == cuts[start].variable):
                 end += 1
-            self.rate_column(entries, first, self.sorted + start, end - start)
+            self.rate_column(entries, first, cuts + start, end - start)
             start = end
         while i >= 0:
             self.cumulate(&entries[i])
@@ -312,7 +319,7 @@ cdef class SharedMoves(Moves):
         self.n_cuts = 0
         for i in range(n_entries):
             e = &entries[i]
-            e.n_offered = e.n_cuts = e.n_rated = 0
+            e.n_offered = e.first_cut = e.n_cuts = e.n_rated = 0
             e.grow = -INFINITY
         for i in range(n_entries):
             entries[entries[i].owner].n_offered += entries[i].count

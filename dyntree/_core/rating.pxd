@@ -42,7 +42,7 @@ cdef class Rating:
 
     cdef int reserve(self) except -1
     cdef void add_to(self, double *sums, slot_t s) noexcept nogil
-    # what n <= N_CUTS sorted cuts of one column, of leaves with these rows, have below them
+    # sums below n <= N_CUTS sorted cuts of one column, of leaves that hold these rows
     cdef void tally(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil
     cdef void judge(self, Leaf *leaf, Cut *cut, const double *left) noexcept nogil
     cdef void judge_heirs(self, Leaf *leaf, Cut *cut, const double *child) noexcept nogil

@@ -91,7 +91,8 @@ cdef class Rating:
 
         Those between neighbouring cuts are summed first: part j has the rows above cut
         j - 1 and not above cut j, part n those above all cuts, part n + 1 those without
-        a value. The part with most rows has what the others leave of the leaf.
+        a value. The part with most rows has what the others leave of the leaf: here
+        the sums of the first leaf serve all that hold its rows, rounding and all.
         """
         cdef int32_t stride = self.stride, variable = cuts[0].variable
         cdef int32_t j, k, most = 0
@@ -179,10 +180,10 @@ cdef class Rating:
         for j in range(n):
             below = self.tallies + cuts[j].place * stride
             cuts[j].missing_left = cuts[j].side * n_known < below[0]
-            if below[0] == n_before and cuts[j].missing_left == cuts[j - 1].missing_left and (
-                cuts[j].inherits == cuts[j - 1].inherits
-            ):
-                cuts[j].odds = NAN              # those of the cut before, for the same rows
+            if (below[0] == n_before
+                    and cuts[j].missing_left == cuts[j - 1].missing_left
+                    and cuts[j].inherits == cuts[j - 1].inherits):
+                cuts[j].odds = NAN              # those of the cut before: the same rows
             else:
                 memcpy(left, below, stride * sizeof(double))
                 if cuts[j].missing_left:

@@ -62,7 +62,9 @@ cdef class Tally:
         if h < 0:
             return self.reach_leaf(self.c.arena.leaf(h), n, above)
         node = self.c.arena.node(h)
-        if not all_came(node, self.c.stamp, n):
+        if not all_came(
+            &node.stamp, &node.entry, &node.ways, node.refs, self.c.stamp, n
+        ):
             return 0
         step.above = above
         step.node = node
@@ -83,7 +85,9 @@ cdef class Tally:
         """The same for a leaf; the last way adds up the credit of its rows."""
         cdef double count
         cdef int32_t k
-        if not all_came(leaf, self.c.stamp, n) or not leaf.n_rows:
+        if not all_came(
+            &leaf.stamp, &leaf.entry, &leaf.ways, leaf.refs, self.c.stamp, n
+        ) or not leaf.n_rows:
             return 0
         if (self.anew or leaf.credit == NULL) and self.credit(leaf, above) < 0:
             return -1

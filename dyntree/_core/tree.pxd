@@ -6,7 +6,7 @@ A split's region is fixed for life. A root is a handle whose count its owner hol
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.arena cimport Arena
-from dyntree._core.types cimport Leaf, Node, handle_t, slot_t
+from dyntree._core.types cimport Leaf, handle_t, slot_t
 
 cdef struct Path:
     handle_t *nodes         # (capacity,) splits from the root down
@@ -24,18 +24,16 @@ cdef handle_t copy_subtree(Arena a, handle_t h) noexcept nogil
 cdef void take_out(Leaf *leaf, int32_t k, bint in_order) noexcept nogil
 cdef int32_t seat_of(const Leaf *leaf, slot_t s) noexcept nogil
 
-# A walk over distinct parts goes on from one when the last of the ways to it has come;
-# its `entry` then is how many particles hold it.
-ctypedef fused part_t:
-    Node
-    Leaf
-
-cdef inline bint all_came(part_t *part, int64_t stamp, int32_t n) noexcept nogil:
-    """Count n particles that came one way in this walk; whether it was the last way."""
-    if part.stamp != stamp:
-        part.stamp = stamp
-        part.entry = 0
-        part.ways = part.refs
-    part.entry += n
-    part.ways -= 1
-    return part.ways == 0
+# A walk over distinct parts goes on from one when the last of the ways to it has come:
+# count n particles that came one way in walk `now`; whether it was the last. The part's
+# `entry` then is how many particles hold it.
+cdef inline bint all_came(
+    int64_t *stamp, int32_t *entry, int32_t *ways, int32_t refs, int64_t now, int32_t n
+) noexcept nogil:
+    if stamp[0] != now:
+        stamp[0] = now
+        entry[0] = 0
+        ways[0] = refs
+    entry[0] += n
+    ways[0] -= 1
+    return ways[0] == 0

@@ -140,7 +140,10 @@ cdef handle_t copy_subtree(Arena a, handle_t h) noexcept nogil:
 
 
 cdef void take_out(Leaf *leaf, int32_t k, bint in_order) noexcept nogil:
-    """Take row k out of the leaf; those behind it move up, or the last takes its seat."""
+    """Take row k out of the leaf.
+
+    In order: those behind it move up. Else the last row takes its seat.
+    """
     cdef int32_t following = k + 1 if in_order else leaf.n_rows - 1
     cdef size_t n = leaf.n_rows - following
     memmove(leaf.rows + k, leaf.rows + following, n * sizeof(slot_t))
