@@ -85,28 +85,41 @@ def test_odds_of_all_cuts(
         assert min(left.sum(), (~left).sum()) >= min_leaf or gaps > 0.0
 
 
-def streamed(model: str, gaps: float, window: int, seed: int) -> Cloud:
-    """A cloud that learned 600 rows, of which it holds the last ones."""
+@pytest.mark.parametrize("min_leaf", [1, 3])
+def test_a_leaf_of_twice_min_leaf_rows_may_split(min_leaf: int) -> None:
+    for n, may in [(2 * min_leaf - 1, False), (2 * min_leaf, True)]:
+        cloud, *_ = root_and_evidence("constant", n, 0.0, min_leaf, n_retired=0)
+        probe.set_tree_prior(cloud, 0.95, 2.0)
+        cuts, grow, *_ = probe.offer(cloud, probe.roots(cloud)[0], 0, 30)
+        assert bool(cuts) == may
+        assert np.isfinite(grow) == may
+
+
+def streamed(
+    model: str, gaps: float, window: int, seed: int, **options: Any
+) -> tuple[Cloud, np.ndarray]:
+    """A cloud that learned 600 rows, of which it holds some, and another row."""
     rng = np.random.default_rng(seed)
-    X = rng.random((600, 3))
-    y = 3.0 * (X[:, 0] > 0.5) + 2.0 * X[:, 1] + 0.5 * rng.standard_normal(600)
+    X = rng.random((601, 3))
+    X[:, 2] = np.round(4 * X[:, 2]) / 4
+    y = 3.0 * (X[:, 0] > 0.5) + 2.0 * X[:, 1] + 0.5 * rng.standard_normal(601)
     if model == "class":
         y = np.digitize(y, [1.0, 3.0]).astype(float)
     X[rng.random(X.shape) < gaps] = np.nan
     cloud = native_cloud(
-        model, 3, n_particles=60, min_leaf=3, n_classes=3 * (model == "class")
+        model, 3, n_particles=60, n_classes=3 * (model == "class"), **options
     )
     for k in range(600):
         cloud.update(X[k : k + 1], y[k : k + 1])
         if k >= window:
             cloud.retire([int(rng.integers(window + 1))], 1.0)
-    return cloud
+    return cloud, X[600]
 
 
 @pytest.mark.parametrize("model", ["constant", "linear", "class"])
 @pytest.mark.parametrize("gaps", [0.0, 0.2])
 def test_rows_of_a_leaf_stand_in_order_of_age(model: str, gaps: float) -> None:
-    cloud = streamed(model, gaps, 100, seed=1)
+    cloud, _ = streamed(model, gaps, 100, seed=1, min_leaf=3)
     ids = cloud.row_ids()
     leaves = {h for root in probe.roots(cloud) for h in handles_below(cloud, root)}
     held = [ids[probe.leaf(cloud, h)[1]] for h in leaves if h < 0]
@@ -114,31 +127,46 @@ def test_rows_of_a_leaf_stand_in_order_of_age(model: str, gaps: float) -> None:
     assert all((np.diff(rows) > 0).all() for rows in held)
 
 
+def offers_of(cloud: Cloud, holders: list[int], x: np.ndarray, only: int = -1) -> Any:
+    """40 splits proposed for the leaf of row x in each of some particles."""
+    leaves = [probe.leaf_of(cloud, i, x) for i in holders]
+    return probe.offers(cloud, leaves, 40, only)
+
+
 @pytest.mark.parametrize("model", ["constant", "linear", "class"])
-@pytest.mark.parametrize("gaps", [0.0, 0.2])
+@pytest.mark.parametrize(
+    ("gaps", "window", "options"),
+    [
+        (0.0, 60, {"min_leaf": 3}),
+        (0.2, 60, {"min_leaf": 3, "proposal": "luall"}),
+        (0.2, 40, {"min_leaf": 1, "proposal": "reject"}),
+        (0.0, 300, {"min_leaf": 3, "alpha": 0.3}),      # leaves of more than 64 rows
+    ],
+)  # fmt: skip
 def test_leaves_that_share_their_rows_are_rated_as_if_alone(
-    model: str, gaps: float
+    model: str, gaps: float, window: int, options: dict[str, Any]
 ) -> None:
     """Leaves with the same rows, but with pasts and depths of their own."""
     n_shared = 0
-    for seed in range(8):
-        cloud = streamed(model, gaps, 60, seed)
-        x = np.random.default_rng(seed).random(3)
-        leaves = sorted({probe.leaf_of(cloud, i, x) for i in range(60)})
-        together = probe.offers(cloud, leaves, 40)
-        rows = [tuple(probe.leaf(cloud, h)[1]) for h in leaves]
+    for seed in range(6):
+        cloud, x = streamed(model, gaps, window, seed, **options)
+        holders = list({probe.leaf_of(cloud, i, x): i for i in range(60)}.values())
+        together = offers_of(cloud.copy(), holders, x)
+        held = [probe.leaf(cloud, probe.leaf_of(cloud, i, x))[1] for i in holders]
+        rows = [tuple(found) for found in held]
         for k, (cuts, grow, following) in enumerate(together):
+            later = [j for j in range(k + 1, len(rows)) if rows[j] == rows[k]]
+            splits = len(rows[k]) >= 2 * options["min_leaf"]
+            assert following == (later[0] if later and splits else -1)
             n_shared += following >= 0 and len(cuts) > 0
-            if following >= 0:
-                assert rows[following] == rows[k]
-                assert rows[k] not in rows[k + 1 : following]
-            alone, grow_alone, _ = probe.offers(cloud, leaves, 40, k)[k]
+            copy = cloud.copy()  # which has no limits yet
+            alone, grow_alone, _ = offers_of(copy, holders, x, k)[k]
             assert [cut[:4] for cut in cuts] == [cut[:4] for cut in alone]
             np.testing.assert_allclose(
                 [cut[4] for cut in cuts], [cut[4] for cut in alone], rtol=1e-9
             )
             assert grow == pytest.approx(grow_alone, abs=1e-9)
-    assert n_shared > 10
+    assert n_shared > 5
 
 
 @pytest.mark.parametrize("n", [64, 1024])
