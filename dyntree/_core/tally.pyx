@@ -85,9 +85,9 @@ cdef class Tally:
         """The same for a leaf; the last way adds up the credit of its rows."""
         cdef double count
         cdef int32_t k
-        if not all_came(
+        if not leaf.n_rows or not all_came(
             &leaf.stamp, &leaf.entry, &leaf.ways, leaf.refs, self.c.stamp, n
-        ) or not leaf.n_rows:
+        ):
             return 0
         if (self.anew or leaf.credit == NULL) and self.credit(leaf, above) < 0:
             return -1
