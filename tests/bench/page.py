@@ -93,12 +93,14 @@ PROFILE = """\
 Of a function itself, without what it calls. In the design that the core follows, as it
 was measured, a step with constant leaves spends 48 % on deciding (scans and sums), 21 %
 on copies of paths, 11 % on weights and 11 % on adoption; with linear leaves deciding
-and copying take 61 %. What stands above 10 % here is the work itself: sums of a leaf's
-rows between cuts (`tally`, `add_to`), rows taken through a leaf's factor
-(`predict_lanes`), and the roots of mixture cdfs (`quantiles`). In streams by ALC it is
-also the credit of the rows in the leaves that the newcomer changed, two products with a
-triangle for each (`explain_four`), and one visit of each distinct split, which finds
-how many particles hold a leaf (`Tally_reach`); with class leaves, drawing numbers.
+and copying take 61 %. What stands above 10 % here is the work itself: rows between cuts
+are summed (`tally`, of class leaves), splits judged (`factor_four`, of linear ones),
+rows taken through a leaf's factor (`predict_lanes`), roots of mixture cdfs found
+(`quantiles`). In streams by ALC it is also the credit of the rows in the leaves that
+the newcomer changed, two products with a triangle for each (`explain_four`), one visit
+of each distinct split, which finds how many particles hold a leaf (`Tally_reach`), and
+the sums of credit (`Tally_reach_leaf`); with class leaves, drawing numbers. Leaves that
+hold the same rows, of which many particles have dozens, share passes over them.
 Loops over small triangles are written out for each size, since counters took more of
 them than sums. Updates of rank one would make the credit of a row linear in the number
 of columns, and running totals would spare most visits; both let rounding add up from
