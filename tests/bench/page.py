@@ -71,9 +71,9 @@ Linear leaves whose rows go by ALC do not keep within five. Rows gather in a cor
 the inputs; most newcomers lie elsewhere, meet leaves without active rows and cost
 little, which is what the median tells. Those that lie in the corner change dozens of
 leaves that hold much of the window each: learning them (99 % of the last line of a
-size) takes four to seven medians of the whole step (the third line), and the credit of
-the rows in these leaves, which ALC needs, more than half of that again. Were credit
-free, they would still not keep within five.
+size) takes four to five medians of the whole step (the third line), the visit of all
+trees for the choice up to another, and little is left within five for the credit of the
+rows in these leaves, which ALC needs.
 
 Two ways to spare credit were measured and left, since they took as long: to credit only
 rows that may be worth least by what is known of them (two fifths), who must be found;

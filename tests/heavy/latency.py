@@ -1,6 +1,6 @@
 """Time of single steps: the 99th percentile beside the median, over 10^5 rows.
 
-Run ``python -m tests.heavy.latency`` on an idle machine; it takes some ten minutes, and
+Run ``python -m tests.heavy.latency`` on an idle machine; it takes some six minutes, and
 the last result is stored beside this file in latency.txt. Each row is given alone, in
 CPU time of the process, to clouds of the stream's own size and to small ones. Steps at
 which the cloud looks at its prior or is rejuvenated stand apart. Met: the 99th
