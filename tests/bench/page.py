@@ -71,16 +71,16 @@ Linear leaves whose rows go by ALC do not keep within five. Rows gather in a cor
 the inputs; most newcomers lie elsewhere, meet leaves without active rows and cost
 little, which is what the median tells. Those that lie in the corner change dozens of
 leaves that hold much of the window each: learning them (99 % of the last line of a
-size) takes four to five medians of the whole step (the third line), the visit of all
-trees for the choice up to another, and little is left within five for the credit of the
-rows in these leaves, which ALC needs.
+size) takes four to five medians of the whole step (the third line), and what the other
+steps take beside learning, mostly a visit of all trees for the choice, is up to another
+(the medians of the two lines): little is left within five for the credit of the rows in
+these leaves, which ALC needs.
 
-Two ways to spare credit were measured and left, since they took as long: to credit only
-rows that may be worth least by what is known of them (two fifths), who must be found;
-and inner products with what a row adds to sums, a third fewer instructions than
-products with triangles, of which each waits for the one before. Looking at large
-leaves less often would spare two fifths of learning, and makes constant and class
-leaves worse.
+Two ways to spare credit were built and left, since steps took as long: to credit only
+rows that may be worth least by what is known of them, who must be found; and inner
+products with what a row adds to sums, fewer instructions than products with triangles,
+of which each waits for the one before. Looking at large leaves less often would spare
+learning, and makes constant and class leaves worse.
 """
 RATES = """\
 ## Rows per second
@@ -100,11 +100,11 @@ rows taken through a leaf's factor (`predict_lanes`), roots of mixture cdfs foun
 the newcomer changed, two products with a triangle for each (`explain_four`), one visit
 of each distinct split, which finds how many particles hold a leaf (`Tally_reach`), and
 the sums of credit (`Tally_reach_leaf`); with class leaves, drawing numbers. Leaves that
-hold the same rows, of which many particles have dozens, share passes over them.
-Loops over small triangles are written out for each size, since counters took more of
-them than sums. Updates of rank one would make the credit of a row linear in the number
-of columns, and running totals would spare most visits; both let rounding add up from
-row to row, and a sum would no longer equal one taken afresh.
+hold the same rows share passes over them. Loops over small triangles are written out
+for each size, since counters took more of them than sums. Updates of rank one would
+make the credit of a row linear in the number of columns, and running totals would spare
+most visits; both let rounding add up from row to row, and a sum would no longer equal
+one taken afresh.
 """
 
 
