@@ -1,11 +1,12 @@
 """Time of single steps: the 99th percentile beside the median, over 10^5 rows.
 
-Run ``python -m tests.heavy.latency`` on an idle machine; it takes some six minutes, and
+Run ``python -m tests.heavy.latency`` on an idle machine; it takes some ten minutes, and
 the last result is stored beside this file in latency.txt. Each row is given alone, in
-CPU time of the process, to clouds of the stream's own size and to small ones. Steps at
-which the cloud looks at its prior or is rejuvenated stand apart. Met: the 99th
-percentile is at most 5 times the median, that of looks at most 20 times. The last line
-of a size is a floor: the linear stream's steps without the choice of the row that goes.
+CPU time of the process, to clouds of the stream's own size, to small ones, and to those
+of the benchmarks' online steps, whose window is small beside the cloud. Steps at which
+the cloud looks at its prior or is rejuvenated stand apart. Met: the 99th percentile is
+at most 5 times the median, that of looks at most 20 times. The last line of a size is a
+floor: the linear stream's steps without the choice of the row that goes.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from dyntree._core.stream import next_to_go
 from tests.bench.task import Rows
 
 ROWS = 100_000
-SIZES = [(1000, 500), (100, 200)]  # particles and window; first the defaults
+SIZES = [(1000, 500), (100, 200), (1000, 100)]  # particles, window; first the defaults
 STREAMS = [
     ("constant", {}),
     ("constant", {"discard": "age"}),
     ("linear", {}),
+    ("linear", {"discard": "random"}),
     ("linear", {"drift": True}),
     ("class", {}),
 ]
