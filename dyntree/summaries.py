@@ -249,7 +249,8 @@ class ClassPrediction:
         labels = np.empty(len(self.classes), dtype=object)
         labels[:] = self.classes
         plain = np.array(labels.tolist())
-        chosen = plain if plain.shape == labels.shape else labels
+        kept = plain.shape == labels.shape and plain.tolist() == labels.tolist()
+        chosen = plain if kept else labels
         result: NDArray[Any] = chosen[self.proba.argmax(axis=1)]
         return result
 
