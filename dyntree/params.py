@@ -194,8 +194,8 @@ class NIG:
     kappa0: float = 0.01
 
     def __post_init__(self) -> None:
-        positive("b0", self.b0)
-        positive("kappa0", self.kappa0)
+        object.__setattr__(self, "b0", positive("b0", self.b0))
+        object.__setattr__(self, "kappa0", positive("kappa0", self.kappa0))
 
 
 def _is_default(value: Any, default: Any) -> bool:
@@ -325,9 +325,10 @@ class TreeOptions:
             raise ValueError(
                 f"prior must be 'adaptive' or NIG(...); got {self.prior!r}."
             )
-        positive("class_mass", self.class_mass)
-        if self.max_retired_mass is not None:
-            positive("max_retired_mass", self.max_retired_mass)
+        for name in ("class_mass", "max_retired_mass"):
+            value = getattr(self, name)
+            if value is not None or name == "class_mass":
+                object.__setattr__(self, name, positive(name, value))
 
     def _refuse(self, name: str, value: Any, default: Any) -> None:
         if value != default:
@@ -433,7 +434,7 @@ class StreamOptions:
             one_of("discard", self.discard, DISCARDS)
         if self.rejuvenate_every is not None:
             count("rejuvenate_every", self.rejuvenate_every, 0, MAX_ROWS)
-        forget_factor(self.forget, "native")
+        object.__setattr__(self, "forget", forget_factor(self.forget, "native"))
 
     def for_model(self, options: TreeOptions) -> StreamOptions:
         """Return these options with every default of such a tree filled in.

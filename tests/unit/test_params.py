@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dyntree import params
-from dyntree.params import StreamOptions, TreeOptions
+from dyntree.params import NIG, StreamOptions, TreeOptions
 
 from .models import refused
 
@@ -129,6 +130,16 @@ def test_tree_prior_numbers_are_checked_one_by_one() -> None:
     with refused("tree_prior", "'a'"):
         TreeOptions(tree_prior=("a", 2.0))  # type: ignore[arg-type]
     assert TreeOptions(tree_prior=(0, 1)).tree_prior == (0.0, 1.0)
+
+
+def test_numbers_of_other_kinds_are_kept_as_floats_that_a_file_can_hold() -> None:
+    half = Fraction(1, 2)
+    options = TreeOptions(class_mass=half, max_retired_mass=half)  # type: ignore[arg-type]
+    prior = NIG(half, half)  # type: ignore[arg-type]
+    forget = StreamOptions(forget=half).forget  # type: ignore[arg-type]
+    masses = [options.class_mass, options.max_retired_mass]
+    kept = [*masses, forget, prior.b0, prior.kappa0]
+    assert [(type(number), number) for number in kept] == [(float, 0.5)] * 5
 
 
 def test_labels_become_plain_python_objects() -> None:
