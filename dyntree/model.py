@@ -264,7 +264,10 @@ class DynamicTree(Answers):
         if options.model == "class":
             labels = label_list(y, len(rows))
         else:
-            labels = real_response(y, len(rows), options.rules).tolist()
+            response = real_response(y, len(rows), options.rules)
+            if self._cloud is not None:
+                check_scaled(self._cloud, features, rows, response)
+            labels = response.tolist()
         if options.classes is not None and options.rules == "r":
             label_codes(labels, options.classes)
         return features, rows, labels, options
@@ -280,8 +283,6 @@ class DynamicTree(Answers):
         """
         features, rows, labels, options = self._check(X, y)
         if self._cloud is not None:
-            if options.model != "class":
-                check_scaled(self._cloud, features, rows, np.array(labels))
             self._take_new_labels(labels)
             return self._stored(rows), self._responses(labels)
         n_before = len(self._waiting_y)

@@ -121,6 +121,13 @@ def test_a_frozen_model_answers_and_learns_nothing() -> None:
         model.update([[np.nan, 0.0]], ["a"])
 
 
+def test_a_frozen_model_refuses_values_beyond_its_scale() -> None:
+    X, y = data("constant", 60)
+    model = stream("constant", rules="native").update(X, y / 100).freeze()
+    with refused("y", "1e+150", model):
+        model.update(X[:1], [1e150])
+
+
 def test_a_model_frozen_before_its_first_tree_checks_its_rows() -> None:
     model = stream("constant").freeze()
     with same_bytes(model):
