@@ -325,10 +325,10 @@ class TreeOptions:
             raise ValueError(
                 f"prior must be 'adaptive' or NIG(...); got {self.prior!r}."
             )
-        for name in ("class_mass", "max_retired_mass"):
-            value = getattr(self, name)
-            if value is not None or name == "class_mass":
-                object.__setattr__(self, name, positive(name, value))
+        object.__setattr__(self, "class_mass", positive("class_mass", self.class_mass))
+        if self.max_retired_mass is not None:
+            most = positive("max_retired_mass", self.max_retired_mass)
+            object.__setattr__(self, "max_retired_mass", most)
 
     def _refuse(self, name: str, value: Any, default: Any) -> None:
         if value != default:
