@@ -20,7 +20,7 @@ from dyntree.features import (
     with_ones,
 )
 from dyntree.params import TreeOptions
-from dyntree.planting import check_scaled, n_ones, n_waiting
+from dyntree.planting import n_ones, n_waiting, on_scale
 from dyntree.summaries import (
     ClassPrediction,
     Prediction,
@@ -151,7 +151,7 @@ class Answers:
             assert isinstance(told, Prediction)
             return float(told.mean[0])
         assert self._features is not None
-        check_scaled(self._cloud, self._features, row)
+        row = on_scale(self._cloud, self._features, row)
         return float(moments(*query.mixture(self._cloud, row))[0][0])
 
     @in_turn
@@ -170,7 +170,7 @@ class Answers:
         """Rows as the cloud stores them, checked."""
         rows = self._encode(X, argument)
         assert self._features is not None
-        check_scaled(self._cloud, self._features, rows, argument=argument)
+        rows = on_scale(self._cloud, self._features, rows, argument=argument)
         return self._stored(rows)
 
     def _encode(self, X: Any, argument: str = "X") -> Matrix:

@@ -39,6 +39,10 @@ class UnseenLevelWarning(UserWarning):
     """A column brought a level that no row had in time, which counts as missing."""
 
 
+class DistantInputsWarning(UserWarning):
+    """Linear leaves met inputs too far from the first rows, and took nearer ones."""
+
+
 def warn(category: type[Warning], message: str) -> None:
     """Warn at the line outside the package that led here."""
     level, frame = 1, sys._getframe()

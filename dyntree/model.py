@@ -27,7 +27,7 @@ from dyntree.features import (
 )
 from dyntree.integrity import check_model
 from dyntree.params import N_SCALE, NIG, TreeOptions
-from dyntree.planting import check_scaled, n_waiting, plant, row_positions, widened
+from dyntree.planting import n_waiting, on_scale, plant, row_positions, widened
 from dyntree.progress import Progress, check_progress, rows_bar
 from dyntree.turns import in_turn
 
@@ -115,9 +115,11 @@ class DynamicTree(Answers):
     between two rows; ``predict(X, threads=4)`` and `fit_repeats` use more cores.
 
     Regression keeps the first ten rows back: their mean and standard deviation fix the
-    scale of the priors for good. Under R's rules rows are kept back until more than
-    ``n_start`` have come, and regression needs two distinct responses among the first
-    ``min_leaf``.
+    scale of the priors for good. To linear leaves, an input more than 10^6 of these
+    deviations away from its mean counts as that far, with a warning: beside sums of
+    larger squares, doubles hold no other rows. Under R's rules rows are kept back until
+    more than ``n_start`` have come, and regression needs two distinct responses among
+    the first ``min_leaf``.
 
     Examples
     --------
@@ -266,7 +268,7 @@ class DynamicTree(Answers):
         else:
             response = real_response(y, len(rows), options.rules)
             if self._cloud is not None:
-                check_scaled(self._cloud, features, rows, response)
+                rows = on_scale(self._cloud, features, rows, response)
             labels = response.tolist()
         if options.classes is not None and options.rules == "r":
             label_codes(labels, options.classes)
@@ -296,7 +298,7 @@ class DynamicTree(Answers):
         cloud, options, responses, n_held = plant(
             options, rows, labels, self.seed, self._n_scale
         )
-        check_scaled(cloud, features, rows, responses, n_before)
+        rows = on_scale(cloud, features, rows, responses, n_before)
         self._features, self.options, self._cloud = features, options, cloud
         self._waiting_X, self._waiting_y = np.empty((0, 0)), []
         n_old = max(n_held, n_before)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyntree._core.cloud import Cloud
 from dyntree._core.rng import CounterSource, RSource
+from dyntree.errors import DistantInputsWarning, warn
 from dyntree.features import (
     LARGEST,
     FeatureMap,
@@ -21,6 +22,8 @@ from dyntree.features import (
     with_ones,
 )
 from dyntree.params import N_SCALE, NIG, TreeOptions, as_array
+
+REACH = 1e6  # spreads; rows of unit size keep four digits in sums of squares of this
 
 
 def n_ones(options: TreeOptions) -> int:
@@ -198,15 +201,19 @@ def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
     return Cloud.from_arrays(header, dict(arrays, X=X, spans=spans), cloud.source)
 
 
-def check_scaled(
+def on_scale(
     cloud: Any,
     features: FeatureMap,
     X: Matrix,
     y: Vector | None = None,
     n_before: int = 0,
     argument: str = "X",
-) -> None:
-    """Refuse values whose squares overflow on the frozen scale.
+) -> Matrix:
+    """Rows as the cloud can take them, by the frozen scale.
+
+    Values whose squares overflow are refused. What linear leaves regress on is moved to
+    `REACH` spreads from the centre where it is further away: sums of squares would lose
+    all other rows beside it.
 
     Parameters
     ----------
@@ -219,23 +226,53 @@ def check_scaled(
         Rows at the front that came with an earlier call; errors count from after them.
     argument : str, default "X"
         Name of X in errors.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features)
+        X itself where nothing is moved.
     """
     found = cloud.first_beyond(X, y, LARGEST)
     if found is None:
-        return
+        return _within_reach(cloud, features, X, argument)
     row, j = found
     scale, where = cloud.prior_point, f"in row {row - n_before}"
     if j < 0:
         assert y is not None
         middle, unit = scale["y_centre"], scale["y_spread"]
         raise ValueError(_beyond_scale("y", y[row], where, middle, unit))
-    name = j if features.names is None else features.feature_names[j]
-    where += f", column {name!r}"
+    where += f", column {_title(features, j)!r}"
     raise ValueError(
         _beyond_scale(
             argument, X[row, j], where, scale["centre"][j], scale["spread"][j]
         )
     )
+
+
+def _within_reach(cloud: Any, features: FeatureMap, X: Matrix, argument: str) -> Matrix:
+    """Rows with distant inputs of linear leaves moved nearer; tells of each column."""
+    if cloud.model != "linear" or cloud.first_beyond(X, None, REACH) is None:
+        return X
+    centre, spread = (np.array(cloud.prior_point[k]) for k in ("centre", "spread"))
+    near = X.copy()
+    for j in np.flatnonzero(spread).tolist():  # 0 where the leaves leave a column out
+        low, high = centre[j] - REACH * spread[j], centre[j] + REACH * spread[j]
+        near[:, j] = np.clip(X[:, j], low, high)
+        if np.any(np.abs(X[:, j] - centre[j]) > REACH * spread[j]):
+            warn(
+                DistantInputsWarning,
+                f"{argument} has values in column {_title(features, j)!r} more than "
+                f"{REACH:g} spreads away from the mean of the first rows; they count "
+                f"as {low:g} or {high:g}, so that linear leaves do not lose the other "
+                "rows beside them. Mend them, rescale the column, or begin with rows "
+                "that vary as later ones do.",
+            )
+    return near
+
+
+def _title(features: FeatureMap, j: int) -> str | int:
+    """What messages call a column: its name, or its place where columns have none."""
+    return j if features.names is None else features.feature_names[j]
 
 
 def _beyond_scale(

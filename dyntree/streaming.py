@@ -15,7 +15,7 @@ from dyntree.errors import StaleWindowWarning, warn
 from dyntree.features import LARGEST, Matrix, Vector
 from dyntree.model import DynamicTree
 from dyntree.params import N_SCALE, NIG, StreamOptions
-from dyntree.planting import check_scaled
+from dyntree.planting import on_scale
 from dyntree.progress import Progress, check_progress
 from dyntree.summaries import ClassPrediction, Prediction
 
@@ -235,7 +235,7 @@ class StreamingTree:
             return
         response = np.array([y if known is None else known.index(y)], dtype=np.float64)
         assert tree._features is not None
-        check_scaled(cloud, tree._features, row, response)
+        row = on_scale(cloud, tree._features, row, response)
         before = cloud.n_degenerate
         self._roll(row, response)
         tree._tell_degenerate(before)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
+import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,12 @@ import pandas as pd
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
-from dyntree.errors import NotReadyError, StaleWindowWarning, UnseenLevelWarning
+from dyntree.errors import (
+    DistantInputsWarning,
+    NotReadyError,
+    StaleWindowWarning,
+    UnseenLevelWarning,
+)
 from dyntree.params import NIG
 
 from .models import refused
@@ -207,14 +214,68 @@ def test_values_far_beyond_a_small_scale_are_refused(
             tree.predict(bad_X[-2:-1])
 
 
+def told_of_distance(expected: bool) -> Any:
+    return pytest.warns(DistantInputsWarning) if expected else nullcontext()
+
+
+@pytest.mark.parametrize("size", [3e6, -1e9, 1e30, 1e140])
+@pytest.mark.parametrize("kind", [native, streaming])
+def test_a_row_of_distant_inputs_spoils_no_linear_leaf(kind: Any, size: float) -> None:
+    """As 10^6 spreads, beside which sums of squares still hold the other rows."""
+    X, y = smooth(200)
+    far = np.array([[size, 2 * size, -size]])
+    first = X[:10]  # these fix the scale
+    near = first.mean(axis=0) + np.sign(far) * 1e6 * first.std(axis=0, ddof=1)
+    given = kind("linear").update(X[:120], y[:120])
+    with pytest.warns(DistantInputsWarning) as told:
+        given.update(far, y[:1])
+    for column, warning in enumerate(told):
+        assert f"X has values in column {column} more than" in str(warning.message)
+    assert len(told) == 3
+    given.update(X[120:], y[120:])
+    error = given.predict(X).mean - y
+    assert np.sqrt(np.mean(error**2)) < y.std()
+    with pytest.warns(DistantInputsWarning):
+        answer = given.predict(far).mean
+    np.testing.assert_allclose(answer, given.predict(near * (1 - 1e-12)).mean)
+
+
+@pytest.mark.parametrize(
+    ("model", "rules"), [("constant", "native"), ("class", "native"), ("linear", "r")]
+)
+def test_only_native_linear_leaves_move_distant_inputs(model: str, rules: str) -> None:
+    X, y = smooth(60)
+    labels = np.where(y > 3, "high", "low") if model == "class" else y
+    tree = DynamicTree(model, rules=rules, n_particles=5, seed=1).update(X, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DistantInputsWarning)
+        tree.update([[1e9, 0.5, -1e9]], labels[:1])
+    assert 1e9 in tree.to_arrays()[1]["X"]
+
+
+def test_missing_inputs_and_columns_stay_missing_beside_distant_ones() -> None:
+    X, y = smooth(60)
+    X[:, 2] = np.nan
+    tree = native("linear").update(X, y)
+    far = pd.DataFrame([[np.nan, 1e9, 5.0]])
+    with pytest.warns(DistantInputsWarning) as told:
+        tree.update(far, y[:1])
+    assert len(told) == 1
+    last = tree.to_arrays()[1]["X"][-1]
+    assert np.isnan(last[0])
+    assert 1e5 < last[1] < 1e6
+    assert last[2] == 5.0
+
+
 @pytest.mark.parametrize("model", ["constant", "linear"])
 def test_values_just_within_the_scale_give_finite_answers(model: str) -> None:
     X, y = smooth(60)
     X, y = 1e-10 * X, 1e-10 * y
     far_X, far_y = X.copy(), y.copy()
     far_X[40, 1], far_y[41] = 1e139, -1e139
-    tree = native(model).update(X[:30], y[:30]).update(far_X[30:], far_y[30:])
-    p = tree.predict(far_X)
+    with told_of_distance(model == "linear"):
+        tree = native(model).update(X[:30], y[:30]).update(far_X[30:], far_y[30:])
+        p = tree.predict(far_X)
     assert np.isfinite(tree.log_evidence)
     assert np.all(np.isfinite(p.mean))
     assert np.all(np.isfinite(p.mixture.scale))

@@ -47,6 +47,7 @@ BAD: dict[str, tuple[Any, Any]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.DistantInputsWarning")  # the ranges
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("model", ["constant", "linear", "class"])
