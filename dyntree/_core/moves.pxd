@@ -50,6 +50,7 @@ cdef class Moves:
     cdef double leaf_prior(self, int32_t depth) noexcept nogil
     cdef double split_prior(self, int32_t depth) noexcept nogil
     cdef double score(self, handle_t h) noexcept nogil
+    cdef void order_pooled(self, int32_t n_leaves) noexcept nogil
     cdef void merge_rows(self, slot_t *rows, int32_t first, int32_t n) noexcept nogil
     cdef void score_entry(self, Entry *e) noexcept nogil
     cdef void limits(self, Leaf *leaf, int32_t variable) noexcept nogil
@@ -67,4 +68,4 @@ cdef class Moves:
     cdef handle_t fresh_leaf(self, const Leaf *source, int32_t depth) noexcept nogil
     cdef handle_t grown(self, const Leaf *leaf, const Move *move) noexcept nogil
     cdef handle_t pruned(self, handle_t parent) noexcept nogil
-    cdef void pool_below(self, handle_t parent, bint with_rows) noexcept nogil
+    cdef int32_t pool_below(self, handle_t parent, bint with_rows) noexcept nogil

@@ -214,8 +214,11 @@ cdef class Moves:
         return (self.split_prior(node.depth) + self.score(node.left)
                 ) + self.score(node.right)
 
-    cdef void pool_below(self, handle_t parent, bint with_rows) noexcept nogil:
-        """Fill `pooled` with the union of the leaves below parent, left to right."""
+    cdef int32_t pool_below(self, handle_t parent, bint with_rows) noexcept nogil:
+        """Fill `pooled` with the union of the `leaves` below parent, left to right.
+
+        Returns how many leaves they are.
+        """
         cdef int32_t n = gather(self.arena, parent, self.leaves), k
         cdef Leaf *leaf
         self.pooled.n_rows = 0
@@ -225,22 +228,25 @@ cdef class Moves:
                 memcpy(self.pooled.rows + self.pooled.n_rows, leaf.rows,
                        leaf.n_rows * sizeof(slot_t))
                 self.pooled.n_rows += leaf.n_rows
-                if self.numerics.keeps_order:
-                    self.merge_rows(
-                        self.pooled.rows, self.pooled.n_rows - leaf.n_rows,
-                        self.pooled.n_rows,
-                    )
         self.model.pool(self.pooled, self.leaves, n, self.pool)
+        return n
 
-    cdef void merge_rows(
-        self, slot_t *rows, int32_t first, int32_t n
-    ) noexcept nogil:
-        """Merge two runs of rows that stand by age: the first ones, and those behind.
+    cdef void order_pooled(self, int32_t n_leaves) noexcept nogil:
+        """Put the rows of `pooled`, which stand leaf by leaf, in order of age.
 
         Native leaves hold rows by age, so that the same rows look the same. In trees
         grown anew they stand as they were learned, and a merge mixes them: nothing but
         the sharing of `SharedMoves` suffers.
         """
+        cdef int32_t n = 0, k
+        for k in range(n_leaves):
+            self.merge_rows(self.pooled.rows, n, n + self.leaves[k].n_rows)
+            n += self.leaves[k].n_rows
+
+    cdef void merge_rows(
+        self, slot_t *rows, int32_t first, int32_t n
+    ) noexcept nogil:
+        """Merge two runs of rows that stand by age: the first ones, and those behind."""
         cdef const int64_t *ids = self.pool.ids
         cdef slot_t *old = self.left.rows       # nothing else needs it in a prune
         cdef int32_t i = 0, j = first, k
@@ -527,7 +533,9 @@ cdef class Moves:
 
     cdef handle_t pruned(self, handle_t parent) noexcept nogil:
         """The leaf that pools everything below `parent`; NONE: no memory."""
-        self.pool_below(parent, True)
+        cdef int32_t n_leaves = self.pool_below(parent, True)
+        if self.numerics.keeps_order:
+            self.order_pooled(n_leaves)
         return self.fresh_leaf(self.pooled, self.arena.node(parent).depth)
 
     cdef void clear(self) noexcept nogil:
