@@ -497,23 +497,54 @@ def q_entropy(Particles c, X, q):
 
 
 def q_improvement(Particles c, X, q, alpha):
-    """Average expected improvement of the contour at q (Ranjan et al. 2008)."""
+    """Average expected improvement of the contour at q (Ranjan et al. 2008).
+
+    That of a particle is E max(0, h^2 - (Y - q)^2), where h is alpha standard deviations
+    of Y. R's rules take the integrals of a normal Y and put in the density of Student's t:
+    what they tell may be negative.
+    """
+    near = normal_improvement if c.options["rules"] == "r" else student_improvement
     rows = rows_for(c, X)
     out = np.empty(len(rows))
     with np.errstate(all="ignore"):
         for part in blocks(c, len(rows)):
-            location, scale, df = predictive(c, rows[part])
-            h = alpha * scale * np.sqrt(df / (df - 2.0))
-            below, above = (q - location - h) / scale, (q - location + h) / scale
-            t1, t2 = t_densities(below, df), t_densities(above, df)
-            value = (
-                (h * h - (location - q) ** 2 - scale * scale)
-                * (stdtr(df, above) - stdtr(df, below))
-                + scale * scale * (above * t2 - below * t1)
-                + 2.0 * (location - q) * scale * (t2 - t1)
-            )
-            out[part] = value.sum(axis=0) / c.n_particles
+            each = near(*predictive(c, rows[part]), q, alpha)
+            out[part] = each.sum(axis=0) / c.n_particles
     return out
+
+
+def normal_improvement(location, scale, df, q, alpha):
+    """Improvement of the contour by R's formula."""
+    h = alpha * scale * np.sqrt(df / (df - 2.0))
+    below, above = (q - location - h) / scale, (q - location + h) / scale
+    t1, t2 = t_densities(below, df), t_densities(above, df)
+    return (
+        (h * h - (location - q) ** 2 - scale * scale)
+        * (stdtr(df, above) - stdtr(df, below))
+        + scale * scale * (above * t2 - below * t1)
+        + 2.0 * (location - q) * scale * (t2 - t1)
+    )
+
+
+def student_improvement(location, scale, df, q, alpha):
+    """Improvement of the contour where Y is Student's t.
+
+    With z = (Y - location) / scale, u = (q - location) / scale and w = h / scale it is
+    scale^2 times the integral of (w^2 - (z - u)^2) t(z) over u - w < z < u + w, by
+    (df + z^2) t(z) = -(df - 1) int z t = d, and
+    (df - 2) int z^2 t = df int t - z d.
+    It is the same on either side of the location; u < 0 keeps the digits of a tail.
+    """
+    w = alpha * np.sqrt(df / (df - 2.0))
+    u = -np.minimum(np.abs(q - location) / scale, 1e75)  # squares stay finite
+    low, high = u - w, u + w
+    at_low = (df + low * low) * t_densities(low, df)
+    at_high = (df + high * high) * t_densities(high, df)
+    mass = stdtr(df, high) - stdtr(df, low)
+    first = (at_low - at_high) / (df - 1.0)
+    second = (df * mass + low * at_low - high * at_high) / (df - 2.0)
+    value = (w * w - u * u) * mass + 2.0 * u * first - second
+    return scale * scale * np.maximum(value, 0.0)  # rounding far from the contour
 
 
 def relevance(Particles c, lower, upper, categorical, approx):

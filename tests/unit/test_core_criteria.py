@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import t as student_t
 
+from dyntree import DynamicTree
 from dyntree._core import criteria
 from tests import helpers
 from tests.oracle import criteria as oracle_criteria
@@ -155,6 +157,30 @@ def test_contours(name: str, retire: bool) -> None:
     for q in (0.0, 1.5, 4.0):
         both("q_entropy", pair, X, q)
         both("q_improvement", pair, X, q, 2.0)
+
+
+@pytest.mark.parametrize("model", ["constant", "linear"])
+@pytest.mark.parametrize("alpha", [0.1, 2.0, 10.0])
+@pytest.mark.parametrize("q", [0.0, 1.5, -20.0, 40.0])
+def test_improvement_of_a_contour_is_an_integral(
+    model: str, q: float, alpha: float
+) -> None:
+    """E max(0, h^2 - (Y - q)^2) of each particle, by Gauss and Legendre (native)."""
+    X, y = helpers.data("constant", 60)
+    tree = DynamicTree(model, n_particles=20, seed=1).update(X, y)
+    mixture = tree.predict(X[:5]).mixture
+    points, weights = np.polynomial.legendre.leggauss(2000)
+    expected = np.zeros(5)
+    for row in range(5):
+        for k in range(mixture.start[row], mixture.start[row + 1]):
+            df, location, scale = mixture.df[k], mixture.location[k], mixture.scale[k]
+            h = alpha * scale * np.sqrt(df / (df - 2.0))
+            density = student_t.pdf(q + h * points, df, location, scale)
+            share = h * np.sum(weights * (h**2 - (h * points) ** 2) * density)
+            expected[row] += mixture.weight[k] * share
+    got = tree.score(X[:5], "qei", q=q, alpha=alpha)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+    assert np.all(got >= 0.0)
 
 
 @pytest.mark.parametrize(
