@@ -16,15 +16,12 @@ from dyntree import params
 from dyntree.features import (
     Encoded,
     Matrix,
-    label_codes,
-    label_list,
-    real_response,
-    sorted_labels,
     take,
 )
 from dyntree.model import DynamicTree
 from dyntree.parallel import Brake, side_by_side
 from dyntree.progress import Progress, check_progress, rows_bar
+from dyntree.responses import label_codes, label_list, real_response, sorted_labels
 from dyntree.streaming import StreamingTree
 from dyntree.summaries import ClassPrediction, Prediction, student_log_density
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Hashable, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.params import as_array, count, flag, is_label, plain_label
+from dyntree.params import as_array, count, flag
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -467,17 +467,21 @@ def _numbers(
 ) -> Vector:
     """A column of numbers; None and NA become NaN where they may."""
     values = np.asarray(column)
-    if values.dtype.kind in "OUST" and allow_missing:
+    if values.dtype.kind in "OUST":
         given = np.asarray(column, dtype=object).tolist()
-        plain = [np.nan if is_missing(value) else value for value in given]
-        for row, value in enumerate(plain):
-            if not isinstance(value, NUMBER):
+        for row, value in enumerate(given):
+            if not isinstance(value, NUMBER) and not is_missing(value):
+                remedy = "Encode it as numbers or indicator columns first."
+                if allow_missing:
+                    remedy = (
+                        "It did before; name the levels of such a column at the start: "
+                        f"categories={{{name!r}: [...]}}."
+                    )
                 raise ValueError(
-                    f"{argument} must hold numbers in column {name!r}, as it did "
-                    f"before; got {value!r} in row {row}. Name the levels of such a "
-                    f"column at the start: categories={{{name!r}: [...]}}."
+                    f"{argument} must hold numbers in column {name!r}; got {value!r} "
+                    f"in row {row}. {remedy}"
                 )
-        return np.array(plain, dtype=np.float64)
+        return np.array([real_number(value) for value in given])
     if values.dtype.kind not in "biuf":
         raise ValueError(
             f"{argument} must hold numbers only; column {name!r} has type "
@@ -495,12 +499,44 @@ def _matrix(X: Any, argument: str = "X") -> Matrix:
             f"{values.shape}. Use reshape(-1, 1) for one column and reshape(1, -1) for "
             "one row."
         )
-    if values.dtype.kind not in "biuf":
+    return real_array(argument, values, "Encode text as numbers, or give a frame.")
+
+
+def real_array(argument: str, values: NDArray[Any], remedy: str) -> NDArray[np.float64]:
+    """A new float64 array of numbers or objects that are some; NaN where missing.
+
+    Raises
+    ------
+    ValueError
+        Of the first entry that is no real number; `remedy` is what may be done.
+    """
+    if values.dtype.kind in "biuf":
+        return np.array(values, dtype=np.float64, order="C")
+    if values.dtype.kind not in "OUST":
         raise ValueError(
-            f"{argument} must hold real numbers only; got an array of type "
-            f"{values.dtype}."
+            f"{argument} must hold real numbers; got an array of type {values.dtype}. "
+            f"{remedy}"
         )
-    return np.array(values, dtype=np.float64, order="C")
+    numbers = np.empty(values.shape)
+    for place, value in np.ndenumerate(values.astype(object)):
+        if not isinstance(value, NUMBER) and not is_missing(value):
+            names = ("row", "column")[: len(place)]
+            where = ", ".join(f"{a} {k}" for a, k in zip(names, place, strict=True))
+            raise ValueError(
+                f"{argument} must hold real numbers; got {value!r} in {where}. {remedy}"
+            )
+        numbers[place] = real_number(value)
+    return numbers
+
+
+def real_number(value: Any) -> float:
+    """A number as a float: infinite where it is beyond every float, NaN if missing."""
+    if is_missing(value):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf if value > 0 else -np.inf
 
 
 def _finite(rows: Matrix, features: FeatureMap, argument: str = "X") -> Matrix:
@@ -512,7 +548,7 @@ def _finite(rows: Matrix, features: FeatureMap, argument: str = "X") -> Matrix:
         name = features.names[column] if features.names else int(column)
         value, where = rows[row, column], f"in row {row}, column {name!r}"
         if np.isfinite(value):
-            raise ValueError(_too_large(argument, value, where))
+            raise ValueError(too_large(argument, value, where))
         raise ValueError(
             f"{argument} must be finite; got {value} {where}. Drop or impute such rows "
             "first" + ("." if native else ", or use rules='native' for NaN.")
@@ -520,7 +556,7 @@ def _finite(rows: Matrix, features: FeatureMap, argument: str = "X") -> Matrix:
     return np.ascontiguousarray(rows)
 
 
-def _too_large(name: str, value: float, where: str) -> str:
+def too_large(name: str, value: float, where: str) -> str:
     """What is said of values whose squares would overflow."""
     return (
         f"{name} must be at most {LARGEST:g} in size, so that its square is finite; "
@@ -528,78 +564,8 @@ def _too_large(name: str, value: float, where: str) -> str:
     )
 
 
-def real_response(y: Any, n_rows: int, rules: str = "r") -> Matrix:
-    """Responses as a float64 array of shape (n_rows,), finite and not too large."""
-    values = _vector(y, n_rows)
-    if values.dtype.kind not in "biuf":
-        raise ValueError(
-            f"y must hold real numbers; got an array of type {values.dtype}. Labels "
-            "need model='class'."
-        )
-    values = np.array(values, dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise ValueError(
-            f"y must be finite; got {values[bad[0]]} in row {bad[0]}. Leave such rows "
-            "out."
-        )
-    large = np.flatnonzero(np.abs(values) > LARGEST)
-    if rules == "native" and len(large):
-        raise ValueError(_too_large("y", values[large[0]], f"in row {large[0]}"))
-    return values
-
-
-def label_list(y: Any, n_rows: int) -> list[Any]:
-    """Labels as a list of plain Python objects."""
-    given = as_array("y", y, object) if isinstance(y, list | tuple) else y
-    labels = [plain_label(label) for label in _vector(given, n_rows).tolist()]
-    for row, label in enumerate(labels):
-        if not is_label(label):
-            raise ValueError(
-                f"y must hold labels; got {label!r} in row {row}. Leave such rows out."
-            )
-    return labels
-
-
-def _vector(y: Any, n_rows: int) -> NDArray[Any]:
-    values = as_array("y", y)
-    if values.ndim == 0:
-        values = values.reshape(1)
-    if values.ndim != 1 or len(values) != n_rows:
-        raise ValueError(
-            f"y must be of shape ({n_rows},), one response a row of X; got shape "
-            f"{values.shape}."
-        )
-    return values
-
-
 def with_ones(rows: Matrix, ones: int) -> Matrix:
     """Rows with a column of ones in front, where asked."""
     if ones:
         rows = np.concatenate([np.ones((len(rows), 1)), rows], axis=1)
     return np.ascontiguousarray(rows)
-
-
-def label_codes(labels: Sequence[Any], classes: tuple[Hashable, ...]) -> Vector:
-    """Labels as places in `classes`."""
-    place = {label: float(k) for k, label in enumerate(classes)}
-    codes = np.empty(len(labels))
-    for row, label in enumerate(labels):
-        if label not in place:
-            raise ValueError(
-                f"y must hold labels among {list(classes)}; got {label!r} in row "
-                f"{row}. Name every label at the start: classes=(...)."
-            )
-        codes[row] = place[label]
-    return codes
-
-
-def sorted_labels(labels: Sequence[Any]) -> tuple[Hashable, ...]:
-    """Distinct labels in increasing order."""
-    try:
-        return tuple(sorted(set(labels)))
-    except TypeError as error:
-        raise ValueError(
-            "labels of different types cannot be sorted; name them in order with "
-            "classes=(...)."
-        ) from error

@@ -17,9 +17,10 @@ from dyntree import params
 from dyntree._core.cloud import Cloud
 from dyntree._core.rng import CounterSource, RSource
 from dyntree.errors import CheckpointError
-from dyntree.features import LARGEST, FeatureMap, label_list, real_response
+from dyntree.features import LARGEST, FeatureMap
 from dyntree.params import TreeOptions
 from dyntree.planting import cloud_options
+from dyntree.responses import label_list, real_response
 
 Arrays = dict[str, NDArray[Any]]
 Ints = NDArray[np.int64]

@@ -21,14 +21,12 @@ from dyntree.errors import DegenerateWeightsWarning, warn
 from dyntree.features import (
     FeatureMap,
     Matrix,
-    label_codes,
-    label_list,
-    real_response,
 )
 from dyntree.integrity import check_model
 from dyntree.params import N_SCALE, NIG, TreeOptions
 from dyntree.planting import n_waiting, on_scale, plant, row_positions, widened
 from dyntree.progress import Progress, check_progress, rows_bar
+from dyntree.responses import label_codes, label_list, real_response
 from dyntree.turns import in_turn
 
 Vector = NDArray[np.float64]

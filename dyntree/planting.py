@@ -17,11 +17,10 @@ from dyntree.features import (
     FeatureMap,
     Matrix,
     Vector,
-    label_codes,
-    sorted_labels,
     with_ones,
 )
 from dyntree.params import N_SCALE, NIG, TreeOptions, as_array
+from dyntree.responses import label_codes, sorted_labels
 
 REACH = 1e6  # spreads; rows of unit size keep four digits in sums of squares of this
 

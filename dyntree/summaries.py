@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from dyntree import params
 from dyntree._core import mixture as core
 from dyntree.errors import NotReadyError
-from dyntree.features import label_list, real_response
+from dyntree.responses import label_list, real_response
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

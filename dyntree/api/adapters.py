@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dyntree import params
-from dyntree.features import LARGEST, Matrix, label_list
+from dyntree.features import LARGEST, Matrix
 from dyntree.growing import GrowingMap, as_number
 from dyntree.params import NIG
+from dyntree.responses import label_list
 from dyntree.streaming import StreamingTree
 from dyntree.summaries import ClassPrediction, Prediction
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from dyntree import __version__, params
 from dyntree._core import query
 from dyntree.api.plots import Trace
-from dyntree.features import Matrix, Vector, label_codes, label_list, real_response
+from dyntree.features import Matrix, Vector
 from dyntree.model import DynamicTree
+from dyntree.responses import label_codes, label_list, real_response
 from dyntree.streaming import StreamingTree
 from dyntree.summaries import student_log_density
 

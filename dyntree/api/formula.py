@@ -16,7 +16,7 @@ from dyntree.api.terms import parse, without
 from dyntree.design import Design
 from dyntree.errors import CheckpointError
 from dyntree.expressions import Expression
-from dyntree.features import Matrix, Vector, is_missing, sorted_labels
+from dyntree.features import Matrix, Vector, is_missing
 from dyntree.frames import (
     Table,
     is_row,
@@ -29,6 +29,7 @@ from dyntree.model import DynamicTree
 from dyntree.params import NIG
 from dyntree.progress import Progress
 from dyntree.readings import Level
+from dyntree.responses import sorted_labels
 from dyntree.streaming import StreamingTree
 from dyntree.summaries import Prediction
 

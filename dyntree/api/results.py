@@ -11,10 +11,11 @@ import numpy as np
 from dyntree import checkpoint, params
 from dyntree._core import query
 from dyntree.api.predictions import PredictionResults
-from dyntree.features import Vector, label_list
+from dyntree.features import Vector
 from dyntree.frames import Table, is_row
 from dyntree.model import DynamicTree
 from dyntree.progress import Progress, check_progress
+from dyntree.responses import label_list
 from dyntree.streaming import StreamingTree
 from dyntree.summaries import ClassPrediction, Prediction
 

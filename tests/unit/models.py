@@ -119,6 +119,8 @@ def bad_rows() -> dict[str, tuple[Any, Any, str, str]]:
     X, y = np.full((3, 2), 0.5), np.arange(3.0)
     with_nan, with_inf = X.copy(), X.copy()
     with_nan[1, 0], with_inf[2, 1] = np.nan, -np.inf
+    with_text = X.astype(object)
+    with_text[1, 0] = "u"
     half = {"p": 0.5, "q": 0.5}
     return {
         "no rows": (X[:0], y[:0], "X", "none"),
@@ -132,11 +134,11 @@ def bad_rows() -> dict[str, tuple[Any, Any, str, str]]:
         "too narrow": (np.ones((3, 1)), y, "X", "1"),
         "NaN": (with_nan, y, "X", "nan in row 1, column 0"),
         "inf": (with_inf, y, "X", "-inf in row 2, column 1"),
-        "objects": (X.astype(object), y, "X", "object"),
-        "strings": (X.astype(str), y, "X", "<U"),
+        "objects": (with_text, y, "X", "'u' in row 1, column 0"),
+        "strings": (X.astype(str), y, "X", "'0.5' in row 0, column 0"),
         "complex": (X.astype(complex), y, "X", "complex128"),
         "dates": (X.astype("datetime64[s]"), y, "X", "datetime64"),
-        "object column": (frame(X, "pq").astype({"q": object}), y, "X", "'q'"),
+        "text in a column": (frame(with_text, "qp"), y, "X", "column 'q'"),
         "NaN in a dict": ([half, {"p": 0.5, "q": np.nan}], y[:2], "X", "nan in row 1"),
         "other keys": ([half, {"p": 0.5}], y[:2], "X", "row 1"),
         "a name twice": (frame(X, "pp"), y, "X", "['p', 'p']"),
@@ -153,8 +155,8 @@ BAD_REAL: dict[str, tuple[Any, str]] = {
     "complex": (np.arange(3) * 1j, "complex128"),
     "NaN": ([0.0, np.nan, 1.0], "nan in row 1"),
     "inf": ([0.0, 1.0, -np.inf], "-inf in row 2"),
-    "None": ([0.0, None, 1.0], "object"),
-    "strings": (["0", "1", "2"], "<U1"),
+    "None": ([0.0, None, 1.0], "nan in row 1"),
+    "strings": (["0", "1", "2"], "'0' in row 0"),
 }
 
 BAD_LABELS: dict[str, tuple[Any, str]] = {

@@ -344,7 +344,7 @@ BAD_CALLS: list[tuple[dict[str, Any], str, str]] = [
     ({"y": np.ones(59)}, "y", "(59,)"),
     ({"y": [*range(59), np.nan]}, "y", "nan in row 59"),
     ({"y": [*range(59), np.inf]}, "y", "inf in row 59"),
-    ({"y": ["a"] * 60}, "y", "<U1"),
+    ({"y": ["a"] * 60}, "y", "'a' in row 0"),
 ]
 
 

@@ -14,7 +14,7 @@ import pytest
 from dyntree import features
 from dyntree.design import Design
 from dyntree.expressions import Expression
-from dyntree.features import FeatureMap, is_missing, label_list
+from dyntree.features import FeatureMap, is_missing
 from dyntree.frames import table_of
 from dyntree.growing import GrowingMap
 
@@ -113,7 +113,7 @@ def test_no_rows_are_fine_to_encode() -> None:
         (frame([[1.0, np.nan, 2.0]], "abc"), "nan in row 0, column 'b'"),
         (frame([[1.0, 2.0, 3.0], [1.0, 2.0, np.inf]], "abc"), "inf in row 1, column"),
         ([{"a": 1.0, "b": 2.0, "c": 3.0}, [1.0, 2.0, 3.0]], "row 1"),
-        ([{"a": 1.0, "b": None, "c": 3.0}], "object"),
+        ([{"a": 1.0, "b": None, "c": 3.0}], "nan in row 0, column 'b'"),
     ],
 )
 def test_rows_that_do_not_fit_are_refused(X: Any, came: str) -> None:
@@ -126,56 +126,34 @@ def test_named_rows_for_an_unnamed_model_must_have_its_width() -> None:
         PLAIN.encode(frame(VALUES[:, :2], "ab"))
 
 
-def test_real_responses() -> None:
-    for y in ([1, 2], (1.0, 2.0), np.array([1, 2], np.int8), pd.Series([1.0, 2.0])):
-        assert features.real_response(y, 2).tolist() == [1.0, 2.0]
-    assert features.real_response(3, 1).tolist() == [3.0]
-    given = np.array([1.0, 2.0])
-    assert not np.shares_memory(features.real_response(given, 2), given)
+OBJECTS = [[1, None], [Decimal("2.5"), True], [np.float32(0.5), 10**20]]
 
 
-@pytest.mark.parametrize(
-    ("y", "labels"),
-    [
-        (["b", "a"], ["b", "a"]),
-        (np.array(["b", "a"]), ["b", "a"]),
-        (pd.Series(["b", "a"], dtype="category"), ["b", "a"]),
-        (pd.Series(["b", "a"], dtype="string"), ["b", "a"]),
-        (np.array([2, 1], np.int8), [2, 1]),
-        ([np.int64(2), np.int64(1)], [2, 1]),
-        ([1, "a"], [1, "a"]),
-        ([True, False], [True, False]),
-    ],
-)
-def test_labels_are_plain_and_keep_their_kind(y: Any, labels: list[Any]) -> None:
-    got = features.label_list(y, 2)
-    assert got == labels
-    assert [type(label) for label in got] == [type(label) for label in labels]
+def test_objects_that_are_numbers_are_numbers() -> None:
+    expected = [[1.0, np.nan], [2.5, 1.0], [0.5, 1e20]]
+    given = np.array(OBJECTS, dtype=object)
+    for X in (given, OBJECTS, pd.DataFrame(OBJECTS, dtype=object)):
+        np.testing.assert_array_equal(FeatureMap.learn(X, True)[1], expected)
+    with refused("X", "nan in row 0, column 1"):
+        FeatureMap.learn(given)
 
 
-@pytest.mark.parametrize(
-    ("y", "came"),
-    [
-        (["a", None], "None in row 1"),
-        (["a", float("nan")], "nan in row 1"),
-        (pd.Series(["a", pd.NA], dtype="string"), "<NA> in row 1"),
-        ([{}, "a"], "{} in row 0"),
-        ([["a"], ["b"]], "(2, 1)"),
-        (["a"], "(1,)"),
-    ],
-)
-def test_what_is_no_label_is_refused(y: Any, came: str) -> None:
-    with refused("y", came):
-        features.label_list(y, 2)
+@pytest.mark.parametrize("size", [10**400, -(10**400)])
+@pytest.mark.parametrize("native", [True, False])
+def test_numbers_beyond_every_float_are_infinite(size: int, native: bool) -> None:
+    for X in ([[0.5, size]], np.array([[0.5, size]], dtype=object)):
+        with refused("X", "inf in row 0, column 1"):
+            FeatureMap.learn(X, native)
+    with refused("X", "inf in row 0, column 'b'"):
+        FeatureMap.learn({"a": 0.5, "b": size}, True)
 
 
-def test_labels_and_their_places() -> None:
-    assert features.sorted_labels(["b", "a", "b"]) == ("a", "b")
-    assert features.label_codes(["b", "a"], ("a", "b")).tolist() == [1.0, 0.0]
-    with refused("y", "'c' in row 1"):
-        features.label_codes(["a", "c"], ("a", "b"))
-    with refused("classes", "different types"):
-        features.sorted_labels([1, "a"])
+@pytest.mark.parametrize("X", [[[1, "u"]], [["1", "u"]], [[1.0, "u"], [None, 2]]])
+def test_text_in_an_array_is_told_by_its_place(X: Any) -> None:
+    with refused("X", "row 0, column"):
+        FeatureMap.learn(np.array(X, dtype=object), True)
+    with refused("X", "datetime64"):
+        FeatureMap.learn(np.array([["2020-01-01"]], dtype="M8[ns]"), True)
 
 
 def test_ones_come_first_where_asked() -> None:
@@ -275,8 +253,6 @@ def test_complex_numbers_are_neither_numbers_nor_levels() -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0], "b": np.array([1j, 2.0], dtype=object)})
     with pytest.raises(ValueError, match="real numbers or levels in column 'b'"):
         FeatureMap.learn(frame, True)
-    with pytest.raises(ValueError, match="y must hold labels; got 1j"):
-        label_list([1j, 2j], 2)
 
 
 @pytest.mark.parametrize("thing", [[1], {"b": 1}, np.ones(2)])

@@ -34,7 +34,7 @@ CORE_ORDER = [
 PYTHON_ORDER = [
     {"_core"}, {"errors", "progress", "params", "files", "parallel", "turns"},
     {"archive"}, {"checkpoint"},
-    {"features", "expressions", "frames"}, {"readings"}, {"factors"},
+    {"features", "expressions", "frames"}, {"readings", "responses"}, {"factors"},
     {"design"}, {"summaries"}, {"questions", "planting", "growing"}, {"integrity"},
     {"answers"}, {"model"}, {"streaming"},
     {"datasets", "repeats"}, {"config"}, {"__init__"}, {"evaluate"}, {"api"},
