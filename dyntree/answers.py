@@ -358,9 +358,9 @@ class Answers:
             Default the range of all rows learned; where the past fades, for "boot" and
             under R's rules, of the active rows.
         shape, mode : sequence of float of shape (n_features,), optional
-            Of the beta distributions; default 1 (uniform) and the means of the active
-            rows. 0/1 columns have shape 0 and mean `mode`, default 1/2 where the active
-            rows do not show both values.
+            Of the beta distributions: shape >= 1, default 1 (uniform), mode within the
+            bounds, default the means of the active rows. 0/1 columns have shape 0 and
+            mean `mode`, default 1/2 where the active rows do not show both values.
         categorical : sequence of bool of shape (n_features,), optional
             0/1 columns, as in `score`.
         """

@@ -98,6 +98,10 @@ def read(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
             }
     except CheckpointError:
         raise
+    except zipfile.BadZipFile as error:
+        raise CheckpointError(
+            f"it is no model that dyntree saved, or is broken ({error})"
+        ) from error
     except BROKEN as error:
         raise CheckpointError(f"it is broken ({error})") from error
     if not isinstance(header, dict):

@@ -23,6 +23,7 @@ SCORES = ("alm", "alc", "ei", "ieci", "qei", "qentropy")
 
 MAX_SEED = 2**32 - 1  # what R's set.seed can tell apart
 MAX_PARTICLES = 2**30 - 1  # twice as many, after a rejuvenation, still fit an int32
+MAX_THREADS = 2**16  # more than any machine has cores
 MAX_ROWS = 2**30 - 1  # in a leaf or a window; twice as many fit an int32
 
 
@@ -69,9 +70,13 @@ def real(name: str, value: Any) -> float:
     """Return `value` as a finite float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise ValueError(f"{name} must be a real number; got {value!r}.")
-    if not math.isfinite(value):
-        raise ValueError(f"{name} must be finite; got {value!r}.")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an int beyond every float
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite; got {reprlib.repr(value)}.")
+    return number
 
 
 def pair(name: str, value: Any) -> tuple[float, float]:
@@ -167,12 +172,15 @@ def n_threads(value: Any = None) -> int:
 def n_jobs(value: Any = None) -> int | None:
     """Return `value`, or DYNTREE_NUM_THREADS, or None where neither says."""
     if value is not None:
-        return count("threads", value, 1)
+        return count("threads", value, 1, MAX_THREADS)
     text = os.environ.get("DYNTREE_NUM_THREADS")
     if text is None:
         return None
-    if not text.isdigit() or int(text) < 1:
-        raise ValueError(f"DYNTREE_NUM_THREADS must be an int >= 1; got {text!r}.")
+    if not text.isdigit() or not 1 <= int(text) <= MAX_THREADS:
+        raise ValueError(
+            f"DYNTREE_NUM_THREADS must be an int >= 1 and <= {MAX_THREADS}; got "
+            f"{text!r}."
+        )
     return int(text)
 
 
@@ -368,6 +376,13 @@ class TreeOptions:
             )
         object.__setattr__(self, "tree_prior", (alpha, beta))
 
+    def least_rows(self, n_basis: int) -> int:
+        """Fewest rows in a leaf: `min_leaf`, or its default for so many columns."""
+        if self.min_leaf is not None:
+            return self.min_leaf
+        linear = 2 * n_basis + 4 if self.rules == "r" else n_basis + 5
+        return {"constant": 4, "linear": linear, "class": 1, "prior": 1}[self.model]
+
     def with_width(self, n_features: int) -> TreeOptions:
         """Return these options with every default filled in for this many columns.
 
@@ -388,9 +403,7 @@ class TreeOptions:
                 f"{self.first_split}."
             )
         regression = self.rules == "native" and self.model in ("constant", "linear")
-        linear = 2 * basis + 4 if self.rules == "r" else basis + 5
-        defaults = {"constant": 4, "linear": linear, "class": 1, "prior": 1}
-        least = defaults[self.model] if self.min_leaf is None else self.min_leaf
+        least = self.least_rows(basis)
         start = self.n_start
         if self.rules == "r" and start is None:
             start = least
@@ -484,9 +497,12 @@ class StreamOptions:
                 "discard='alc' needs a real response; got model='class'. Use "
                 "'entropy', 'age' or 'random'."
             )
-        least = options.n_start or options.min_leaf or 1
+        basis = options.n_basis or 1  # while the width is not known
+        least = options.n_start or options.least_rows(basis)
         if self.window <= least:
             name = "n_start" if options.rules == "r" else "min_leaf"
+            fewer = f"; of {basis} columns, n_basis may say how many leaves regress on"
             raise ValueError(
-                f"window must be larger than {name}, {least}; got {self.window}."
+                f"window must be larger than {name}, {least}; got {self.window}. Give "
+                f"a larger window{fewer if options.model == 'linear' else ''}."
             )

@@ -148,13 +148,24 @@ def sensitivity(
     stored = cloud.rows()[0][:, ones:]
     shapes = np.where(flags, 0.0, 1.0) if shape is None else _floats("shape", shape)
     modes = _means(stored, flags) if mode is None else _floats("mode", mode)
-    if shapes.shape != low.shape or modes.shape != low.shape or np.any(shapes < 0.0):
+    if shapes.shape != low.shape or modes.shape != low.shape:
         raise ValueError(
-            f"shape and mode must hold {len(low)} numbers each, shapes >= 0; got "
-            f"{shape!r} and {mode!r}."
+            f"shape and mode must hold {len(low)} numbers each; got {shape!r} and "
+            f"{mode!r}."
         )
-    if np.any(shapes[flags] != 0.0):
-        raise ValueError(f"shape must be 0 for categorical columns; got {shape!r}.")
+    wrong = np.flatnonzero(np.where(flags, shapes != 0.0, shapes < 1.0))
+    if len(wrong):
+        raise ValueError(
+            "shape must be 0 for 0/1 columns and >= 1, where 1 is uniform, for all "
+            f"others; got {shape!r}, wrong for column {wrong[0]}."
+        )
+    outside = np.flatnonzero((shapes != 1.0) & ((modes < low) | (modes > high)))
+    if mode is not None and len(outside):
+        k = outside[0]
+        raise ValueError(
+            f"mode must be within the bounds, {low[k]} to {high[k]} for column {k}; "
+            f"got {mode!r}. Give wider bounds, or another mode."
+        )
     share = params.real("span", span)
     if not 0.0 <= share <= 1.0:
         raise ValueError(f"span must be in [0, 1]; got {span!r}.")

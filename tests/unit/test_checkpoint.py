@@ -221,7 +221,7 @@ def test_size_on_disk_and_in_memory(kind: str, tmp_path: Path) -> None:
 def test_an_error_says_which_file_and_why(tmp_path: Path) -> None:
     path = tmp_path / "m.dyn"
     path.write_text("no zip file")
-    with pytest.raises(CheckpointError, match=r"m\.dyn cannot be loaded: .*zip"):
+    with pytest.raises(CheckpointError, match=r"m\.dyn cannot be loaded: it is no .*"):
         dyntree.load(path)
     with pytest.raises(FileNotFoundError):
         dyntree.load(tmp_path / "absent")

@@ -161,6 +161,8 @@ def test_bad_regions_are_refused(
         ("method", "mc"),
         ("shape", [1.0]),
         ("shape", [-1.0, 0.0]),
+        ("shape", [0.0, 0.0]),
+        ("shape", [0.5, 0.0]),
         ("shape", ["a", "b"]),
         ("shape", 1.0),
         ("shape", [1.0, 1.0]),
@@ -173,6 +175,17 @@ def test_bad_arguments_of_sensitivity_are_refused(name: str, value: Any) -> None
     model = flagged()
     with refused(name, repr(value), model):
         model.sensitivity(**{name: value})
+
+
+def test_the_mode_of_inputs_that_are_not_uniform_is_within_their_bounds() -> None:
+    model, shape = flagged(), [2.0, 0.0]
+    for mode in ([1.5, 0.5], [-0.5, 0.5], [0.5, 1.5]):
+        with refused("mode", repr(mode), model):
+            model.sensitivity(shape=shape, mode=mode)
+        with refused("mode", repr(mode), model):
+            model.sensitivity(shape=shape, mode=mode, bounds=[[0, 1], [0, 1]])
+    model.sensitivity(shape=shape, mode=[1.5, 0.5], bounds=[[0, 2], [0, 1]])
+    model.sensitivity(mode=[1.5, 0.5])  # uniform: it counts for nothing
 
 
 def test_candidates_outside_a_categorical_column_are_named() -> None:

@@ -113,7 +113,7 @@ def test_arguments_are_checked_by_name() -> None:
     for bad in (0, -1, 2.0, True, "3", None):
         with refused("n_repeats", repr(bad), model):
             fit_repeats(model, X, y, bad)
-    for bad in (0, -1, 1.5, "2"):
+    for bad in (2**40, 0, -1, 1.5, "2"):
         with refused("threads", repr(bad), model):
             fit_repeats(model, X, y, 2, threads=bad)
     for bad in (1, None, "yes"):
@@ -176,9 +176,10 @@ def test_the_environment_says_how_many_threads(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("DYNTREE_NUM_THREADS", "2")
     two = [model_bytes(m) for m in fit_repeats(fresh("constant"), X, y, 3)]
     assert one == two
-    monkeypatch.setenv("DYNTREE_NUM_THREADS", "few")
-    with refused("DYNTREE_NUM_THREADS", "'few'"):
-        fit_repeats(fresh("constant"), X, y, 3)
+    for bad in ("few", "0", str(2**40)):
+        monkeypatch.setenv("DYNTREE_NUM_THREADS", bad)
+        with refused("DYNTREE_NUM_THREADS", repr(bad)):
+            fit_repeats(fresh("constant"), X, y, 3)
 
 
 class Cluster(ThreadingBackend):

@@ -229,10 +229,15 @@ def test_implicit_leaves_are_refused_and_the_remedy_named() -> None:
 
 @pytest.mark.parametrize(("name", "least"), [("constant", 4), ("augmented", 8)])
 def test_a_window_must_exceed_n_start(name: str, least: int) -> None:
+    """Of linear leaves that is known with the columns, else at once."""
     X, y = data(name)
-    model = stream(name, window=least)
-    with refused("window", str(least), model):
-        model.update(X, y)
+    if name == "constant":
+        with refused("window", "n_start, 4; got 4"):
+            stream(name, window=least)
+    else:
+        model = stream(name, window=least)
+        with refused("window", "8; got 8. Give a larger window; of 2 columns", model):
+            model.update(X, y)
     assert stream(name, window=least + 1).update(X, y).tree.n_active == least + 1
 
 
