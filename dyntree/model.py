@@ -115,7 +115,8 @@ class DynamicTree(Answers):
     Regression keeps the first ten rows back: their mean and standard deviation fix the
     scale of the priors for good. To linear leaves, an input more than 10^6 of these
     deviations away from its mean counts as that far, with a warning: beside sums of
-    larger squares, doubles hold no other rows. Under R's rules rows are kept back until
+    larger squares, doubles hold no other rows. (Not through the origin, nor in columns
+    whose first ten values are equal.) Under R's rules rows are kept back until
     more than ``n_start`` have come, and regression needs two distinct responses among
     the first ``min_leaf``.
 

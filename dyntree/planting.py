@@ -22,6 +22,7 @@ from dyntree.features import (
 from dyntree.params import N_SCALE, NIG, TreeOptions, as_array
 from dyntree.responses import label_codes, sorted_labels
 
+STILL = 1.0  # the spread of a column whose first values are equal: it measures nothing
 REACH = 1e6  # spreads; rows of unit size keep four digits in sums of squares of this
 
 
@@ -179,8 +180,8 @@ def frozen_scale(X: Matrix, y: Vector) -> tuple[list[float], list[float], float,
 def _spread(values: Vector) -> float:
     """Standard deviation; 1 where all values are equal."""
     if len(values) < 2 or np.all(values == values[0]):
-        return 1.0
-    return float(values.std(ddof=1)) or 1.0
+        return STILL
+    return float(values.std(ddof=1)) or STILL
 
 
 def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
@@ -212,7 +213,9 @@ def on_scale(
 
     Values whose squares overflow are refused. What linear leaves regress on is moved to
     `REACH` spreads from the centre where it is further away: sums of squares would lose
-    all other rows beside it.
+    all other rows beside it. Columns without a spread of their own, whose first values
+    were equal, and regressions through the origin are left as they are: there the other
+    rows may be of any size.
 
     Parameters
     ----------
@@ -250,14 +253,20 @@ def on_scale(
 
 def _within_reach(cloud: Any, features: FeatureMap, X: Matrix, argument: str) -> Matrix:
     """Rows with distant inputs of linear leaves moved nearer; tells of each column."""
-    if cloud.model != "linear" or cloud.first_beyond(X, None, REACH) is None:
+    if (
+        cloud.model != "linear"
+        or not cloud.intercept  # the first rows may be as far from the origin
+        or cloud.first_beyond(X, None, REACH) is None
+    ):
         return X
     centre, spread = (np.array(cloud.prior_point[k]) for k in ("centre", "spread"))
     near = X.copy()
     for j in np.flatnonzero(spread).tolist():  # 0 where the leaves leave a column out
+        if spread[j] == STILL:
+            continue
         low, high = centre[j] - REACH * spread[j], centre[j] + REACH * spread[j]
         near[:, j] = np.clip(X[:, j], low, high)
-        if np.any(np.abs(X[:, j] - centre[j]) > REACH * spread[j]):
+        if np.any((near[:, j] < X[:, j]) | (near[:, j] > X[:, j])):  # not where NaN
             warn(
                 DistantInputsWarning,
                 f"{argument} has values in column {_title(features, j)!r} more than "

@@ -253,6 +253,28 @@ def test_only_native_linear_leaves_move_distant_inputs(model: str, rules: str) -
     assert 1e9 in tree.to_arrays()[1]["X"]
 
 
+@pytest.mark.parametrize("first", [0.0, 1e9])
+def test_columns_that_stood_still_at_first_are_left_as_they_are(first: float) -> None:
+    """Their spread of 1 measures nothing; later values may be of any size."""
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.random(200), 1e8 * rng.random(200)])
+    y = X[:, 0] + X[:, 1] / 1e7
+    X[:10, 1] = first
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DistantInputsWarning)
+        tree = native("linear").update(X, y)
+    assert np.unique(tree.to_arrays()[1]["X"][:, 1]).size == 191
+    assert np.std(tree.predict(X[50:]).mean - y[50:]) < 0.1 * y.std()
+
+
+def test_inputs_far_from_the_origin_are_left_as_they_are_through_it() -> None:
+    x = 1.7e9 + np.random.default_rng(3).permutation(200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DistantInputsWarning)
+        tree = native("linear", intercept="none").update(x[:, None], x)
+    assert np.unique(tree.to_arrays()[1]["X"]).size == 200
+
+
 def test_missing_inputs_and_columns_stay_missing_beside_distant_ones() -> None:
     X, y = smooth(60)
     X[:, 2] = np.nan
