@@ -114,7 +114,7 @@ class StreamAdapter(base.Estimator):
             )  # fmt: skip
             try:
                 self.stream._learn_row(row, y)
-            except ValueError:
+            except Exception:  # warnings that are made errors, too
                 tree._features, tree._waiting_X, tree._cloud, self._columns = before
                 raise
 

@@ -19,6 +19,7 @@ from dyntree.api.adapters import (
     RiverDynamicTreeClassifier,
     RiverDynamicTreeRegressor,
 )
+from dyntree.errors import DistantInputsWarning
 from tests.helpers import model_bytes
 
 from .models import data, refused
@@ -333,6 +334,16 @@ def test_a_response_beyond_the_scale_takes_late_columns_back(name: str) -> None:
     before = state(model)
     with refused("y", "1e+150"):
         model.learn_one({"p": 0.5, "q": 0.5, "r": 1.0}, 1e150)
+    assert state(model) == before
+
+
+@pytest.mark.filterwarnings("error::dyntree.errors.DistantInputsWarning")
+def test_a_warning_made_an_error_takes_late_columns_back() -> None:
+    X, y = data("linear")
+    model = learned("linear", X, y)
+    before = state(model)
+    with pytest.raises(DistantInputsWarning, match="column 'p'"):
+        model.learn_one({"p": 1e9, "q": 0.5, "r": 1.0}, 0.5)
     assert state(model) == before
 
 
