@@ -419,7 +419,7 @@ def _kind(name: str, column: Any) -> str:
     present = _present(column)
     if not present:
         return "unknown"
-    if all(isinstance(v, NUMBER) for v in present):
+    if all(_is_number(v) for v in present):
         return "numbers"
     check_readable(name, "X", values)
     return "levels"
@@ -465,12 +465,12 @@ def _texts(column: Any) -> list[str | None]:
 def _numbers(
     name: str, column: Any, allow_missing: bool, argument: str = "X"
 ) -> Vector:
-    """A column of numbers; None and NA become NaN where they may."""
+    """A column of numbers; None and NA become NaN."""
     values = np.asarray(column)
     if values.dtype.kind in "OUST":
         given = np.asarray(column, dtype=object).tolist()
         for row, value in enumerate(given):
-            if not isinstance(value, NUMBER) and not is_missing(value):
+            if not _is_number(value) and not is_missing(value):
                 remedy = "Encode it as numbers or indicator columns first."
                 if allow_missing:
                     remedy = (
@@ -515,11 +515,11 @@ def real_array(argument: str, values: NDArray[Any], remedy: str) -> NDArray[np.f
     if values.dtype.kind not in "OUST":
         raise ValueError(
             f"{argument} must hold real numbers; got an array of type {values.dtype}. "
-            f"{remedy}"
+            "Make it numbers first."
         )
     numbers = np.empty(values.shape)
     for place, value in np.ndenumerate(values.astype(object)):
-        if not isinstance(value, NUMBER) and not is_missing(value):
+        if not _is_number(value) and not is_missing(value):
             names = ("row", "column")[: len(place)]
             where = ", ".join(f"{a} {k}" for a, k in zip(names, place, strict=True))
             raise ValueError(
@@ -527,6 +527,11 @@ def real_array(argument: str, values: NDArray[Any], remedy: str) -> NDArray[np.f
             )
         numbers[place] = real_number(value)
     return numbers
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a real number; NumPy counts durations among its integers."""
+    return isinstance(value, NUMBER) and not isinstance(value, np.timedelta64)
 
 
 def real_number(value: Any) -> float:

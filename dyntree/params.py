@@ -95,7 +95,10 @@ def as_array(name: str, values: Any, dtype: Any = None) -> NDArray[Any]:
         nothing: Any = np.nan if values.dtype.kind in "biuf" else None
         values = np.where(np.ma.getmaskarray(values), nothing, values.data)
     try:
-        return np.asarray(values, dtype=dtype)
+        array = np.asarray(values, dtype=dtype)
+        if array.dtype.kind in "US" and not hasattr(values, "dtype"):
+            return np.asarray(values, dtype=object)  # numbers beside text stay numbers
+        return array
     except (TypeError, ValueError) as error:
         kind = "rectangular" if dtype is None else "rectangular and of numbers"
         raise ValueError(
@@ -176,7 +179,7 @@ def n_jobs(value: Any = None) -> int | None:
     text = os.environ.get("DYNTREE_NUM_THREADS")
     if text is None:
         return None
-    if not text.isdigit() or not 1 <= int(text) <= MAX_THREADS:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
         raise ValueError(
             f"DYNTREE_NUM_THREADS must be an int >= 1 and <= {MAX_THREADS}; got "
             f"{text!r}."
@@ -501,8 +504,8 @@ class StreamOptions:
         least = options.n_start or options.least_rows(basis)
         if self.window <= least:
             name = "n_start" if options.rules == "r" else "min_leaf"
-            fewer = f"; of {basis} columns, n_basis may say how many leaves regress on"
+            fewer = ", or an n_basis of fewer columns" if basis > 1 else ""
             raise ValueError(
                 f"window must be larger than {name}, {least}; got {self.window}. Give "
-                f"a larger window{fewer if options.model == 'linear' else ''}."
+                f"a larger window, a smaller {name}{fewer}."
             )

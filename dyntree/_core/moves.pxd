@@ -41,7 +41,7 @@ cdef class Moves:
     cdef int32_t n_values, n_leaves
     cdef int32_t *columns               # those that may be split on, in order
     cdef int32_t n_columns
-    cdef bint scores_rows               # the score of a prune needs the rows in order
+    cdef bint scores_rows               # the score of a prune needs the rows, leaf by leaf
 
     cdef void observe(self, const double *x) noexcept nogil
 

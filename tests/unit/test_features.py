@@ -148,10 +148,13 @@ def test_numbers_beyond_every_float_are_infinite(size: int, native: bool) -> Non
         FeatureMap.learn({"a": 0.5, "b": size}, True)
 
 
-@pytest.mark.parametrize("X", [[[1, "u"]], [["1", "u"]], [[1.0, "u"], [None, 2]]])
-def test_text_in_an_array_is_told_by_its_place(X: Any) -> None:
-    with refused("X", "row 0, column"):
-        FeatureMap.learn(np.array(X, dtype=object), True)
+def test_text_among_numbers_is_told_by_its_place() -> None:
+    rows = [[0.5, 1.0], [2.0, "u"]]
+    for X in (rows, tuple(map(tuple, rows)), np.array(rows, dtype=object)):
+        with refused("X", "'u' in row 1, column 1"):
+            FeatureMap.learn(X, True)
+    with refused("X", "timedelta64(5,'s') in row 0, column 0"):
+        FeatureMap.learn(np.array([[np.timedelta64(5, "s"), 1]], dtype=object), True)
     with refused("X", "datetime64"):
         FeatureMap.learn(np.array([["2020-01-01"]], dtype="M8[ns]"), True)
 

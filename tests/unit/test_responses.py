@@ -71,7 +71,8 @@ def test_labels_and_their_places() -> None:
 @pytest.mark.parametrize(
     ("y", "came"),
     [
-        (["a", 1.0], "'a' in row 0. Labels need"),
+        ([1.0, "a"], "'a' in row 1. Labels need"),
+        (np.array([1, np.timedelta64(5, "s")], object), "timedelta64(5,'s') in row 1"),
         ([1.0, None], "nan in row 1"),
         ([1.0, 10**400], "inf in row 1"),
         (np.array([1.0, np.inf]), "inf in row 1"),

@@ -236,7 +236,7 @@ def test_a_window_must_exceed_n_start(name: str, least: int) -> None:
             stream(name, window=least)
     else:
         model = stream(name, window=least)
-        with refused("window", "8; got 8. Give a larger window; of 2 columns", model):
+        with refused("window", "8; got 8. Give a larger window, a", model):
             model.update(X, y)
     assert stream(name, window=least + 1).update(X, y).tree.n_active == least + 1
 
