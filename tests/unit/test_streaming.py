@@ -349,7 +349,7 @@ def test_an_interrupt_as_trees_are_planted_keeps_the_rows_of_earlier_calls(
 def test_ctrl_c_leaves_a_native_stream_after_a_complete_row(
     model: str, rule: str, every: int
 ) -> None:
-    X, y = native_rows(model, 20_000)
+    X, y = native_rows(model, 200_000)  # more than a second's, of any of them
     tree = native(model, rule, rejuvenate_every=every).update(X[:100], y[:100])
     kept = tree.copy()
     for seconds in (0.03, 0.0413, 0.0537):
