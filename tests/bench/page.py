@@ -72,7 +72,7 @@ proposed while it holds twice `min_leaf` rows. Leaves of linear streams are few 
 large: where the window is small beside the cloud, or rows go by ALC, which lets them
 gather in a corner of the inputs, most newcomers meet leaves that hold fewer rows or
 none, and cost little. The others have splits proposed for all particles. Such steps
-are not slow in themselves: 99 % take at most 1.1 times what they take in the constant
+are not slow in themselves: 99 % take at most 1.2 times what they take in the constant
 stream of that size, and 1.7 times by ALC.
 
 By ALC, learning the row alone takes four to six medians of the whole step (99 % of the
