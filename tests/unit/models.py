@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import signal
 from collections.abc import Callable, Iterator
@@ -96,6 +97,7 @@ def interrupt_after(seconds: float) -> Iterator[Callable[..., None]]:
     def press(number: int, frame: Any) -> None:
         signal.raise_signal(signal.SIGINT)
 
+    gc.disable()  # what comes in the callbacks of a collection, Python prints and drops
     alarm = signal.signal(signal.SIGALRM, press)
     ctrl_c = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -105,6 +107,7 @@ def interrupt_after(seconds: float) -> Iterator[Callable[..., None]]:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, alarm)
         signal.signal(signal.SIGINT, ctrl_c)
+        gc.enable()
 
 
 def frame(values: Any, names: str) -> Any:
