@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
@@ -21,6 +24,23 @@ class Brake:
         """Raise `Stopped` if it was pulled."""
         if self.pulled:
             raise Stopped
+
+
+@contextmanager
+def late_interrupts() -> Iterator[None]:
+    """Let a Ctrl-C that comes in the block, in the main thread, wait for its end."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or handler is None:
+        yield  # Python's handlers run in the main thread; this one is not Python's
+        return
+    came = []
+    signal.signal(signal.SIGINT, lambda *_: came.append(True))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            signal.raise_signal(signal.SIGINT)
 
 
 def side_by_side(
@@ -56,7 +76,8 @@ def side_by_side(
     found: list[Result] = []
     results = None
     try:
-        results = run(delayed(work)(*job, brake) for job in jobs)
+        with late_interrupts():  # one in the midst would leave threads behind
+            results = run(delayed(work)(*job, brake) for job in jobs)
         for result in results:
             found.append(result)
             tell()

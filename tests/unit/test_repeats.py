@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -229,6 +231,36 @@ def test_ctrl_c_ends_all_repeats_at_once(name: str, threads: int) -> None:
     with threads_end(3.0), same_bytes(model), interrupt_after(0.2) as arm:
         arm()
         fit_repeats(model, X, y, 3, threads=threads)
+
+
+@pytest.mark.parametrize("n_started", [1, 2, 3])
+def test_ctrl_c_as_threads_start_waits_until_they_can_be_ended(
+    n_started: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+    start = threading.Thread.start
+
+    def start_and_press(thread: threading.Thread) -> None:
+        start(thread)
+        started.append(thread)
+        if len(started) == n_started:
+            signal.raise_signal(signal.SIGINT)
+
+    X, y = data("constant", 300_000)
+    model, handler = NEW["constant"](n_particles=100), signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(threading.Thread, "start", start_and_press)
+    with threads_end(3.0), pytest.raises(KeyboardInterrupt):
+        fit_repeats(model, X, y, 3, threads=2)
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_another_thread_may_ask_for_them() -> None:
+    """Only the main thread may hold a Ctrl-C back."""
+    X, y = data("constant")
+    with ThreadPoolExecutor(1) as pool:
+        there = pool.submit(fit_repeats, fresh("constant"), X, y, 3, threads=2).result()
+    here = fit_repeats(fresh("constant"), X, y, 3, threads=2)
+    assert [model_bytes(m) for m in there] == [model_bytes(m) for m in here]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
