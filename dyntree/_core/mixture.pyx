@@ -27,6 +27,7 @@ from dyntree._core.student cimport (
 cdef enum:
     MAX_ROUNDS = 400
     NEWTON_ROUNDS = 12      # from here on every second round halves the bracket
+    SHARE = 32              # rows that a free thread takes
 
 cdef double CLOSE = 1e-5    # |log(P / p)| at which one more step is the last
 cdef double HEAVY = 3.0     # variance over scale^2 where a start needs one and df <= 3
@@ -129,7 +130,9 @@ def moments(start, weight, location, scale, df, int n_threads=1):
     cdef double *variances = &out_var[0]
     cdef double *mean_dfs = &out_df[0]
     n_threads = <int> max(1, min(n_threads, n_rows))
-    for j in prange(n_rows, num_threads=n_threads, nogil=True, schedule="static"):
+    for j in prange(
+        n_rows, num_threads=n_threads, nogil=True, schedule="dynamic", chunksize=SHARE,
+    ):
         row_moments(
             weights + first[j], locations + first[j], scales + first[j],
             dfs + first[j], first[j + 1] - first[j], means + j, variances + j,
@@ -436,7 +439,10 @@ def quantiles(start, weight, location, scale, df, levels, int n_threads=1):
     cdef Part *parts = <Part *> malloc(n_threads * longest * sizeof(Part))
     failed = students == NULL or parts == NULL
     if not failed:
-        for j in prange(n_rows, num_threads=n_threads, nogil=True, schedule="static"):
+        for j in prange(
+            n_rows, num_threads=n_threads, nogil=True, schedule="dynamic",
+            chunksize=SHARE,
+        ):
             thread = thread_number()
             row_quantiles(
                 &w[0] + s[j], &m[0] + s[j], &c[0] + s[j], &d[0] + s[j],

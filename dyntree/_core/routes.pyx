@@ -480,7 +480,9 @@ cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
     for thread in range(n_threads):
         failed |= open_walk(walks + thread, c, kind, lanes, crowd.n_trees, size)
     if not failed:
-        for b in prange(n_blocks, num_threads=n_threads, nogil=True, schedule="static"):
+        for b in prange(
+            n_blocks, num_threads=n_threads, nogil=True, schedule="dynamic"
+        ):
             failed |= sum_block(
                 walks + thread_number(), c, crowd, &X[b * size, 0],
                 <int32_t> min(size, n_rows - b * size), &to[b * size], &out[0, 0],
@@ -594,7 +596,9 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
                 walks + thread, c, COMPONENTS, 4, crowd.n_trees, BLOCK
             )
     if not failed:
-        for b in prange(n_blocks, num_threads=n_threads, nogil=True, schedule="static"):
+        for b in prange(
+            n_blocks, num_threads=n_threads, nogil=True, schedule="dynamic"
+        ):
             failed |= gather_block(
                 walks + thread_number(), c, crowd, &X[b * BLOCK, 0],
                 <int32_t> min(BLOCK, n_rows - b * BLOCK), &ends[1 + b * BLOCK],
@@ -612,7 +616,7 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
             weight, location, scale, df = np.empty((4, ends[n_rows]))
             w, m, s, d = weight, location, scale, df
             for b in prange(
-                n_blocks, num_threads=n_threads, nogil=True, schedule="static"
+                n_blocks, num_threads=n_threads, nogil=True, schedule="dynamic"
             ):
                 spread(
                     blocks + b, <int32_t> min(BLOCK, n_rows - b * BLOCK),
