@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="lines whose name contains this")
     parser.add_argument("--json", type=Path, help="file that the rows are kept in")
     parser.add_argument("--again", action="store_true", help="even what stands there")
-    parser.add_argument("--pairs", type=int, default=3, help="pairs a line, usually 3")
+    parser.add_argument("--pairs", type=int, help="pairs a line, else its own number")
     parser.add_argument("--rates", action="store_true", help="rows learned per second")
     given = parser.parse_args()
     chosen = [
@@ -36,10 +36,11 @@ def main() -> None:
     results = Results(given.json)
     print(rates.HEADER if given.rates else lines.HEADER)
     for line in chosen:
-        row = None if given.again else results.fresh(line.work, given.pairs)
+        pairs = given.pairs or line.pairs
+        row = None if given.again else results.fresh(line.work, pairs)
         if row is None:
             try:
-                row = line.measure(given.pairs)
+                row = line.measure(pairs)
             except Absent as reason:
                 print(f"{line.work}: left out, {reason}", flush=True)
                 continue

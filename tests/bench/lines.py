@@ -21,6 +21,7 @@ from .task import Task
 
 FORMAT = "{:<42}{:>9}{:>12}{:>9}{:>13}{:>13}  {}"
 HEADER = FORMAT.format("work", "ratio", "target", "met", "ours", "theirs", "unit")
+THREADED = 15  # pairs: wall seconds scatter where cores are shared with other machines
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,8 @@ class Line:
     """One line of the table.
 
     `unit` is that of the figures of both sides; the ratio is theirs by ours where at
-    least `target` is asked, as it is unless `at_most`.
+    least `target` is asked, as it is unless `at_most`. `pairs` is how many are taken
+    unless told.
     """
 
     work: str
@@ -37,6 +39,7 @@ class Line:
     target: float
     unit: str
     at_most: bool = False
+    pairs: int = 3
 
     def is_met(self, ratio: float) -> bool:
         return ratio <= self.target if self.at_most else ratio >= self.target
@@ -135,6 +138,7 @@ LINES = [
             two_threads,
             1.7,
             "s/call",
+            pairs=THREADED,
         )
         for model in ASKED
     ),
@@ -145,6 +149,7 @@ LINES = [
             two_threads,
             1.7,
             "s/8 fits",
+            pairs=THREADED,
         )
         for model in ASKED
     ),

@@ -29,8 +29,8 @@ function of five inputs. Peers are CRAN dynaTree through Rscript, on R's referen
 and river; lines `... r` run under R's rules and count only where the numbers are R's.
 Lines `exponent` are of time as rows double from 1000 to 16,000, `instructions` those of
 a step at row 1,000,000 by those at row 10,000. Lines `threads` are of wall seconds, one
-thread's by two's; single pairs scatter where cores are shared with other machines, so
-that there are more of them.
+thread's by two's, of more pairs: single ones scatter where cores are shared with other
+machines.
 """
 UNMET = """\
 ## What is not met, and why

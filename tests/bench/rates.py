@@ -26,6 +26,7 @@ class Rate:
     model: str
     particles: int
     window: int
+    pairs: int = 3
 
     @property
     def work(self) -> str:

@@ -264,6 +264,9 @@ def test_results_are_taken_up_where_they_stand(
     assert len(calls) == 3
     run("--again", "--pairs", "1")
     assert len(calls) == 4
+    monkeypatch.setattr(lines, "LINES", [replace(table[0], pairs=5)])
+    run()
+    assert len(calls) == 9
     assert "a line" not in run("--only", "another")
 
 
