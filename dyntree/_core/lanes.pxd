@@ -73,20 +73,28 @@ cdef extern from *:
                         1.0 / (Pair) {sqrt(t.b[0]), sqrt(t.b[1])}};
     }
     static inline void accumulate(double *into, const double *other, int n) {
-        int k = 0;
-        #pragma GCC unroll 4
-        for (; k + 2 <= n; k += 2)
-            put_pair(into + k, pair_at(into + k) + pair_at(other + k));
-        if (k < n)
-            into[k] += other[k];
+        for (; n >= 8; n -= 8, into += 8, other += 8) {     /* few steps per sum */
+            put_pair(into, pair_at(into) + pair_at(other));
+            put_pair(into + 2, pair_at(into + 2) + pair_at(other + 2));
+            put_pair(into + 4, pair_at(into + 4) + pair_at(other + 4));
+            put_pair(into + 6, pair_at(into + 6) + pair_at(other + 6));
+        }
+        for (; n >= 2; n -= 2, into += 2, other += 2)
+            put_pair(into, pair_at(into) + pair_at(other));
+        if (n)
+            into[0] += other[0];
     }
     static inline void subtract(double *out, const double *u, const double *v, int n) {
-        int k = 0;
-        #pragma GCC unroll 4
-        for (; k + 2 <= n; k += 2)
-            put_pair(out + k, pair_at(u + k) - pair_at(v + k));
-        if (k < n)
-            out[k] = u[k] - v[k];
+        for (; n >= 8; n -= 8, out += 8, u += 8, v += 8) {
+            put_pair(out, pair_at(u) - pair_at(v));
+            put_pair(out + 2, pair_at(u + 2) - pair_at(v + 2));
+            put_pair(out + 4, pair_at(u + 4) - pair_at(v + 4));
+            put_pair(out + 6, pair_at(u + 6) - pair_at(v + 6));
+        }
+        for (; n >= 2; n -= 2, out += 2, u += 2, v += 2)
+            put_pair(out, pair_at(u) - pair_at(v));
+        if (n)
+            out[0] = u[0] - v[0];
     }
     """
     ctypedef struct Pair:
