@@ -190,7 +190,7 @@ cdef class _Losses:
         node = self.c.arena.node(h)
         if node.stamp == self.c.stamp:
             return self.whole[node.entry]
-        self.c.moves.pool_below(h, True)
+        self.c.moves.pool_below(h)
         whole = self.region.volume(self.c.moves.pooled)
         self.region.enter(node, True, &kept)
         below = self.find(node.left)

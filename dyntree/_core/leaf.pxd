@@ -4,6 +4,7 @@
 """
 from libc.stdint cimport int32_t
 
+from dyntree._core.addends cimport Addends
 from dyntree._core.family cimport Family
 from dyntree._core.lanes cimport Lanes
 from dyntree._core.pool cimport ActivePool
@@ -11,6 +12,7 @@ from dyntree._core.types cimport Leaf, slot_t
 
 cdef class LeafModel:
     cdef Family family
+    cdef Addends addends                # of the family, where a model keeps them
     cdef readonly int n_derived
     cdef readonly int n_basis           # columns in the leaf's regression, 0 = none
     cdef readonly int n_classes         # 0 = real response
@@ -22,6 +24,10 @@ cdef class LeafModel:
     cdef readonly int n_out             # doubles that predict needs
     cdef public double max_retired      # most weight a leaf's retired sums may have
 
+    # room for the rows of the pool; slot s joins sums, or leaves them
+    cdef int reserve(self, ActivePool d) except -1
+    cdef void add_row(self, double *sums, ActivePool d, slot_t s) noexcept nogil
+    cdef void remove_row(self, double *sums, ActivePool d, slot_t s) noexcept nogil
     # from the leaf's rows, with its retired sums as they stand
     cdef void build(self, Leaf *leaf, ActivePool d) noexcept nogil
     cdef void sum_rows(self, Leaf *leaf, ActivePool d) noexcept nogil
@@ -43,6 +49,8 @@ cdef class LeafModel:
     cdef void release(self, Leaf *child) noexcept nogil
     # `into` holds the rows of all; its sums become theirs, left to right
     cdef void pool(self, Leaf *into, Leaf **leaves, int n, ActivePool d) noexcept nogil
+    # what `pool` would sum: active and retired rows together, and those inherited
+    cdef void pool_sums(self, Leaf **leaves, int n, double *total, double *inherited) noexcept nogil
     # predictive density of (x, y); may round x where rounds_rows says so
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil
     # log evidence of each of n <= LANES rows of sums, one after the other
@@ -50,8 +58,8 @@ cdef class LeafModel:
     # that of a leaf's active sums alone, and given its retired ones
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil
     cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil
-    # two rows: what a child with these active sums inherits, and that with them
-    cdef void bequeath(self, const double *active, const Leaf *parent, double *out) noexcept nogil
+    # what a child with n_rows active rows inherits
+    cdef void bequeath(self, double n_rows, const Leaf *parent, double *out) noexcept nogil
     # rows that count towards a leaf that may be pruned to
     cdef double size(self, const Leaf *leaf) noexcept nogil
     # location, scale, df of the predictive t, then scratch

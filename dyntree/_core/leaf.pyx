@@ -12,14 +12,27 @@ cdef class LeafModel:
         self.max_retired = INFINITY
         self.n_out = 3
 
+    cdef int reserve(self, ActivePool d) except -1:
+        return 0 if self.addends is None else self.addends.reserve(d)
+
+    cdef void add_row(self, double *sums, ActivePool d, slot_t s) noexcept nogil:
+        if self.addends is None:
+            self.family.add(sums, d.x(s), d.y(s), 1.0)
+        else:
+            self.addends.add(sums, d, s)
+
+    cdef void remove_row(self, double *sums, ActivePool d, slot_t s) noexcept nogil:
+        if self.addends is None:
+            self.family.remove(sums, d.x(s), d.y(s))
+        else:
+            self.addends.remove(sums, d, s)
+
     cdef void sum_rows(self, Leaf *leaf, ActivePool d) noexcept nogil:
         """Active sums from the leaf's rows, in their order."""
         cdef int k
         self.family.clear(leaf.active)
         for k in range(leaf.n_rows):
-            self.family.add(
-                leaf.active, d.x(leaf.rows[k]), d.y(leaf.rows[k]), 1.0
-            )
+            self.add_row(leaf.active, d, leaf.rows[k])
 
     cdef void settle(self, Leaf *leaf, ActivePool d) noexcept nogil:
         """Bring `derived` up to date after the sums or the rows have changed."""
@@ -48,7 +61,7 @@ cdef class LeafModel:
         leaf.derived[0] = 0.0
 
     cdef void insert(self, Leaf *leaf, ActivePool d, slot_t s) noexcept nogil:
-        self.family.add(leaf.active, d.x(s), d.y(s), 1.0)
+        self.add_row(leaf.active, d, s)
         self.settle(leaf, d)
 
     cdef bint retire(
@@ -56,11 +69,11 @@ cdef class LeafModel:
     ) noexcept nogil:
         cdef bint faded = forget < 1.0
         if leaf.n_rows:
-            self.family.remove(leaf.active, d.x(s), d.y(s))
+            self.remove_row(leaf.active, d, s)
         else:
             self.family.clear(leaf.active)
         self.fade(leaf, forget)
-        self.family.add(leaf.retired, d.x(s), d.y(s), 1.0)
+        self.add_row(leaf.retired, d, s)
         if leaf.retired[0] > self.max_retired:
             self.fade(leaf, self.max_retired / leaf.retired[0])
             faded = True
@@ -102,6 +115,22 @@ cdef class LeafModel:
         if into.retired[0] > self.max_retired:
             self.fade(into, self.max_retired / into.retired[0])
         self.settle(into, d)
+
+    cdef void pool_sums(
+        self, Leaf **leaves, int n, double *total, double *inherited
+    ) noexcept nogil:
+        cdef double weight = 0.0
+        cdef int k
+        self.family.clear(total)
+        for k in range(n):
+            weight += leaves[k].retired[0]
+            if leaves[k].retired[0] > 0.0:
+                self.family.merge(total, leaves[k].retired)
+        if weight > self.max_retired:
+            self.family.scale(total, self.max_retired / weight)
+        for k in range(n):
+            self.family.merge(total, leaves[k].active)
+        inherited[0] = 0.0
 
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
         return 1.0
@@ -149,7 +178,7 @@ cdef class LeafModel:
         return NAN
 
     cdef void bequeath(
-        self, const double *active, const Leaf *parent, double *out
+        self, double n_rows, const Leaf *parent, double *out
     ) noexcept nogil:
         pass
 

@@ -41,7 +41,6 @@ cdef class Moves:
     cdef int32_t n_values, n_leaves
     cdef int32_t *columns               # those that may be split on, in order
     cdef int32_t n_columns
-    cdef bint scores_rows               # the score of a prune needs the rows, leaf by leaf
 
     cdef void observe(self, const double *x) noexcept nogil
 
@@ -52,6 +51,7 @@ cdef class Moves:
     cdef double score(self, handle_t h) noexcept nogil
     cdef void order_pooled(self, int32_t n_leaves) noexcept nogil
     cdef void merge_rows(self, slot_t *rows, int32_t first, int32_t n) noexcept nogil
+    cdef int32_t score_stay(self, Entry *e) noexcept nogil
     cdef void score_entry(self, Entry *e) noexcept nogil
     cdef void limits(self, Leaf *leaf, int32_t variable) noexcept nogil
     cdef void take_limits(self, Leaf *leaf, const Leaf *alike) noexcept nogil
@@ -68,4 +68,4 @@ cdef class Moves:
     cdef handle_t fresh_leaf(self, const Leaf *source, int32_t depth) noexcept nogil
     cdef handle_t grown(self, const Leaf *leaf, const Move *move) noexcept nogil
     cdef handle_t pruned(self, handle_t parent) noexcept nogil
-    cdef int32_t pool_below(self, handle_t parent, bint with_rows) noexcept nogil
+    cdef int32_t pool_below(self, handle_t parent) noexcept nogil

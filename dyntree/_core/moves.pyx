@@ -106,7 +106,6 @@ cdef class Moves:
         self.min_leaf = min_leaf
         self.first_split = first_split
         self.proposal = proposal
-        self.scores_rows = True
         self.sums = <double *> calloc(3 * size, sizeof(double))
         self.columns = <int32_t *> calloc(pool.n_features + 1, sizeof(int32_t))
         if self.sums == NULL or self.columns == NULL:
@@ -214,7 +213,7 @@ cdef class Moves:
         return (self.split_prior(node.depth) + self.score(node.left)
                 ) + self.score(node.right)
 
-    cdef int32_t pool_below(self, handle_t parent, bint with_rows) noexcept nogil:
+    cdef int32_t pool_below(self, handle_t parent) noexcept nogil:
         """Fill `pooled` with the union of the `leaves` below parent, left to right.
 
         Returns how many leaves they are.
@@ -222,7 +221,7 @@ cdef class Moves:
         cdef int32_t n = gather(self.arena, parent, self.leaves), k
         cdef Leaf *leaf
         self.pooled.n_rows = 0
-        for k in range(n if with_rows else 0):
+        for k in range(n):
             leaf = self.leaves[k]
             if leaf.n_rows:
                 memcpy(self.pooled.rows + self.pooled.n_rows, leaf.rows,
@@ -261,8 +260,9 @@ cdef class Moves:
                 rows[k] = rows[j]
                 j += 1
 
-    cdef void score_entry(self, Entry *e) noexcept nogil:
-        """Scores of staying and pruning, once per distinct parent."""
+    cdef int32_t score_stay(self, Entry *e) noexcept nogil:
+        """Score of staying; returns how many `leaves` a prune would merge, 0: cannot.
+        """
         cdef Node *parent
         cdef int32_t n, k
         cdef double size = 0.0
@@ -270,7 +270,7 @@ cdef class Moves:
         e.prune = -INFINITY
         if e.parent == NONE:
             e.stay = self.score(e.leaf)
-            return
+            return 0
         parent = self.arena.node(e.parent)
         e.left = self.score(parent.left)
         e.right = self.score(parent.right)
@@ -278,10 +278,16 @@ cdef class Moves:
         n = gather(self.arena, e.parent, self.leaves)
         for k in range(n):
             size += self.model.size(self.leaves[k])
-        if size < 2 * self.min_leaf:
-            return
-        self.pool_below(e.parent, self.scores_rows)
-        e.prune = self.leaf_prior(parent.depth) + self.pooled.derived[0]
+        return n if size >= 2 * self.min_leaf else 0
+
+    cdef void score_entry(self, Entry *e) noexcept nogil:
+        """Scores of staying and pruning, once per distinct parent."""
+        if self.score_stay(e):
+            self.pool_below(e.parent)
+            e.prune = (
+                self.leaf_prior(self.arena.node(e.parent).depth)
+                + self.pooled.derived[0]
+            )
 
     # ------------------------------------------------------------ proposals
     cdef void limits(self, Leaf *leaf, int32_t variable) noexcept nogil:
@@ -533,7 +539,7 @@ cdef class Moves:
 
     cdef handle_t pruned(self, handle_t parent) noexcept nogil:
         """The leaf that pools everything below `parent`; NONE: no memory."""
-        cdef int32_t n_leaves = self.pool_below(parent, True)
+        cdef int32_t n_leaves = self.pool_below(parent)
         if self.numerics.keeps_order:
             self.order_pooled(n_leaves)
         return self.fresh_leaf(self.pooled, self.arena.node(parent).depth)

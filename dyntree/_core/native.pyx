@@ -4,6 +4,7 @@ from libc.math cimport INFINITY, NAN, exp, fabs, isfinite, isnan, log, log1p, sq
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc
 
+from dyntree._core.addends cimport Addends
 from dyntree._core.kernels cimport explain_four, factor_four, factor_of
 from dyntree._core.lanes cimport (
     LANES, Lanes, across, alike, gather_lanes, lane, of_four, plus, standardised, times,
@@ -65,6 +66,7 @@ cdef class NativeGaussian(LeafModel):
         cdef int size = packed_size(n_columns + 2), k
         self.cross = Cross(n_columns)
         self.family = self.cross
+        self.addends = Addends(self.cross)
         self.n_basis = n_columns
         self.n_derived = FACTOR + 2 * size
         self.n_out = 3 + LANES * (n_columns + 1)
@@ -268,6 +270,21 @@ cdef class NativeGaussian(LeafModel):
         into.derived[RETIRED] = into.derived[INHERITED] = NAN
         LeafModel.pool(self, into, leaves, n, d)
 
+    cdef void pool_sums(
+        self, Leaf **leaves, int n, double *total, double *inherited
+    ) noexcept nogil:
+        cdef double weight = 0.0
+        cdef int k
+        LeafModel.pool_sums(self, leaves, n, total, inherited)
+        for k in range(n):
+            weight += leaves[k].retired[0]
+            if self.inherited(leaves[k])[0] > 0.0:
+                if not inherited[0] > 0.0:
+                    self.family.clear(inherited)
+                self.family.merge(inherited, self.inherited(leaves[k]))
+        if inherited[0] > 0.0 and weight > self.max_retired:
+            self.family.scale(inherited, self.max_retired / weight)
+
     cdef void reprice(self, Leaf *leaf) noexcept nogil:
         leaf.derived[RETIRED] = leaf.derived[INHERITED] = NAN
         self.refresh(leaf)
@@ -309,13 +326,12 @@ cdef class NativeGaussian(LeafModel):
         return leaf.derived[ACTIVE]
 
     cdef void bequeath(
-        self, const double *active, const Leaf *parent, double *out
+        self, double n_rows, const Leaf *parent, double *out
     ) noexcept nogil:
-        cdef double factor = self.share(parent, active[0])
-        cdef int k, stride = self.family.stride
-        for k in range(stride):
+        cdef double factor = self.share(parent, n_rows)
+        cdef int k
+        for k in range(self.family.stride):
             out[k] = factor * parent.retired[k]
-            out[stride + k] = out[k] + active[k]
 
     cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil:
         cdef double *d = leaf.derived

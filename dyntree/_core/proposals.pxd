@@ -17,9 +17,10 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.moves cimport Moves
-from dyntree._core.rating cimport Cut, Rating
+from dyntree._core.queue cimport EvidenceQueue
+from dyntree._core.rating cimport Rating
 from dyntree._core.rng cimport RandomSource, RandomStream
-from dyntree._core.types cimport Entry, Leaf, Move
+from dyntree._core.types cimport Cut, Entry, Leaf, Move, handle_t
 
 cdef enum:
     ALL_OFFER = 64          # particles in a leaf from which on not all propose
@@ -35,14 +36,17 @@ cdef class SharedMoves(Moves):
     cdef int32_t *part_of               # of which part of its column each is
     cdef int32_t *places                # where each part of the columns starts
     cdef double *uniforms               # each particle's, for its move
+    cdef EvidenceQueue queue
     cdef Rating rating
+    cdef double *inherited              # (stride,) by leaves that may be pruned
 
     cdef void group(self, Entry *entries, int32_t n_entries) noexcept nogil
     cdef int32_t draw(self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s) noexcept nogil
     cdef int32_t draw_alike(self, Entry *entries, int32_t first, RandomSource source, int64_t time) noexcept nogil
     cdef void sort(self, const Leaf *leaf, int32_t n) noexcept nogil
-    cdef void rate_column(self, Entry *entries, int32_t first, Cut *cuts, int32_t n) noexcept nogil
+    cdef void hand_out(self, Entry *entries, int32_t first, int32_t n) noexcept nogil
     cdef void cumulate(self, Entry *e) noexcept nogil
     cdef void offer(self, Entry *entries, int32_t first, RandomSource source, int64_t time) noexcept nogil
+    cdef void ask_entry(self, Entry *e) noexcept nogil
     cdef void compete(self, Entry *e, double grow) noexcept nogil
     cdef void choose(self, const Entry *e, const Entry *owner, double u, Move *move) noexcept nogil

@@ -2,12 +2,13 @@
 cimport cython
 from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t, uint32_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcmp, memset
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memset
 
-from dyntree._core.rating cimport N_CUTS
+from dyntree._core.queue cimport EvidenceQueue
+from dyntree._core.rating cimport N_CUTS, Rating
 from dyntree._core.rng cimport MOVING, PROPOSING, RandomSource
-from dyntree._core.types cimport GROW, NONE, PRUNE, STAY, handle_t, slot_t
+from dyntree._core.types cimport GROW, NONE, PRUNE, STAY, Cut, Entry, handle_t, slot_t
 
 
 cdef uint32_t GOLDEN = 0x9E3779B1   # 2^32 over the golden ratio: spreads a hash
@@ -61,14 +62,20 @@ cdef class SharedMoves(Moves):
 
     def __init__(self, *args):
         Moves.__init__(self, *args)
-        self.scores_rows = False
-        self.rating = Rating(self.arena, self.model, self.pool, self.min_leaf)
+        self.queue = EvidenceQueue(self.model)
+        self.rating = Rating(
+            self.arena, self.model, self.pool, self.queue, self.min_leaf
+        )
+        self.inherited = <double *> malloc(self.arena.stride * sizeof(double))
+        if self.inherited == NULL:
+            raise MemoryError()
 
     def __dealloc__(self):
         free(self.cuts)
         free(self.part_of)
         free(self.uniforms)
         free(self.heads)
+        free(self.inherited)
 
     cdef int expect(self, int32_t n_particles) except -1:
         cdef void *p = realloc(self.cuts, 3 * n_particles * sizeof(Cut))
@@ -97,6 +104,7 @@ cdef class SharedMoves(Moves):
 
     cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1:
         Moves.reserve(self, n_rows, n_leaves)
+        self.model.reserve(self.pool)
         return self.rating.reserve()
 
     # ------------------------------------------------------------ proposals
@@ -212,25 +220,29 @@ cdef class SharedMoves(Moves):
                 j -= 1
             cuts[j] = moving
 
-    cdef void rate_column(
-        self, Entry *entries, int32_t first, Cut *cuts, int32_t n
+    cdef void hand_out(
+        self, Entry *entries, int32_t first, int32_t n
     ) noexcept nogil:
-        """Hand n sorted cuts of a column to the leaves they belong to, and rate them."""
-        cdef int32_t i = first, k
+        """Give the n rated cuts of a chain to the leaves that they were proposed for.
+
+        Their log odds become those against none, but for the tree prior.
+        """
+        cdef double whole = self.model.active_evidence(
+            self.arena.leaf(entries[first].leaf)
+        )
+        cdef int32_t k
         cdef Entry *e
-        self.rating.tally(self.arena.leaf(entries[first].leaf), cuts, n)
+        cdef Cut *cut
         for k in range(n):
-            e = &entries[cuts[k].entry]
-            self.cuts[e.first_cut + e.n_cuts] = cuts[k]
+            e = &entries[self.in_order[k].entry]
+            cut = self.cuts + e.first_cut + e.n_cuts
             e.n_cuts += 1
-        while i >= 0:
-            e = &entries[i]
-            self.rating.rate(
-                self.arena.leaf(e.leaf), self.cuts + e.first_cut + e.n_rated,
-                e.n_cuts - e.n_rated,
-            )
-            e.n_rated = e.n_cuts
-            i = e.next_alike
+            cut[0] = self.in_order[k]
+            if cut.like != NULL:
+                cut.odds = cut.like.odds
+            cut.odds -= self.model.conditional_evidence(
+                self.arena.leaf(e.leaf)
+            ) if cut.inherits else whole
 
     cdef void cumulate(self, Entry *e) noexcept nogil:
         """Cumulate the odds of a leaf's cuts, and weigh them against leaving it whole."""
@@ -256,6 +268,7 @@ cdef class SharedMoves(Moves):
         """Propose splits of the leaves chained to the first, and say what they gain."""
         cdef int32_t n = self.draw_alike(entries, first, source, time)
         cdef int32_t i = first, start = 0, end
+        cdef const Leaf *leaf = self.arena.leaf(entries[first].leaf)
         cdef Cut *cuts = self.in_order
         if n == 0:
             return
@@ -267,17 +280,37 @@ cdef class SharedMoves(Moves):
             while (end < n and end - start < N_CUTS
                     and cuts[end].variable == cuts[start].variable):
                 end += 1
-            self.rate_column(entries, first, cuts + start, end - start)
+            self.rating.tally(leaf, cuts + start, end - start)
+            self.rating.rate(entries, leaf, cuts + start, end - start)
             start = end
+        self.queue.flush()
+        self.hand_out(entries, first, n)
         while i >= 0:
             self.cumulate(&entries[i])
             i = entries[i].next_alike
 
     # ------------------------------------------------------------ the choice
+    cdef void ask_entry(self, Entry *e) noexcept nogil:
+        """`score_entry`, but that the score of a prune waits for the queue's flush."""
+        cdef int32_t n = self.score_stay(e)
+        if n == 0:
+            return
+        e.prune = self.leaf_prior(self.arena.node(e.parent).depth)
+        self.model.pool_sums(self.leaves, n, self.queue.place(), self.inherited)
+        self.queue.ask(&e.prune, 1.0)
+        if self.inherited[0] > 0.0:
+            memcpy(
+                self.queue.place(), self.inherited, self.arena.stride * sizeof(double)
+            )
+            self.queue.ask(&e.prune, -1.0)
+
+    cdef void score_entry(self, Entry *e) noexcept nogil:
+        self.ask_entry(e)
+        self.queue.flush()
+
     cdef void compete(self, Entry *e, double grow) noexcept nogil:
         """Probabilities of staying and of pruning; `grow` is the log odds of growing."""
         cdef double top, stay, prune
-        self.score_entry(e)
         grow += e.stay
         top = max(e.stay, max(grow, e.prune))
         stay = exp(e.stay - top)
@@ -319,8 +352,11 @@ cdef class SharedMoves(Moves):
         self.n_cuts = 0
         for i in range(n_entries):
             e = &entries[i]
-            e.n_offered = e.first_cut = e.n_cuts = e.n_rated = 0
+            e.n_offered = e.first_cut = e.n_cuts = 0
+            e.heir = NULL
             e.grow = -INFINITY
+            self.ask_entry(e)
+        self.queue.flush()
         for i in range(n_entries):
             entries[entries[i].owner].n_offered += entries[i].count
         for i in range(n_entries):

@@ -40,6 +40,18 @@ cdef struct Leaf:
     int32_t entry
     int32_t ways            # as a split's
 
+cdef struct Cut:            # one proposed split of a leaf
+    double value
+    double side             # uniform: where rows without the variable go
+    double odds             # log odds of splitting; then odds, cumulated over the leaf
+    const Cut *like         # one that parts the same rows in the same way, or NULL
+    int32_t variable
+    int32_t missing_left
+    int32_t entry           # whose leaf it is a cut of
+    int32_t place           # among the cuts of the column that one pass rates
+    bint inherits           # the children share what the leaf has retired
+    handle_t grown          # the split with its leaves, once a particle has taken it
+
 cdef struct Entry:          # what a step knows about one distinct (parent, leaf)
     handle_t leaf
     handle_t parent         # NONE: the leaf is a root
@@ -59,7 +71,7 @@ cdef struct Entry:          # what a step knows about one distinct (parent, leaf
     int32_t n_offered       # splits that may be proposed for it
     int32_t first_cut       # where its cuts start
     int32_t n_cuts
-    int32_t n_rated         # of these
+    Cut *heir               # the last that was rated and whose children inherit
     double grow             # log odds of splitting the leaf against leaving it
     double stays            # probabilities of two of the moves
     double prunes

@@ -25,7 +25,8 @@ SOURCES = sorted(CORE.glob("*.pyx")) + sorted(CORE.glob("*.pxd"))
 CORE_ORDER = [
     {"types", "openmp", "lanes"}, {"kernels", "linalg"}, {"rng", "rmath"},
     {"numerics", "student"}, {"mixture"}, {"arena"}, {"spans"}, {"pool"}, {"family"},
-    {"leaf"}, {"tree"}, {"moves", "rating"}, {"proposals", "resample"},
+    {"addends"}, {"leaf"}, {"tree", "queue"}, {"moves", "rating"},
+    {"proposals", "resample"},
     {"compat", "dirichlet", "native"}, {"particles"}, {"snapshot"}, {"crowd", "cuts"},
     {"cloud"}, {"routes"}, {"query"},
     {"region"}, {"rregion"}, {"tally"}, {"criteria"}, {"designs"},

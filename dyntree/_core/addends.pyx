@@ -1,0 +1,73 @@
+"""Addends: cross products of a row, computed once for all leaves that it joins."""
+cimport cython
+from libc.stdlib cimport free, realloc
+from libc.string cimport memset
+
+from dyntree._core.lanes cimport accumulate, subtract
+
+
+@cython.final
+cdef class Addends:
+    """Adds rows of a pool to sums and takes them away, bit for bit as the family does.
+
+    A step adds one row to many leaves, and the same rows to the children of many
+    splits. Ids tell whether a seat still has the row that was kept for it.
+
+    Parameters
+    ----------
+    family : Family
+        What a row adds.
+    """
+
+    def __init__(self, Family family):
+        self.family = family
+
+    def __dealloc__(self):
+        free(self.kept)
+        free(self.ids)
+
+    cdef int reserve(self, ActivePool d) except -1:
+        """Room for every seat of the pool."""
+        cdef int32_t capacity = d.capacity, k
+        cdef size_t n_bytes = self.family.stride * sizeof(double)
+        cdef void *p
+        if capacity <= self.n_seats or self.family.stride > MOST_KEPT:
+            return 0
+        p = realloc(self.kept, capacity * n_bytes)
+        if p == NULL:
+            raise MemoryError()
+        self.kept = <double *> p
+        p = realloc(self.ids, capacity * sizeof(int64_t))
+        if p == NULL:
+            raise MemoryError()
+        self.ids = <int64_t *> p
+        for k in range(self.n_seats, capacity):
+            self.ids[k] = -1
+        self.n_seats = capacity
+        return 0
+
+    cdef const double *of(self, ActivePool d, slot_t s) noexcept nogil:
+        cdef int32_t stride = self.family.stride
+        cdef double *row
+        if s >= self.n_seats:
+            return NULL
+        row = self.kept + <size_t> s * stride
+        if self.ids[s] != d.ids[s]:
+            self.ids[s] = d.ids[s]
+            memset(row, 0, stride * sizeof(double))
+            self.family.add(row, d.x(s), d.y(s), 1.0)
+        return row
+
+    cdef void add(self, double *sums, ActivePool d, slot_t s) noexcept nogil:
+        cdef const double *row = self.of(d, s)
+        if row == NULL:
+            self.family.add(sums, d.x(s), d.y(s), 1.0)
+        else:
+            accumulate(sums, row, self.family.stride)
+
+    cdef void remove(self, double *sums, ActivePool d, slot_t s) noexcept nogil:
+        cdef const double *row = self.of(d, s)
+        if row == NULL:
+            self.family.remove(sums, d.x(s), d.y(s))
+        else:
+            subtract(sums, sums, row, self.family.stride)

@@ -1,0 +1,35 @@
+"""EvidenceQueue: log evidences of sums, LANES at a time."""
+cimport cython
+from libc.stdlib cimport free, malloc
+
+
+@cython.final
+cdef class EvidenceQueue:
+    """Questions about log evidence, answered in their order once LANES of them wait.
+
+    Parameters
+    ----------
+    model : LeafModel
+        Whose `judge` answers.
+    """
+
+    def __init__(self, LeafModel model):
+        self.model = model
+        self.stride = model.family.stride
+        self.sums = <double *> malloc(LANES * self.stride * sizeof(double))
+        if self.sums == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        free(self.sums)
+
+    cdef void flush(self) noexcept nogil:
+        """Answer what is still open."""
+        cdef double[LANES] evidence
+        cdef int k
+        if self.n == 0:
+            return
+        self.model.judge(self.sums, self.n, evidence)
+        for k in range(self.n):
+            self.into[k][0] += self.sign[k] * evidence[k]
+        self.n = 0
