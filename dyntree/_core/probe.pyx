@@ -283,7 +283,7 @@ cdef Entry entry_at(handle_t h, handle_t parent):
     e.owner = e.count = e.first_cut = e.n_cuts = 0
     e.weighed = e.scored = False
     e.density = e.stay = e.prune = e.left = e.right = 0.0
-    e.grow = e.stays = e.prunes = 0.0
+    e.gain = e.grow = e.stays = e.prunes = 0.0
     return e
 
 
@@ -389,9 +389,10 @@ def offers(Particles c, handles, int32_t n, int32_t only=-1):
 
     Returns
     -------
-    list of (cuts, grow, next_alike)
+    list of (cuts, grow, next_alike, shares)
         As in `offer`, n >= 1; the place of the next leaf that shares passes over its
-        rows, or -1. With `only` the entries of other leaves are empty.
+        rows, or -1; that of the leaf whose cuts it chooses from. With `only` the
+        entries of other leaves are empty.
     """
     cdef SharedMoves shared = c.moves
     cdef int32_t n_entries = len(handles), k
@@ -404,7 +405,8 @@ def offers(Particles c, handles, int32_t n, int32_t only=-1):
     shared.expect(max(n * n_entries, c.room))
     shared.decide_all(entries, n_entries, NULL, 0, c.source, 0, NULL)
     found = [
-        (cuts_of(shared, &entries[k]), entries[k].grow, entries[k].next_alike)
+        (cuts_of(shared, &entries[entries[k].shares]), entries[k].grow,
+         entries[k].next_alike, entries[k].shares)
         for k in range(n_entries)
     ]
     free(entries)

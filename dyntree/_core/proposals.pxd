@@ -8,6 +8,10 @@ first ALL_OFFER, and all choose among all of these.
 
 Leaves of many particles hold the same rows and differ in what they have retired. They
 share passes over the rows: their cuts are sorted together, and sums below them serve all.
+A cut whose children start afresh is judged on the active rows alone, so that it gains the
+same in all these leaves. Where none of them may hand on what it has retired they choose
+among the same cuts, and their particles count as those of one leaf; the children are made
+for each leaf, whose region is its own.
 
 A leaf of n > CALM rows is looked at in one of n / CALM steps, drawn at random, and then
 with n / CALM times the odds: one row more says little about where so many rows should be
@@ -20,7 +24,7 @@ from dyntree._core.moves cimport Moves
 from dyntree._core.queue cimport EvidenceQueue
 from dyntree._core.rating cimport Rating
 from dyntree._core.rng cimport RandomSource, RandomStream
-from dyntree._core.types cimport Cut, Entry, Leaf, Move, handle_t
+from dyntree._core.types cimport Cut, Entry, Grown, Leaf, Move
 
 cdef enum:
     ALL_OFFER = 64          # particles in a leaf from which on not all propose
@@ -37,10 +41,14 @@ cdef class SharedMoves(Moves):
     cdef int32_t *places                # where each part of the columns starts
     cdef double *uniforms               # each particle's, for its move
     cdef EvidenceQueue queue
+    cdef Grown *made                    # of a step
+    cdef int32_t n_made
     cdef Rating rating
     cdef double *inherited              # (stride,) by leaves that may be pruned
 
     cdef void group(self, Entry *entries, int32_t n_entries) noexcept nogil
+    cdef bint may_inherit(self, const Leaf *leaf) noexcept nogil
+    cdef void apportion(self, Entry *entries, int32_t first) noexcept nogil
     cdef int32_t draw(self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s) noexcept nogil
     cdef int32_t draw_alike(self, Entry *entries, int32_t first, RandomSource source, int64_t time) noexcept nogil
     cdef void sort(self, const Leaf *leaf, int32_t n) noexcept nogil
@@ -48,5 +56,5 @@ cdef class SharedMoves(Moves):
     cdef void cumulate(self, Entry *e) noexcept nogil
     cdef void offer(self, Entry *entries, int32_t first, RandomSource source, int64_t time) noexcept nogil
     cdef void ask_entry(self, Entry *e) noexcept nogil
-    cdef void compete(self, Entry *e, double grow) noexcept nogil
-    cdef void choose(self, const Entry *e, const Entry *owner, double u, Move *move) noexcept nogil
+    cdef void compete(self, Entry *e, double gain) noexcept nogil
+    cdef void choose(self, const Entry *e, const Entry *offer, double u, Move *move) noexcept nogil

@@ -75,6 +75,7 @@ cdef class SharedMoves(Moves):
         free(self.part_of)
         free(self.uniforms)
         free(self.heads)
+        free(self.made)
         free(self.inherited)
 
     cdef int expect(self, int32_t n_particles) except -1:
@@ -100,6 +101,10 @@ cdef class SharedMoves(Moves):
         if p == NULL:
             raise MemoryError()
         self.heads = <int32_t *> p
+        p = realloc(self.made, n_particles * sizeof(Grown))
+        if p == NULL:
+            raise MemoryError()
+        self.made = <Grown *> p
         return 0
 
     cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1:
@@ -134,13 +139,39 @@ cdef class SharedMoves(Moves):
                 entries[entries[self.heads[k]].last_alike].next_alike = i
             entries[self.heads[k]].last_alike = i
 
+    cdef bint may_inherit(self, const Leaf *leaf) noexcept nogil:
+        """Whether children of the leaf may share what it has retired."""
+        return self.model.may_inherit and leaf.retired[0] > 0.0
+
+    cdef void apportion(self, Entry *entries, int32_t first) noexcept nogil:
+        """Say how many splits each leaf of a chain is offered.
+
+        Where none of them can hand anything on, a split gains the same in all, and the
+        first is offered those of the whole chain.
+        """
+        cdef int32_t i = first, n = 0
+        cdef bint one_pays = True
+        while i >= 0:
+            n += entries[i].n_offered
+            one_pays = one_pays and not self.may_inherit(
+                self.arena.leaf(entries[i].leaf)
+            )
+            i = entries[i].next_alike
+        i = first
+        while i >= 0:
+            entries[i].shares = first if one_pays else i
+            entries[i].n_offered = 0 if one_pays else offered(entries[i].n_offered)
+            i = entries[i].next_alike
+        if one_pays:
+            entries[first].n_offered = offered(n)
+
     cdef int32_t draw(
         self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s
     ) noexcept nogil:
         """Propose n times, or pass, see CALM; returns how many splits came of it."""
         cdef double steps = n_steps(leaf)
         cdef int32_t k, n_drawn = 0
-        cdef bint may_inherit = self.model.may_inherit and leaf.retired[0] > 0.0
+        cdef bint may_inherit = self.may_inherit(leaf)
         cdef Move move
         cdef Cut *cut = cuts
         if steps > 1.0 and s.uniform(s) * steps > 1.0:
@@ -153,7 +184,7 @@ cdef class SharedMoves(Moves):
             cut.side = s.uniform(s)
             cut.missing_left = 0
             cut.inherits = may_inherit and s.uniform(s) < 0.5
-            cut.grown = NONE
+            cut.grown = -1
             cut += 1
             n_drawn += 1
         return n_drawn
@@ -173,8 +204,10 @@ cdef class SharedMoves(Moves):
             leaf = self.arena.leaf(e.leaf)
             if before != NULL:
                 self.take_limits(leaf, before)
-            stream = source.open(time, i, PROPOSING)
-            n_drawn = self.draw(leaf, self.drawn + n, e.n_offered, &stream)
+            n_drawn = 0
+            if e.n_offered:
+                stream = source.open(time, i, PROPOSING)
+                n_drawn = self.draw(leaf, self.drawn + n, e.n_offered, &stream)
             for k in range(n, n + n_drawn):
                 self.drawn[k].entry = i
             e.first_cut = self.n_cuts + n
@@ -245,10 +278,9 @@ cdef class SharedMoves(Moves):
             ) if cut.inherits else whole
 
     cdef void cumulate(self, Entry *e) noexcept nogil:
-        """Cumulate the odds of a leaf's cuts, and weigh them against leaving it whole."""
-        cdef Leaf *leaf = self.arena.leaf(e.leaf)
+        """Cumulate the odds of the cuts offered to a leaf; `gain` is their log mean."""
         cdef Cut *cuts = self.cuts + e.first_cut
-        cdef double prior, top = -INFINITY, total = 0.0
+        cdef double top = -INFINITY, total = 0.0
         cdef int32_t k
         for k in range(e.n_cuts):
             if cuts[k].odds > top:
@@ -258,18 +290,17 @@ cdef class SharedMoves(Moves):
         for k in range(e.n_cuts):
             total += exp(cuts[k].odds - top)
             cuts[k].odds = total
-        prior = self.split_prior(leaf.depth) + 2.0 * self.leaf_prior(leaf.depth + 1)
-        prior -= self.leaf_prior(leaf.depth)
-        e.grow = prior + top + log(n_steps(leaf) * total / e.n_offered)
+        e.gain = top + log(n_steps(self.arena.leaf(e.leaf)) * total / e.n_offered)
 
     cdef void offer(
         self, Entry *entries, int32_t first, RandomSource source, int64_t time
     ) noexcept nogil:
         """Propose splits of the leaves chained to the first, and say what they gain."""
-        cdef int32_t n = self.draw_alike(entries, first, source, time)
-        cdef int32_t i = first, start = 0, end
+        cdef int32_t i = first, start = 0, end, n
         cdef const Leaf *leaf = self.arena.leaf(entries[first].leaf)
         cdef Cut *cuts = self.in_order
+        self.apportion(entries, first)
+        n = self.draw_alike(entries, first, source, time)
         if n == 0:
             return
         self.n_cuts += n
@@ -286,7 +317,8 @@ cdef class SharedMoves(Moves):
         self.queue.flush()
         self.hand_out(entries, first, n)
         while i >= 0:
-            self.cumulate(&entries[i])
+            if entries[i].shares == i:
+                self.cumulate(&entries[i])
             i = entries[i].next_alike
 
     # ------------------------------------------------------------ the choice
@@ -308,10 +340,13 @@ cdef class SharedMoves(Moves):
         self.ask_entry(e)
         self.queue.flush()
 
-    cdef void compete(self, Entry *e, double grow) noexcept nogil:
-        """Probabilities of staying and of pruning; `grow` is the log odds of growing."""
-        cdef double top, stay, prune
-        grow += e.stay
+    cdef void compete(self, Entry *e, double gain) noexcept nogil:
+        """Probabilities of staying and of pruning, given the gain of growing."""
+        cdef int32_t depth = self.arena.leaf(e.leaf).depth
+        cdef double top, stay, prune, grow
+        e.grow = gain + self.split_prior(depth) + 2.0 * self.leaf_prior(depth + 1)
+        e.grow -= self.leaf_prior(depth)
+        grow = e.stay + e.grow
         top = max(e.stay, max(grow, e.prune))
         stay = exp(e.stay - top)
         prune = exp(e.prune - top)
@@ -320,14 +355,14 @@ cdef class SharedMoves(Moves):
         e.prunes = prune / (stay + prune + grow)
 
     cdef void choose(
-        self, const Entry *e, const Entry *owner, double u, Move *move
+        self, const Entry *e, const Entry *offer, double u, Move *move
     ) noexcept nogil:
         """The move of one particle by its uniform u; a grow takes one of the cuts."""
-        cdef const Cut *cuts = self.cuts + owner.first_cut
-        cdef int32_t low = 0, high = owner.n_cuts - 1, middle
+        cdef const Cut *cuts = self.cuts + offer.first_cut
+        cdef int32_t low = 0, high = offer.n_cuts - 1, middle
         u -= e.stays
         move.kind = PRUNE if 0.0 <= u and u < e.prunes else STAY
-        if u < e.prunes or owner.grow == -INFINITY:
+        if u < e.prunes or offer.gain == -INFINITY:
             return
         u = (u - e.prunes) / (1.0 - e.stays - e.prunes) * cuts[high].odds
         while low < high:                   # the first whose cumulated odds exceed u
@@ -337,7 +372,7 @@ cdef class SharedMoves(Moves):
             else:
                 low = middle + 1
         move.kind = GROW
-        move.cut = owner.first_cut + low
+        move.cut = offer.first_cut + low
         move.variable = self.cuts[move.cut].variable
         move.value = self.cuts[move.cut].value
         move.missing_left = self.cuts[move.cut].missing_left
@@ -354,39 +389,50 @@ cdef class SharedMoves(Moves):
             e = &entries[i]
             e.n_offered = e.first_cut = e.n_cuts = 0
             e.heir = NULL
-            e.grow = -INFINITY
+            e.shares = i
+            e.gain = -INFINITY
             self.ask_entry(e)
         self.queue.flush()
         for i in range(n_entries):
             entries[entries[i].owner].n_offered += entries[i].count
-        for i in range(n_entries):
-            entries[i].n_offered = offered(entries[i].n_offered)
         self.group(entries, n_entries)
         for i in range(n_entries):
             if entries[i].last_alike >= 0:
                 self.offer(entries, i, source, time)
         for i in range(n_entries):
             e = &entries[i]
-            self.compete(e, entries[e.owner].grow)
+            self.compete(e, entries[entries[e.owner].shares].gain)
         source.draw(time, MOVING, n, self.uniforms)
         for i in range(n):
             e = &entries[entry_of[i]]
-            self.choose(e, &entries[e.owner], self.uniforms[i], &moves[i])
+            self.choose(
+                e, &entries[entries[e.owner].shares], self.uniforms[i], &moves[i]
+            )
 
     # ------------------------------------------------------------ new parts of trees
     cdef handle_t grown(self, const Leaf *leaf, const Move *move) noexcept nogil:
-        """The leaf split as the move says: one for all particles that chose the cut."""
+        """The leaf split as the move says: one for all its particles that chose the cut.
+        """
         cdef Cut *cut = self.cuts + move.cut
-        if cut.grown == NONE:
-            cut.grown = Moves.grown(self, leaf, move)
-            if cut.grown == NONE:
+        cdef int32_t k = cut.grown
+        cdef handle_t h
+        while k >= 0 and self.made[k].leaf != leaf:
+            k = self.made[k].before
+        if k < 0:
+            h = Moves.grown(self, leaf, move)
+            if h == NONE:
                 return NONE
-        self.arena.share(cut.grown)
-        return cut.grown
+            k = self.n_made
+            self.made[k].split = h
+            self.made[k].leaf = leaf
+            self.made[k].before = cut.grown
+            cut.grown = k
+            self.n_made += 1
+        self.arena.share(self.made[k].split)
+        return self.made[k].split
 
     cdef void clear(self) noexcept nogil:
         cdef int32_t k
-        for k in range(self.n_cuts):
-            if self.cuts[k].grown != NONE:
-                self.arena.drop(self.cuts[k].grown)
-        self.n_cuts = 0
+        for k in range(self.n_made):
+            self.arena.drop(self.made[k].split)
+        self.n_made = self.n_cuts = 0

@@ -50,7 +50,12 @@ cdef struct Cut:            # one proposed split of a leaf
     int32_t entry           # whose leaf it is a cut of
     int32_t place           # among the cuts of the column that one pass rates
     bint inherits           # the children share what the leaf has retired
-    handle_t grown          # the split with its leaves, once a particle has taken it
+    int32_t grown           # place of the last Grown that was made of it, or -1
+
+cdef struct Grown:          # a split with its leaves that a particle has taken
+    handle_t split
+    int32_t before          # place of the one made of the same cut before, or -1
+    const Leaf *leaf        # that was split
 
 cdef struct Entry:          # what a step knows about one distinct (parent, leaf)
     handle_t leaf
@@ -65,13 +70,15 @@ cdef struct Entry:          # what a step knows about one distinct (parent, leaf
     double prune            # the same with the subtree collapsed to a leaf
     double left             # scores of the parent's two subtrees
     double right
-    # shared proposals; up to `grow` on the entry that owns the leaf
+    # shared proposals; up to `gain` on the entry that owns the leaf
     int32_t next_alike      # the next whose leaf holds the same rows; -1: none
     int32_t last_alike      # on the first of them: the last
+    int32_t shares          # the one whose cuts it chooses from
     int32_t n_offered       # splits that may be proposed for it
     int32_t first_cut       # where its cuts start
     int32_t n_cuts
     Cut *heir               # the last that was rated and whose children inherit
+    double gain             # log mean of their odds, but for the tree prior
     double grow             # log odds of splitting the leaf against leaving it
     double stays            # probabilities of two of the moves
     double prunes

@@ -127,14 +127,62 @@ def test_rows_of_a_leaf_stand_in_order_of_age(model: str, gaps: float) -> None:
     assert all((np.diff(rows) > 0).all() for rows in held)
 
 
+def active_evidence(model: str, X: np.ndarray, y: np.ndarray) -> Evidence:
+    """Log evidence of rows of which none has been retired."""
+    z = np.nan_to_num(X) if model == "linear" else np.empty((len(X), 0))
+
+    def evidence(rows: Mask, weight: float) -> float:
+        if model == "class":
+            counts = np.bincount(y.astype(int), weights=rows, minlength=3)
+            return dirichlet_evidence(counts, 1.0)
+        return float(Leaf(z, y, rows.astype(float), 0.1, 0.1).log_evidence)
+
+    return evidence
+
+
 def offers_of(cloud: Cloud, holders: list[int], x: np.ndarray, only: int = -1) -> Any:
     """40 splits proposed for the leaf of row x in each of some particles."""
     leaves = [probe.leaf_of(cloud, i, x) for i in holders]
     return probe.offers(cloud, leaves, 40, only)
 
 
-@pytest.mark.parametrize("model", ["constant", "linear", "class"])
 @pytest.mark.parametrize(
+    ("model", "min_leaf", "window"), [("constant", 5, 300), ("class", 3, 100)]
+)
+def test_a_leaf_holds_the_rows_that_reach_it(
+    model: str, min_leaf: int, window: int
+) -> None:
+    """Leaves with the same rows lie in regions of their own: so must their children."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.random((600, 5))
+        y = 10.0 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20.0 * (X[:, 2] - 0.5) ** 2
+        y += 10.0 * X[:, 3] + 5.0 * X[:, 4] + rng.standard_normal(600)
+        if model == "class":
+            y = np.digitize(y, np.quantile(y, [1 / 3, 2 / 3])).astype(float)
+        cloud = native_cloud(
+            model, 5, n_particles=100, n_classes=3 * (model == "class"),
+            min_leaf=min_leaf,
+        )  # fmt: skip
+        for k in range(600):
+            cloud.update(X[k : k + 1], y[k : k + 1])
+            if k >= window:
+                cloud.retire([int(rng.integers(window + 1))], 1.0)
+            if k % 50 == 0:
+                check_rows_stand_where_they_belong(cloud)
+
+
+def check_rows_stand_where_they_belong(cloud: Cloud) -> None:
+    X, _ = cloud.rows()
+    for i in range(cloud.n_particles):
+        reached: dict[int, list[int]] = {}
+        for k, x in enumerate(X):
+            reached.setdefault(probe.leaf_of(cloud, i, x), []).append(k)
+        for h, rows in reached.items():
+            assert sorted(probe.leaf(cloud, h)[1]) == rows
+
+
+SHARED_ROWS = pytest.mark.parametrize(
     ("gaps", "window", "options"),
     [
         (0.0, 60, {"min_leaf": 3}),
@@ -143,6 +191,10 @@ def offers_of(cloud: Cloud, holders: list[int], x: np.ndarray, only: int = -1) -
         (0.0, 300, {"min_leaf": 3, "alpha": 0.3}),      # leaves of more than 64 rows
     ],
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("model", ["constant", "linear"])
+@SHARED_ROWS
 def test_leaves_that_share_their_rows_are_rated_as_if_alone(
     model: str, gaps: float, window: int, options: dict[str, Any]
 ) -> None:
@@ -154,19 +206,64 @@ def test_leaves_that_share_their_rows_are_rated_as_if_alone(
         together = offers_of(cloud.copy(), holders, x)
         held = [probe.leaf(cloud, probe.leaf_of(cloud, i, x))[1] for i in holders]
         rows = [tuple(found) for found in held]
-        for k, (cuts, grow, following) in enumerate(together):
+        lenders = {shares for k, (*_, shares) in enumerate(together) if shares != k}
+        for k, (cuts, grow, following, shares) in enumerate(together):
             later = [j for j in range(k + 1, len(rows)) if rows[j] == rows[k]]
             splits = len(rows[k]) >= 2 * options["min_leaf"]
             assert following == (later[0] if later and splits else -1)
+            if shares != k or k in lenders:
+                continue
             n_shared += following >= 0 and len(cuts) > 0
             copy = cloud.copy()  # which has no limits yet
-            alone, grow_alone, _ = offers_of(copy, holders, x, k)[k]
+            alone, grow_alone, *_ = offers_of(copy, holders, x, k)[k]
             assert [cut[:4] for cut in cuts] == [cut[:4] for cut in alone]
             np.testing.assert_allclose(
                 [cut[4] for cut in cuts], [cut[4] for cut in alone], rtol=1e-9
             )
             assert grow == pytest.approx(grow_alone, abs=1e-9)
     assert n_shared > 5
+
+
+@pytest.mark.parametrize("model", ["constant", "linear", "class"])
+@SHARED_ROWS
+def test_leaves_that_hand_nothing_on_choose_among_the_same_cuts(
+    model: str, gaps: float, window: int, options: dict[str, Any]
+) -> None:
+    """Leaves with the same rows, each at its own depth: odds against the oracle."""
+    n_shared = 0
+    for seed in range(8):
+        cloud, x = streamed(model, gaps, window, seed, **options)
+        if model != "class":
+            cloud.retire([0], 0.99)  # what fades is not handed on
+        holders = list({probe.leaf_of(cloud, i, x): i for i in range(60)}.values())
+        together = offers_of(cloud, holders, x)
+        depths = [len(probe.path_of(cloud, i, x)) - 1 for i in holders]
+        for k, (cuts, grow, _, shares) in enumerate(together):
+            n_leaves = sum(other == shares for *_, other in together)
+            n_shared += shares != k and len(cuts) > 0
+            if not cuts:
+                continue
+            assert together[shares][0] == cuts
+            X, y = cloud.rows()
+            held = sorted(probe.leaf(cloud, probe.leaf_of(cloud, holders[k], x))[1])
+            splits = [(cut[0], cut[1], bool(cut[2]), bool(cut[3])) for cut in cuts]
+            odds = log_odds(
+                X[held], splits, active_evidence(model, X[held], y[held]), 0.0,
+                depth=depths[k], min_leaf=options["min_leaf"],
+                alpha=options.get("alpha", 0.95),
+            )  # fmt: skip
+            np.testing.assert_allclose(
+                np.diff([0.0] + [cut[4] for cut in cuts]),
+                np.exp(odds - odds.max()),
+                rtol=1e-8, atol=1e-12,
+            )  # fmt: skip
+            n = 40 * n_leaves
+            offered = n if n <= 64 else 64 + (n - 64) // 8
+            assert len(cuts) <= offered
+            steps = max(1.0, len(held) / 64)
+            mean = np.log(steps * np.exp(odds).sum() / offered)
+            assert grow == pytest.approx(mean, abs=1e-8)
+    assert n_shared > 2
 
 
 @pytest.mark.parametrize("n", [64, 1024])
