@@ -15,7 +15,8 @@ for each leaf, whose region is its own.
 
 A leaf of n > CALM rows is looked at in one of n / CALM steps, drawn at random, and then
 with n / CALM times the odds: one row more says little about where so many rows should be
-split, and so the cost of a step stays bounded. Prunes, which cost little, always compete.
+split, and so the cost of a step stays bounded: its rows are not even gone through to find
+the leaves that hold the same. Prunes, which cost little, always compete.
 """
 cimport cython
 from libc.stdint cimport int32_t, int64_t
@@ -46,7 +47,8 @@ cdef class SharedMoves(Moves):
     cdef Rating rating
     cdef double *inherited              # (stride,) by leaves that may be pruned
 
-    cdef void group(self, Entry *entries, int32_t n_entries) noexcept nogil
+    cdef bint looks(self, const Entry *entries, int32_t i, RandomSource source, int64_t time) noexcept nogil
+    cdef void group(self, Entry *entries, int32_t n_entries, RandomSource source, int64_t time) noexcept nogil
     cdef bint may_inherit(self, const Leaf *leaf) noexcept nogil
     cdef void apportion(self, Entry *entries, int32_t first) noexcept nogil
     cdef int32_t draw(self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s) noexcept nogil

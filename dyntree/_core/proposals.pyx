@@ -7,7 +7,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from dyntree._core.queue cimport EvidenceQueue
 from dyntree._core.rating cimport N_CUTS, Rating
-from dyntree._core.rng cimport MOVING, PROPOSING, RandomSource
+from dyntree._core.rng cimport LOOKING, MOVING, PROPOSING, RandomSource
 from dyntree._core.types cimport GROW, NONE, PRUNE, STAY, Cut, Entry, handle_t, slot_t
 
 
@@ -23,16 +23,16 @@ cdef inline bint comes_before(const Cut *p, const Cut *q) noexcept nogil:
     return p.side < q.side
 
 
-cdef inline uint32_t mixed(const Leaf *leaf) noexcept nogil:
+cdef inline uint32_t mixed(const Leaf *leaf, const int64_t *ids) noexcept nogil:
     """A number that leaves with the same rows share, others seldom.
 
     All have the last row: it is the one that has just come.
     """
     cdef int32_t n = leaf.n_rows
     cdef uint32_t value = n
-    value = GOLDEN * value + leaf.rows[0]
-    value = GOLDEN * value + leaf.rows[n // 2]
-    value = GOLDEN * value + leaf.rows[n - 2]
+    value = GOLDEN * value + <uint32_t> ids[leaf.rows[0]]
+    value = GOLDEN * value + <uint32_t> ids[leaf.rows[n // 2]]
+    value = GOLDEN * value + <uint32_t> ids[leaf.rows[n - 2]]
     return value ^ (value >> 15)
 
 
@@ -113,8 +113,29 @@ cdef class SharedMoves(Moves):
         return self.rating.reserve()
 
     # ------------------------------------------------------------ proposals
-    cdef void group(self, Entry *entries, int32_t n_entries) noexcept nogil:
-        """Chain the leaves that may split and hold the same rows to the first of them."""
+    cdef bint looks(
+        self, const Entry *entries, int32_t i, RandomSource source, int64_t time
+    ) noexcept nogil:
+        """Whether splits of the i-th entry's leaf are proposed in this step, see CALM.
+
+        Leaves that may choose among the same cuts are looked at in the same steps.
+        """
+        cdef const Leaf *leaf = self.arena.leaf(entries[i].leaf)
+        cdef RandomStream stream
+        cdef int32_t place = i
+        if entries[i].owner != i or leaf.n_rows < 2 * self.min_leaf:
+            return False
+        if leaf.n_rows <= CALM:
+            return True
+        if not self.may_inherit(leaf):
+            place = <int32_t> mixed(leaf, self.pool.ids)
+        stream = source.open(time, place, LOOKING)
+        return stream.uniform(&stream) * n_steps(leaf) <= 1.0
+
+    cdef void group(
+        self, Entry *entries, int32_t n_entries, RandomSource source, int64_t time
+    ) noexcept nogil:
+        """Chain the leaves to look at that hold the same rows to the first of them."""
         cdef int32_t n_heads = 1, i, k
         cdef Entry *e
         cdef const Leaf *leaf
@@ -125,10 +146,10 @@ cdef class SharedMoves(Moves):
         for i in range(n_entries):
             e = &entries[i]
             e.next_alike = e.last_alike = -1
-            leaf = self.arena.leaf(e.leaf)
-            if e.owner != i or leaf.n_rows < 2 * self.min_leaf:
+            if not self.looks(entries, i, source, time):
                 continue
-            k = mixed(leaf) & (n_heads - 1)
+            leaf = self.arena.leaf(e.leaf)
+            k = mixed(leaf, self.pool.ids) & (n_heads - 1)
             while self.heads[k] >= 0 and not same_rows(
                 self.arena.leaf(entries[self.heads[k]].leaf), leaf
             ):
@@ -168,14 +189,11 @@ cdef class SharedMoves(Moves):
     cdef int32_t draw(
         self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s
     ) noexcept nogil:
-        """Propose n times, or pass, see CALM; returns how many splits came of it."""
-        cdef double steps = n_steps(leaf)
+        """Propose n times; returns how many splits came of it."""
         cdef int32_t k, n_drawn = 0
         cdef bint may_inherit = self.may_inherit(leaf)
         cdef Move move
         cdef Cut *cut = cuts
-        if steps > 1.0 and s.uniform(s) * steps > 1.0:
-            return 0
         for k in range(n):
             if not self.propose(leaf, s, &move):
                 continue
@@ -395,7 +413,7 @@ cdef class SharedMoves(Moves):
         self.queue.flush()
         for i in range(n_entries):
             entries[entries[i].owner].n_offered += entries[i].count
-        self.group(entries, n_entries)
+        self.group(entries, n_entries, source, time)
         for i in range(n_entries):
             if entries[i].last_alike >= 0:
                 self.offer(entries, i, source, time)

@@ -210,7 +210,10 @@ def test_leaves_that_share_their_rows_are_rated_as_if_alone(
         for k, (cuts, grow, following, shares) in enumerate(together):
             later = [j for j in range(k + 1, len(rows)) if rows[j] == rows[k]]
             splits = len(rows[k]) >= 2 * options["min_leaf"]
-            assert following == (later[0] if later and splits else -1)
+            if len(rows[k]) <= 64:
+                assert following == (later[0] if later and splits else -1)
+            else:  # each is looked at in steps of its own
+                assert following in [-1, *later]
             if shares != k or k in lenders:
                 continue
             n_shared += following >= 0 and len(cuts) > 0
