@@ -1,9 +1,10 @@
 """Addends: cross products of a row, computed once for all leaves that it joins."""
 cimport cython
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memset
 
 from dyntree._core.lanes cimport accumulate, subtract
+from dyntree._core.memory cimport resize
 
 
 @cython.final
@@ -29,18 +30,11 @@ cdef class Addends:
     cdef int reserve(self, ActivePool d) except -1:
         """Room for every seat of the pool."""
         cdef int32_t capacity = d.capacity, k
-        cdef size_t n_bytes = self.family.stride * sizeof(double)
-        cdef void *p
         if capacity <= self.n_seats or self.family.stride > MOST_KEPT:
             return 0
-        p = realloc(self.kept, capacity * n_bytes)
-        if p == NULL:
-            raise MemoryError()
-        self.kept = <double *> p
-        p = realloc(self.ids, capacity * sizeof(int64_t))
-        if p == NULL:
-            raise MemoryError()
-        self.ids = <int64_t *> p
+        resize(<void **> &self.kept, <size_t> capacity * self.family.stride,
+               sizeof(double))
+        resize(<void **> &self.ids, capacity, sizeof(int64_t))
         for k in range(self.n_seats, capacity):
             self.ids[k] = -1
         self.n_seats = capacity

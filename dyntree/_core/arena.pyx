@@ -1,7 +1,9 @@
 """Arena: where splits and leaves live."""
 cimport cython
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
+
+from dyntree._core.memory cimport resized
 
 
 cdef inline int size_class(int64_t n_bytes) noexcept nogil:
@@ -63,12 +65,10 @@ cdef class Arena:
     cdef int grow_nodes(self) noexcept nogil:
         cdef Node *chunk
         cdef int32_t k
-        cdef void *table = realloc(
-            self.node_chunks, (self.n_node_chunks + 1) * sizeof(Node *)
-        )
-        if table == NULL:
+        if resized(
+            <void **> &self.node_chunks, self.n_node_chunks + 1, sizeof(Node *)
+        ) < 0:
             return -1
-        self.node_chunks = <Node **> table
         chunk = <Node *> calloc(CHUNK, sizeof(Node))
         if chunk == NULL:
             return -1
@@ -84,16 +84,10 @@ cdef class Arena:
         cdef Leaf *chunk
         cdef double *sums
         cdef int32_t k, size = self.doubles_per_leaf()
-        cdef void *table = realloc(
-            self.leaf_chunks, (self.n_leaf_chunks + 1) * sizeof(Leaf *)
-        )
-        if table == NULL:
+        cdef size_t n_chunks = self.n_leaf_chunks + 1
+        if (resized(<void **> &self.leaf_chunks, n_chunks, sizeof(Leaf *)) < 0
+                or resized(<void **> &self.sum_chunks, n_chunks, sizeof(double *)) < 0):
             return -1
-        self.leaf_chunks = <Leaf **> table
-        table = realloc(self.sum_chunks, (self.n_leaf_chunks + 1) * sizeof(double *))
-        if table == NULL:
-            return -1
-        self.sum_chunks = <double **> table
         chunk = <Leaf *> calloc(CHUNK, sizeof(Leaf))
         sums = <double *> malloc(<size_t> CHUNK * size * sizeof(double))
         if chunk == NULL or sums == NULL:

@@ -1,7 +1,7 @@
 """CRAN dynaTree's leaf models, weighing and choice of moves."""
 from libc.math cimport INFINITY, NAN, exp, isfinite, isnan, log, sqrt
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from dyntree._core.family cimport Counts, Moments, Regression
@@ -11,6 +11,7 @@ from dyntree._core.lanes cimport (
 from dyntree._core.linalg cimport (
     add_outer, dot, factor, invert_factor, minus_log_det, packed_size, symmetric_times,
 )
+from dyntree._core.memory cimport resize
 from dyntree._core.resample cimport residual
 from dyntree._core.rmath cimport log_gamma, t_constant, t_density
 from dyntree._core.rng cimport RandomStream
@@ -52,9 +53,7 @@ cdef class RGaussian(LeafModel):
         self.slopes_at = INVERSE + packed_size(q)
         self.means = self.slopes_at + q
         self.n_derived = self.means + q
-        self.work = <double *> malloc((2 * packed_size(q) + 3 * q + 1) * sizeof(double))
-        if self.work == NULL:
-            raise MemoryError()
+        resize(<void **> &self.work, 2 * packed_size(q) + 3 * q + 1, sizeof(double))
         for k in range(N_CONSTANTS):
             self.constants[k] = t_constant(k)
 

@@ -40,4 +40,3 @@ cdef int open_block(Cuts *c, const double *rows, int32_t n, int32_t n_features) 
 cdef void close_cuts(Cuts *c) noexcept nogil
 # the region's cut at this split, known or new; 0: no memory
 cdef int32_t cut_by(Cuts *c, const Node *node, int32_t region) noexcept nogil
-cdef int grown(void **p, int64_t room, size_t size) noexcept nogil

@@ -1,15 +1,8 @@
 """Lists of points, split once per distinct cut."""
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy
 
-
-cdef int grown(void **p, int64_t room, size_t size) noexcept nogil:
-    """Room for so many items of a size; -1: no memory."""
-    cdef void *fresh = realloc(p[0], room * size)
-    if fresh == NULL:
-        return -1
-    p[0] = fresh
-    return 0
+from dyntree._core.memory cimport resized
 
 
 cdef void close_cuts(Cuts *c) noexcept nogil:
@@ -24,7 +17,7 @@ cdef int open_block(
 ) noexcept nogil:
     """Start with n <= BLOCK points and no cuts; -1: no memory."""
     cdef int32_t p, j
-    if c.columns == NULL and grown(
+    if c.columns == NULL and resized(
         <void **> &c.columns, BLOCK * <int64_t> n_features, sizeof(double)
     ) < 0:
         return -1
@@ -45,17 +38,17 @@ cdef int make_room(Cuts *c, int64_t n) noexcept nogil:
     cdef int64_t room
     if c.n_listed + n > c.list_room:
         room = 2 * (c.n_listed + n)
-        if grown(<void **> &c.points, room, sizeof(int32_t)) < 0:
+        if resized(<void **> &c.points, room, sizeof(int32_t)) < 0:
             return -1
         c.list_room = room
     if c.n_regions + 3 > c.region_room:
         room = 2 * c.region_room + 64
-        if grown(<void **> &c.regions, room, sizeof(Region)) < 0:
+        if resized(<void **> &c.regions, room, sizeof(Region)) < 0:
             return -1
         c.region_room = <int32_t> room
     if c.n_cuts + 2 > c.cut_room:
         room = 2 * c.cut_room + 64
-        if grown(<void **> &c.cuts, room, sizeof(Cut)) < 0:
+        if resized(<void **> &c.cuts, room, sizeof(Cut)) < 0:
             return -1
         c.cut_room = <int32_t> room
     return 0

@@ -1,8 +1,9 @@
 """Moves: what a particle may do after a row has been added to one of its leaves."""
 from libc.math cimport INFINITY, NAN, isnan, log, pow
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
+from dyntree._core.memory cimport resize
 from dyntree._core.rng cimport MOVING, uniform_between
 from dyntree._core.tree cimport gather
 from dyntree._core.types cimport GROW, LUALL, NONE, PRUNE, REJECT, STAY, Node
@@ -143,26 +144,16 @@ cdef class Moves:
 
     cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1:
         """Scratch for leaves of up to n_rows rows and subtrees of n_leaves leaves."""
-        cdef void *p
         cdef int32_t n, k
         if n_rows > self.n_values:
             n = max(n_rows, 2 * self.n_values)
-            p = realloc(self.values, 3 * n * sizeof(double))
-            if p == NULL:
-                raise MemoryError()
-            self.values = <double *> p
+            resize(<void **> &self.values, 3 * <size_t> n, sizeof(double))
             for k in range(3):
-                p = realloc(self.scratch[k].rows, n * sizeof(slot_t))
-                if p == NULL:
-                    raise MemoryError()
-                self.scratch[k].rows = <slot_t *> p
+                resize(<void **> &self.scratch[k].rows, n, sizeof(slot_t))
             self.n_values = n
         if n_leaves > self.n_leaves:
             n = max(n_leaves, 2 * self.n_leaves)
-            p = realloc(self.leaves, n * sizeof(Leaf *))
-            if p == NULL:
-                raise MemoryError()
-            self.leaves = <Leaf **> p
+            resize(<void **> &self.leaves, n, sizeof(Leaf *))
             self.n_leaves = n
         return 0
 

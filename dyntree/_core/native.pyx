@@ -2,7 +2,7 @@
 cimport cython
 from libc.math cimport INFINITY, NAN, exp, fabs, isfinite, isnan, log, log1p, sqrt
 from libc.stdint cimport int32_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
 
 from dyntree._core.addends cimport Addends
 from dyntree._core.kernels cimport explain_four, factor_four, factor_of
@@ -10,6 +10,7 @@ from dyntree._core.lanes cimport (
     LANES, Lanes, across, alike, gather_lanes, lane, of_four, plus, standardised, times,
 )
 from dyntree._core.linalg cimport at, packed_size
+from dyntree._core.memory cimport resize
 from dyntree._core.pool cimport ActivePool
 from dyntree._core.resample cimport residual
 from dyntree._core.rmath cimport log_gamma
@@ -78,11 +79,8 @@ cdef class NativeGaussian(LeafModel):
         self.logs = True
         self.may_inherit = has_evidence
         self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
-        self.work = <double *> malloc(
-            ((LANES + 1) * size + 2 * self.n_out) * sizeof(double)
-        )
-        if self.work == NULL:
-            raise MemoryError()
+        resize(<void **> &self.work, (LANES + 1) * size + 2 * self.n_out,
+               sizeof(double))
         for k in range(N_TABLE):
             self.log_gammas[k] = log_gamma(SHAPE_0 + 0.5 * k)
         for k in range(N_B):

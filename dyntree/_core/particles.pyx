@@ -2,13 +2,14 @@
 import numpy as np
 
 from libc.math cimport INFINITY
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
 from dyntree._core.compat cimport (
     RExplicit, RGaussian, RImplicit, RMultinomial, RNumerics,
 )
 from dyntree._core.dirichlet cimport NativeMultinomial
+from dyntree._core.memory cimport resize
 from dyntree._core.native cimport NativeGaussian, NativeNumerics
 from dyntree._core.native cimport N_B, N_KAPPA
 from dyntree._core.proposals cimport SharedMoves
@@ -44,14 +45,6 @@ cdef int32_t height(Arena a, handle_t h) noexcept nogil:
     if h < 0:
         return 1
     return 1 + max(height(a, a.node(h).left), height(a, a.node(h).right))
-
-
-cdef int resized(void **p, size_t n_bytes) except -1:
-    cdef void *fresh = realloc(p[0], n_bytes)
-    if fresh == NULL:
-        raise MemoryError()
-    p[0] = fresh
-    return 0
 
 
 cdef class Particles:
@@ -124,7 +117,7 @@ cdef class Particles:
             tree_prior[1], min_leaf, first_split, PROPOSALS[proposal],
         )
         self.n_target = n_particles
-        resized(<void **> &self.row_before, n_features * sizeof(double))
+        resize(<void **> &self.row_before, n_features, sizeof(double))
         self.make_room(n_particles)
 
     def __dealloc__(self):
@@ -147,16 +140,16 @@ cdef class Particles:
         cdef size_t n = n_particles
         if n_particles <= self.room:
             return 0
-        resized(<void **> &self.roots, n * sizeof(handle_t))
-        resized(<void **> &self.next_roots, n * sizeof(handle_t))
-        resized(<void **> &self.entries, n * sizeof(Entry))
-        resized(<void **> &self.entry_of, n * sizeof(int32_t))
-        resized(<void **> &self.entries_before, n * sizeof(Entry))
-        resized(<void **> &self.entry_before, n * sizeof(int32_t))
-        resized(<void **> &self.ancestors, n * sizeof(int32_t))
-        resized(<void **> &self.weights, n * sizeof(double))
-        resized(<void **> &self.work, n * sizeof(double))
-        resized(<void **> &self.decisions, n * sizeof(Move))
+        resize(<void **> &self.roots, n, sizeof(handle_t))
+        resize(<void **> &self.next_roots, n, sizeof(handle_t))
+        resize(<void **> &self.entries, n, sizeof(Entry))
+        resize(<void **> &self.entry_of, n, sizeof(int32_t))
+        resize(<void **> &self.entries_before, n, sizeof(Entry))
+        resize(<void **> &self.entry_before, n, sizeof(int32_t))
+        resize(<void **> &self.ancestors, n, sizeof(int32_t))
+        resize(<void **> &self.weights, n, sizeof(double))
+        resize(<void **> &self.work, n, sizeof(double))
+        resize(<void **> &self.decisions, n, sizeof(Move))
         self.moves.expect(n_particles)
         self.room = n_particles
         return 0
@@ -164,8 +157,8 @@ cdef class Particles:
     cdef int reserve(self, int32_t n_rows) except -1:
         """Scratch for a step that leaves n_rows rows in the pool."""
         if self.max_depth + 2 > self.path_room:
-            resized(<void **> &self.path.nodes,
-                    (2 * self.max_depth + 16) * sizeof(handle_t))
+            resize(<void **> &self.path.nodes, 2 * self.max_depth + 16,
+                   sizeof(handle_t))
             self.path_room = 2 * self.max_depth + 16
         self.moves.reserve(n_rows, self.arena.live_leaves + 1)
         return 0

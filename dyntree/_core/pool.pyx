@@ -2,8 +2,10 @@
 import numpy as np
 
 cimport cython
-from libc.stdlib cimport free as c_free, realloc
+from libc.stdlib cimport free as c_free
 from libc.string cimport memcpy
+
+from dyntree._core.memory cimport resize
 
 
 @cython.final
@@ -37,30 +39,14 @@ cdef class ActivePool:
     cdef int reserve(self, int32_t n_rows) except -1:
         """Make room for `n_rows` rows in all; nothing held changes."""
         cdef int32_t capacity = self.capacity, k
-        cdef void *p
         if n_rows <= capacity:
             return 0
         capacity = max(n_rows, min(2 * capacity, capacity + (1 << 20)), 8)
-        p = realloc(self.x_, <size_t> capacity * self.n_features * sizeof(double))
-        if p == NULL:
-            raise MemoryError()
-        self.x_ = <double *> p
-        p = realloc(self.y_, capacity * sizeof(double))
-        if p == NULL:
-            raise MemoryError()
-        self.y_ = <double *> p
-        p = realloc(self.ids, capacity * sizeof(int64_t))
-        if p == NULL:
-            raise MemoryError()
-        self.ids = <int64_t *> p
-        p = realloc(self.order, capacity * sizeof(slot_t))
-        if p == NULL:
-            raise MemoryError()
-        self.order = <slot_t *> p
-        p = realloc(self.vacant, capacity * sizeof(slot_t))
-        if p == NULL:
-            raise MemoryError()
-        self.vacant = <slot_t *> p
+        resize(<void **> &self.x_, <size_t> capacity * self.n_features, sizeof(double))
+        resize(<void **> &self.y_, capacity, sizeof(double))
+        resize(<void **> &self.ids, capacity, sizeof(int64_t))
+        resize(<void **> &self.order, capacity, sizeof(slot_t))
+        resize(<void **> &self.vacant, capacity, sizeof(slot_t))
         # vacant holds the free slots in its first capacity - n_rows entries
         for k in range(capacity - self.capacity):
             self.vacant[self.capacity - self.n_rows + k] = capacity - 1 - k

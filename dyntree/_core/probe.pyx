@@ -7,6 +7,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 from dyntree._core cimport linalg, rmath
 from dyntree._core.arena cimport Arena
@@ -277,13 +278,9 @@ def leaf_of(Particles c, int32_t particle, const double[::1] x):
 # ---------------------------------------------------------------- moves
 cdef Entry entry_at(handle_t h, handle_t parent):
     cdef Entry e
+    memset(&e, 0, sizeof(Entry))
     e.leaf = h
     e.parent = parent
-    e.pruned = NONE
-    e.owner = e.count = e.first_cut = e.n_cuts = 0
-    e.weighed = e.scored = False
-    e.density = e.stay = e.prune = e.left = e.right = 0.0
-    e.gain = e.grow = e.stays = e.prunes = 0.0
     return e
 
 

@@ -2,9 +2,10 @@
 cimport cython
 from libc.math cimport INFINITY, exp, log
 from libc.stdint cimport int32_t, int64_t, uint32_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memset
 
+from dyntree._core.memory cimport resize
 from dyntree._core.queue cimport EvidenceQueue
 from dyntree._core.rating cimport N_CUTS, Rating
 from dyntree._core.rng cimport LOOKING, MOVING, PROPOSING, RandomSource
@@ -66,9 +67,7 @@ cdef class SharedMoves(Moves):
         self.rating = Rating(
             self.arena, self.model, self.pool, self.queue, self.min_leaf
         )
-        self.inherited = <double *> malloc(self.arena.stride * sizeof(double))
-        if self.inherited == NULL:
-            raise MemoryError()
+        resize(<void **> &self.inherited, self.arena.stride, sizeof(double))
 
     def __dealloc__(self):
         free(self.cuts)
@@ -79,32 +78,16 @@ cdef class SharedMoves(Moves):
         free(self.inherited)
 
     cdef int expect(self, int32_t n_particles) except -1:
-        cdef void *p = realloc(self.cuts, 3 * n_particles * sizeof(Cut))
-        if p == NULL:
-            raise MemoryError()
-        self.cuts = <Cut *> p
-        self.drawn = self.cuts + n_particles
-        self.in_order = self.drawn + n_particles
-        p = realloc(self.uniforms, n_particles * sizeof(double))
-        if p == NULL:
-            raise MemoryError()
-        self.uniforms = <double *> p
-        p = realloc(
-            self.part_of,
-            (2 * n_particles + self.pool.n_features + 1) * sizeof(int32_t),
-        )
-        if p == NULL:
-            raise MemoryError()
-        self.part_of = <int32_t *> p
-        self.places = self.part_of + n_particles
-        p = realloc(self.heads, 4 * n_particles * sizeof(int32_t))
-        if p == NULL:
-            raise MemoryError()
-        self.heads = <int32_t *> p
-        p = realloc(self.made, n_particles * sizeof(Grown))
-        if p == NULL:
-            raise MemoryError()
-        self.made = <Grown *> p
+        cdef size_t n = n_particles
+        resize(<void **> &self.cuts, 3 * n, sizeof(Cut))
+        self.drawn = self.cuts + n
+        self.in_order = self.drawn + n
+        resize(<void **> &self.uniforms, n, sizeof(double))
+        resize(<void **> &self.part_of, 2 * n + self.pool.n_features + 1,
+               sizeof(int32_t))
+        self.places = self.part_of + n
+        resize(<void **> &self.heads, 4 * n, sizeof(int32_t))
+        resize(<void **> &self.made, n, sizeof(Grown))
         return 0
 
     cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1:

@@ -1,6 +1,8 @@
 """EvidenceQueue: log evidences of sums, LANES at a time."""
 cimport cython
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport free
+
+from dyntree._core.memory cimport resize
 
 
 @cython.final
@@ -16,9 +18,7 @@ cdef class EvidenceQueue:
     def __init__(self, LeafModel model):
         self.model = model
         self.stride = model.family.stride
-        self.sums = <double *> malloc(LANES * self.stride * sizeof(double))
-        if self.sums == NULL:
-            raise MemoryError()
+        resize(<void **> &self.sums, LANES * self.stride, sizeof(double))
 
     def __dealloc__(self):
         free(self.sums)

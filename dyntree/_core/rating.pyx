@@ -2,10 +2,11 @@
 cimport cython
 from libc.math cimport INFINITY, isnan
 from libc.stdint cimport int32_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from dyntree._core.lanes cimport accumulate, subtract
+from dyntree._core.memory cimport resize
 
 
 cdef int32_t n_below(const double *edges, int32_t n, double x) noexcept nogil:
@@ -36,9 +37,7 @@ cdef class Rating:
         self.queue = queue
         self.min_leaf = min_leaf
         self.stride = arena.stride
-        self.tallies = <double *> malloc((N_CUTS + 4) * self.stride * sizeof(double))
-        if self.tallies == NULL:
-            raise MemoryError()
+        resize(<void **> &self.tallies, (N_CUTS + 4) * self.stride, sizeof(double))
         self.left = self.tallies + (N_CUTS + 2) * self.stride
         self.right = self.left + self.stride
 
@@ -48,13 +47,9 @@ cdef class Rating:
 
     cdef int reserve(self) except -1:
         """Scratch for the seats of the pool."""
-        cdef void *p
         if self.pool.capacity <= self.n_seats:
             return 0
-        p = realloc(self.parts, self.pool.capacity * sizeof(int32_t))
-        if p == NULL:
-            raise MemoryError()
-        self.parts = <int32_t *> p
+        resize(<void **> &self.parts, self.pool.capacity, sizeof(int32_t))
         self.n_seats = self.pool.capacity
         return 0
 

@@ -13,9 +13,10 @@ from scipy.special.cython_special cimport stdtrit
 from dyntree._core.arena cimport CHUNK
 from dyntree._core.crowd cimport Crowd
 from dyntree._core.cuts cimport (
-    BLOCK, WHOLE, Cuts, Region, close_cuts, cut_by, grown, open_block,
+    BLOCK, WHOLE, Cuts, Region, close_cuts, cut_by, open_block,
 )
 from dyntree._core.lanes cimport Pair, pair_at, pair_of, put_pair, sum_of
+from dyntree._core.memory cimport resized
 from dyntree._core.openmp cimport thread_number
 from dyntree._core.tree cimport find_leaf
 from dyntree._core.types cimport Leaf, Node, goes_left, handle_t
@@ -123,10 +124,10 @@ cdef int make_room(Walk *w, int64_t n) noexcept nogil:
     if w.n_entries + n <= w.room:
         return 0
     room = w.n_entries + w.n_entries // 2 + n + n // 8 + 64
-    if (grown(<void **> &w.entries, room, w.width * sizeof(double)) < 0
-            or grown(<void **> &w.entry_points, room, sizeof(int32_t)) < 0
-            or grown(<void **> &w.entry_leaves, room, sizeof(handle_t)) < 0
-            or grown(<void **> &w.entry_versions, room, sizeof(int64_t)) < 0):
+    if (resized(<void **> &w.entries, room, w.width * sizeof(double)) < 0
+            or resized(<void **> &w.entry_points, room, sizeof(int32_t)) < 0
+            or resized(<void **> &w.entry_leaves, room, sizeof(handle_t)) < 0
+            or resized(<void **> &w.entry_versions, room, sizeof(int64_t)) < 0):
         return -1
     w.room = room
     return 0

@@ -1,8 +1,9 @@
 """Tail probability of Student's t for any df > 0."""
 from libc.math cimport INFINITY, M_SQRT1_2, erfc, exp, fabs, isnan, log, log1p, sqrt
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
+from dyntree._core.memory cimport resized
 from dyntree._core.rmath cimport t_constant
 
 cdef double HALF_LOG_2PI = 0.918938533204672741780329736406
@@ -91,14 +92,6 @@ cdef double tail(double z, double df, double constant) noexcept nogil:
     return zf / df * tail_fraction(z, df)
 
 
-cdef int resized(void **p, size_t n_bytes) noexcept nogil:
-    cdef void *fresh = realloc(p[0], n_bytes)
-    if fresh == NULL:
-        return -1
-    p[0] = fresh
-    return 0
-
-
 cdef void close_students(Students *s) noexcept nogil:
     """Give back the memory of a record; one full of zeros is a good new one."""
     free(s.df)
@@ -124,10 +117,10 @@ cdef int32_t slot_of(const Students *s, double df) noexcept nogil:
 cdef int grow(Students *s) noexcept nogil:
     """Room for twice as many df; -1: no memory."""
     cdef int32_t k, room = max(16, 2 * s.room)
-    if (resized(<void **> &s.df, room * sizeof(double)) < 0
-            or resized(<void **> &s.constant, room * sizeof(double)) < 0
-            or resized(<void **> &s.cells, room * <size_t> N_CELLS * sizeof(int32_t)) < 0
-            or resized(<void **> &s.slots, 2 * room * sizeof(int32_t)) < 0):
+    if (resized(<void **> &s.df, room, sizeof(double)) < 0
+            or resized(<void **> &s.constant, room, sizeof(double)) < 0
+            or resized(<void **> &s.cells, room * <size_t> N_CELLS, sizeof(int32_t)) < 0
+            or resized(<void **> &s.slots, 2 * room, sizeof(int32_t)) < 0):
         return -1
     s.room = room
     s.n_slots = 2 * room
@@ -165,8 +158,7 @@ cdef int64_t fill_cell(Students *s, int32_t k, int32_t cell) noexcept nogil:
     cdef int j
     if s.n_series == s.series_room:
         if resized(
-            <void **> &s.series,
-            (2 * s.series_room + 64) * N_TERMS * sizeof(double),
+            <void **> &s.series, (2 * s.series_room + 64) * N_TERMS, sizeof(double)
         ) < 0:
             s.failed = True
             return 0

@@ -23,7 +23,7 @@ SOURCES = sorted(CORE.glob("*.pyx")) + sorted(CORE.glob("*.pxd"))
 
 # A file may use those of a strictly lower level.
 CORE_ORDER = [
-    {"types", "openmp", "lanes"}, {"kernels", "linalg"}, {"rng", "rmath"},
+    {"types", "openmp", "lanes", "memory"}, {"kernels", "linalg"}, {"rng", "rmath"},
     {"numerics", "student"}, {"mixture"}, {"arena"}, {"spans"}, {"pool"}, {"family"},
     {"addends"}, {"leaf"}, {"tree", "queue"}, {"moves", "rating"},
     {"proposals", "resample"},
