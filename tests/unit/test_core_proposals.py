@@ -20,6 +20,16 @@ FALSE_FAIL = 1e-6
 STAY, GROW, PRUNE = 0, 1, 2
 
 
+def splits_of(cuts: list[tuple]) -> list[tuple[int, float, bool, bool]]:
+    """Column, value, side of rows without one, whether the children inherit."""
+    return [(cut[0], cut[1], bool(cut[2]), bool(cut[3])) for cut in cuts]
+
+
+def held_rows(cloud: Cloud, particle: int, x: np.ndarray) -> list[int]:
+    """Rows of the leaf that x reaches in a particle, in the leaf's own order."""
+    return probe.leaf(cloud, probe.leaf_of(cloud, particle, x))[1]
+
+
 def root_and_evidence(
     model: str, n: int, gaps: float, min_leaf: int, seed: int = 0, n_retired: int = 5
 ) -> tuple[Cloud, np.ndarray, Evidence]:
@@ -65,7 +75,7 @@ def test_odds_of_all_cuts(
     probe.set_tree_prior(cloud, 0.95, 2.0)
     cuts, grow, chances, moves = probe.offer(cloud, probe.roots(cloud)[0], 0, n_cuts)
     assert 0 < len(cuts) <= n_cuts
-    splits = [(cut[0], cut[1], bool(cut[2]), bool(cut[3])) for cut in cuts]
+    splits = splits_of(cuts)
     assert splits == sorted(splits, key=lambda cut: cut[:2])
     inherits = {cut[3] for cut in splits}
     assert inherits <= ({False, True} if n_retired and model != "class" else {False})
@@ -114,6 +124,14 @@ def streamed(
         if k >= window:
             cloud.retire([int(rng.integers(window + 1))], 1.0)
     return cloud, X[600]
+
+
+def sharing(
+    model: str, gaps: float, window: int, seed: int, **options: Any
+) -> tuple[Cloud, np.ndarray, list[int]]:
+    """A stream, its last row, and one particle for each distinct leaf that holds it."""
+    cloud, x = streamed(model, gaps, window, seed, **options)
+    return cloud, x, list({probe.leaf_of(cloud, i, x): i for i in range(60)}.values())
 
 
 @pytest.mark.parametrize("model", ["constant", "linear", "class"])
@@ -201,11 +219,9 @@ def test_leaves_that_share_their_rows_are_rated_as_if_alone(
     """Leaves with the same rows, but with pasts and depths of their own."""
     n_shared = 0
     for seed in range(6):
-        cloud, x = streamed(model, gaps, window, seed, **options)
-        holders = list({probe.leaf_of(cloud, i, x): i for i in range(60)}.values())
+        cloud, x, holders = sharing(model, gaps, window, seed, **options)
         together = offers_of(cloud.copy(), holders, x)
-        held = [probe.leaf(cloud, probe.leaf_of(cloud, i, x))[1] for i in holders]
-        rows = [tuple(found) for found in held]
+        rows = [held_rows(cloud, i, x) for i in holders]
         lenders = {shares for k, (*_, shares) in enumerate(together) if shares != k}
         for k, (cuts, grow, following, shares) in enumerate(together):
             later = [j for j in range(k + 1, len(rows)) if rows[j] == rows[k]]
@@ -235,10 +251,9 @@ def test_leaves_that_hand_nothing_on_choose_among_the_same_cuts(
     """Leaves with the same rows, each at its own depth: odds against the oracle."""
     n_shared = 0
     for seed in range(8):
-        cloud, x = streamed(model, gaps, window, seed, **options)
+        cloud, x, holders = sharing(model, gaps, window, seed, **options)
         if model != "class":
             cloud.retire([0], 0.99)  # what fades is not handed on
-        holders = list({probe.leaf_of(cloud, i, x): i for i in range(60)}.values())
         together = offers_of(cloud, holders, x)
         depths = [len(probe.path_of(cloud, i, x)) - 1 for i in holders]
         for k, (cuts, grow, _, shares) in enumerate(together):
@@ -248,10 +263,9 @@ def test_leaves_that_hand_nothing_on_choose_among_the_same_cuts(
                 continue
             assert together[shares][0] == cuts
             X, y = cloud.rows()
-            held = sorted(probe.leaf(cloud, probe.leaf_of(cloud, holders[k], x))[1])
-            splits = [(cut[0], cut[1], bool(cut[2]), bool(cut[3])) for cut in cuts]
+            held = sorted(held_rows(cloud, holders[k], x))
             odds = log_odds(
-                X[held], splits, active_evidence(model, X[held], y[held]), 0.0,
+                X[held], splits_of(cuts), active_evidence(model, X[held], y[held]), 0.0,
                 depth=depths[k], min_leaf=options["min_leaf"],
                 alpha=options.get("alpha", 0.95),
             )  # fmt: skip
@@ -283,8 +297,7 @@ def test_a_large_leaf_is_looked_at_seldom_and_then_counts_for_more(n: int) -> No
     assert stats.binomtest(len(offers), 4000, 64 / n).pvalue > FALSE_FAIL
     assert all(chances == (1.0, 0.0) for cuts, _, chances, _ in looks if not cuts)
     for cuts, grow in offers[:20]:
-        splits = [(cut[0], cut[1], bool(cut[2]), bool(cut[3])) for cut in cuts]
-        odds = log_odds(X, splits, evidence, 0, min_leaf=3)
+        odds = log_odds(X, splits_of(cuts), evidence, 0, min_leaf=3)
         mean = np.log(n / 64 * np.exp(odds).sum() / 4)
         assert grow == pytest.approx(mean, abs=1e-8)
 
