@@ -1,5 +1,5 @@
 """CRAN dynaTree's leaf models, weighing and choice of moves."""
-from libc.math cimport INFINITY, NAN, exp, isfinite, isnan, log, sqrt
+from libc.math cimport INFINITY, exp, isfinite, isnan, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset

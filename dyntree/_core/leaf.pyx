@@ -2,7 +2,7 @@
 from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int32_t, int64_t
 
-from dyntree._core.lanes cimport LANES, Lanes, gather_lanes
+from dyntree._core.lanes cimport LANES, Lanes, gather_lanes, subtract
 
 
 cdef class LeafModel:
@@ -47,14 +47,12 @@ cdef class LeafModel:
     ) noexcept nogil:
         cdef Leaf *small = left if left.n_rows < right.n_rows else right
         cdef Leaf *large = right if left.n_rows < right.n_rows else left
-        cdef int k
         if not self.subtracts:
             self.build(left, d)
             self.build(right, d)
             return
         self.build(small, d)
-        for k in range(self.family.stride):
-            large.active[k] = parent.active[k] - small.active[k]
+        subtract(large.active, parent.active, small.active, self.family.stride)
         self.settle(large, d)
 
     cdef void refresh(self, Leaf *leaf) noexcept nogil:

@@ -4,7 +4,6 @@ A symmetric q x q matrix is stored by columns of its upper triangle: entry (i, j
 i <= j, lies at `j * (j + 1) / 2 + i`. Every sum runs in the order of the reference
 BLAS and LAPACK 3.11, so that results agree with R's to the last bit.
 """
-from libc.stdint cimport int32_t
 
 cdef inline int packed_size(int q) noexcept nogil:
     return q * (q + 1) // 2

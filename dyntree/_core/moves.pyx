@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from dyntree._core.memory cimport resize
 from dyntree._core.rng cimport MOVING, uniform_between
 from dyntree._core.tree cimport gather
-from dyntree._core.types cimport GROW, LUALL, NONE, PRUNE, REJECT, STAY, Node
+from dyntree._core.types cimport GROW, LUALL, NONE, REJECT, STAY, Node
 
 
 cdef inline void part(

@@ -15,7 +15,6 @@ from dyntree._core.pool cimport ActivePool
 from dyntree._core.resample cimport residual
 from dyntree._core.rmath cimport log_gamma
 from dyntree._core.rng cimport RandomStream
-from dyntree._core.types cimport slot_t
 
 cdef double LOG_2PI = 1.8378770664093453
 cdef double LOG_PI = 1.1447298858494002

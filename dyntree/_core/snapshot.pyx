@@ -2,13 +2,13 @@
 import numpy as np
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
 from dyntree._core.arena cimport Arena
 from dyntree._core.particles cimport Particles
 from dyntree._core.rng cimport RandomSource
-from dyntree._core.types cimport NONE, Leaf, Node, handle_t
+from dyntree._core.types cimport Leaf, Node, handle_t
 
 
 cdef class _Numbering:

@@ -43,12 +43,13 @@ cdef struct Leaf:
 cdef struct Cut:            # one proposed split of a leaf
     double value
     double side             # uniform: where rows without the variable go
-    double odds             # log odds of splitting; then odds, cumulated over the leaf
-    const Cut *like         # one that parts the same rows in the same way, or NULL
+    double odds             # log evidence of its children; their log odds against the
+                            # leaf; then odds, cumulated over the leaf
+    const Cut *like         # while rated: one that parts the rows in the same way
     int32_t variable
     int32_t missing_left
     int32_t entry           # whose leaf it is a cut of
-    int32_t place           # among the cuts of the column that one pass rates
+    int32_t place           # of the sums below it; cuts with no row between share one
     bint inherits           # the children share what the leaf has retired
     int32_t grown           # place of the last Grown that was made of it, or -1
 
