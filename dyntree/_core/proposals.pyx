@@ -363,7 +363,7 @@ cdef class SharedMoves(Moves):
         cdef int32_t low = 0, high = offer.n_cuts - 1, middle
         u -= e.stays
         move.kind = PRUNE if 0.0 <= u and u < e.prunes else STAY
-        if u < e.prunes or offer.gain == -INFINITY:
+        if not u >= e.prunes or offer.gain == -INFINITY:      # or u is NaN
             return
         u = (u - e.prunes) / (1.0 - e.stays - e.prunes) * cuts[high].odds
         while low < high:                   # the first whose cumulated odds exceed u
