@@ -17,6 +17,7 @@ cdef class Addends:
     cdef int32_t n_seats                # 0: rows are long, nothing is kept
 
     cdef int reserve(self, ActivePool d) except -1
+    cdef size_t nbytes(self) noexcept
     # the addends of row s; NULL where they are not kept
     cdef const double *of(self, ActivePool d, slot_t s) noexcept nogil
     cdef void add(self, double *sums, ActivePool d, slot_t s) noexcept nogil

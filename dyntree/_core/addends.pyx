@@ -40,6 +40,9 @@ cdef class Addends:
         self.n_seats = capacity
         return 0
 
+    cdef size_t nbytes(self) noexcept:
+        return self.n_seats * (self.family.stride * sizeof(double) + sizeof(int64_t))
+
     cdef const double *of(self, ActivePool d, slot_t s) noexcept nogil:
         cdef int32_t stride = self.family.stride
         cdef double *row

@@ -545,6 +545,8 @@ cdef class Cloud(Particles):
         """Bytes held by trees, rows and the scratch of a step."""
         return (
             self.arena.nbytes() + self.pool.nbytes()
-            + self.room * (2 * sizeof(handle_t) + sizeof(Entry) + 2 * sizeof(int32_t)
-                           + 2 * sizeof(double) + sizeof(Move))
+            + self.leaf_model.nbytes() + self.moves.nbytes()
+            + self.room * (2 * (sizeof(handle_t) + sizeof(Entry) + sizeof(double))
+                           + 3 * sizeof(int32_t) + sizeof(Move))
+            + self.path_room * sizeof(handle_t)
         )

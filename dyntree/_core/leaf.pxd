@@ -26,6 +26,7 @@ cdef class LeafModel:
 
     # room for the rows of the pool; slot s joins sums, or leaves them
     cdef int reserve(self, ActivePool d) except -1
+    cdef size_t nbytes(self) noexcept
     cdef void add_row(self, double *sums, ActivePool d, slot_t s) noexcept nogil
     cdef void remove_row(self, double *sums, ActivePool d, slot_t s) noexcept nogil
     # from the leaf's rows, with its retired sums as they stand

@@ -15,6 +15,10 @@ cdef class LeafModel:
     cdef int reserve(self, ActivePool d) except -1:
         return 0 if self.addends is None else self.addends.reserve(d)
 
+    cdef size_t nbytes(self) noexcept:
+        """Bytes that grow with the rows held."""
+        return 0 if self.addends is None else self.addends.nbytes()
+
     cdef void add_row(self, double *sums, ActivePool d, slot_t s) noexcept nogil:
         if self.addends is None:
             self.family.add(sums, d.x(s), d.y(s), 1.0)

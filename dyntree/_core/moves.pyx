@@ -157,6 +157,11 @@ cdef class Moves:
             self.n_leaves = n
         return 0
 
+    cdef size_t nbytes(self) noexcept:
+        """Bytes of scratch that grows."""
+        return (self.n_values * 3 * (sizeof(double) + sizeof(slot_t))
+                + self.n_leaves * sizeof(Leaf *))
+
     cdef void observe(self, const double *x) noexcept nogil:
         """Open the columns that row x has a value for; closed ones hold no split yet."""
         cdef int32_t j, k = 0, n

@@ -33,6 +33,7 @@ cdef enum:
 
 @cython.final
 cdef class SharedMoves(Moves):
+    cdef int32_t n_expected             # particles that there is room for
     cdef Cut *cuts                      # of all leaves of a step, one a particle
     cdef int32_t n_cuts
     cdef Cut *drawn                     # of leaves that hold the same rows, as they come

@@ -88,12 +88,18 @@ cdef class SharedMoves(Moves):
         self.places = self.part_of + n
         resize(<void **> &self.heads, 4 * n, sizeof(int32_t))
         resize(<void **> &self.made, n, sizeof(Grown))
+        self.n_expected = n_particles
         return 0
 
     cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1:
         Moves.reserve(self, n_rows, n_leaves)
         self.model.reserve(self.pool)
         return self.rating.reserve()
+
+    cdef size_t nbytes(self) noexcept:
+        return Moves.nbytes(self) + self.rating.nbytes() + self.n_expected * (
+            3 * sizeof(Cut) + sizeof(Grown) + sizeof(double) + 6 * sizeof(int32_t)
+        )
 
     # ------------------------------------------------------------ proposals
     cdef bint looks(

@@ -27,6 +27,7 @@ cdef class Rating:
     cdef int32_t n_seats
 
     cdef int reserve(self) except -1
+    cdef size_t nbytes(self) noexcept
     # sums below n <= N_CUTS sorted cuts of one column, of leaves that hold these rows
     cdef void tally(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil
     cdef bint alike(self, const Cut *cut, const Cut *other) noexcept nogil

@@ -53,6 +53,10 @@ cdef class Rating:
         self.n_seats = self.pool.capacity
         return 0
 
+    cdef size_t nbytes(self) noexcept:
+        return ((N_CUTS + 4) * self.stride * sizeof(double)
+                + self.n_seats * sizeof(int32_t))
+
     cdef void tally(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil:
         """Sum the rows that are not above each cut, and tell cuts their places.
 

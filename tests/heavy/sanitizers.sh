@@ -2,7 +2,7 @@
 # Unit, property, golden and statistical tests under AddressSanitizer and UBSan, then with
 # Cython's bounds checks. Leaks are left out: the interpreter itself has some. So are tests
 # of the oracle alone and of the demo, which are long and run no code that is not run here,
-# and one of how much memory loading takes, of which the sanitizers take their own.
+# and two of how much memory a model takes, of which the sanitizers take their own.
 # Shells ignore SIGINT in the background; tests of interrupts need it. Takes 20 to 60
 # minutes on two cores, more beside other work; the last result stands in sanitizers.txt.
 set -euo pipefail
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tests="tests/unit tests/property tests/golden tests/statistical"
-but="not oracle_meets and not demo and not size_on_disk_and_in_memory"
+but="not oracle_meets and not demo and not in_memory"
 python3 -m venv "$work/env"
 "$work/env/bin/pip" install -q "setuptools>=77" wheel "Cython>=3.1,<4" numpy scipy pandas \
     statsmodels matplotlib tqdm joblib pytest hypothesis

@@ -14,6 +14,7 @@ from dyntree.api import rmirror as r
 from dyntree.errors import DegenerateWeightsWarning, NotReadyError
 from tests.helpers import model_bytes, same_bytes
 
+from .conftest import python
 from .models import (
     BAD_LABELS,
     BAD_REAL,
@@ -502,6 +503,29 @@ def test_a_model_comes_back_from_its_arrays(name: str) -> None:
 def test_memory_grows_with_the_rows_held(name: str) -> None:
     sizes = [grown(name, n).memory_usage() for n in (20, 60, 400)]
     assert 0 < sizes[0] <= sizes[1] < sizes[2]
+
+
+def test_memory_usage_is_what_is_held_in_memory() -> None:
+    """Against what the process grows by while a leaf of 30,000 rows fills."""
+    code = (
+        "import numpy as np\n"
+        "from pathlib import Path\n"
+        "from dyntree import DynamicTree\n"
+        "def held():\n"
+        "    text = Path('/proc/self/status').read_text()\n"
+        "    return int(text.split('VmRSS:')[1].split()[0]) * 1024\n"
+        "X = np.random.default_rng(0).random((30_000, 8))\n"
+        "tree = DynamicTree('linear', n_particles=5, seed=1, tree_prior=(0.0, 1.0))\n"
+        "tree.update(X[:50], X[:50, 0])\n"
+        "before, size = held(), tree.memory_usage()\n"
+        "tree.update(X, X[:, 1])\n"
+        "print(held() - before, tree.memory_usage() - size)"
+    )
+    process = python("-c", code)
+    assert process.returncode == 0, process.stderr
+    grown_by, told = map(int, process.stdout.split())
+    # rows of the call and pages half full belong to the process alone
+    assert told >= 0.75 * grown_by > 0
 
 
 def test_errors_as_warnings_do_not_hide_the_rows() -> None:
