@@ -50,8 +50,9 @@ cdef class LeafModel:
     cdef void release(self, Leaf *child) noexcept nogil
     # `into` holds the rows of all; its sums become theirs, left to right
     cdef void pool(self, Leaf *into, Leaf **leaves, int n, ActivePool d) noexcept nogil
-    # what `pool` would sum: active and retired rows together, and those inherited
-    cdef void pool_sums(self, Leaf **leaves, int n, double *total, double *inherited) noexcept nogil
+    # what `pool` would sum: active and retired rows together, and those inherited;
+    # returns the weight of the retired ones before it is held to the most there may be
+    cdef double pool_sums(self, Leaf **leaves, int n, double *total, double *inherited) noexcept nogil
     # predictive density of (x, y); may round x where rounds_rows says so
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil
     # log evidence of each of n <= LANES rows of sums, one after the other

@@ -118,7 +118,7 @@ cdef class LeafModel:
             self.fade(into, self.max_retired / into.retired[0])
         self.settle(into, d)
 
-    cdef void pool_sums(
+    cdef double pool_sums(
         self, Leaf **leaves, int n, double *total, double *inherited
     ) noexcept nogil:
         cdef double weight = 0.0
@@ -133,6 +133,7 @@ cdef class LeafModel:
         for k in range(n):
             self.family.merge(total, leaves[k].active)
         inherited[0] = 0.0
+        return weight
 
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
         return 1.0

@@ -9,6 +9,7 @@ cdef inline int resized(void **p, size_t n, size_t size) noexcept nogil:
     p[0] = fresh
     return 0
 
+# the same; or MemoryError
 cdef inline int resize(void **p, size_t n, size_t size) except -1:
     if resized(p, n, size) < 0:
         raise MemoryError()

@@ -267,20 +267,19 @@ cdef class NativeGaussian(LeafModel):
         into.derived[RETIRED] = into.derived[INHERITED] = NAN
         LeafModel.pool(self, into, leaves, n, d)
 
-    cdef void pool_sums(
+    cdef double pool_sums(
         self, Leaf **leaves, int n, double *total, double *inherited
     ) noexcept nogil:
-        cdef double weight = 0.0
+        cdef double weight = LeafModel.pool_sums(self, leaves, n, total, inherited)
         cdef int k
-        LeafModel.pool_sums(self, leaves, n, total, inherited)
         for k in range(n):
-            weight += leaves[k].retired[0]
             if self.inherited(leaves[k])[0] > 0.0:
                 if not inherited[0] > 0.0:
                     self.family.clear(inherited)
                 self.family.merge(inherited, self.inherited(leaves[k]))
         if inherited[0] > 0.0 and weight > self.max_retired:
             self.family.scale(inherited, self.max_retired / weight)
+        return weight
 
     cdef void reprice(self, Leaf *leaf) noexcept nogil:
         leaf.derived[RETIRED] = leaf.derived[INHERITED] = NAN

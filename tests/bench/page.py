@@ -75,9 +75,7 @@ large: where the window is small beside the cloud, or rows go by ALC, which lets
 gather in a corner of the inputs, most newcomers meet leaves that hold fewer rows or
 none, and cost little. The others have splits proposed for all particles. Such steps
 are not slow in themselves: 99 % take no longer than in the constant stream of that
-size, and at most 1.8 times as long by ALC. Half the instructions of the latest by
-chance, at a window of 100, go to what makes them late: 43 % to proposing and judging
-splits, 9 % to growing.
+size, and at most 1.8 times as long by ALC.
 
 By ALC, learning the row alone takes four to five medians of the whole step (99 % of the
 last line of a size beside the third line), and what the other steps take beside
@@ -92,8 +90,8 @@ long. Vectors of four doubles (AVX2) have the same bits and took less in such st
 not over a stream. To look at large leaves less often, all at once where they hold the
 same rows, makes medians fall with the rest, so that the ratio stays above five at
 an eighth of the looks, and makes constant leaves worse. What was kept, judging cuts and
-prunes side by side and splits for all leaves with the same rows, made late steps a
-quarter shorter, and medians with them.
+prunes side by side and splits for all leaves with the same rows, made late steps
+shorter, and medians with them.
 """
 RATES = """\
 ## Rows per second

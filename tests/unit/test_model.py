@@ -524,8 +524,8 @@ def test_memory_usage_is_what_is_held_in_memory() -> None:
     process = python("-c", code)
     assert process.returncode == 0, process.stderr
     grown_by, told = map(int, process.stdout.split())
-    # rows of the call and pages half full belong to the process alone
-    assert told >= 0.75 * grown_by > 0
+    # the call has rows of its own, the model pages that it has not touched
+    assert 0.75 * grown_by <= told <= 1.5 * grown_by
 
 
 def test_errors_as_warnings_do_not_hide_the_rows() -> None:
