@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyntree import params
+from dyntree.factory import make_tree
 from dyntree.features import Matrix, Vector
 from dyntree.model import DynamicTree
 from dyntree.params import NIG
@@ -25,9 +26,6 @@ except ModuleNotFoundError as error:
         "dyntree.api.estimators needs scikit-learn >= 1.6. Install it with: "
         "pip install 'dyntree[sklearn]'."
     ) from error
-
-# what StreamingTree takes besides the options of DynamicTree
-STREAM = {"discard": None, "forget": None, "drift": False, "rejuvenate_every": None}
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
@@ -149,16 +147,7 @@ class TreeMixin(OnlineMixin):
         """Return a new model by the parameters of the estimator and further options."""
         options |= self.get_params(deep=False)
         options["seed"] = seed_of(options.pop("random_state"))
-        if options["window"] is not None:
-            return StreamingTree(**options)
-        del options["window"]
-        for name, default in STREAM.items():
-            if (came := options.pop(name)) != default:
-                raise ValueError(
-                    f"{name} is an option of windows only; got {came!r} with "
-                    "window=None. Set window to the most rows to hold."
-                )
-        return DynamicTree(**options)
+        return make_tree(options)
 
     @property
     def feature_importances_(self) -> Vector:

@@ -16,6 +16,7 @@ from dyntree.api.terms import parse, without
 from dyntree.design import Design
 from dyntree.errors import CheckpointError
 from dyntree.expressions import Expression
+from dyntree.factory import make_tree
 from dyntree.features import Matrix, Vector, is_missing
 from dyntree.frames import (
     Table,
@@ -34,8 +35,6 @@ from dyntree.streaming import StreamingTree
 from dyntree.summaries import Prediction
 
 MISSING = ("none", "drop", "raise")
-# what StreamingTree takes besides the options of DynamicTree
-STREAM = {"discard": None, "forget": None, "drift": False, "rejuvenate_every": None}
 
 
 @dataclass(frozen=True)
@@ -307,7 +306,7 @@ class DynamicTreeModel:
         if classes is None and design.is_class:
             options["classes"] = table.levels(response.columns[0])
             options["classes"] = options["classes"] or sorted_labels(responses)
-        self._blank = _tree_of(options)
+        self._blank = make_tree(options)
 
     def _describe(self, design: Design, formula: str | None, missing: str) -> None:
         self.design, self.formula = design, formula
@@ -490,20 +489,6 @@ class DynamicTreeModel:
         model = cls.__new__(cls)
         model._describe(design, notes["formula"], notes["missing"])
         return DynamicTreeResults(model, tree)
-
-
-def _tree_of(options: dict[str, Any]) -> DynamicTree | StreamingTree:
-    """A tree without rows by the options of `from_formula`."""
-    if options["window"] is not None:
-        return StreamingTree(**options)
-    options = {name: value for name, value in options.items() if name != "window"}
-    for name, default in STREAM.items():
-        if (came := options.pop(name)) != default:
-            raise ValueError(
-                f"{name} is an option of windows only; got {came!r} with window=None. "
-                "Set window to the most rows to hold."
-            )
-    return DynamicTree(**options)
 
 
 def file_notes(design: Design, formula: str | None, missing: str) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import argparse
 from typing import Any
 
 from dyntree import params
+from dyntree.factory import STREAM, make_tree, only_for_windows
 from dyntree.model import DynamicTree
 from dyntree.streaming import StreamingTree
 
 TREE = (
     "model", "n_particles", "rules", "intercept", "min_leaf", "categories", "seed",
 )  # fmt: skip
-STREAM = ("window", "discard", "forget", "drift", "rejuvenate_every")
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def described(arguments: argparse.Namespace) -> dict[str, Any]:
     """Options of the model as a dict that JSON can hold; without those not given."""
-    values = {name: getattr(arguments, name) for name in (*TREE, *STREAM)}
+    values = {name: getattr(arguments, name) for name in (*TREE, "window", *STREAM)}
     values["categories"] = dict(_levels(text) for text in arguments.categories) or None
     return {name: value for name, value in values.items() if value is not None}
 
@@ -60,9 +60,8 @@ def _levels(text: str) -> tuple[str, list[str]]:
 def fresh(options: dict[str, Any]) -> DynamicTree | StreamingTree:
     """The model that `described` options stand for."""
     if options["window"]:
-        return StreamingTree(**options)
-    for name in STREAM:
-        if options.get(name):
-            flag = name.replace("_", "-")
-            raise ValueError(f"--{flag} needs a window; got --window 0.")
-    return DynamicTree(**{name: options[name] for name in TREE if name in options})
+        return make_tree(options)
+    for name in only_for_windows(options):
+        flag = name.replace("_", "-")
+        raise ValueError(f"--{flag} needs a window; got --window 0.")
+    return make_tree(options | {"window": None})

@@ -205,6 +205,8 @@ def test_evaluate_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
          "window"),
         (["fit", "ROWS", "--formula", "y ~ .", "--out", "OUT", "--window", "0",
           "--forget", ".5"], "--forget needs a window"),
+        (["fit", "ROWS", "--formula", "y ~ .", "--out", "OUT", "--window", "0",
+          "--forget", "0"], "--forget needs a window"),
         (["fit", "ROWS", "--formula", "y ~ .", "--out", "OUT", "--levels", "q"],
          "COLUMN=A,B"),
         (["predict", "ROWS", "ROWS"], "cannot be loaded"),
