@@ -1,9 +1,12 @@
 """Bayesian dynamic trees for data streams, in bounded memory."""
 
 from dyntree.checkpoint import load, save
-from dyntree.model import DynamicTree
 from dyntree.repeats import fit_repeats
-from dyntree.streaming import StreamingTree
+from dyntree.storage.old_names import keep_old_names
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
+
+keep_old_names()
 
 __version__ = "0.1.0.dev0"
 

@@ -13,10 +13,10 @@ import io
 import os
 from typing import Any, BinaryIO, Protocol, Self, TypeVar
 
-from dyntree import archive
-from dyntree.archive import Arrays
 from dyntree.errors import CheckpointError
-from dyntree.files import replacing
+from dyntree.storage import archive
+from dyntree.storage.archive import Arrays
+from dyntree.storage.atomic_files import replacing
 
 FORMAT = "dyntree"
 VERSION = 1

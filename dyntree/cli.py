@@ -195,9 +195,9 @@ def _crosscheck(arguments: argparse.Namespace) -> None:
 
 
 def _demo(arguments: argparse.Namespace) -> None:
-    from dyntree import demo
+    from dyntree.demo import trees
 
-    demo.run(arguments.out, seed=arguments.seed, progress=not arguments.quiet)
+    trees.run(arguments.out, seed=arguments.seed, progress=not arguments.quiet)
 
 
 def _show(

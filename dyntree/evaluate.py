@@ -13,17 +13,19 @@ from scipy.special import stdtrit
 from scipy.stats import rankdata
 
 from dyntree import params
-from dyntree.features import (
-    Encoded,
-    Matrix,
-    take,
+from dyntree.encoding.feature_map import Encoded, take
+from dyntree.encoding.targets import (
+    label_codes,
+    label_list,
+    real_response,
+    sorted_labels,
 )
-from dyntree.model import DynamicTree
-from dyntree.parallel import Brake, side_by_side
-from dyntree.progress import Progress, check_progress, rows_bar
-from dyntree.responses import label_codes, label_list, real_response, sorted_labels
-from dyntree.streaming import StreamingTree
+from dyntree.encoding.values import Matrix
+from dyntree.runtime.parallel import Brake, side_by_side
+from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.summaries import ClassPrediction, Prediction, student_log_density
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
 
 Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]

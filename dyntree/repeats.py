@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dyntree import params
-from dyntree.features import take
-from dyntree.model import DynamicTree
-from dyntree.parallel import Brake, side_by_side
-from dyntree.progress import Progress, check_progress, rows_bar
-from dyntree.streaming import StreamingTree
+from dyntree.encoding.feature_map import take
+from dyntree.runtime.parallel import Brake, side_by_side
+from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
 
 Model = TypeVar("Model", DynamicTree, StreamingTree)
 

@@ -12,8 +12,8 @@ from scipy.special import gammaln
 
 from dyntree import params
 from dyntree._core import mixture as core
+from dyntree.encoding.targets import label_list, real_response
 from dyntree.errors import NotReadyError
-from dyntree.responses import label_list, real_response
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -14,7 +14,7 @@ from dyntree.commands.tables import (
     split_formula,
     write_table,
 )
-from dyntree.files import replacing
+from dyntree.storage.atomic_files import replacing
 
 from .crosscheck import Step, crosscheck
 from .errors import RBridgeError

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyntree import planting
 from dyntree._core.cloud import Cloud
 from dyntree.api.rmirror import DynaTree, RStream
 from dyntree.api.rmirror import fit as mirror
@@ -18,6 +17,8 @@ from dyntree.api.rmirror.combine import Extras
 from dyntree.api.rmirror.progress import print_step
 from dyntree.api.rmirror.repeats import fit_orders
 from dyntree.params import N_SCALE, TreeOptions
+from dyntree.trees.scaling import frozen_scale
+from dyntree.trees.warmup import cloud_options
 
 _OF_THE_FIT = ("model", "nu0s20", "ab", "minp", "sb", "nstart", "icept", "rprop")
 
@@ -169,11 +170,11 @@ def _run_fit(plan: mirror.FitPlan, every: int, stream: RStream) -> DynaTree:
     """Start a cloud, learn the rows and make R's object of it."""
     began = time.perf_counter()
     options = _options(plan, plan.minp, plan.tree_prior)
-    cloud = Cloud(stream.source, **planting.cloud_options(options, plan.spec.n_inputs))
+    cloud = Cloud(stream.source, **cloud_options(options, plan.spec.n_inputs))
     if plan.model != "class":
         n_basis = plan.sb[1] if plan.model == "linear" else 0
         first = plan.X[:N_SCALE, :n_basis], plan.y[:N_SCALE]
-        scale = planting.frozen_scale(*first)
+        scale = frozen_scale(*first)
         if plan.icept == "none":
             scale = [0.0] * n_basis, scale[1], 0.0, scale[3]
         cloud.set_scale(*scale)

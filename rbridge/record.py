@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.api.rmirror import RStream
-from dyntree.files import replacing
+from dyntree.storage.atomic_files import replacing
 
 from . import dynatree, schemes
 from .errors import RBridgeError, RError

@@ -13,7 +13,7 @@ import numpy as np
 
 import dyntree
 from dyntree import checkpoint
-from dyntree.files import PART
+from dyntree.storage.atomic_files import PART
 from tests.unit.models import grown
 
 ROOT = Path(dyntree.__file__).parent.parent

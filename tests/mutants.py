@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from dyntree import DynamicTree, StreamingTree, archive, checkpoint
+from dyntree import DynamicTree, StreamingTree, checkpoint
 from dyntree.errors import CheckpointError
+from dyntree.storage import archive
 from tests.unit.models import MODELS, data
 
 HANG = 60.0  # seconds after which a mutant counts as one that never ends

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from dyntree import __version__, params
 from dyntree._core import query
 from dyntree.api.plots import Trace
-from dyntree.features import Matrix, Vector
-from dyntree.model import DynamicTree
-from dyntree.responses import label_codes, label_list, real_response
-from dyntree.streaming import StreamingTree
+from dyntree.encoding.targets import label_codes, label_list, real_response
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import student_log_density
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
 
 try:
     from xarray import Dataset, DataTree

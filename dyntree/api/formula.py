@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.api.results import DynamicTreeResults
 from dyntree.api.terms import parse, without
-from dyntree.design import Design
-from dyntree.errors import CheckpointError
-from dyntree.expressions import Expression
-from dyntree.factory import make_tree
-from dyntree.features import Matrix, Vector, is_missing
-from dyntree.frames import (
+from dyntree.encoding.columns import Level
+from dyntree.encoding.design import Design
+from dyntree.encoding.expressions import Expression
+from dyntree.encoding.tables import (
     Table,
     is_row,
     name_of,
@@ -26,13 +24,15 @@ from dyntree.frames import (
     table_of_inputs,
     with_response,
 )
-from dyntree.model import DynamicTree
+from dyntree.encoding.targets import sorted_labels
+from dyntree.encoding.values import Matrix, Vector, is_missing
+from dyntree.errors import CheckpointError
 from dyntree.params import NIG
-from dyntree.progress import Progress
-from dyntree.readings import Level
-from dyntree.responses import sorted_labels
-from dyntree.streaming import StreamingTree
+from dyntree.runtime.progress import Progress
 from dyntree.summaries import Prediction
+from dyntree.trees.factory import make_tree
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
 
 MISSING = ("none", "drop", "raise")
 
@@ -195,8 +195,9 @@ class DynamicTreeModel:
             Like ``"y ~ x + np.log(z) + C(site) + x:site"``, in the grammar of
             formulaic: ``.`` for all other columns, ``- column``, ``a:b``, ``a*b``,
             ``(a + b)**2``, ``I(x**2)``, names in backticks, and the functions in
-            ``dyntree.expressions.FUNCTIONS``. Text is parsed and never run. A response
-            of text, categories or bools, or C(column), is a label: the trees classify.
+            ``dyntree.encoding.expressions.FUNCTIONS``. Text is parsed and never run. A
+            response of text, categories or bools, or C(column), is a label: the trees
+            classify.
         data : frame, dict of columns, or list of dicts
             A frame of pandas, or with narwhals of polars, pyarrow and others.
         subset : sequence of bool of shape (n_rows,), or of row labels, optional

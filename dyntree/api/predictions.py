@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from dyntree import params
-from dyntree.features import Matrix, Vector
-from dyntree.frames import Table
+from dyntree.encoding.tables import Table
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
 
 

@@ -17,8 +17,8 @@ from dyntree.api.plots import Trace
 from dyntree.api.plots.canvas import levels_of, record_of, tree_of, with_values
 from dyntree.config import show_config
 from dyntree.evaluate import Prequential
-from dyntree.model import DynamicTree
-from dyntree.streaming import StreamingTree
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,13 +11,13 @@ import numpy as np
 from dyntree import checkpoint, params
 from dyntree._core import query
 from dyntree.api.predictions import PredictionResults
-from dyntree.features import Vector
-from dyntree.frames import Table, is_row
-from dyntree.model import DynamicTree
-from dyntree.progress import Progress, check_progress
-from dyntree.responses import label_list
-from dyntree.streaming import StreamingTree
+from dyntree.encoding.tables import Table, is_row
+from dyntree.encoding.targets import label_list
+from dyntree.encoding.values import Vector
+from dyntree.runtime.progress import Progress, check_progress
 from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dyntree.design import absence
-from dyntree.expressions import Expression
+from dyntree.encoding.design import absence
+from dyntree.encoding.expressions import Expression
 
 
 def parse(

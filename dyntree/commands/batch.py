@@ -20,12 +20,12 @@ from dyntree.commands.tables import (
     warn_of_text,
     write_table,
 )
-from dyntree.design import Design
+from dyntree.encoding.design import Design
+from dyntree.encoding.expressions import columns_of
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.tables import Table, table_of
 from dyntree.evaluate import Prequential, compare, prequential
-from dyntree.expressions import columns_of
-from dyntree.features import FeatureMap
-from dyntree.files import replacing
-from dyntree.frames import Table, table_of
+from dyntree.storage.atomic_files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,8 +14,8 @@ import numpy as np
 
 from dyntree.api.terms import parse
 from dyntree.commands.rows import Row, cell
-from dyntree.design import Design
-from dyntree.frames import Table
+from dyntree.encoding.design import Design
+from dyntree.encoding.tables import Table
 
 SPECIAL = re.compile(r"[-()\[\]{}:*^/|`%~]")
 

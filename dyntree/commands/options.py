@@ -6,9 +6,9 @@ import argparse
 from typing import Any
 
 from dyntree import params
-from dyntree.factory import STREAM, make_tree, only_for_windows
-from dyntree.model import DynamicTree
-from dyntree.streaming import StreamingTree
+from dyntree.trees.factory import STREAM, make_tree, only_for_windows
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
 
 TREE = (
     "model", "n_particles", "rules", "intercept", "min_leaf", "categories", "seed",

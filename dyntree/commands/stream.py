@@ -28,10 +28,10 @@ from dyntree.commands.formulas import designed, encoded_row
 from dyntree.commands.options import described, fresh
 from dyntree.commands.rows import READERS, WRITERS, Row, cell, inputs_of
 from dyntree.commands.tables import NDJSON, answer_columns, split_formula
-from dyntree.design import Design, check_columns
+from dyntree.encoding.design import Design, check_columns
+from dyntree.encoding.tables import Table
 from dyntree.errors import NotReadyError
-from dyntree.files import sweep
-from dyntree.frames import Table
+from dyntree.storage.atomic_files import sweep
 from dyntree.summaries import ClassPrediction
 
 TICK = 1.0  # seconds between two words on progress

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyntree.commands.rows import read_ndjson
-from dyntree.files import replacing
+from dyntree.storage.atomic_files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd

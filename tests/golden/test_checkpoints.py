@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import dyntree
-from dyntree import archive, checkpoint
+from dyntree import checkpoint
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.errors import CheckpointError
+from dyntree.storage import archive
 from tests.unit.models import data
 
 from .checkpoints.answers import answer

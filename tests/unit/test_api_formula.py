@@ -21,8 +21,8 @@ import dyntree.formula.api as dtf
 from dyntree import DynamicTree, StreamingTree
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.terms import parse
+from dyntree.encoding.tables import table_of
 from dyntree.errors import CheckpointError
-from dyntree.frames import table_of
 from tests.helpers import model_bytes
 
 from .conftest import python

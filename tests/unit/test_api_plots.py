@@ -12,8 +12,8 @@ from dyntree import DynamicTree, StreamingTree
 from dyntree._core import query
 from dyntree.api import plots
 from dyntree.api.plots.tree import _inside
+from dyntree.encoding.feature_map import Encoded
 from dyntree.evaluate import Prequential, auc, prequential
-from dyntree.features import Encoded
 from tests.helpers import model_bytes
 
 from .conftest import python

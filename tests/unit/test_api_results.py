@@ -47,7 +47,7 @@ def test_predictions_keep_the_callers_labels() -> None:
 
 
 def _table(frame: Any) -> Any:
-    from dyntree.frames import table_of
+    from dyntree.encoding.tables import table_of
 
     return table_of(frame)
 

@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 import dyntree
-from dyntree import DynamicTree, StreamingTree, archive, checkpoint
+from dyntree import DynamicTree, StreamingTree, checkpoint
 from dyntree.errors import CheckpointError
-from dyntree.files import STALE
+from dyntree.storage import archive
+from dyntree.storage.atomic_files import STALE
 from tests import kills, mutants
 from tests.helpers import model_bytes, same_bytes
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dyntree import __version__, cli, demo
+from dyntree import __version__, cli
+from dyntree.demo import trees as demo
 
 from .conftest import Demo, python
 

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 import dyntree
-from dyntree import demo
 from dyntree.api import rmirror as r
+from dyntree.demo import trees as demo
 from dyntree.evaluate import prequential
 from tests.helpers import model_bytes
 
@@ -113,7 +113,7 @@ def test_the_demos_pieces_touch_no_global_state(tmp_path: Path) -> None:
 def test_the_demos_picture_needs_no_display() -> None:
     code = (
         "import sys\nfrom types import SimpleNamespace as S\nimport numpy as np\n"
-        "from dyntree import demo\n"
+        "from dyntree.demo import trees as demo\n"
         "seen = S(rows=np.arange(9), rolling=lambda n: np.ones(9),\n"
         "         to_dict=lambda: {'error': .1, 'baseline': {'error': .2}})\n"
         "one = demo.Contender('a', None, seen)\n"

@@ -20,7 +20,7 @@ from joblib.parallel import ThreadingBackend
 
 from dyntree import DynamicTree, StreamingTree, fit_repeats
 from dyntree.evaluate import prequential_each
-from dyntree.parallel import side_by_side
+from dyntree.runtime.parallel import side_by_side
 from tests.helpers import model_bytes, same_bytes
 
 from .models import data, frame, fresh, grown, interrupt_after, refused

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.features import Matrix, Vector
-from dyntree.model import DynamicTree
-from dyntree.streaming import StreamingTree
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

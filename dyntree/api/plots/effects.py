@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dyntree.features import Matrix
+from dyntree.encoding.values import Matrix
 from dyntree.summaries import Relevance, Sensitivity
 
 from .canvas import (

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dyntree import params
-from dyntree.features import Encoded, Matrix, Vector
-from dyntree.model import DynamicTree
+from dyntree.encoding.feature_map import Encoded
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.trees.model import DynamicTree
 
 from .canvas import (
     BAND,

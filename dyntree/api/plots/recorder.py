@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree._core import query
-from dyntree.features import Matrix, Vector, take
-from dyntree.model import DynamicTree
-from dyntree.progress import Progress, check_progress, rows_bar
-from dyntree.streaming import StreamingTree
+from dyntree.encoding.feature_map import take
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.summaries import ClassPrediction, Prediction, student_log_density
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
 
 from .canvas import Model
 

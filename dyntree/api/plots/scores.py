@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dyntree import params
+from dyntree.encoding.values import Vector
 from dyntree.evaluate import Prequential, auc
-from dyntree.features import Vector
 
 from .canvas import GREYS, LINES, Target, dress, legend_above, panels, plain, record_of
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from dyntree import params
 from dyntree._core import query
-from dyntree.features import Matrix, Vector
-from dyntree.model import DynamicTree
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.trees.model import DynamicTree
 
 from .canvas import Model, Target, panels, plain, tree_of, typical_row
 

@@ -1,0 +1,21 @@
+"""Adapters for river."""
+
+try:
+    import river.base  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "dyntree.api.adapters needs river >= 0.22. Install it with: "
+        "pip install 'dyntree[river]'."
+    ) from error
+
+from dyntree.api.adapters.trees import (
+    RiverDynamicTreeClassifier,
+    RiverDynamicTreeRegressor,
+    RowDistribution,
+)
+
+__all__ = [
+    "RiverDynamicTreeClassifier",
+    "RiverDynamicTreeRegressor",
+    "RowDistribution",
+]

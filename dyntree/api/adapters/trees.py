@@ -1,0 +1,488 @@
+"""Dynamic trees for river: a regressor and a classifier that learn dict by dict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from river import base, conf
+
+from dyntree import params
+from dyntree.api.adapters.base import Row, records_of
+from dyntree.encoding.growing_map import GrowingMap
+from dyntree.encoding.targets import label_list
+from dyntree.encoding.values import LARGEST, Matrix, as_number
+from dyntree.params import NIG
+from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.trees.streaming import StreamingTree
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LABEL = (str, int, bool)  # labels that need no look
+
+
+@dataclass(frozen=True)
+class RowDistribution:
+    """Predictive distribution of the response at one row.
+
+    Attributes
+    ----------
+    prediction : Prediction
+        Of that row alone.
+    """
+
+    prediction: Prediction
+
+    @property
+    def mu(self) -> float:
+        """Mean."""
+        return float(self.prediction.mean[0])
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation."""
+        return float(np.sqrt(self.prediction.var[0]))
+
+    def __call__(self, y: float) -> float:
+        """Density at y."""
+        return float(np.exp(self.prediction.log_density([y])[0]))
+
+    def cdf(self, y: float) -> float:
+        """Probability of a response <= y."""
+        return float(self.prediction.cdf([y])[0])
+
+    def ppf(self, q: float) -> float:
+        """Point below which the response has probability q, in (0, 1)."""
+        return float(self.prediction.quantile(q)[0])
+
+
+class StreamAdapter(base.Estimator):
+    """What adapters around a StreamingTree have in common: rows as dicts or frames."""
+
+    new_columns: str
+    learn_one: Callable[[Row, Any], None]
+
+    def _begin(self, stream: StreamingTree) -> None:
+        params.one_of("new_columns", self.new_columns, ("grow", "ignore"))
+        self.stream = stream
+        self._columns = GrowingMap()
+
+    def _learn(self, x: Row, y: Any) -> None:
+        """Learn a row whose response was checked; an error leaves all as it was."""
+        with self.stream.tree._lock:
+            columns = self._columns
+            may_grow = self.new_columns == "grow" or not columns.names
+            if not (may_grow and columns.is_new(x)) or self.stream.is_frozen:
+                self.stream._learn_row(columns.encode(x), y)
+                return
+            tree = self.stream.tree
+            before = tree._features, tree._waiting_X, tree._cloud, columns
+            columns = columns.grown(x)
+            row, features = columns.encode(x), columns.features()
+            waiting, cloud = tree._widened(columns.widen)
+            tree._features, tree._waiting_X, tree._cloud, self._columns = (
+                features, waiting, cloud, columns,
+            )  # fmt: skip
+            try:
+                self.stream._learn_row(row, y)
+            except Exception:  # warnings that are made errors, too
+                tree._features, tree._waiting_X, tree._cloud, self._columns = before
+                raise
+
+    def _rows(self, X: pd.DataFrame) -> Matrix:
+        """Rows of a frame, ndarray of shape (n_rows, n_features)."""
+        rows = [self._columns.encode(x) for x in records_of(X)]
+        return np.concatenate([np.empty((0, self._columns.width)), *rows])
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
+        """Learn rows in order, as `learn_one` would, up to the first that is bad.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_rows, n_features)
+        y : Series of shape (n_rows,)
+        """
+        if len(X) != len(y):
+            raise ValueError(
+                f"y must have one value a row of X, {len(X)}; got {len(y)}."
+            )
+        for x, response in zip(records_of(X), y.tolist(), strict=True):
+            self.learn_one(x, response)
+
+    @property
+    def _raw_memory_usage(self) -> int:
+        return int(super()._raw_memory_usage) + self.stream.memory_usage()
+
+
+class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
+    """A dynamic tree in a bounded window as a regressor of river.
+
+    Features may come late, in any order, or not at all: one that a row does not have is
+    missing in it, and one that is new was missing in all rows before. Text makes one
+    0/1 feature a level, and levels may come late too.
+
+    Parameters
+    ----------
+    model : {"constant", "linear"}, default "constant"
+        What leaves hold. Linear ones regress on the features of the first ten rows;
+        later features can be split on.
+    window : int, default 500
+        Most rows held one by one, as in `StreamingTree`.
+    discard : {"alc", "age", "random"}, optional
+        Which row leaves the window.
+    forget : float in [0, 1], optional
+        Factor on what a leaf remembers when a row leaves the window; default 1, or .95
+        with `drift`.
+    drift : bool, default False
+        Whether the relation changes in time.
+    rejuvenate_every : int, optional
+        Rows between rejuvenations, in which trees grown anew from the window join the
+        others; 0 never. Defaults are those of `StreamingTree`.
+    n_particles : int, default 1000
+        Trees in the cloud; time is proportional to them.
+    intercept, proposal, min_leaf, tree_prior, prior, max_retired_mass
+        As in `DynamicTree`.
+    new_columns : {"grow", "ignore"}, default "grow"
+        What features and levels do that come after the first row: make the model wider,
+        which copies it, or nothing. Ignore them where there is no end of them, as with
+        identifiers: memory grows with the features.
+    seed : int, optional
+        Drawn from the system where absent.
+
+    Attributes
+    ----------
+    stream : StreamingTree
+        The model, open to every question.
+
+    Examples
+    --------
+    >>> from dyntree.api.adapters import RiverDynamicTreeRegressor
+    >>> tree = RiverDynamicTreeRegressor(n_particles=50, seed=1)
+    >>> for k in range(100):
+    ...     tree.learn_one({"x": k % 10}, 2.0 * (k % 10 > 4))
+    >>> round(tree.predict_one({"x": 8}), 1)
+    2.0
+    >>> tree.predict_one({"x": 8}, with_dist=True).cdf(1.0) < 0.1
+    True
+    """
+
+    def __init__(
+        self,
+        model: str = "constant",
+        window: int = 500,
+        discard: str | None = None,
+        forget: float | None = None,
+        drift: bool = False,
+        rejuvenate_every: int | None = None,
+        n_particles: int = 1000,
+        intercept: str = "implicit",
+        proposal: str = "luvar",
+        min_leaf: int | None = None,
+        tree_prior: tuple[float, float] | None = None,
+        prior: str | NIG = "adaptive",
+        max_retired_mass: float | None = None,
+        new_columns: str = "grow",
+        seed: int | None = None,
+    ) -> None:
+        self.model = params.one_of("model", model, ("constant", "linear"))
+        self.window = window
+        self.discard = discard
+        self.forget = forget
+        self.drift = drift
+        self.rejuvenate_every = rejuvenate_every
+        self.n_particles = n_particles
+        self.intercept = intercept
+        self.proposal = proposal
+        self.min_leaf = min_leaf
+        self.tree_prior = tree_prior
+        self.prior = prior
+        self.max_retired_mass = max_retired_mass
+        self.new_columns = new_columns
+        self.seed = seed
+        self._begin(
+            StreamingTree(
+                model,
+                window=window,
+                discard=discard,
+                forget=forget,
+                drift=drift,
+                rejuvenate_every=rejuvenate_every,
+                n_particles=n_particles,
+                intercept=intercept,
+                proposal=proposal,
+                min_leaf=min_leaf,
+                tree_prior=tree_prior,
+                prior=prior,
+                max_retired_mass=max_retired_mass,
+                seed=seed,
+            )
+        )
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"n_particles": 20}
+        yield {"model": "linear", "window": 50, "drift": True, "n_particles": 20}
+
+    def learn_one(self, x: Row, y: float) -> None:
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers and text; what is None, NaN or absent is missing.
+        y : float
+
+        Raises
+        ------
+        ValueError
+            On bad values; the model is then what it was before.
+        """
+        response = as_number(y)
+        if response is None:
+            raise ValueError(
+                f"y must be a number of at most {LARGEST:g} in size; got {y!r}. Leave "
+                "such rows out; labels need RiverDynamicTreeClassifier."
+            )
+        self._learn(x, response)
+
+    def predict_one(self, x: Row, with_dist: bool = False) -> float | RowDistribution:
+        """Predictive mean at a row; before any row it is 0.
+
+        Parameters
+        ----------
+        x : dict
+        with_dist : bool, default False
+            Return the whole predictive distribution instead, with `mu` and `sigma`.
+
+        Returns
+        -------
+        float or RowDistribution
+        """
+        with self.stream.tree._lock:
+            row = self._columns.encode(x)
+            if with_dist:
+                return RowDistribution(self._told(row))
+            return self.stream.tree._mean_of(row)
+
+    def predict_interval_one(self, x: Row, level: float = 0.9) -> conf.Interval:
+        """Central interval that holds the response at a row with probability `level`.
+
+        Parameters
+        ----------
+        x : dict
+        level : float in (0, 1), default 0.9
+
+        Returns
+        -------
+        river.conf.Interval
+            Infinite until two distinct responses have come.
+        """
+        if not 0.0 < params.real("level", level) < 1.0:
+            raise ValueError(f"level must be in (0, 1); got {level!r}.")
+        tail = 0.5 - level / 2.0
+        with self.stream.tree._lock:
+            told = self._told(self._columns.encode(x))
+        low, high = told.quantile([tail, 1.0 - tail])[0]
+        return conf.Interval(lower=float(low), upper=float(high))
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series[float]:
+        """Predictive means of rows, a Series with the index of X.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        Series of shape (n_rows,)
+        """
+        import pandas as pd
+
+        with self.stream.tree._lock:
+            told = self._told(self._rows(X))
+        return pd.Series(told.mean.copy(), index=X.index)
+
+    def _told(self, rows: Matrix) -> Prediction:
+        told = self.stream.predict(rows)
+        assert isinstance(told, Prediction)
+        return told
+
+
+class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
+    """A dynamic tree in a bounded window as a classifier of river.
+
+    Labels are learned as they come. Features may come late, in any order, or not at
+    all: one that a row does not have is missing in it, and one that is new was missing
+    in all rows before. Text makes one 0/1 feature a level, and levels may come late
+    too.
+
+    Parameters
+    ----------
+    window : int, default 500
+        Most rows held one by one, as in `StreamingTree`.
+    discard : {"entropy", "age", "random"}, optional
+        Which row leaves the window.
+    forget, drift, rejuvenate_every, n_particles
+        As in `RiverDynamicTreeRegressor`.
+    proposal, min_leaf, tree_prior, class_mass, max_retired_mass
+        As in `DynamicTree`.
+    new_columns, seed
+        As in `RiverDynamicTreeRegressor`.
+
+    Attributes
+    ----------
+    stream : StreamingTree
+        The model, open to every question.
+
+    Examples
+    --------
+    >>> from dyntree.api.adapters import RiverDynamicTreeClassifier
+    >>> tree = RiverDynamicTreeClassifier(n_particles=50, seed=1)
+    >>> for k in range(100):
+    ...     tree.learn_one({"x": k % 10}, "high" if k % 10 > 4 else "low")
+    >>> tree.predict_one({"x": 8})
+    'high'
+    """
+
+    def __init__(
+        self,
+        window: int = 500,
+        discard: str | None = None,
+        forget: float | None = None,
+        drift: bool = False,
+        rejuvenate_every: int | None = None,
+        n_particles: int = 1000,
+        proposal: str = "luvar",
+        min_leaf: int | None = None,
+        tree_prior: tuple[float, float] | None = None,
+        class_mass: float = 1.0,
+        max_retired_mass: float | None = None,
+        new_columns: str = "grow",
+        seed: int | None = None,
+    ) -> None:
+        self.window = window
+        self.discard = discard
+        self.forget = forget
+        self.drift = drift
+        self.rejuvenate_every = rejuvenate_every
+        self.n_particles = n_particles
+        self.proposal = proposal
+        self.min_leaf = min_leaf
+        self.tree_prior = tree_prior
+        self.class_mass = class_mass
+        self.max_retired_mass = max_retired_mass
+        self.new_columns = new_columns
+        self.seed = seed
+        self._begin(
+            StreamingTree(
+                "class",
+                window=window,
+                discard=discard,
+                forget=forget,
+                drift=drift,
+                rejuvenate_every=rejuvenate_every,
+                n_particles=n_particles,
+                proposal=proposal,
+                min_leaf=min_leaf,
+                tree_prior=tree_prior,
+                class_mass=class_mass,
+                max_retired_mass=max_retired_mass,
+                seed=seed,
+            )
+        )
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"n_particles": 20}
+        yield {"window": 50, "drift": True, "n_particles": 20}
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def learn_one(self, x: Row, y: Hashable) -> None:
+        """Learn a row and its label, known or new.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers and text; what is None, NaN or absent is missing.
+        y : hashable
+
+        Raises
+        ------
+        ValueError
+            On bad values; the model is then what it was before.
+        """
+        self._learn(x, y if type(y) in LABEL else label_list([y], 1)[0])
+
+    def predict_proba_one(self, x: Row) -> dict[Hashable, float]:
+        """Probability of each label that has come; {} before any.
+
+        Parameters
+        ----------
+        x : dict
+
+        Returns
+        -------
+        dict of float
+        """
+        tree = self.stream.tree
+        with tree._lock:
+            proba = tree._proba_of(self._columns.encode(x))
+            return dict(zip(tree.classes or (), proba, strict=True))
+
+    def predict_one(self, x: Row) -> Hashable:
+        """Most probable label at a row; None before any.
+
+        Parameters
+        ----------
+        x : dict
+
+        Returns
+        -------
+        hashable
+        """
+        proba = self.predict_proba_one(x)
+        return max(proba, key=proba.__getitem__) if proba else None
+
+    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Probabilities at rows, a frame with the index of X and a column a label.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        DataFrame of shape (n_rows, n_classes)
+        """
+        import pandas as pd
+
+        with self.stream.tree._lock:
+            told = self.stream.predict(self._rows(X))
+        assert isinstance(told, ClassPrediction)
+        labels = pd.Index(list(told.classes), tupleize_cols=False, dtype=object)
+        return pd.DataFrame(told.proba.copy(), index=X.index, columns=labels)
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
+        """Most probable labels at rows, a Series with the index of X.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        Series of shape (n_rows,)
+        """
+        import pandas as pd
+
+        proba = self.predict_proba_many(X)
+        if not len(proba.columns):
+            return pd.Series([None] * len(X), index=X.index, dtype=object)
+        best = proba.to_numpy().argmax(axis=1)
+        return pd.Series([proba.columns[k] for k in best], index=X.index)

@@ -1,0 +1,13 @@
+"""Estimators for scikit-learn."""
+
+try:
+    import sklearn.base  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "dyntree.api.estimators needs scikit-learn >= 1.6. Install it with: "
+        "pip install 'dyntree[sklearn]'."
+    ) from error
+
+from dyntree.api.estimators.trees import DynamicTreeClassifier, DynamicTreeRegressor
+
+__all__ = ["DynamicTreeClassifier", "DynamicTreeRegressor"]

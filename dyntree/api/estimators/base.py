@@ -1,0 +1,124 @@
+"""What estimators around any model that learns row by row have in common."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dyntree import params
+from dyntree.encoding.values import Matrix
+
+RandomState = int | np.random.RandomState | np.random.Generator | None
+
+
+def seed_of(random_state: RandomState) -> int | None:
+    """Seed of a model: the int itself, or drawn from a generator; None stays None."""
+    if random_state is None:
+        return None
+    if isinstance(random_state, numbers.Integral):
+        return params.count("random_state", random_state, 0, params.MAX_SEED)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    try:
+        return int(check_random_state(random_state).randint(2**31))
+    except ValueError as error:
+        raise ValueError(
+            "random_state must be an int >= 0, a RandomState, a Generator or None; got "
+            f"{random_state!r}."
+        ) from error
+
+
+def is_column(y: Any, X: Matrix) -> bool:
+    """Whether y is an array with one value a row of X."""
+    return type(y) is np.ndarray and y.shape == (len(X),)
+
+
+class OnlineMixin:
+    """What estimators around any model that learns row by row have in common.
+
+    The class that has it says by `_fresh` how its parameters make a model, which learns
+    by ``update(X, y)`` and answers by ``predict(X)``, a record that can be sampled.
+    Missing values are the model's business.
+    """
+
+    model_: Any
+    _fresh: Callable[[], Any]
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether scikit-learn's checks would give later rows back as they are.
+
+        To ask it, and which library's frame they might be, takes longer than to learn
+        a row.
+        """
+        held = self.__dict__
+        return (
+            type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.ndim == 2
+            and len(X) > 0
+            and "model_" in held
+            and X.shape[1] == held.get("n_features_in_")
+            and "feature_names_in_" not in held
+            and bool(np.vdot(X, X) < np.inf)  # not where NaN
+        )
+
+    def _checked(self, X: Any, y: Any, first: bool, **more: Any) -> tuple[Matrix, Any]:
+        """Rows and responses as arrays; the first ones fix the columns."""
+        rows, responses = validate_data(
+            self, X, y, reset=first, dtype=np.float64, ensure_all_finite="allow-nan",
+            **more,
+        )  # fmt: skip
+        return rows, responses
+
+    def _learn(self, rows: Matrix, responses: Any, first: bool) -> Self:
+        """Give rows to the model, at first to a new one."""
+        model = self._fresh() if first else self.model_
+        self.model_ = model.update(rows, responses, progress=False)
+        return self
+
+    def _told(self, X: Any) -> Any:
+        """The model's prediction at the rows of X."""
+        if not self._is_plain(X):
+            check_is_fitted(self)
+            X = validate_data(
+                self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
+            )
+        return self.model_.predict(X)
+
+    def sample_y(
+        self, X: Any, n_samples: int = 1, random_state: RandomState = None
+    ) -> NDArray[Any]:
+        """Draw responses from the predictive distribution of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        n_samples : int, default 1
+        random_state : int, RandomState or Generator, optional
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_samples)
+            Real responses, or labels.
+        """
+        n_samples = params.count("n_samples", n_samples, 1)
+        draws = self._told(X).sample(n_samples, seed_of(random_state))
+        responses: NDArray[Any] = draws.T.astype(getattr(self, "classes_", draws).dtype)
+        return responses
+
+    @property
+    def log_evidence_(self) -> float:
+        """Sum of the log predictive densities of the rows, each given those before."""
+        check_is_fitted(self)
+        return float(self.model_.log_evidence)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        return tags

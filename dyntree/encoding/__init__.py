@@ -1,0 +1,1 @@
+"""What users hold -> float64 rows: tables, columns, levels, responses, formulas."""

@@ -1,0 +1,410 @@
+"""Design: the terms of a formula, as data; tables and bare rows -> float64 rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dyntree import params
+from dyntree.encoding.columns import (
+    UNITS,
+    Level,
+    kind_of,
+    level_of,
+    number_of,
+    numbers_of,
+    refusal,
+)
+from dyntree.encoding.expressions import Expression, columns_of
+from dyntree.encoding.factors import Factor, declared_levels, names_of
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.tables import Row, Table
+from dyntree.encoding.values import (
+    LARGEST,
+    Matrix,
+    Vector,
+    check_readable,
+    is_missing,
+)
+from dyntree.errors import UnseenLevelWarning, warn
+from dyntree.params import one_of
+
+NEW_LEVELS = ("missing", "raise")
+PLAIN = (float, int, bool, np.float64)  # numbers that need no closer look
+TEXT = (str, int, bool)  # levels that need none
+
+
+@dataclass(frozen=True)
+class Design:
+    """How a table becomes the rows and the responses of a tree.
+
+    Kinds of columns and levels are those of the first table. A term is the product of
+    its factors; levels have one feature each, and there is no column of ones.
+
+    Parameters
+    ----------
+    response : Expression
+    is_class : bool
+        Whether the response is a label.
+    terms : tuple of tuple of Factor
+    kinds : dict of str to str
+        Of the columns that are read as numbers: "number", "date" or "duration", which
+        count in days.
+    new_levels : {"missing", "raise"}
+        What a level that is not known means.
+    """
+
+    response: Expression
+    is_class: bool
+    terms: tuple[tuple[Factor, ...], ...]
+    kinds: dict[str, str]
+    new_levels: str = "missing"
+    _told: list[str] = field(default_factory=list, compare=False, repr=False)
+
+    @classmethod
+    def learn(
+        cls,
+        table: Table,
+        response: Expression,
+        terms: Sequence[Sequence[Expression]],
+        *,
+        is_class: bool | None = None,
+        categories: Mapping[str, Sequence[Level]] | None = None,
+        new_levels: str = "missing",
+    ) -> Design:
+        """Learn kinds and levels from a first table.
+
+        Parameters
+        ----------
+        table : Table
+        response : Expression
+        terms : sequence of sequences of Expression
+            Factors of each term.
+        is_class : bool, optional
+            By default, whether the response is a column of text, categories or bools.
+        categories : mapping of str to sequence, optional
+            Levels of columns, where they are known beforehand.
+        new_levels : {"missing", "raise"}, default "missing"
+        """
+        one_of("new_levels", new_levels, NEW_LEVELS)
+        factors = [factor for term in terms for factor in term]
+        check_columns(table, columns_of([response, *factors]))
+        declared = declared_levels(categories, columns_of(factors))
+        made = {f: Factor.learn(f, table, declared) for f in factors}
+        numbers = [f for f in factors if made[f].levels is None]
+        if is_class is None:
+            is_class = response.is_category or _holds_labels(response, table)
+        if not is_class:
+            numbers.append(response)
+        kinds = {}
+        for name in columns_of(numbers):
+            kinds[name] = kind_of(table.column(name))
+            if kinds[name] == "levels" or table.levels(name) is not None:
+                raise ValueError(
+                    f"formula must take numbers or dates in functions and arithmetic; "
+                    f"got column {name!r} of text or categories. Use it as it is."
+                )
+        plan = tuple(tuple(made[f] for f in term) for term in terms)
+        design = cls(response, is_class, plan, kinds, new_levels)
+        if len(set(design.names)) != len(design.names):
+            raise ValueError(
+                f"formula must make features of distinct names; got {design.names}."
+            )
+        return design
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(name for term in self.terms for name in names_of(term))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that the terms need."""
+        return columns_of([factor.expression for term in self.terms for factor in term])
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Unit of each column that holds dates or durations."""
+        return {name: UNITS[kind] for name, kind in self.kinds.items() if UNITS[kind]}
+
+    def features(self, allow_missing: bool = True) -> FeatureMap:
+        """The columns of encoded rows, as a tree knows them."""
+        return FeatureMap(len(self.names), self.names, allow_missing=allow_missing)
+
+    # ------------------------------------------------------------ tables
+    def encode(self, table: Table) -> Matrix:
+        """Rows of a table, ndarray of shape (n_rows, n_features), NaN where missing.
+
+        Raises
+        ------
+        ValueError
+            If columns are absent or hold another kind of value than at first, terms
+            have no finite value, or levels are new and may not be.
+        """
+        check_columns(table, self.columns)
+        numbers: dict[str, Vector] = {}
+
+        def read(name: str) -> Vector:
+            if name not in numbers:
+                column = table.column(name)
+                numbers[name] = numbers_of(name, column, self.kinds[name])
+            return numbers[name]
+
+        def cells(factor: Factor) -> Matrix:
+            values = table.column(factor.expression.columns[0]).tolist()
+            return self._cells(factor, values)
+
+        blocks = [self._term(term, read, cells, table.n_rows) for term in self.terms]
+        return np.ascontiguousarray(np.concatenate(blocks, axis=1))
+
+    def _cells(self, factor: Factor, values: list[Any]) -> Matrix:
+        """Features of a column of levels."""
+        places = np.empty(len(values))
+        known = factor.places
+        for row, value in enumerate(values):
+            place = known.get(value) if type(value) in TEXT else None
+            if place is None:
+                level = level_of(value)
+                place = -1 if level is None else known.get(level, -1)
+                if level is not None and place < 0:
+                    self._tell_new(factor, level, row)
+            places[row] = place
+        rows: Matrix = (places[:, None] == np.arange(len(known))).astype(np.float64)
+        rows[places < 0] = np.nan
+        return rows
+
+    def _tell_new(self, factor: Factor, level: Level, row: int) -> None:
+        """Refuse a level that is not known, or warn once of its column."""
+        (name,) = factor.expression.columns
+        remedy = f"Name all levels at the start: categories={{{name!r}: [...]}}"
+        if self.new_levels == "raise":
+            raise ValueError(
+                f"data must hold levels among {list(factor.levels or ())} in column "
+                f"{name!r}; got {level!r} in row {row}. {remedy}, or take others as "
+                "missing: new_levels='missing'."
+            )
+        if name not in self._told:
+            self._told.append(name)
+            warn(
+                UnseenLevelWarning,
+                f"data has the level {level!r} in column {name!r}, which is new and "
+                f"counts as missing. {remedy}.",
+            )
+
+    def _term(
+        self,
+        term: tuple[Factor, ...],
+        read: Callable[[str], Vector],
+        cells: Callable[[Factor], Matrix],
+        n_rows: int,
+    ) -> Matrix:
+        """Features of a term, ndarray of shape (n_rows, n_features)."""
+        block = np.ones((n_rows, 1))
+        for factor in term:
+            if factor.levels is None:
+                value = evaluated(factor.expression, read, n_rows)[:, None]
+            else:
+                value = cells(factor)
+            width = block.shape[1] * value.shape[1]
+            with np.errstate(over="ignore"):
+                block = (block[:, :, None] * value[:, None, :]).reshape(n_rows, width)
+        large = np.argwhere(np.abs(block) > LARGEST)
+        if len(large):
+            row, k = large[0]
+            raise _not_finite(names_of(term)[k], block[row, k], int(row))
+        return block
+
+    # ------------------------------------------------------------ bare rows
+    @cached_property
+    def _plan(self) -> list[tuple[int, str, tuple[Factor, ...]]]:
+        """How to encode each term of a bare row: 0 a number, 1 a level, 2 the rest."""
+        plan = []
+        for term in self.terms:
+            (name, *others), alone = columns_of([f.expression for f in term]), term[0]
+            way = 2
+            if len(term) == 1 and alone.levels is not None:
+                way = 1
+            elif len(term) == 1 and alone.expression.is_bare and not others:
+                way = 0 if self.kinds[name] == "number" else 2
+            plan.append((way, name, term))
+        return plan
+
+    def encode_row(self, row: Row) -> Matrix:
+        """A bare row, ndarray of shape (1, n_features), as `encode` would give it."""
+        values: list[float] = []
+        try:
+            for way, name, term in self._plan:
+                if way == 0:
+                    value = row[name]
+                    if type(value) in PLAIN and -LARGEST <= value <= LARGEST:
+                        values.append(value)
+                        continue
+                elif way == 1:
+                    value = row[name]
+                    if type(value) in TEXT and value in term[0].cells:
+                        values.extend(term[0].cells[value])
+                        continue
+                values.extend(self._cells_of_row(term, row))
+        except KeyError as error:
+            absent = [name for name in self.columns if name not in row]
+            raise absence(absent, list(row)) from error
+        return np.array([values], dtype=np.float64)
+
+    def _cells_of_row(self, term: tuple[Factor, ...], row: Row) -> list[float]:
+        """Features of a term of a bare row."""
+        block = [1.0]
+        for factor in term:
+            if factor.levels is None:
+                cells = [self._number(factor.expression, row)]
+            else:
+                value = row[factor.expression.columns[0]]
+                cells = self._cells(factor, [value])[0].tolist()
+            block = [left * right for left in block for right in cells]
+        for k, value in enumerate(block):
+            if abs(value) > LARGEST:
+                raise _not_finite(names_of(term)[k], value, 0)
+        return block
+
+    def _number(self, expression: Expression, row: Row) -> float:
+        """Value of an expression at a bare row, NaN where a column is missing."""
+        given: dict[str, float] = {}
+        for name in expression.columns:
+            number = number_of(row[name], self.kinds[name])
+            if number is None:
+                raise refusal(name, self.kinds[name], row[name])
+            given[name] = number
+        if any(number != number for number in given.values()):
+            return float("nan")
+        value = float(expression.value(given.__getitem__))
+        if not abs(value) <= LARGEST:
+            raise _not_finite(expression.label, value, 0, given)
+        return value
+
+    # ------------------------------------------------------------ responses
+    def responses(self, table: Table) -> list[Any]:
+        """Numbers or labels, one a row; NaN or None where missing."""
+        check_columns(table, self.response.columns)
+        if self.is_class:
+            values = table.column(self.response.columns[0]).tolist()
+            return [None if is_missing(v) else params.plain_label(v) for v in values]
+
+        def read(name: str) -> Vector:
+            return numbers_of(name, table.column(name), self.kinds[name])
+
+        numbers: list[Any] = evaluated(self.response, read, table.n_rows).tolist()
+        return numbers
+
+    def response_of(self, row: Row) -> Any:
+        """Number or label of a bare row; NaN or None where missing."""
+        absent = [name for name in self.response.columns if name not in row]
+        if absent:
+            raise absence(absent, list(row))
+        if not self.is_class:
+            return self._number(self.response, row)
+        label = row[self.response.columns[0]]
+        return None if is_missing(label) else params.plain_label(label)
+
+    # ------------------------------------------------------------ files
+    def to_header(self) -> dict[str, Any]:
+        """Return what a file stores."""
+        return {
+            "response": self.response.to_header(),
+            "is_class": self.is_class,
+            "terms": [[factor.to_header() for factor in term] for term in self.terms],
+            "kinds": dict(self.kinds),
+            "new_levels": self.new_levels,
+        }
+
+    @classmethod
+    def from_header(cls, header: Mapping[str, Any]) -> Design:
+        """The design that `to_header` described.
+
+        Raises
+        ------
+        ValueError
+            If no table could have made it; also LookupError, AttributeError or
+            TypeError for what is no such header at all.
+        """
+        terms = tuple(
+            tuple(Factor.from_header(part) for part in term) for term in header["terms"]
+        )
+        response = Expression.from_header(header["response"])
+        is_class = params.flag("is_class", header["is_class"])
+        kinds = dict(header["kinds"])
+        factors = [factor for term in terms for factor in term]
+        numbers = [f.expression for f in factors if f.levels is None]
+        if is_class and len(response.columns) != 1:
+            raise ValueError("labels must be a column")
+        if not is_class:
+            numbers.append(response)
+        if {*kinds} != {*columns_of(numbers)} or not {*kinds.values()} <= {*UNITS}:
+            raise ValueError(f"kinds must fit the terms; got {kinds!r}")
+        if not all(columns_of([f.expression for f in term]) for term in terms):
+            raise ValueError("a term must name a column")
+        one_of("new_levels", header["new_levels"], NEW_LEVELS)
+        design = cls(response, is_class, terms, kinds, header["new_levels"])
+        if not design.names or len(set(design.names)) != len(design.names):
+            raise ValueError("features must have distinct names")
+        return design
+
+
+def evaluated(
+    expression: Expression, read: Callable[[str], Vector], n_rows: int
+) -> Vector:
+    """Value of an expression, NaN only where one of its columns is missing."""
+    values = np.broadcast_to(np.asarray(expression.value(read)), (n_rows,))
+    missing = np.zeros(n_rows, dtype=bool)
+    for name in expression.columns:
+        missing |= np.isnan(read(name))
+    bad = np.flatnonzero(~(np.abs(values) <= LARGEST) & ~missing)
+    if len(bad):
+        row = int(bad[0])
+        given = {name: float(read(name)[row]) for name in expression.columns}
+        raise _not_finite(expression.label, float(values[row]), row, given)
+    return np.where(missing, np.nan, values)
+
+
+def check_columns(table: Table, names: Sequence[str]) -> None:
+    """Raise ValueError unless a table has these columns, of values that can be read."""
+    absent = [name for name in names if name not in table.names]
+    if absent:
+        raise absence(absent, table.names)
+    for name in names:
+        check_readable(name, "data", table.column(name))
+
+
+def absence(absent: Sequence[str], given: Any) -> ValueError:
+    """What is said of columns that the data do not have."""
+    return ValueError(
+        f"data must have the columns of the formula; {list(absent)} are absent from "
+        f"{list(given)}. Give them, with None or NaN for what is missing."
+    )
+
+
+def _not_finite(
+    label: str, value: float, row: int, given: dict[str, float] | None = None
+) -> ValueError:
+    where = f", where {given}" if given else ""
+    return ValueError(
+        f"data must give {label} a finite value of at most {LARGEST:g} in size, unless "
+        f"it is missing; got {value} in row {row}{where}. Give NaN, drop the row, or "
+        "change the term."
+    )
+
+
+def _holds_labels(response: Expression, table: Table) -> bool:
+    """Whether a response is a column of text, categories or bools."""
+    if not response.is_bare:
+        return False
+    (name,) = response.columns
+    values = table.column(name)
+    if values.dtype == bool or table.levels(name) is not None:
+        return True
+    if kind_of(values) == "levels":
+        return True
+    present = [v for v in values.tolist() if not is_missing(v)]
+    return values.dtype == object and {*map(type, present)} == {bool}

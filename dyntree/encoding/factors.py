@@ -1,0 +1,117 @@
+"""Factors: an expression of a formula, and the levels it stands for, if any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+from dyntree import params
+from dyntree.encoding.columns import Level, as_levels, kind_of, levels_in
+from dyntree.encoding.expressions import Expression
+from dyntree.encoding.tables import Table
+from dyntree.encoding.values import check_levels, is_missing
+
+Levels = tuple[Level, ...]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A factor of a term: numbers, or one 0/1 feature a level.
+
+    Parameters
+    ----------
+    expression : Expression
+    levels : tuple of str, int, float or bool, optional
+        None for numbers.
+    """
+
+    expression: Expression
+    levels: tuple[Level, ...] | None = None
+
+    @cached_property
+    def places(self) -> dict[Any, int]:
+        """Place of each level."""
+        return {level: k for k, level in enumerate(self.levels or ())}
+
+    @cached_property
+    def cells(self) -> dict[Any, tuple[float, ...]]:
+        """Features of each level; of None those of what is missing."""
+        width = len(self.levels or ())
+        rows = [tuple(float(k == j) for j in range(width)) for k in range(width)]
+        known = dict(zip(self.levels or (), rows, strict=True))
+        return known | {None: (float("nan"),) * width}
+
+    @property
+    def names(self) -> list[str]:
+        """Names of its features."""
+        label = self.expression.label
+        if self.levels is None:
+            return [label]
+        return [f"{label}[{level}]" for level in self.levels]
+
+    @classmethod
+    def learn(
+        cls, expression: Expression, table: Table, declared: Mapping[str, Levels]
+    ) -> Self:
+        """A factor with the levels that were declared or the table has, if any."""
+        if not expression.is_bare and not expression.is_category:
+            return cls(expression)
+        (name,) = expression.columns
+        named, values = table.levels(name), table.column(name)
+        plain = not expression.is_category and name not in declared and named is None
+        if plain and kind_of(values) != "levels":
+            return cls(expression)
+        levels = declared.get(name)
+        if levels is None:
+            levels = tuple(levels_in(values) if named is None else as_levels(named))
+            check_levels(name, levels)
+        if not levels:
+            raise ValueError(
+                f"data must have a value in column {name!r}, whose levels are to be "
+                f"learned; got none. Name them: categories={{{name!r}: [...]}}."
+            )
+        return cls(expression, levels)
+
+    def to_header(self) -> dict[str, Any]:
+        """Return what a file stores."""
+        levels = None if self.levels is None else [*self.levels]
+        return self.expression.to_header() | {"levels": levels}
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> Self:
+        """The factor that `to_header` described, checked."""
+        expression, levels = Expression.from_header(header), header["levels"]
+        if levels is None and not expression.is_category:
+            return cls(expression)
+        if not (expression.is_category or expression.is_bare) or not levels:
+            raise ValueError(f"{expression.label!r} can have no levels")
+        for level in levels:
+            if not isinstance(level, str | int | float) or is_missing(level):
+                raise ValueError(f"levels must be text or numbers; got {levels!r}")
+        if len(set(levels)) != len(levels):
+            raise ValueError(f"levels must be distinct; got {levels!r}")
+        return cls(expression, tuple(levels))
+
+
+def names_of(term: tuple[Factor, ...]) -> list[str]:
+    """Names of a term's features: of each choice of a feature a factor."""
+    names = term[0].names
+    for factor in term[1:]:
+        names = [f"{left}:{right}" for left in names for right in factor.names]
+    return names
+
+
+def declared_levels(
+    categories: Mapping[str, Sequence[Any]] | None, columns: Sequence[str]
+) -> dict[str, Levels]:
+    """Levels that the user named for some of these columns, checked."""
+    params.level_table(categories or {})
+    for name in categories or {}:
+        if name not in columns:
+            raise ValueError(
+                f"categories must name columns of the formula, {list(columns)}; got "
+                f"{name!r}."
+            )
+    return {name: tuple(as_levels(given)) for name, given in (categories or {}).items()}

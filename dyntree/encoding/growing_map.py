@@ -1,0 +1,145 @@
+"""GrowingMap: named rows -> float64 rows, in which columns and levels may come late."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import (
+    LARGEST,
+    NUMBER,
+    PLAIN,
+    Matrix,
+    as_number,
+    is_missing,
+    is_readable,
+)
+
+
+class GrowingMap:
+    """The columns that rows have had so far, each with a place it never leaves.
+
+    A column of numbers is one feature. A column of text has one 0/1 feature a level,
+    "column=level". A column that comes is new at the end, and was missing in all rows
+    before; a level that comes was 0 in rows that had another. A column that a row does
+    not have is missing in it. What a column holds is settled by its first value.
+
+    Attributes
+    ----------
+    numbers : dict
+        Place of each column of numbers.
+    levels : dict of dict
+        Places of the levels of each column of text.
+    names : tuple of str
+        Names of the features.
+
+    Examples
+    --------
+    >>> columns = GrowingMap().grown({"size": 2.5, "colour": "red"})
+    >>> columns.encode({"colour": "red"})
+    array([[ 1., nan]])
+    >>> columns.grown({"colour": "blue"}).widen(np.array([[1.0, 2.5]]))
+    array([[1. , 2.5, 0. ]])
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[Hashable, int] = {}
+        self.levels: dict[Hashable, dict[str, int]] = {}
+        self.names: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Features of a row: one that is missing throughout while there is no other."""
+        return len(self.names) or 1
+
+    def features(self) -> FeatureMap:
+        """The columns of encoded rows, as a tree knows them."""
+        return FeatureMap(self.width, self.names or None, allow_missing=True)
+
+    def is_new(self, row: Mapping[Hashable, Any]) -> bool:
+        """Whether a row has a value in a column, or a level, that is not known."""
+        return not row.keys() <= self.numbers.keys() and any(
+            name not in self.numbers
+            and (name not in self.levels or str(value) not in self.levels[name])
+            and not is_missing(value)
+            for name, value in row.items()
+        )
+
+    def grown(self, row: Mapping[Hashable, Any]) -> Self:
+        """The map with the new columns and levels of a row, in the order of names."""
+        wider = type(self)()
+        wider.numbers = dict(self.numbers)
+        wider.levels = {name: dict(places) for name, places in self.levels.items()}
+        names = list(self.names)
+        for name, value in sorted(row.items(), key=_rank):
+            if name in wider.numbers or is_missing(value):
+                continue
+            if name not in wider.levels and isinstance(value, NUMBER):
+                wider.numbers[name] = len(names)
+                names.append(str(name))
+                continue
+            if not is_readable(value):
+                raise ValueError(
+                    f"x must hold numbers or text; got {value!r} in column {name!r}. "
+                    "Give its parts columns of their own."
+                )
+            places = wider.levels.setdefault(name, {})
+            if str(value) not in places:
+                places[str(value)] = len(names)
+                names.append(f"{name}={value}")
+        wider.names = tuple(names)
+        return wider
+
+    def encode(self, row: Mapping[Hashable, Any]) -> Matrix:
+        """A row's features, ndarray of shape (1, width); what is not known is left out.
+
+        Raises
+        ------
+        ValueError
+            For what is no number in a column of numbers, and for numbers too large.
+        """
+        values = [np.nan] * self.width
+        numbers = self.numbers
+        for name, value in row.items():
+            place = numbers.get(name)
+            if place is None:
+                self._mark(values, name, value)
+            elif type(value) in PLAIN and -LARGEST <= value <= LARGEST:
+                values[place] = value
+            elif not is_missing(value):
+                number = as_number(value)
+                if number is None:
+                    raise ValueError(
+                        f"x must hold numbers of at most {LARGEST:g} in size in column "
+                        f"{name!r}, as it did before; got {value!r}. Rescale numbers, "
+                        "and give text a column of its own."
+                    )
+                values[place] = number
+        return np.array([values], dtype=np.float64)
+
+    def _mark(self, values: list[float], name: Hashable, value: Any) -> None:
+        """Put 0 and 1 in the places of a column's levels."""
+        places = self.levels.get(name)
+        if places is None or is_missing(value):
+            return
+        for level, place in places.items():
+            values[place] = float(level == str(value))
+
+    def widen(self, rows: Matrix) -> Matrix:
+        """Rows that an earlier, narrower map has encoded, as this one would have."""
+        wide = np.full((len(rows), self.width), np.nan)
+        wide[:, : rows.shape[1]] = rows
+        for places in self.levels.values():
+            first, *others = places.values()
+            for place in others:
+                column = wide[:, place]
+                column[np.isnan(column) & ~np.isnan(wide[:, first])] = 0.0
+        return wide
+
+
+def _rank(item: tuple[Hashable, Any]) -> tuple[str, str]:
+    """By name, so that the order in a dict does not matter."""
+    return str(item[0]), type(item[0]).__name__

@@ -1,0 +1,81 @@
+"""y as users hold it: responses -> float64, labels -> plain objects and their codes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree.encoding.values import (
+    LARGEST,
+    Vector,
+    real_array,
+    too_large,
+)
+from dyntree.params import as_array, is_label, plain_label
+
+
+def real_response(y: Any, n_rows: int, rules: str = "r") -> Vector:
+    """Responses as a float64 array of shape (n_rows,), finite and not too large."""
+    values = real_array("y", _vector(y, n_rows), "Labels need model='class'.")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise ValueError(
+            f"y must be finite; got {values[bad[0]]} in row {bad[0]}. Leave such rows "
+            "out."
+        )
+    large = np.flatnonzero(np.abs(values) > LARGEST)
+    if rules == "native" and len(large):
+        raise ValueError(too_large("y", values[large[0]], f"in row {large[0]}"))
+    return values
+
+
+def label_list(y: Any, n_rows: int) -> list[Any]:
+    """Labels as a list of plain Python objects."""
+    given = as_array("y", y, object) if isinstance(y, list | tuple) else y
+    labels = [plain_label(label) for label in _vector(given, n_rows).tolist()]
+    for row, label in enumerate(labels):
+        if not is_label(label):
+            raise ValueError(
+                f"y must hold labels; got {label!r} in row {row}. Leave such rows out."
+            )
+    return labels
+
+
+def _vector(y: Any, n_rows: int) -> NDArray[Any]:
+    values = as_array("y", y)
+    if values.ndim == 0:
+        values = values.reshape(1)
+    if values.ndim != 1 or len(values) != n_rows:
+        raise ValueError(
+            f"y must be of shape ({n_rows},), one response a row of X; got shape "
+            f"{values.shape}."
+        )
+    return values
+
+
+def label_codes(labels: Sequence[Any], classes: tuple[Hashable, ...]) -> Vector:
+    """Labels as places in `classes`."""
+    place = {label: float(k) for k, label in enumerate(classes)}
+    codes = np.empty(len(labels))
+    for row, label in enumerate(labels):
+        if label not in place:
+            raise ValueError(
+                f"y must hold labels among {list(classes)}; got {label!r} in row "
+                f"{row}. Name every label at the start: classes=(...)."
+            )
+        codes[row] = place[label]
+    return codes
+
+
+def sorted_labels(labels: Sequence[Any]) -> tuple[Hashable, ...]:
+    """Distinct labels in increasing order."""
+    try:
+        return tuple(sorted(set(labels)))
+    except TypeError as error:
+        raise ValueError(
+            "labels of different types cannot be sorted; name them in order with "
+            "classes=(...)."
+        ) from error

@@ -1,0 +1,34 @@
+"""Names of modules in pickles that were written before models had folders.
+
+A pickle names the module of each class it holds. Those of a first layout are found
+here under the names they had, and imported only where a pickle asks.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+
+MOVED = {
+    "dyntree.design": "dyntree.encoding.design",
+    "dyntree.expressions": "dyntree.encoding.expressions",
+    "dyntree.factors": "dyntree.encoding.factors",
+    "dyntree.frames": "dyntree.encoding.tables",
+    "dyntree.growing": "dyntree.encoding.growing_map",
+}
+
+
+class MovedModule(ModuleType):
+    """A module that has the names of another."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(import_module(MOVED[self.__name__]), name)
+
+
+def keep_old_names() -> None:
+    """Let pickles find what has moved."""
+    for name in MOVED:
+        sys.modules.setdefault(name, MovedModule(name))

@@ -1,0 +1,588 @@
+"""DynamicTree: options, columns and labels around a cloud of particles."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyntree import checkpoint, params
+from dyntree._core.cloud import Cloud
+from dyntree._core.rng import CounterSource, RSource
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.targets import label_codes, label_list, real_response
+from dyntree.encoding.values import Matrix
+from dyntree.errors import DegenerateWeightsWarning, warn
+from dyntree.params import N_SCALE, NIG, TreeOptions
+from dyntree.runtime.locking import locked
+from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.trees.queries import TreeQueries, row_positions
+from dyntree.trees.scaling import on_scale
+from dyntree.trees.validate import check_model
+from dyntree.trees.warmup import n_waiting, plant, widened
+
+Vector = NDArray[np.float64]
+RowIds = NDArray[np.int64]
+
+CHUNK_SECONDS = 0.1  # between two moves of a progress bar
+
+
+@checkpoint.savable
+class DynamicTree(TreeQueries):
+    """A Bayesian regression or classification tree that learns row by row.
+
+    The posterior over trees is a cloud of particles (Taddy, Gramacy and Polson 2011):
+    each new row weighs them by how well they foresaw it, resamples them, and lets each
+    keep, grow or prune its tree. Rows can be retired into the priors of the leaves that
+    held them (Anagnostopoulos and Gramacy 2013), so that a stream fits into a bounded
+    memory; `StreamingTree` does that by itself.
+
+    Parameters
+    ----------
+    model : {"constant", "linear", "class", "prior"}, default "constant"
+        What leaves hold: a mean, a linear regression, label counts, or nothing.
+    n_particles : int, default 1000
+    rules : {"native", "r"}, default "native"
+        Rules of the filter: proper priors on the scale of the data, or those of CRAN
+        dynaTree 1.2-17, number for number.
+    intercept : {"implicit", "augmented", "none"}, default "implicit"
+        Linear leaves: with a level, or ("none") through the origin. Under R's rules
+        "implicit" centres the rows of a leaf, which then cannot retire, and "augmented"
+        adds a column of ones; native leaves do not tell the two apart.
+    proposal : {"luvar", "luall", "reject"}, default "luvar"
+        Split proposals: any column within limits that leave enough rows on both
+        sides; a column where that is possible; any column over its whole range.
+    min_leaf : int, optional
+        Fewest rows in a leaf, >= 1. Default 4 for constant leaves, n_basis + 5 (R's
+        rules: 2 n_basis + 4) for linear ones, 1 for the others.
+    n_start : int, optional
+        R's rules: rows the first tree is planted on, >= min_leaf, its default.
+    tree_prior : (float, float), optional
+        Of a in [0, 1) and b > 0: a leaf at depth d splits with prior probability
+        a (1 + d)^-b (Chipman, George and McCulloch 1998). Default (0.95, 1) for
+        regression leaves of the native rules, (0.95, 2) for all others.
+    variance_prior : (float, float), default (0.0, 0.0)
+        R's rules: degrees of freedom and scale of an inverse gamma prior on the
+        variance in a leaf; (0, 0) is flat.
+    first_split : int, default 0
+        Linear leaves: first column that may be split on.
+    n_basis : int, optional
+        Linear leaves: how many leading columns they regress on, default all.
+    classes : sequence, optional
+        Labels of a class model. By default those among the rows given before the first
+        tree is planted. Any other label is added when it comes; under R's rules it is
+        an error.
+    prior : "adaptive" or NIG, default "adaptive"
+        Native regression leaves: a normal-inverse-gamma prior whose scale and level
+        weight the cloud tunes by its evidence, or a fixed ``params.NIG(b0, kappa0)``.
+    class_mass : float, default 1.0
+        Native class leaves: total mass of the Dirichlet prior, spread over the labels.
+    max_retired_mass : float, optional
+        Native rules: most weight that a leaf's retired rows may have together. It does
+        not count as forgetting: questions go on to run over the range of all rows.
+    categories : dict of str to sequence, optional
+        Native rules: levels of columns of strings, where they are known beforehand. Any
+        other level counts as missing. For columns not named here the levels are those
+        of the rows before the first trees, and of the rows that come with them.
+    seed : int, optional
+        Drawn from the system where absent, and kept as `seed`. Under R's rules, as in
+        ``set.seed``.
+
+    Attributes
+    ----------
+    options : TreeOptions
+        The options in force, complete once the width of X is known.
+    seed : int
+    n_seen : int
+        Rows ever given to `update`.
+    log_evidence : float
+        Sum of the log predictive densities of the rows (R's rules: of those after the
+        first ``n_start``), each given the rows before it.
+
+    Notes
+    -----
+    Calls from several threads wait for one another, so that each finds the model
+    between two rows; ``predict(X, threads=4)`` and `fit_repeats` use more cores.
+
+    Regression keeps the first ten rows back: their mean and standard deviation fix the
+    scale of the priors for good. To linear leaves, an input more than 10^6 of these
+    deviations away from its mean counts as that far, with a warning: beside sums of
+    larger squares, doubles hold no other rows. (Not through the origin, nor in columns
+    whose first ten values are equal.) Under R's rules rows are kept back until
+    more than ``n_start`` have come, and regression needs two distinct responses among
+    the first ``min_leaf``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.linspace(0, 1, 80)[:, None]
+    >>> tree = DynamicTree("linear", n_particles=200, seed=1)
+    >>> tree.update(x, np.sin(6 * x[:, 0])).predict([[0.25], [0.75]]).mean.round(2)
+    array([ 1.  , -0.97])
+    """
+
+    def __init__(
+        self,
+        model: str = "constant",
+        *,
+        n_particles: int = 1000,
+        rules: str = "native",
+        intercept: str = "implicit",
+        proposal: str = "luvar",
+        min_leaf: int | None = None,
+        n_start: int | None = None,
+        tree_prior: tuple[float, float] | None = None,
+        variance_prior: tuple[float, float] = (0.0, 0.0),
+        first_split: int = 0,
+        n_basis: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        prior: str | NIG = "adaptive",
+        class_mass: float = 1.0,
+        max_retired_mass: float | None = None,
+        categories: Mapping[str, Sequence[Hashable]] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.options = TreeOptions(
+            model=model,
+            n_particles=n_particles,
+            rules=rules,
+            intercept=intercept,
+            proposal=proposal,
+            min_leaf=min_leaf,
+            n_start=n_start,
+            tree_prior=tree_prior,
+            variance_prior=variance_prior,
+            first_split=first_split,
+            n_basis=n_basis,
+            classes=classes,  # type: ignore[arg-type]
+            prior=prior,
+            class_mass=class_mass,
+            max_retired_mass=max_retired_mass,
+            categories=categories,  # type: ignore[arg-type]
+        )
+        if seed is None:
+            self.seed = secrets.randbits(31)
+        else:
+            self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        self._lock = RLock()
+        self._features: FeatureMap | None = None
+        self._told_unseen = False
+        self._cloud: Any = None
+        self._waiting_X: Matrix = np.empty((0, 0))
+        self._waiting_y: list[Any] = []
+        self._n_scale = N_SCALE
+
+    # ------------------------------------------------------------ learning
+    @property
+    def n_active(self) -> int:
+        """Rows held one by one."""
+        return len(self._waiting_y) if self._cloud is None else self._cloud.n_active
+
+    @property
+    def n_retired(self) -> int:
+        """Rows given up since the start."""
+        return 0 if self._cloud is None else self._cloud.n_retired
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether trees have been planted, so that questions can be answered."""
+        return self._cloud is not None
+
+    @property
+    def classes(self) -> tuple[Hashable, ...] | None:
+        """Labels in the order of the probabilities; None while they are not known."""
+        return self.options.classes
+
+    @property
+    def log_evidence(self) -> float:
+        """Sum of the log predictive densities of the rows learned by the filter."""
+        return 0.0 if self._cloud is None else self._cloud.log_evidence
+
+    @property
+    def n_degenerate(self) -> int:
+        """Steps at which no particle gave the row a positive density."""
+        return 0 if self._cloud is None else self._cloud.n_degenerate
+
+    @locked
+    def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
+        """Learn rows in order.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            Numbers; under native rules also strings and categories, and NaN for what is
+            missing. The first call fixes the columns; their kinds and levels are those
+            of all rows until there are trees. A level that comes later counts as
+            missing, with a warning the first time (copies and loaded models warn anew).
+        y : array_like of shape (n_rows,)
+            Responses, or labels of a class model.
+        progress : bool, callable or None, default None
+            True: progress bar; False: none; None: a bar for long work on a terminal;
+            a callable is called with (rows done, rows in all).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad input; the model is then what it was before.
+        KeyboardInterrupt
+            The model is then what it is after the last complete row.
+        """
+        check_progress(progress)
+        before = self.n_seen
+        rows, responses = self._accept(X, y)
+        with self._watch():
+            self._learn(rows, responses, progress, self.n_seen - before, self._take)
+        return self
+
+    def _check(
+        self, X: Any, y: Any
+    ) -> tuple[FeatureMap, Matrix, list[Any], TreeOptions]:
+        """Rows and responses or labels, checked; nothing changes.
+
+        While there are no trees, the rows come as codes.
+        """
+        options = self.options
+        if self._cloud is None:
+            features, rows = self._extended(X)
+            options = options.with_width(features.n_features)
+        else:
+            assert self._features is not None
+            features, rows = self._features, self._encode(X)
+        if not len(rows):
+            raise ValueError("X must have at least one row; got none.")
+        if options.model == "class":
+            labels = label_list(y, len(rows))
+        else:
+            response = real_response(y, len(rows), options.rules)
+            if self._cloud is not None:
+                rows = on_scale(self._cloud, features, rows, response)
+            labels = response.tolist()
+        if options.classes is not None and options.rules == "r":
+            label_codes(labels, options.classes)
+        return features, rows, labels, options
+
+    def _accept(self, X: Any, y: Any) -> tuple[Matrix, Vector]:
+        """Check rows, keep them back or plant trees; what is left is to be learned.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_rows, n_stored)
+            As the cloud stores them.
+        responses : ndarray of shape (n_rows,)
+        """
+        features, rows, labels, options = self._check(X, y)
+        if self._cloud is not None:
+            self._take_new_labels(labels)
+            return self._stored(rows), self._responses(labels)
+        n_before = len(self._waiting_y)
+        rows = np.concatenate([self._waiting_X.reshape(-1, rows.shape[1]), rows])
+        labels = [*self._waiting_y, *labels]
+        if len(labels) < n_waiting(options, self._n_scale):
+            self._features = features
+            self._waiting_X, self._waiting_y = rows, labels
+            return np.empty((0, rows.shape[1] + self._ones)), np.empty(0)
+        features, rows = features.settle(rows)
+        cloud, options, responses, n_held = plant(
+            options, rows, labels, self.seed, self._n_scale
+        )
+        rows = on_scale(cloud, features, rows, responses, n_before)
+        self._features, self.options, self._cloud = features, options, cloud
+        self._waiting_X, self._waiting_y = np.empty((0, 0)), []
+        n_old = max(n_held, n_before)
+        self._relearn(self._stored(rows[n_held:n_old]), responses[n_held:n_old])
+        return self._stored(rows[n_old:]), responses[n_old:]
+
+    def _extended(self, X: Any) -> tuple[FeatureMap, Matrix]:
+        """Columns as they are known with these rows too, and the rows' codes."""
+        if self._features is not None:
+            return self._features.extend(X)
+        native = self.options.rules == "native"
+        return FeatureMap.learn(X, native, self.options.categories or ())
+
+    def _n_until_trees(self, n_features: int) -> int:
+        """Rows that must still come before trees are planted."""
+        if self._cloud is not None:
+            return 0
+        needed = n_waiting(self.options.with_width(n_features), self._n_scale)
+        return max(0, needed - len(self._waiting_y))
+
+    def _take_new_labels(self, labels: list[Any]) -> None:
+        """Give labels that were not known a place after the others (native rules)."""
+        known = self.options.classes
+        if known is None or self.options.rules == "r":
+            return
+        fresh = [label for label in dict.fromkeys(labels) if label not in known]
+        if fresh:
+            self._cloud = self._cloud.with_classes(len(known) + len(fresh))
+            self.options = replace(self.options, classes=(*known, *fresh))
+
+    def _widened(self, widen: Callable[[Matrix], Matrix]) -> tuple[Matrix, Any]:
+        """Rows kept back, and the cloud, with more columns; nothing changes."""
+        if self._cloud is not None:
+            return self._waiting_X, widened(self._cloud, widen)
+        return (widen(self._waiting_X) if self._waiting_y else self._waiting_X), None
+
+    def _responses(self, y: list[Any]) -> Vector:
+        """Responses as the cloud takes them."""
+        if self.options.classes is not None:
+            return label_codes(y, self.options.classes)
+        return np.array(y, dtype=np.float64)
+
+    def _learn(
+        self,
+        rows: Matrix,
+        responses: Vector,
+        progress: Progress,
+        n_kept: int,
+        learn: Callable[[Matrix, Vector], int],
+    ) -> None:
+        """Give rows to `learn` in chunks of about a tenth of a second.
+
+        It learns some of them, at least one, and tells how many. `n_kept` rows of the
+        same call were kept back or planted; the bar counts them.
+        """
+        size, first = 16, 0
+        with rows_bar(progress, n_kept + len(rows), "learning") as tell:
+            if not len(rows):
+                tell(n_kept)
+            while first < len(rows):
+                part = slice(first, first + size)
+                clock = time.perf_counter()
+                done = learn(rows[part], responses[part])
+                clock = time.perf_counter() - clock
+                tell(done if first else n_kept + done)
+                first += done
+                size = max(1, min(4 * size, int(done * CHUNK_SECONDS / (clock + 1e-9))))
+
+    def _relearn(self, rows: Matrix, responses: Vector) -> None:
+        """Learn what earlier calls have kept back; an interrupt waits for all of it."""
+        interrupt = None
+        first = self.n_seen
+        with self._watch():
+            while (done := self.n_seen - first) < len(rows):
+                try:
+                    self._cloud.update(rows[done:], responses[done:])
+                except KeyboardInterrupt as error:
+                    interrupt = error
+        if interrupt is not None:
+            raise interrupt
+
+    def _take(self, rows: Matrix, responses: Vector) -> int:
+        """Learn rows; returns how many."""
+        return len(self._cloud.update(rows, responses))
+
+    @contextmanager
+    def _watch(self) -> Iterator[None]:
+        """Warn once where rows had no density under any particle."""
+        before = self.n_degenerate
+        yield
+        self._tell_degenerate(before)
+
+    def _tell_degenerate(self, before: int) -> None:
+        """Warn if there are more degenerate steps now than before."""
+        if self.n_degenerate > before:
+            warn(
+                DegenerateWeightsWarning,
+                f"{self.n_degenerate - before} row(s) had density zero or NaN under "
+                "every particle and weighed them equally: leaves without variance, "
+                "from repeated or noise-free responses.",
+            )
+
+    @locked
+    def retire(self, row_ids: ArrayLike, forget: float = 1.0) -> Self:
+        """Give up active rows; the leaves that held them remember them as sums.
+
+        Parameters
+        ----------
+        row_ids : array_like of int, shape (n,)
+            Numbers of active rows, all different; rows are numbered from 0 in the
+            order they were given to `update`. At least one row must stay active.
+        forget : float in [0, 1], default 1.0
+            Factor on what a leaf remembers, applied before it takes in a row; not 0
+            under R's rules.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        When a leaf of n active and g retired rows splits, R's rules give a child with k
+        rows k/n of the retired sums. Native class leaves release them. Native
+        regression leaves weigh two hypotheses alike: the children start afresh, judged
+        on active rows alone; or they inherit the part min(k/n, k/g) of the sums as a
+        power prior (Ibrahim and Chen 2000), and their rows are judged given that,
+        against the leaf's active rows given all that it has retired. Sums that no child
+        inherits are lost. Once `forget` has been below 1, every split releases them.
+        """
+        cloud = self._ready("retire")
+        options = self.options
+        forget = params.forget_factor(forget, options.rules)
+        if (
+            options.rules == "r"
+            and options.model == "linear"
+            and options.intercept == "implicit"
+        ):
+            raise ValueError(
+                "leaves with intercept='implicit' cannot retire rows; use "
+                "intercept='augmented'."
+            )
+        positions = row_positions(cloud, row_ids, "row_ids")
+        if len(positions) and len(positions) == cloud.n_active:
+            raise ValueError(
+                f"row_ids must leave at least one row active; got all {len(positions)}."
+            )
+        cloud.retire(positions, forget)
+        return self
+
+    @locked
+    def rejuvenate(self, order: ArrayLike | None = None) -> Self:
+        """Grow fresh particles from the active rows and add them to the cloud.
+
+        They compete with the old ones at the next row, when the cloud is resampled to
+        its size. What was retired is not known to them.
+
+        Parameters
+        ----------
+        order : array_like of int, shape (n_active,), optional
+            Numbers of the active rows in the order in which the fresh particles learn
+            them; random by default.
+
+        Returns
+        -------
+        self
+        """
+        cloud = self._ready("rejuvenate")
+        if order is None:
+            saved, n_particles = cloud.source.save(), cloud.n_particles
+            try:
+                uniforms = cloud.source.uniforms(cloud.n_active)
+                cloud.rejuvenate(np.argsort(uniforms, kind="stable"))
+            except BaseException:
+                if cloud.n_particles == n_particles:  # not an interrupt at the end
+                    cloud.source.restore(saved)
+                raise
+            return self
+        positions = row_positions(cloud, order, "order")
+        if len(positions) != cloud.n_active:
+            raise ValueError(
+                f"order must name all {cloud.n_active} active rows; got "
+                f"{len(positions)}."
+            )
+        destinations = np.empty(cloud.n_active, dtype=np.int64)
+        destinations[positions] = np.arange(cloud.n_active)
+        cloud.rejuvenate(destinations)
+        return self
+
+    @locked
+    def copy(self) -> Self:
+        """Return an independent model that would draw the same random numbers."""
+        header, arrays = self.to_arrays()
+        return self._outline(header)._filled(header, arrays)
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    # ------------------------------------------------------------ looking
+    @property
+    @locked
+    def active_ids(self) -> RowIds:
+        """Numbers of the active rows, ndarray of int64 of shape (n_active,)."""
+        if self._cloud is None:
+            return np.arange(len(self._waiting_y))
+        return np.asarray(self._cloud.row_ids())
+
+    @locked
+    def memory_usage(self) -> int:
+        """Bytes held by trees, rows and scratch."""
+        waiting = int(self._waiting_X.nbytes) + 8 * len(self._waiting_y)
+        return waiting if self._cloud is None else int(self._cloud.nbytes())
+
+    @locked
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything the model is, as a plain header and arrays.
+
+        Equal models give equal headers and equal bytes, however they came about.
+
+        Returns
+        -------
+        header : dict
+        arrays : dict of ndarray
+        """
+        header: dict[str, Any] = {
+            "kind": "DynamicTree",
+            "options": asdict(self.options),
+            "seed": self.seed,
+            "features": None if self._features is None else self._features.to_header(),
+            "waiting_y": list(self._waiting_y),
+            "cloud": None,
+        }
+        arrays = {"waiting_X": self._waiting_X.copy()}
+        if self._cloud is not None:
+            header["cloud"], cloud_arrays = self._cloud.to_arrays()
+            arrays |= cloud_arrays
+        return header, arrays
+
+    @classmethod
+    def from_arrays(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Self:
+        """Return the model that `to_arrays` described.
+
+        Parameters
+        ----------
+        header : dict
+            Lists may stand for tuples, as in JSON.
+        arrays : dict of ndarray
+
+        Returns
+        -------
+        DynamicTree
+
+        Raises
+        ------
+        ValueError
+            If header and arrays do not describe a model; also LookupError,
+            AttributeError or TypeError for what is no such header at all.
+        """
+        model = cls._outline(header)
+        check_model(model.options, model._features, header, arrays)
+        return model._filled(header, arrays)
+
+    @classmethod
+    def _outline(cls, header: dict[str, Any]) -> Self:
+        """A model with its options and columns, and no rows."""
+        options = dict(header["options"])
+        if isinstance(options["prior"], dict):
+            options["prior"] = NIG(**options["prior"])
+        model = cls(**options, seed=header["seed"])
+        if header["features"] is not None:
+            model._features = FeatureMap.from_header(header["features"])
+        return model
+
+    def _filled(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Give an outline its rows and trees."""
+        self._waiting_X = arrays["waiting_X"].copy()
+        self._waiting_y = list(header["waiting_y"])
+        if header["cloud"] is not None:
+            kind = RSource if self.options.rules == "r" else CounterSource
+            source = kind.from_state(arrays["random_state"])
+            self._cloud = Cloud.from_arrays(header["cloud"], arrays, source)
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return checkpoint.loads, (checkpoint.dumps(self),)

@@ -1,0 +1,422 @@
+"""TreeQueries: everything a tree can be asked that leaves its trees as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr
+
+from dyntree import params
+from dyntree._core import criteria as core_criteria
+from dyntree._core import query, stream
+from dyntree._core.mixture import moments
+from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import NotReadyError, UnseenLevelWarning, warn
+from dyntree.params import TreeOptions
+from dyntree.runtime.locking import locked
+from dyntree.summaries import (
+    ClassPrediction,
+    Prediction,
+    Relevance,
+    Sensitivity,
+    StudentMixture,
+    TreeStats,
+)
+from dyntree.trees import criteria
+from dyntree.trees.scaling import on_scale
+from dyntree.trees.warmup import n_ones, n_waiting, with_ones
+
+
+class TreeQueries:
+    """The half of `DynamicTree` that changes no tree: prediction, criteria, summaries.
+
+    `sensitivity` and ``score_active("random")`` draw from the model's stream, and
+    ``score_active("alc")`` and ``("entropy")`` keep what they found in the leaves.
+    """
+
+    options: TreeOptions
+    _lock: Any
+    _features: FeatureMap | None
+    _cloud: Any
+    _waiting_y: list[Any]
+    _n_scale: int
+    _told_unseen: bool
+    _extended: Callable[[Any], tuple[FeatureMap, Matrix]]
+
+    @property
+    def n_seen(self) -> int:
+        """Rows ever given to `update`."""
+        return len(self._waiting_y) if self._cloud is None else self._cloud.n_seen
+
+    def _ready(self, what: str) -> Any:
+        """Return the cloud, or raise NotReadyError."""
+        if self._cloud is None:
+            raise self._not_ready(what)
+        return self._cloud
+
+    def _not_ready(self, what: str) -> NotReadyError:
+        """Say how many rows must come before `what` can be answered."""
+        options = self.options
+        if self._features is not None:
+            options = options.with_width(self._features.n_features)
+        if options.rules == "r" and options.n_start is None:
+            needed, more = "more than n_start rows", "more rows"
+        else:
+            n_needed = n_waiting(options, self._n_scale)
+            n_more = n_needed - self.n_seen
+            needed = f"at least {n_needed} row" + "s" * (n_needed > 1)
+            if options.rules == "r":
+                needed = f"more than n_start={options.n_start} rows"
+            more = f"{n_more} more row" + "s" * (n_more > 1)
+        return NotReadyError(
+            f"{what} needs a model that has learned {needed}; got {self.n_seen}. "
+            f"Call update with {more} first."
+        )
+
+    @property
+    def _ones(self) -> int:
+        """Columns of ones stored before the user's own."""
+        return n_ones(self.options)
+
+    def _stored(self, rows: Matrix) -> Matrix:
+        """Rows as the cloud stores them."""
+        ones = self._ones
+        return with_ones(rows, ones) if ones else rows
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns; x0, x1, ... where none were given."""
+        return () if self._features is None else self._features.feature_names
+
+    def predict(
+        self, X: Any, *, threads: int | None = None
+    ) -> Prediction | ClassPrediction:
+        """Predictive distribution at each row of X.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            Under native rules values may be missing (NaN).
+        threads : int, optional
+            Threads over rows, default DYNTREE_NUM_THREADS or 1. The answer does not
+            depend on it.
+
+        Returns
+        -------
+        Prediction or ClassPrediction
+            The latter for class models.
+        """
+        if threads is not None:
+            params.n_threads(threads)
+        with self._lock:
+            cloud, classes = self._cloud, self.options.classes
+            if cloud is None:
+                if self.options.rules == "r":
+                    raise self._not_ready("predict")
+                return self._predict_cold(X)
+            rows = self._rows(X)
+            n_threads = params.n_threads(threads) if len(rows) > 1 else 1
+            if classes is None:
+                parts = query.mixture(cloud, rows, n_threads)
+                return Prediction(*moments(*parts, n_threads), StudentMixture(*parts))
+            answer = query.predict_class(cloud, rows, n_threads)
+            entropy = answer["entropy"]
+            if self.options.rules == "native":
+                entropy = entr(answer["p"]).sum(axis=1)
+            return ClassPrediction(answer["p"], classes, entropy)
+
+    def _predict_cold(self, X: Any) -> Prediction | ClassPrediction:
+        """Before there are trees: what the rows kept back say without them."""
+        n_rows = len(self._extended(X)[1])
+        if self.options.model == "class":
+            classes = self.options.classes or ()
+            proba = np.full((n_rows, len(classes)), 1.0 / max(1, len(classes)))
+            entropy = np.full(n_rows, float(np.log(max(1, len(classes)))))
+            return ClassPrediction(proba, classes, entropy)
+        return Prediction.of(StudentMixture.of_sample(self._waiting_y, n_rows))
+
+    @locked
+    def _mean_of(self, row: Matrix) -> float:
+        """Predictive mean at one row by a shorter way than `predict` (native rules).
+
+        The row is encoded as the cloud stores it, and checked.
+        """
+        if self._cloud is None:
+            told = self._predict_cold(row)
+            assert isinstance(told, Prediction)
+            return float(told.mean[0])
+        assert self._features is not None
+        row = on_scale(self._cloud, self._features, row)
+        return float(moments(*query.mixture(self._cloud, row))[0][0])
+
+    @locked
+    def _proba_of(self, row: Matrix) -> Vector:
+        """Probabilities of the classes at one row, as in `_mean_of`."""
+        if self._cloud is None:
+            told = self._predict_cold(row)
+            assert isinstance(told, ClassPrediction)
+            proba = told.proba
+        else:
+            proba = query.predict_class(self._cloud, row)["p"]
+        first: Vector = proba[0]
+        return first
+
+    def _rows(self, X: Any, argument: str = "X") -> Matrix:
+        """Rows as the cloud stores them, checked."""
+        rows = self._encode(X, argument)
+        assert self._features is not None
+        rows = on_scale(self._cloud, self._features, rows, argument=argument)
+        return self._stored(rows)
+
+    def _encode(self, X: Any, argument: str = "X") -> Matrix:
+        """Rows as features of the trees; warns once of levels that came late."""
+        assert self._features is not None
+        if self._features.is_plain(X):
+            rows: Matrix = X
+            return rows
+        if isinstance(X, Encoded):
+            return X.rows
+        codes = self._features.codes(X, argument)
+        self._tell_unseen(self._features, codes)
+        return self._features.expand(codes)
+
+    def _tell_unseen(self, features: FeatureMap, codes: Matrix) -> None:
+        """Warn the first time that a column brings a level too late."""
+        if self._told_unseen or not (late := features.unseen(codes)):
+            return
+        self._told_unseen = True
+        warn(
+            UnseenLevelWarning,
+            f"X has levels in column {late[0]!r} that came after the first trees; they "
+            "count as missing. Name all levels at the start: "
+            f"categories={{{late[0]!r}: [...]}}.",
+        )
+
+    @locked
+    def score(
+        self,
+        X: Any,
+        rule: str,
+        *,
+        Xref: Any = None,
+        q: float = 0.0,
+        alpha: float = 2.0,
+        bounds: criteria.Bounds | None = None,
+        categorical: Sequence[bool] | None = None,
+        approx: bool = False,
+    ) -> Vector:
+        """How much sampling a response at each candidate row promises.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            Candidates.
+        rule : {"alm", "alc", "ei", "ieci", "qei", "qentropy"}
+            Predictive variance (MacKay 1992); reduction of variance averaged over a
+            rectangle or over `Xref` (Cohn 1996); expected improvement towards the
+            minimum; its integrated conditional form (Gramacy and Lee 2011); expected
+            improvement and entropy for the contour at q.
+        Xref : rows like X, optional
+            References of "alc" (default: the whole rectangle) and "ieci" (default X).
+        q : float, default 0.0
+            Level of the contour.
+        alpha : float, default 2.0
+            Width of its band in standard deviations, > 0.
+        bounds : array_like of shape (n_features, 2), optional
+            Rectangle of "alc", default the range of the candidates and of all rows
+            learned; where the past fades (``forget`` below 1) and under R's rules, of
+            the candidates and the active rows.
+        categorical : sequence of bool of shape (n_features,), optional
+            0/1 columns; by default those whose values in these rows, candidates left
+            out, are exactly 0 and 1.
+        approx : bool, default False
+            Weigh leaves by their rows instead of their area.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            High is promising.
+        """
+        cloud = self._ready("score")
+        params.one_of("rule", rule, params.SCORES)
+        if self.options.model == "class":
+            raise ValueError(
+                f"rule={rule!r} needs a real response; for model='class' see "
+                "predict(X).entropy."
+            )
+        references = None if Xref is None else self._rows(Xref, "Xref")
+        return criteria.score(
+            cloud,
+            self._ones,
+            self._rows(X),
+            rule,
+            references,
+            q,
+            alpha,
+            bounds,
+            categorical,
+            params.flag("approx", approx),
+        )
+
+    @locked
+    def score_active(self, rule: str) -> Vector:
+        """How much each active row still tells; low values may go first.
+
+        Parameters
+        ----------
+        rule : {"alc", "entropy", "age", "random"}
+            Average reduction of variance over the default rectangle of `score`
+            (regression), entropy of the row's leaf (classes), the row's number, or
+            chance.
+
+        Returns
+        -------
+        ndarray of shape (n_active,)
+            In the order of `active_ids`.
+        """
+        cloud = self._ready("score_active")
+        params.one_of("rule", rule, params.DISCARDS)
+        fits = {"entropy": ("class",), "alc": ("constant", "linear", "prior")}
+        if self.options.model not in fits.get(rule, params.MODELS):
+            raise ValueError(
+                f"rule={rule!r} does not fit model={self.options.model!r}; 'entropy' "
+                "is for class models and 'alc' for the others."
+            )
+        return stream.worth(cloud, rule)
+
+    @locked
+    def coef(self, X: Any) -> Matrix:
+        """Coefficients of the linear leaves at each row, averaged over particles.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_basis + 1), or (n_rows, n_basis) without intercept
+            The intercept comes first.
+        """
+        cloud = self._ready("coef")
+        if self.options.model != "linear":
+            raise ValueError(
+                f"coef needs model='linear'; got model={self.options.model!r}."
+            )
+        return np.asarray(query.coef(cloud, self._rows(X)))
+
+    @locked
+    def relevance(
+        self,
+        *,
+        bounds: criteria.Bounds | None = None,
+        categorical: Sequence[bool] | None = None,
+        approx: bool = False,
+    ) -> Relevance:
+        """How much splits on each column reduce the predictive variance or entropy.
+
+        Parameters are those of `score`. See Gramacy, Taddy and Wild (2013), section 2.
+        """
+        cloud = self._ready("relevance")
+        values = core_criteria.relevance(
+            cloud,
+            *criteria.region(cloud, self._ones, None, bounds, categorical),
+            params.flag("approx", approx),
+        )
+        return Relevance(values[:, self._ones :].copy(), self.feature_names)
+
+    @locked
+    def sensitivity(
+        self,
+        *,
+        label: Hashable | None = None,
+        n_samples: int = 1000,
+        n_grid: int = 100,
+        span: float = 0.3,
+        method: str = "lhs",
+        bounds: criteria.Bounds | None = None,
+        shape: Sequence[float] | None = None,
+        mode: Sequence[float] | None = None,
+        categorical: Sequence[bool] | None = None,
+    ) -> Sensitivity:
+        """Estimate main effects and Sobol' indices (Gramacy and Taddy 2010).
+
+        Parameters
+        ----------
+        label : hashable, optional
+            Class models: whose probability is analysed; needed there.
+        n_samples : int, default 1000
+            Size of each of the two samples of inputs, >= 2.
+        n_grid : int, default 100
+            Points per main effect, >= 1.
+        span : float in [0, 1], default 0.3
+            Share of the samples that a main effect averages over.
+        method : {"lhs", "boot"}, default "lhs"
+            Latin hypercube samples of scaled beta distributions, or active rows drawn
+            with replacement.
+        bounds : array_like of shape (n_features, 2), optional
+            Default the range of all rows learned; where the past fades, for "boot" and
+            under R's rules, of the active rows.
+        shape, mode : sequence of float of shape (n_features,), optional
+            Of the beta distributions: shape >= 1, default 1 (uniform), mode within the
+            bounds, default the means of the active rows. 0/1 columns have shape 0 and
+            mean `mode`, default 1/2 where the active rows do not show both values.
+        categorical : sequence of bool of shape (n_features,), optional
+            0/1 columns, as in `score`.
+        """
+        cloud = self._ready("sensitivity")
+        place = None
+        if self.options.classes is not None:
+            place = self._class_place(label)
+        elif label is not None:
+            raise ValueError(f"label is for class models only; got {label!r}.")
+        answer = criteria.sensitivity(
+            cloud,
+            self._ones,
+            place,
+            n_samples,
+            n_grid,
+            span,
+            method,
+            bounds,
+            shape,
+            mode,
+            categorical,
+        )
+        return Sensitivity(*answer, self.feature_names)
+
+    def _class_place(self, label: Hashable) -> int:
+        """Place of the label that sensitivity analyses."""
+        classes = self.options.classes or ()
+        if not params.is_label(label) or label not in classes:
+            raise ValueError(
+                "label must name the class whose probability is analysed, one of "
+                f"{list(classes)}; got {label!r}."
+            )
+        return classes.index(label)
+
+    @locked
+    def stats(self) -> TreeStats:
+        """Return height, leaves and leaf sizes, averaged over particles."""
+        return TreeStats(*map(float, query.tree_stats(self._ready("stats"))))
+
+
+def row_positions(cloud: Any, row_ids: ArrayLike, name: str) -> NDArray[np.int64]:
+    """Places of active rows in the cloud's order, by their numbers.
+
+    Raises
+    ------
+    ValueError
+        For what is not a whole number, names no active row, or comes twice.
+    """
+    ids = np.atleast_1d(params.as_array(name, row_ids))
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        raise ValueError(f"{name} must be row numbers (ints); got {row_ids!r}.")
+    place = {row: k for k, row in enumerate(cloud.row_ids().tolist())}
+    unknown = [row for row in ids.tolist() if row not in place]
+    if unknown:
+        raise ValueError(
+            f"{name} must name active rows; {unknown[0]} is not one (see active_ids)."
+        )
+    if len(set(ids.tolist())) != len(ids):
+        raise ValueError(f"{name} must name each row once; got {row_ids!r}.")
+    return np.array([place[row] for row in ids.tolist()], dtype=np.int64)

@@ -1,0 +1,415 @@
+"""What a cloud's arrays must be like before the core may follow their numbers.
+
+The core trusts its trees: a child's handle, a row's place or a column's number leads
+straight to memory. Arrays that come from outside are therefore checked here first, so
+that a file changed by chance or on purpose makes an error and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree._core.cloud import Cloud
+from dyntree._core.rng import CounterSource, RSource
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.targets import label_list, real_response
+from dyntree.encoding.values import LARGEST
+from dyntree.errors import CheckpointError
+from dyntree.params import TreeOptions
+from dyntree.trees.warmup import cloud_options
+
+Arrays = dict[str, NDArray[Any]]
+Ints = NDArray[np.int64]
+
+MAX_DEPTH = 10_000  # of a leaf: the core's recursions go that deep
+MAX_COLUMNS = 1 << 20
+MAX_COUNT = 1 << 62
+FIRST_LOOK = 16.0  # rows seen at the first look at the prior
+BLOCK = 1 << 13  # leaf rows looked at together
+SHAPE, SCALE = 4, 5  # of a native regression leaf's posterior, among what is derived
+
+
+def check_model(
+    options: TreeOptions,
+    features: FeatureMap | None,
+    header: dict[str, Any],
+    arrays: Arrays,
+) -> None:
+    """Raise an error unless the rest of a model's header and its arrays fit these.
+
+    Parameters
+    ----------
+    options : TreeOptions
+    features : FeatureMap or None
+        None before the first row.
+    header, arrays : dict
+        As from ``DynamicTree.to_arrays``; lists may stand for tuples.
+
+    Raises
+    ------
+    CheckpointError, LookupError, TypeError or ValueError
+    """
+    waiting = arrays["waiting_X"]
+    fits = waiting.dtype == np.float64 and waiting.ndim == 2
+    demand(fits and isinstance(header["waiting_y"], list), "no rows can wait like that")
+    native = options.rules == "native"
+    if header["cloud"] is None:
+        demand(arrays.keys() == {"waiting_X"}, "it has arrays without a use")
+        _check_waiting(options, features, waiting, header["waiting_y"])
+    else:
+        demand(features is not None and not waiting.size, "its rows came to nothing")
+        assert features is not None
+        demand(not features.unknown, "columns are unknown")
+        params.count("n_features", features.n_features, 1, MAX_COLUMNS)
+        complete = options.with_width(features.n_features)
+        demand(complete == options, "options are missing")
+        known = (options.classes is not None) == (options.model == "class")
+        demand(known and not header["waiting_y"], "labels are missing")
+        cloud = {name: arrays[name] for name in arrays if name != "waiting_X"}
+        wanted = cloud_options(options, features.n_features)
+        check_cloud(header["cloud"], cloud, wanted)
+    if features is not None:
+        demand(features.allow_missing == native, "its columns follow other rules")
+
+
+def _check_waiting(
+    options: TreeOptions, features: FeatureMap | None, rows: Any, responses: list[Any]
+) -> None:
+    """Rows that are kept back until there are trees."""
+    if features is None:
+        demand(not rows.size and not responses, "rows wait without columns")
+        return
+    demand(len(rows) > 0, "it has columns and no rows")
+    features.check_codes(rows)
+    if options.model == "class":
+        label_list(responses, len(rows))
+    else:
+        real_response(responses, len(rows), options.rules)
+
+
+def check_cloud(
+    header: dict[str, Any], arrays: Arrays, options: dict[str, Any]
+) -> None:
+    """Raise an error unless header and arrays describe a sound cloud.
+
+    Parameters
+    ----------
+    header, arrays : dict
+        As from ``Cloud.to_arrays``; lists may stand for tuples.
+    options : dict
+        Options that the cloud must have.
+
+    Raises
+    ------
+    CheckpointError, KeyError, TypeError or ValueError
+    """
+    n_basis = options["n_basis"] if options["model"] == "linear" else 0
+    n_leaves, width = arrays["leaf_sums"].shape
+    demand(n_leaves > 0, "it has no leaves")  # so that the file is as long as this:
+    least = max(options["n_classes"], n_basis * (n_basis + 1) // 2)
+    demand(least <= width, "leaf_sums is too narrow")
+    like_header, like_arrays = _template(options)
+    _check_layout(header, arrays, like_header, like_arrays)
+    for name, value in options.items():
+        demand(_listed(header[name]) == _listed(value), f"{name} is {header[name]!r}")
+    _check_counts(header, arrays, options)
+    _check_prior(header["leaf_model"], like_header["leaf_model"])
+    _check_rows(header, arrays, options)
+    if "spans" in arrays:
+        _check_spans(arrays)
+    forest = Forest(arrays)
+    forest.check_places()
+    forest.check_rows()
+    implicit = options["model"] == "linear" and options["intercept"]
+    if not (options["rules"] == "r" and implicit):  # whose leaves round their rows
+        forest.check_routes()
+    _check_splits(header, arrays, options)
+    _check_sums(forest, arrays, options)
+
+
+def demand(condition: Any, failure: str) -> None:
+    """Raise CheckpointError unless the condition holds."""
+    if not condition:
+        raise CheckpointError(f"it describes no sound model: {failure}")
+
+
+def _template(options: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of the smallest cloud with these options."""
+    source = RSource(0) if options["rules"] == "r" else CounterSource(0)
+    cloud = Cloud(source, **{**options, "n_particles": 1})
+    cloud.start(np.zeros((1, options["n_features"])), np.zeros(1))
+    return cloud.to_arrays()
+
+
+def _check_layout(
+    header: dict[str, Any], arrays: Arrays, like_header: dict[str, Any], like: Arrays
+) -> None:
+    """The same fields, types and widths as in a cloud that is known to be sound."""
+    demand(header.keys() == like_header.keys(), "its cloud has other fields")
+    demand(arrays.keys() == like.keys(), "it has other arrays")
+    for name, model in like.items():
+        array = arrays[name]
+        fits = array.dtype == model.dtype and array.ndim == model.ndim
+        fits = fits and array.shape[1:] == model.shape[1:] and array.flags.c_contiguous
+        if name in ("random_state", "spans"):
+            fits = fits and array.shape == model.shape
+        demand(fits, f"{name} has type {array.dtype} and shape {array.shape}")
+    for many, one in (("X", "y"), ("row_ids", "y"), ("leaf_shape", "leaf_sums"),
+                      ("split_links", "split_value"),
+                      ("split_variable", "split_value")):  # fmt: skip
+        demand(len(arrays[many]) == len(arrays[one]), f"{many} and {one} differ")
+
+
+def _listed(value: Any) -> Any:
+    """A value with its tuples as lists."""
+    if isinstance(value, list | tuple):
+        return [_listed(part) for part in value]
+    return value
+
+
+def _check_counts(
+    header: dict[str, Any], arrays: Arrays, options: dict[str, Any]
+) -> None:
+    for name in ("n_seen", "n_retired", "n_degenerate", "time", "last_look"):
+        params.count(name, header[name], 0, MAX_COUNT)
+    n_held = header["n_seen"] - header["n_retired"]
+    demand(n_held == len(arrays["y"]), f"{n_held} rows should be held")
+    demand(len(arrays["roots"]) >= options["n_particles"], "it lacks particles")
+    demand(isinstance(header["log_evidence"], float), "log_evidence is no number")
+    params.flag("fades", header["fades"])
+    adaptive = options["prior"] is not None and options["prior"]["adaptive"]
+    if adaptive:
+        look = params.real("next_look", header["next_look"])
+        demand(look >= FIRST_LOOK, f"next_look is {look}")
+    else:
+        demand(header["next_look"] is None, "next_look has no use")
+
+
+def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
+    """The leaf model's prior point and frozen scale."""
+    demand(state.keys() == like.keys(), "leaf_model has other fields")
+    for name, model in like.items():
+        value = state[name]
+        if isinstance(model, list):
+            demand(isinstance(value, list) and len(value) == len(model), name)
+        else:
+            demand(not isinstance(value, list), f"{name} is no number")
+        values = [params.real(name, v) for v in np.atleast_1d(value).tolist()]
+        if name in ("b0", "kappa0", "y_spread"):
+            demand(min(values) > 0.0, f"{name} is {value!r}")
+        if name == "spread":
+            demand(min(values, default=0.0) >= 0.0, f"spread is {value!r}")
+
+
+def _check_rows(
+    header: dict[str, Any], arrays: Arrays, options: dict[str, Any]
+) -> None:
+    X, y, ids = arrays["X"], arrays["y"], arrays["row_ids"]
+    if options["rules"] == "native":
+        demand(not np.any(np.abs(X) > LARGEST), "X is too large")
+        demand(np.all(np.abs(y) <= LARGEST), "y is too large, or missing")
+    else:
+        demand(not np.any(np.isnan(X)), "X has missing values")
+        demand(not np.any(np.isnan(y)), "y has missing values")
+    if options["model"] == "class":
+        places = np.arange(options["n_classes"], dtype=np.float64)
+        demand(np.all(np.isin(y, places)), "y names labels that there are not")
+    known = np.all((ids >= 0) & (ids < header["n_seen"]))
+    demand(known and len(np.unique(ids)) == len(ids), "row_ids are no row numbers")
+
+
+def _check_spans(arrays: Arrays) -> None:
+    """Ranges of the columns over all rows learned, hence over the rows held."""
+    low, high, other = arrays["spans"].T
+    X = arrays["X"]
+    demand(not np.any(low > high), "a span runs backwards")
+    demand(np.all((other == 0.0) | (other == 1.0)), "spans are flagged oddly")
+    demand(not np.any(np.abs(arrays["spans"]) > LARGEST), "spans are too wide")
+    demand(np.array_equal(np.isnan(low), np.isnan(high)), "a span has one end")
+    there = ~np.isnan(X)
+    within = (low <= X) & (high >= X) & ((X == 0.0) | (X == 1.0) | (other == 1.0))
+    demand(np.all(within[there]), "a row is beyond the spans")
+
+
+def _check_splits(
+    header: dict[str, Any], arrays: Arrays, options: dict[str, Any]
+) -> None:
+    """Columns that splits use, and where."""
+    least, most = options["first_split"], options["n_features"] - 1
+    columns = header["open_columns"]
+    demand(isinstance(columns, list), "open_columns is no list")
+    columns = [params.count("open_columns", c, least, most) for c in columns]
+    demand(sorted(set(columns)) == columns, "open_columns are out of order")
+    demand(np.all(np.isin(arrays["split_variable"], columns)), "a split is odd")
+    value = arrays["split_value"]
+    finite = np.isfinite(value) if options["rules"] == "native" else ~np.isnan(value)
+    demand(np.all(finite), "split_value is not finite")
+
+
+def _check_sums(forest: Forest, arrays: Arrays, options: dict[str, Any]) -> None:
+    """Weights, which the core looks up in tables, and what it divides by."""
+    sums = arrays["leaf_sums"]
+    native = options["rules"] == "native"
+    classes = options["n_classes"] if options["model"] == "class" else 0
+    linear = options["n_basis"] if options["model"] == "linear" else 0
+    if classes:
+        stride = 1 + classes
+    elif native:
+        stride = (linear + 2) * (linear + 3) // 2
+    elif linear and not options["intercept"]:
+        stride = 3 + linear * (linear + 1) // 2 + linear
+    else:
+        stride = 3
+    retired = sums[:, stride]
+    demand(np.all(sums[:, 0] == forest.n_rows), "leaf_sums does not weigh the rows")
+    demand(np.all(np.isfinite(retired) & (retired >= 0.0)), "a retired weight is odd")
+    if classes:
+        forest.check_labels(sums[:, 1:stride])
+        rest = sums[:, stride : 2 * stride]
+        demand(np.all(np.isfinite(rest) & (rest >= 0.0)), "retired labels are odd")
+    elif native:
+        derived = sums[:, 2 * stride :]
+        demand(np.all(np.isfinite(sums[:, : 2 * stride])), "leaf_sums is not finite")
+        demand(np.all(np.isfinite(derived[:, SHAPE:])), "a posterior is not finite")
+        demand(np.all(derived[:, [SHAPE, SCALE]] > 0.0), "a posterior is not positive")
+        demand(np.all(derived[:, -stride] >= 0.0), "an inherited weight is negative")
+
+
+class Forest:
+    """The trees of a cloud: splits 0 .. n - 1, then leaves.
+
+    Parameters
+    ----------
+    arrays : dict of ndarray
+        As from ``Cloud.to_arrays``, of the right types and widths.
+    """
+
+    def __init__(self, arrays: Arrays) -> None:
+        shape, links = arrays["leaf_shape"], arrays["split_links"]
+        self.arrays = arrays
+        self.n_splits = len(links)
+        self.n_rows: Ints = shape[:, 1].astype(np.int64)
+        self.depth: Ints = np.concatenate([links[:, 2], shape[:, 0]]).astype(np.int64)
+        self.roots = self._places(arrays["roots"])
+        self.below = self._places(links[:, :2])
+        self.above = np.full(len(self.depth), -1)  # one parent of each
+        self.above[self.below.ravel()] = np.repeat(np.arange(self.n_splits), 2)
+        self.is_left = np.zeros(len(self.depth), dtype=bool)
+        self.is_left[self.below[:, 0]] = True
+
+    def _places(self, numbers: NDArray[np.int32]) -> Ints:
+        """Places of nodes by number: splits count from 1 up, leaves from -1 down."""
+        found: Ints = numbers.astype(np.int64)
+        n_leaves = len(self.depth) - self.n_splits
+        demand(
+            np.all((found != 0) & (found <= self.n_splits) & (found >= -n_leaves)),
+            "a tree leads nowhere",
+        )
+        return np.where(found > 0, found - 1, self.n_splits - found - 1)
+
+    def check_places(self) -> None:
+        """Nodes lie below their parents, and in the same place in all trees.
+
+        A place is the splits above and the sides taken. As a node has but one, no tree
+        can hold it twice.
+        """
+        n, depth = self.n_splits, self.depth
+        met = np.zeros(len(depth), dtype=bool)
+        met[self.roots] = met[self.below] = True
+        demand(np.all(met), "a node belongs to no tree")
+        demand(np.all((depth >= 0) & (depth <= MAX_DEPTH)), "a depth is odd")
+        demand(np.all(depth[self.below] > depth[:n, None]), "a tree goes in circles")
+        side, last = self.arrays["split_links"][:, 3], 0
+        demand(np.all((side == 0) | (side == 1)), "missing values go astray")
+        variable = self.arrays["split_variable"].astype(np.int64)
+        value = self.arrays["split_value"].view(np.int64)
+        place = np.full(len(depth), -1)
+        place[self.roots] = 0
+        for level in self._levels():
+            parents, children = np.repeat(level, 2), self.below[level].ravel()
+            way = np.column_stack(
+                [place[parents], variable[parents], value[parents], side[parents],
+                 np.tile([0, 1], len(level))]
+            )  # fmt: skip
+            found = np.unique(way, axis=0, return_inverse=True)[1].reshape(-1) + last
+            found += 1
+            known = place[children]
+            demand(np.all((known < 0) | (known == found)), "trees share what differs")
+            place[children] = found
+            demand(np.all(place[children] == found), "trees share what differs")
+            last = int(found.max())
+
+    def _levels(self) -> list[Ints]:
+        """Splits by depth."""
+        depth = self.depth[: self.n_splits]
+        order = np.argsort(depth, kind="stable")
+        if not len(order):
+            return []
+        return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
+
+    def check_rows(self) -> None:
+        """Every tree holds every row once."""
+        rows, n_held = self.arrays["leaf_rows"], len(self.arrays["y"])
+        demand(np.all(self.n_rows >= 0), "a leaf has a negative number of rows")
+        demand(np.all(self.n_rows <= n_held), "a leaf has too many rows")
+        demand(self.n_rows.sum() == len(rows), "leaf_rows has another length")
+        demand(np.all((rows >= 0) & (rows < n_held)), "a leaf names rows not held")
+        for _, _, row, leaf in self._leaf_rows():
+            seats = leaf * n_held + row
+            seats.sort()
+            demand(np.all(np.diff(seats) > 0), "a leaf holds a row twice")
+        total = np.concatenate([np.zeros(self.n_splits, dtype=np.int64), self.n_rows])
+        for level in reversed(self._levels()):
+            total[level] = total[self.below[level]].sum(axis=1)
+        demand(np.all(total[self.roots] == n_held), "a tree lacks rows")
+        credited = self.arrays["leaf_shape"][:, 2]
+        demand(np.all((credited == 0) | (credited == 1)), "leaf_shape is odd")
+        n_credits = self.n_rows[credited == 1].sum()
+        demand(n_credits == len(self.arrays["leaf_credit"]), "leaf_credit is odd")
+
+    def check_routes(self) -> None:
+        """Every row reaches the leaf that holds it."""
+        X, variable = self.arrays["X"], self.arrays["split_variable"]
+        missing_left = self.arrays["split_links"][:, 3] == 1
+        value = self.arrays["split_value"]
+        demand(
+            np.all((variable >= 0) & (variable < X.shape[1])), "a split uses no column"
+        )
+        for _, _, row, leaf in self._leaf_rows():
+            node = self.n_splits + leaf
+            while len(node):
+                up = self.above[node]
+                low = up >= 0
+                node, row, up = node[low], row[low], up[low]
+                x = X[row, variable[up]]
+                left = (x <= value[up]) | (np.isnan(x) & missing_left[up])
+                demand(np.array_equal(left, self.is_left[node]), "a row is astray")
+                node = up
+
+    def check_labels(self, counts: NDArray[np.float64]) -> None:
+        """Leaves count the labels of their rows, shape (n_leaves, n_classes)."""
+        n_classes = counts.shape[1]
+        codes = self.arrays["y"].astype(np.int64)
+        for first, last, row, leaf in self._leaf_rows():
+            places = (leaf - first) * n_classes + codes[row]
+            found = np.bincount(places, minlength=(last - first) * n_classes)
+            found = found.reshape(last - first, n_classes)
+            good = np.array_equal(counts[first:last], found)
+            demand(good, "labels are miscounted")
+
+    def _leaf_rows(self) -> Iterator[tuple[int, int, Ints, Ints]]:
+        """Some whole leaves at a time, first .. last - 1: their rows, and whose."""
+        ends = np.concatenate([[0], np.cumsum(self.n_rows)])
+        first = 0
+        while first < len(self.n_rows):
+            last = int(np.searchsorted(ends, ends[first] + BLOCK, "right")) - 1
+            last = max(last, first + 1)
+            row = self.arrays["leaf_rows"][ends[first] : ends[last]].astype(np.int64)
+            leaf = np.repeat(np.arange(first, last), self.n_rows[first:last])
+            yield first, last, row, leaf
+            first = last
