@@ -56,14 +56,14 @@ if switch("DYNTREE_SANITIZE"):
 
 extensions = [
     Extension(
-        f"dyntree._core.{source.stem}",
+        ".".join(source.with_suffix("").parts),
         [source.as_posix()],
         include_dirs=[numpy.get_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         extra_compile_args=FLAGS,
         extra_link_args=LINK,
     )
-    for source in sorted(Path("dyntree/_core").glob("*.pyx"))
+    for source in sorted(Path("dyntree/_core").rglob("*.pyx"))
 ]
 
 setup(

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dyntree import checkpoint
-from dyntree._core.cloud import Cloud
+from dyntree._core.trees.cloud import Cloud
 from dyntree.api import rmirror
 from dyntree.api.rmirror import DynaTree, RStream
 from dyntree.api.rmirror.handles import Handle

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyntree._core.cloud import Cloud
+from dyntree._core.trees.cloud import Cloud
 from dyntree.api.rmirror import DynaTree, RStream
 from dyntree.api.rmirror import fit as mirror
 from dyntree.api.rmirror.arguments import as_count, as_verb

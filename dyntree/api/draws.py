@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import __version__, params
-from dyntree._core import query
+from dyntree._core.trees import query
 from dyntree.api.plots import Trace
 from dyntree.encoding.targets import label_codes, label_list, real_response
 from dyntree.encoding.values import Matrix, Vector

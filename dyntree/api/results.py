@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dyntree import checkpoint, params
-from dyntree._core import query
+from dyntree._core.trees import query
 from dyntree.api.predictions import PredictionResults
 from dyntree.encoding.tables import Table, is_row
 from dyntree.encoding.targets import label_list

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree._core import criteria, query
-from dyntree._core import sensitivity as core_sensitivity
+from dyntree._core.trees import criteria, query
+from dyntree._core.trees import sensitivity as core_sensitivity
 from dyntree.encoding.values import Matrix, Vector
 
 Bounds = Sequence[Sequence[float]] | Matrix

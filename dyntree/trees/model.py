@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyntree import checkpoint, params
-from dyntree._core.cloud import Cloud
+from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import CounterSource, RSource
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.targets import label_codes, label_list, real_response

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
 from dyntree import params
-from dyntree._core import criteria as core_criteria
-from dyntree._core import query, stream
+from dyntree._core.trees import criteria as core_criteria
+from dyntree._core.trees import query, stream
 from dyntree._core.mixture import moments
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
-from dyntree._core import stream
+from dyntree._core.trees import stream
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import StaleWindowWarning, warn
 from dyntree.params import N_SCALE, NIG, StreamOptions

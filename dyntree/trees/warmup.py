@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dyntree._core.cloud import Cloud
+from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import CounterSource, RSource
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector

@@ -47,7 +47,7 @@ def run(work: str, model: str) -> None:
 
 def plain(name: str) -> str:
     """A function's name without what Cython adds: its module, class and own name."""
-    found = re.match(r"__pyx_\w*?f_7dyntree_5_core_\d+(\w+)", name)
+    found = re.match(r"__pyx_\w*?f_7dyntree_5_core_(?:5trees_)?\d+(\w+)", name)
     if found is None:
         return name.split("@")[0]
     return re.sub(r"_\d+(?=[A-Za-z])", ".", found[1])

@@ -22,7 +22,7 @@ import pandas as pd
 import dyntree
 import dyntree.formula.api as dtf
 from dyntree import StreamingTree
-from dyntree._core import query, stream
+from dyntree._core.trees import query, stream
 from dyntree._core.mixture import moments
 from dyntree.api.adapters import RiverDynamicTreeClassifier, RiverDynamicTreeRegressor
 from dyntree.api.estimators import DynamicTreeClassifier, DynamicTreeRegressor

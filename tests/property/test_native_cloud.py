@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyntree._core import query
+from dyntree._core.trees import query
 from tests import helpers
 from tests.statistical.clouds import native_cloud
 

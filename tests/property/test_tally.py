@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dyntree._core import criteria
-from dyntree._core.cloud import Cloud
+from dyntree._core.trees import criteria
+from dyntree._core.trees.cloud import Cloud
 from tests import helpers
 from tests.statistical.clouds import native_cloud
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dyntree._core.cloud import Cloud
+from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import CounterSource
 
 

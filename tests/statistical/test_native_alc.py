@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree._core import criteria
+from dyntree._core.trees import criteria
 from tests.oracle import criteria as cran
 from tests.oracle.cloud import Cloud as OracleCloud
 from tests.oracle.leaf import Leaf, Pool, leaf_class

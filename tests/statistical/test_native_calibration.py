@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from dyntree import DynamicTree, StreamingTree
-from dyntree._core import query
+from dyntree._core.trees import query
 from dyntree.datasets import load_mcycle
 from dyntree.evaluate import prequential
 

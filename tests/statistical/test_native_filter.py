@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 from dyntree import DynamicTree
-from dyntree._core import query
+from dyntree._core.trees import query
 
 from .clouds import friedman, native_cloud
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree._core.cloud import Cloud
+from dyntree._core.trees.cloud import Cloud
 from tests.oracle.native import log_evidence
 
 from .clouds import native_cloud

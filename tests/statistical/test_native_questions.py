@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dyntree import DynamicTree
-from dyntree._core import criteria
+from dyntree._core.trees import criteria
 from tests.oracle.native import Leaf
 
 from .clouds import native_cloud

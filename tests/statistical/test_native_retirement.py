@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from dyntree import StreamingTree
-from dyntree._core import probe, query
-from dyntree._core.cloud import Cloud
+from dyntree._core.trees import probe
+from dyntree._core.trees import query
+from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import CounterSource
 from tests.oracle.native import Leaf
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
-from dyntree._core import query
+from dyntree._core.trees import query
 from dyntree.api import plots
 from dyntree.api.plots.tree import _inside
 from dyntree.encoding.feature_map import Encoded

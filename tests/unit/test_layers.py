@@ -20,19 +20,22 @@ from .conftest import ROOT, python
 
 PACKAGE = Path(dyntree.__file__).parent
 CORE = PACKAGE / "_core"
-SOURCES = sorted(CORE.glob("*.pyx")) + sorted(CORE.glob("*.pxd"))
+SOURCES = sorted(p for kind in ("*.pyx", "*.pxd") for p in CORE.rglob(kind))
 
-# A file may use those of a strictly lower level.
+# A file may use those of a strictly lower level; what models share is below them all.
 CORE_ORDER = [
     {"types", "openmp", "lanes", "memory"}, {"kernels", "linalg"}, {"rng", "rmath"},
-    {"numerics", "student"}, {"mixture"}, {"arena"}, {"spans"}, {"pool"}, {"family"},
-    {"addends"}, {"leaf"}, {"tree", "queue"}, {"moves", "rating"},
-    {"proposals", "resample"},
-    {"compat", "dirichlet", "native"}, {"particles"}, {"snapshot"}, {"crowd", "cuts"},
-    {"cloud"}, {"routes"}, {"query"},
-    {"region"}, {"rregion"}, {"tally"}, {"criteria"}, {"designs"},
-    {"sensitivity", "stream"}, {"probe"},
+    {"resample", "spans", "family", "student"}, {"student_mixture", "probe"},
 ]  # fmt: skip
+TREES_ORDER = [
+    {"nodes"}, {"filter_rules", "arena", "pool"}, {"addends"}, {"leaf"},
+    {"tree", "evidence_batch"}, {"moves", "split_search"}, {"shared_moves"},
+    {"r_rules", "native_counts", "native_leaves"}, {"particles"}, {"snapshot"},
+    {"distinct_trees", "block_partition"}, {"cloud"}, {"block_sums"}, {"query"},
+    {"rectangle"}, {"r_rectangle"}, {"row_credit"}, {"criteria"}, {"input_samples"},
+    {"sensitivity", "window"}, {"probe"},
+]  # fmt: skip
+CORE_FOLDERS = {"dyntree._core": CORE_ORDER, "dyntree._core.trees": TREES_ORDER}
 PYTHON_ORDER = [
     {"_core"}, {"errors"}, {"params"}, {"runtime"}, {"encoding", "storage"},
     {"summaries", "checkpoint"}, {"trees"}, {"datasets", "repeats", "evaluate"},
@@ -114,60 +117,73 @@ def cython_imports(path: Path) -> set[str]:
     for base, names in re.findall(
         r"^\s*from\s+([\w.]+)\s+c?import\s+(\([^)]*\)|[^\n]*)", text, re.MULTILINE
     ):
-        if base in (".", "dyntree._core"):
+        if base in CORE_FOLDERS:
             names = re.sub(r"#[^\n]*|[()]", "", names)
-            found |= {
-                f"dyntree._core.{name.split()[0]}"
-                for name in names.split(",")
-                if name.strip()
-            }
+            listed = [name.split()[0] for name in names.split(",") if name.strip()]
+            found |= {f"{base}.{name}" for name in listed}
         else:
             found.add(base)
     plain = re.findall(r"^\s*c?import\s+([\w.]+)", text, re.MULTILINE)
     return {name for name in found | set(plain) if name.startswith(("dyntree", "."))}
 
 
-def arrows_up(path: Path) -> list[str]:
-    """What a core file imports that is not below it; rng and rmath share a level."""
-    own, found = level(path.stem, CORE_ORDER), []
-    for name in sorted(cython_imports(path)):
-        package, _, other = name.rpartition(".")
-        near = other == path.stem or {path.stem, other} == {"rng", "rmath"}
-        if package != "dyntree._core" or not (near or level(other, CORE_ORDER) < own):
+def place(name: str) -> tuple[str, int]:
+    """Folder of a core module, and its level there."""
+    package, _, module = name.rpartition(".")
+    return package, level(module, CORE_FOLDERS[package])
+
+
+def arrows_up(own: str, path: Path) -> list[str]:
+    """What the file of a core module imports that is not below it.
+
+    The folders know nothing of one another, but all know what models share; rng and
+    rmath share a level.
+    """
+    package, height = place(own)
+    found = []
+    for name in sorted(cython_imports(path) - {own}):
+        other = name.rpartition(".")[0]
+        shared = other == "dyntree._core" != package
+        near = {own, name} == {"dyntree._core.rng", "dyntree._core.rmath"}
+        below = other == package and place(name)[1] < height
+        if not (shared or near or below):
             found.append(name)
     return found
 
 
 @pytest.mark.skipif(not list(CORE.glob("*.pyx")), reason="no source tree")
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(CORE)))
 def test_the_core_points_down(path: Path) -> None:
-    assert not arrows_up(path)
+    own = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    assert not arrows_up(own, path)
 
 
 def test_an_arrow_that_points_up_is_found(tmp_path: Path) -> None:
     path = tmp_path / "tree.pyx"
     path.write_text(
-        "from dyntree._core cimport linalg, cloud, queue\n"
-        "from dyntree._core.tree cimport descend\nimport dyntree.params\n"
+        "from dyntree._core cimport linalg, student_mixture\n"
+        "from dyntree._core.trees cimport arena, cloud, evidence_batch\n"
+        "from dyntree._core.trees.tree cimport descend\nimport dyntree.params\n"
     )
-    level_mate, above, outside = "queue", "cloud", "dyntree.params"
-    core = {f"dyntree._core.{name}" for name in (level_mate, above)}
-    assert set(arrows_up(path)) == core | {outside}
-    path = tmp_path / "rng.pyx"
+    level_mate, above, outside = "evidence_batch", "cloud", "dyntree.params"
+    core = {f"dyntree._core.trees.{name}" for name in (level_mate, above)}
+    assert set(arrows_up("dyntree._core.trees.tree", path)) == core | {outside}
     path.write_text("from dyntree._core cimport rmath, student\n")
-    assert arrows_up(path) == ["dyntree._core.student"]
+    assert arrows_up("dyntree._core.rng", path) == ["dyntree._core.student"]
+    path.write_text("from dyntree._core.trees cimport pool\n")
+    assert arrows_up("dyntree._core.student", path) == ["dyntree._core.trees.pool"]
 
 
 def test_the_cython_reader_sees_what_it_should(tmp_path: Path) -> None:
     path = tmp_path / "x.pyx"
     path.write_text(
         "from dyntree._core cimport linalg, rmath as r\n"
-        "from dyntree._core.tree cimport (\n    descend,\n    gather)\n"
-        "from dyntree._core import (query,  # note\n  probe)\n"
-        "cimport dyntree._core.pool\nimport dyntree.params\n"
+        "from dyntree._core.trees.tree cimport (\n    descend,\n    gather)\n"
+        "from dyntree._core.trees import (query,  # note\n  probe)\n"
+        "cimport dyntree._core.trees.pool\nimport dyntree.params\n"
         "from libc.math cimport log\n"
     )
-    core = {"linalg", "rmath", "tree", "query", "probe", "pool"}
+    core = {"linalg", "rmath", "trees.tree", "trees.query", "trees.probe", "trees.pool"}
     expected = {f"dyntree._core.{name}" for name in core} | {"dyntree.params"}
     assert cython_imports(path) == expected
 
@@ -276,4 +292,4 @@ def test_every_file_of_the_house_has_a_level() -> None:
             if room(path) in FOLDER_ORDER and path.name != "__init__.py":
                 level(path.stem, FOLDER_ORDER[room(path)])
     for path in SOURCES:
-        level(path.stem, CORE_ORDER)
+        place(".".join(path.relative_to(ROOT).with_suffix("").parts))

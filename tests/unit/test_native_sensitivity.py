@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dyntree._core import designs, query
-from dyntree._core.cloud import Cloud
+from dyntree._core.trees import designs, query
+from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import CounterSource
-from dyntree._core.sensitivity import moving_average, sensitivity
+from dyntree._core.trees.sensitivity import moving_average, sensitivity
 from tests.oracle.sensitivity import moving_average as plain_average
 from tests.statistical.clouds import native_cloud
 

@@ -13,7 +13,10 @@ import pytest
 import dyntree
 
 CORE = Path(dyntree.__file__).parent / "_core"
-STUBS = sorted(path.stem for path in CORE.glob("*.pyi"))
+STUBS = sorted(
+    ".".join(path.relative_to(CORE).with_suffix("").parts)
+    for path in CORE.rglob("*.pyi")
+)
 
 
 def check_function(node: ast.FunctionDef, found: Any) -> None:
@@ -43,7 +46,8 @@ def check_class(node: ast.ClassDef, kind: Any) -> None:
 @pytest.mark.parametrize("name", STUBS)
 def test_stubs_agree_with_modules(name: str) -> None:
     module = importlib.import_module(f"dyntree._core.{name}")
-    nodes = ast.parse((CORE / f"{name}.pyi").read_text(encoding="utf-8")).body
+    path = CORE / f"{name.replace('.', '/')}.pyi"
+    nodes = ast.parse(path.read_text(encoding="utf-8")).body
     for node in nodes:
         if isinstance(node, ast.FunctionDef):
             check_function(node, getattr(module, node.name))

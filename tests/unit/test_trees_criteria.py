@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree, checkpoint
-from dyntree._core import criteria
+from dyntree._core.trees import criteria
 from dyntree.trees.criteria import region
 
 from .models import data, fresh, grown, refused

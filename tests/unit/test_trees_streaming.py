@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
-from dyntree._core import stream as core_stream
-from dyntree._core.cloud import Cloud
+from dyntree._core.trees import stream as core_stream
+from dyntree._core.trees.cloud import Cloud
 from dyntree.errors import DegenerateWeightsWarning, NotReadyError
 from dyntree.trees import warmup as planting
 from tests.helpers import model_bytes, same_bytes

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree._core import query
+from dyntree._core.trees import query
 from dyntree.encoding.feature_map import take
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.progress import Progress, check_progress, rows_bar

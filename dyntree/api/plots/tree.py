@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dyntree import params
-from dyntree._core import query
+from dyntree._core.trees import query
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.trees.model import DynamicTree
 

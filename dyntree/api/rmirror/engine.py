@@ -5,10 +5,10 @@ never imports the core itself, so that a test can put another engine with the sa
 interface (``tests/oracle``) in its place.
 """
 
-import dyntree._core.criteria as criteria
-import dyntree._core.query as query
-import dyntree._core.sensitivity as sensitivity
-from dyntree._core.cloud import Cloud
+import dyntree._core.trees.criteria as criteria
+import dyntree._core.trees.query as query
+import dyntree._core.trees.sensitivity as sensitivity
+from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import RSource
 
 __all__ = ["Cloud", "RSource", "criteria", "query", "sensitivity"]

@@ -1,0 +1,1 @@
+"""The compiled core of dynamic trees: nodes, leaves, moves, particles, queries."""

@@ -1,0 +1,14 @@
+"""A cloud of particles: together with `particles`, the only room that changes trees."""
+from libc.stdint cimport int32_t, int64_t
+
+from dyntree._core.trees.particles cimport Particles
+from dyntree._core.trees.nodes cimport Leaf
+from dyntree._core.types cimport handle_t, slot_t
+
+cdef class Cloud(Particles):
+    cdef int learn(self, const double *x, double y, double *log_density, int64_t every, object report) except -1
+    cdef int give_up(self, slot_t s, double forget) except -1
+    cdef bint retire_slot(self, slot_t s, double forget) noexcept nogil
+    cdef int collapse(self, slot_t s) noexcept nogil
+    cdef handle_t merged_sibling(self, const Leaf *leaf, handle_t sibling) noexcept nogil
+    cdef object nested(self, handle_t h)

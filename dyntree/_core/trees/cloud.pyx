@@ -1,0 +1,553 @@
+"""Cloud: what can be done to particles, and what can be seen of them."""
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport INFINITY
+from libc.string cimport memcpy, memset
+
+from dyntree._core.trees import snapshot
+from dyntree._core.trees.tree cimport (
+    copy_subtree, count_nodes, descend, find_leaf, gather, replaced, seat_of,
+    take_out,
+)
+from dyntree._core.trees.nodes cimport Entry, Move, Node
+from dyntree._core.types cimport NONE
+
+
+cdef class Cloud(Particles):
+    """A cloud of dynamic trees.
+
+    Takes the parameters of `Particles`. Rows arrive by `start` and `update` and leave
+    by `retire`; a row's position is its place in the internal order, in which the last
+    row takes the place of one that leaves.
+    """
+
+    def start(self, const double[:, ::1] X, const double[::1] y):
+        """Make n_particles equal trees of one leaf that holds the given rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+        y : ndarray of shape (n_rows,)
+        """
+        cdef Py_ssize_t k
+        if self.n_particles:
+            raise ValueError("start must be called on an empty cloud; this one has rows.")
+        self.check_rows(X, y)
+        if y.shape[0] == 0 and not self.numerics.weighs_one:
+            raise ValueError("y must have at least one row; got none.")
+        self.pool.reserve(<int32_t> y.shape[0])
+        self.reserve(<int32_t> y.shape[0])
+        if self.arena.reserve(0, 1) < 0:
+            raise MemoryError()
+        for k in range(y.shape[0]):
+            self.moves.observe(&X[k, 0])
+            self.pool.put(&X[k, 0], y[k])
+        try:
+            self.plant(<int32_t> y.shape[0])
+        except MemoryError:
+            while self.pool.n_rows:
+                self.pool.free(self.pool.n_rows - 1)
+            raise
+        if not self.numerics.asks_held:
+            self.pool.seen = self.pool.spans()
+
+    def check_rows(self, const double[:, ::1] X, const double[::1] y):
+        """Raise ValueError unless X and y fit the cloud and each other."""
+        if X.shape[1] != self.pool.n_features:
+            raise ValueError(
+                f"X must have {self.pool.n_features} columns; got {X.shape[1]}."
+            )
+        if X.shape[0] != y.shape[0]:
+            raise ValueError(
+                f"X and y must have equally many rows; got {X.shape[0]} and "
+                f"{y.shape[0]}."
+            )
+        cdef Py_ssize_t k
+        if self.leaf_model.n_classes:
+            for k in range(y.shape[0]):
+                if not (0 <= y[k] < self.leaf_model.n_classes and y[k] == <int> y[k]):
+                    raise ValueError(
+                        f"y must hold labels 0..{self.leaf_model.n_classes - 1}; got "
+                        f"{y[k]} in row {k}."
+                    )
+
+    def update(
+        self, const double[:, ::1] X, const double[::1] y, int64_t every=0, report=None
+    ):
+        """Learn rows in order.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+        y : ndarray of shape (n_rows,)
+        every : int, default 0
+            Call `report` on every row whose number is a multiple; 0 never.
+        report : callable, optional
+            Called between resampling and moving with the row number, the rows retired,
+            the distinct particles kept, the variance of the weights and the averages
+            of depth, leaves, rows per leaf and retired weight per leaf.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Log predictive densities of the rows, each given those before it.
+
+        Notes
+        -----
+        An interrupt is answered between rows: the cloud then is what it was after the
+        last complete one.
+        """
+        self.check_rows(X, y)
+        if not self.n_particles:
+            raise ValueError("update needs a cloud that was started; call start first.")
+        log_densities = np.zeros(y.shape[0])
+        cdef double[::1] out = log_densities
+        cdef Py_ssize_t k
+        for k in range(y.shape[0]):
+            PyErr_CheckSignals()
+            self.learn(&X[k, 0], y[k], &out[k], every, report)
+        return log_densities
+
+    cdef int learn(
+        self, const double *x, double y, double *log_density, int64_t every,
+        object report,
+    ) except -1:
+        """Put one row in the pool and take a step; the pool is as before on failure."""
+        cdef slot_t s
+        cdef int status = 0
+        self.pool.reserve(self.pool.n_rows + 1)
+        self.reserve(self.pool.n_rows + 1)
+        s = self.pool.put(x, y)
+        self.moves.observe(x)
+        try:
+            status = self.step(s, log_density, every, report)
+        finally:                # an error in `report` comes after the row was learned
+            if status == 0:
+                if not self.numerics.asks_held:
+                    self.pool.seen.widen(x)
+                self.log_evidence += log_density[0]
+                if self.next_look < INFINITY:
+                    self.look()
+        if status < 0:
+            self.pool.free(self.pool.n_rows - 1)
+            self.pool.n_seen -= 1
+            raise MemoryError()
+        return 0
+
+    # ------------------------------------------------------------ retirement
+    def retire(self, positions, double forget=1.0):
+        """Give up rows; their leaves remember them as sums.
+
+        Parameters
+        ----------
+        positions : array_like of int, shape (n,)
+            Places in the internal order before the call, all different.
+        forget : float in (0, 1], default 1.0
+            Factor on the retired sums of a leaf, before a row joins them.
+        """
+        given = np.asarray(positions)
+        if given.size and given.dtype.kind not in "iu":
+            raise ValueError(f"positions must be ints; got {positions}.")
+        places = given.astype(np.int64).reshape(-1)
+        if not self.leaf_model.retires:
+            raise ValueError(
+                "rows of linear leaves with an implicit intercept cannot be retired; "
+                "use intercept='augmented'."
+            )
+        if not 0.0 <= forget <= 1.0 or (forget == 0.0 and not self.numerics.forgets_all):
+            raise ValueError(f"forget must be in (0, 1] (native: [0, 1]); got {forget}.")
+        if len(places) and not (0 <= places.min() and places.max() < self.pool.n_rows):
+            raise ValueError(
+                f"positions must be in 0..{self.pool.n_rows - 1}; got {positions}."
+            )
+        if len(np.unique(places)) != len(places):
+            raise ValueError(f"positions must all be different; got {positions}.")
+        if len(places) and len(places) >= self.pool.n_rows:
+            raise ValueError("at least one row must stay; positions name them all.")
+        cdef int64_t[::1] view = places
+        cdef slot_t[::1] slots = np.empty(len(places), dtype=np.int32)
+        cdef Py_ssize_t k
+        for k in range(slots.shape[0]):
+            slots[k] = self.pool.order[view[k]]
+        self.reserve(self.pool.n_rows)
+        for k in range(slots.shape[0]):
+            self.give_up(slots[k], forget)
+
+    cdef int give_up(self, slot_t s, double forget) except -1:
+        """Retire row s, one of several."""
+        cdef bint small
+        if forget < 1.0:
+            self.let_fade()
+        with nogil:
+            small = self.retire_slot(s, forget)
+        if small and self.numerics.collapses and self.collapse(s) < 0:
+            raise MemoryError()
+        self.pool.free(self.pool.position_of(s))
+        self.n_retired += 1
+        return 0
+
+    def replace(
+        self, int32_t position, double forget, const double[:, ::1] X,
+        const double[::1] y,
+    ):
+        """Retire the row at `position`, then learn one row.
+
+        Parameters are those of `retire` and `update`, for one row. An interrupt is
+        answered before anything changes, never between the two.
+
+        Returns
+        -------
+        float
+            Log predictive density of the new row.
+        """
+        if y.shape[0] != 1:
+            raise ValueError(f"y must hold one response; got {y.shape[0]}.")
+        self.check_rows(X, y)
+        PyErr_CheckSignals()
+        self.retire([position], forget)
+        cdef double log_density
+        self.learn(&X[0, 0], y[0], &log_density, 0, None)
+        return log_density
+
+    cdef bint retire_slot(self, slot_t s, double forget) noexcept nogil:
+        """Retire row s in every leaf that holds it; whether one became too small."""
+        cdef int32_t i, k
+        cdef Leaf *leaf
+        cdef bint small = False, faded
+        self.stamp += 1
+        for i in range(self.n_particles):
+            leaf = self.arena.leaf(
+                find_leaf(self.arena, self.roots[i], self.pool.x(s))
+            )
+            if leaf.stamp == self.stamp:
+                continue
+            leaf.stamp = self.stamp
+            k = seat_of(leaf, s)
+            take_out(leaf, k, self.numerics.keeps_order)
+            self.moves.lose(leaf, self.pool.x(s))
+            faded = self.leaf_model.retire(leaf, self.pool, s, forget)
+            if faded and not self.numerics.keeps_credit:
+                self.arena.drop_credit(leaf)
+            small = small or leaf.n_rows + leaf.retired[0] < self.moves.min_leaf
+        return small
+
+    cdef handle_t merged_sibling(
+        self, const Leaf *leaf, handle_t sibling
+    ) noexcept nogil:
+        """A copy of `sibling` to which the rows of `leaf` were added; NONE: no memory."""
+        cdef handle_t fresh
+        cdef Leaf *below
+        cdef int32_t k, n_nodes = count_nodes(self.arena, sibling)
+        if self.arena.reserve(n_nodes + self.path.length, n_nodes + 1) < 0:
+            return NONE
+        fresh = copy_subtree(self.arena, sibling)
+        if fresh == NONE:
+            return NONE
+        for k in range(leaf.n_rows):
+            below = self.arena.leaf(
+                find_leaf(self.arena, fresh, self.pool.x(leaf.rows[k]))
+            )
+            if self.arena.reserve_rows(below, below.n_rows + 1) < 0:
+                self.arena.drop(fresh)
+                return NONE
+            self.append_row(below, leaf.rows[k])
+        return fresh
+
+    cdef int collapse(self, slot_t s) noexcept nogil:
+        """Dissolve leaves that retiring row s left too small; -1: no memory.
+
+        The leaf's rows join its sibling's subtree, which takes the parent's place and
+        keeps its depths; its retired sums are lost. A root stays as it is. Particles
+        that share the parent share the result: its handle waits in the parent's memo.
+        """
+        cdef int32_t i, length, n_made = 0
+        cdef int status = 0
+        cdef handle_t h, fresh
+        cdef Leaf *leaf
+        cdef Node *parent
+        self.stamp += 1
+        for i in range(self.n_particles):
+            h = descend(self.arena, self.roots[i], self.pool.x(s), &self.path)
+            leaf = self.arena.leaf(h)
+            length = self.path.length
+            if length == 0 or leaf.n_rows + leaf.retired[0] >= self.moves.min_leaf:
+                continue
+            parent = self.arena.node(self.path.nodes[length - 1])
+            if parent.stamp == self.stamp:
+                fresh = parent.entry
+            else:
+                fresh = self.merged_sibling(
+                    leaf, parent.right if parent.left == h else parent.left
+                )
+                if fresh == NONE:
+                    status = -1
+                    continue
+                parent.stamp = self.stamp
+                parent.entry = fresh
+                self.next_roots[n_made] = fresh
+                n_made += 1
+            if self.arena.reserve(length, 0) < 0:
+                status = -1
+                continue
+            self.arena.share(fresh)
+            self.roots[i] = replaced(
+                self.arena, self.roots[i], &self.path, length - 1,
+                self.path.nodes[length - 1], fresh,
+            )
+        for i in range(n_made):
+            self.arena.drop(self.next_roots[i])
+        return status
+
+    # ------------------------------------------------------------ rejuvenation
+    def rejuvenate(self, destinations, int64_t every=0, report=None):
+        """Grow n_target fresh particles from the active rows and append them.
+
+        Parameters
+        ----------
+        destinations : array_like of int, shape (n_active,)
+            A permutation: the row at place i moves to place destinations[i], and the
+            new particles learn the rows in the order that results.
+        every, report
+            As in `update`.
+
+        Notes
+        -----
+        On an interrupt the cloud is what it was before the call.
+        """
+        if not self.n_particles:
+            raise ValueError(
+                "rejuvenate needs a cloud that was started; call start first."
+            )
+        given = np.asarray(destinations)
+        if given.size and given.dtype.kind not in "iu":
+            raise ValueError(f"destinations must be ints; got {destinations}.")
+        order = np.ascontiguousarray(given, dtype=np.int64)
+        if not np.array_equal(np.sort(order), np.arange(self.pool.n_rows)):
+            raise ValueError(
+                f"destinations must be a permutation of 0..{self.pool.n_rows - 1}; "
+                f"got {destinations}."
+            )
+        cdef int64_t[::1] o = order
+        cdef int32_t n_old = self.n_particles, n_rows = self.pool.n_rows, k
+        cdef int32_t n_start = min(self.moves.min_leaf, n_rows - 1)
+        if self.numerics.weighs_one:
+            n_start = 0
+        cdef handle_t[::1] old = np.empty(n_old, dtype=np.int32)
+        cdef slot_t[::1] seats = np.empty(n_rows, dtype=np.int32)
+        cdef int64_t time = self.time, n_degenerate = self.n_degenerate
+        cdef const double[:, ::1] X = self.pool.rows()[0]
+        cdef double unused
+        saved = self.source.save()
+        self.make_room(n_old + self.n_target)
+        self.reserve(n_rows)
+        if self.arena.reserve(0, 1) < 0:
+            raise MemoryError()
+        for k in range(n_old):
+            old[k] = self.roots[k]
+        for k in range(n_rows):
+            seats[k] = self.pool.order[k]
+        for k in range(n_rows):
+            self.pool.order[o[k]] = seats[k]
+        self.n_particles = 0
+        try:
+            self.plant(n_start)
+            for k in range(n_start, n_rows):
+                PyErr_CheckSignals()
+                self.reserve(n_rows)
+                self.pool.n_rows = k + 1
+                if self.step(self.pool.order[k], &unused, every, report) < 0:
+                    raise MemoryError()
+        except BaseException:
+            for k in range(self.n_particles):
+                self.arena.drop(self.roots[k])
+            for k in range(n_rows):
+                self.pool.order[k] = seats[k]
+                memcpy(self.pool.x(seats[k]), &X[k, 0],
+                       self.pool.n_features * sizeof(double))
+            for k in range(n_old):
+                self.roots[k] = old[k]
+            self.n_particles = n_old
+            self.time = time
+            self.n_degenerate = n_degenerate
+            self.source.restore(saved)
+            raise
+        finally:
+            self.pool.n_rows = n_rows
+        for k in range(self.n_particles - 1, -1, -1):
+            self.roots[n_old + k] = self.roots[k]
+        for k in range(n_old):
+            self.roots[k] = old[k]
+        self.n_particles += n_old
+        if self.leaf_model.rounds_rows:
+            self.forget_limits()
+
+    def forget_limits(self):
+        """Drop every leaf's cached proposal limits: stored rows have been rounded."""
+        cdef int32_t i, k, n
+        self.moves.reserve(0, self.arena.live_leaves + 1)
+        for i in range(self.n_particles):
+            n = gather(self.arena, self.roots[i], self.moves.leaves)
+            for k in range(n):
+                memset(self.moves.leaves[k].limited, 0,
+                       self.pool.n_features * sizeof(double))
+
+    # ------------------------------------------------------------ looking
+    def to_arrays(self):
+        """Header and plain arrays; see `snapshot.to_arrays`."""
+        return snapshot.to_arrays(self)
+
+    @classmethod
+    def from_arrays(cls, header, arrays, source):
+        """The cloud that `to_arrays` described, drawing from `source`."""
+        return snapshot.from_arrays(cls, header, arrays, source)
+
+    def copy(self, source=None):
+        """An independent cloud that draws from `source`, by default the same one."""
+        return snapshot.from_arrays(
+            type(self), *self.to_arrays(), self.source if source is None else source
+        )
+
+    def with_classes(self, int n_classes):
+        """A cloud like this one whose leaves count n_classes labels, the new ones last.
+        """
+        header, arrays = self.to_arrays()
+        cdef int old = self.leaf_model.n_classes, k
+        sums = np.zeros((len(arrays["leaf_sums"]), 2 * n_classes + 4))
+        sums[:, :old + 1] = arrays["leaf_sums"][:, :old + 1]
+        retired = arrays["leaf_sums"][:, old + 1:2 * old + 2]
+        sums[:, n_classes + 1:n_classes + old + 2] = retired
+        cdef Cloud cloud = self.from_arrays(
+            dict(header, n_classes=n_classes), dict(arrays, leaf_sums=sums), self.source
+        )
+        cdef int32_t i, n
+        cloud.moves.reserve(0, cloud.arena.live_leaves + 1)
+        for i in range(cloud.n_particles):
+            n = gather(cloud.arena, cloud.roots[i], cloud.moves.leaves)
+            for k in range(n):
+                cloud.leaf_model.refresh(cloud.moves.leaves[k])
+        return cloud
+
+    def rows(self):
+        """Copies of the active rows X and y, in internal order."""
+        return self.pool.rows()[:2]
+
+    def spans(self, bint held=False):
+        """Ranges of the columns, which questions run over; see `Spans.bounds`.
+
+        They are those of all rows learned: a window that ALC leaves rows in draws into
+        a corner. Where the past fades, under R's rules, and if `held` says so, they are
+        those of the active rows.
+        """
+        if held or self.fades or self.numerics.asks_held:
+            return self.pool.spans().bounds()
+        return self.pool.seen.bounds()
+
+    def row_ids(self):
+        """Ids of the active rows in internal order, ndarray of int64."""
+        return self.pool.rows()[2]
+
+    def tree(self, int32_t particle):
+        """One tree as nested tuples.
+
+        ``("split", depth, variable, value, left, right)`` or
+        ``("leaf", depth, row ids, retired weight, log evidence)``.
+        """
+        if not 0 <= particle < self.n_particles:
+            raise IndexError(
+                f"particle must be in 0..{self.n_particles - 1}; got {particle}."
+            )
+        return self.nested(self.roots[particle])
+
+    cdef object nested(self, handle_t h):
+        cdef Node *node
+        cdef Leaf *leaf
+        cdef int32_t k
+        if h < 0:
+            leaf = self.arena.leaf(h)
+            ids = tuple([self.pool.ids[leaf.rows[k]] for k in range(leaf.n_rows)])
+            return "leaf", leaf.depth, ids, leaf.retired[0], leaf.derived[0]
+        node = self.arena.node(h)
+        return ("split", node.depth, node.variable, node.value,
+                self.nested(node.left), self.nested(node.right))
+
+    def set_scale(self, centre, spread, y_centre, y_spread):
+        """Freeze the scale of regression leaves, before the first row (native rules)."""
+        self.leaf_model.set_scale(centre, spread, y_centre, y_spread)
+
+    @property
+    def prior_point(self):
+        """What the cloud's leaf model would save: prior point and scale."""
+        return self.leaf_model.to_state()
+
+    def first_beyond(self, X, y, double limit):
+        """Place of the first value too large for the frozen scale.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+        y : ndarray of shape (n_rows,) or None
+        limit : float
+            In spreads.
+
+        Returns
+        -------
+        (row, column) or None
+            The column of y is -1.
+        """
+        return self.leaf_model.first_beyond(X, y, limit)
+
+    @property
+    def n_active(self):
+        """Rows held one by one."""
+        return self.pool.n_rows
+
+    @property
+    def n_seen(self):
+        """Rows ever held."""
+        return self.pool.n_seen
+
+    @property
+    def n_features(self):
+        """Columns of a row."""
+        return self.pool.n_features
+
+    @property
+    def n_classes(self):
+        """Labels of a class model, else 0."""
+        return self.leaf_model.n_classes
+
+    @property
+    def n_basis(self):
+        """Leading columns that linear leaves use."""
+        return self.options["n_basis"]
+
+    @property
+    def first_split(self):
+        """First column that may be split on."""
+        return self.moves.first_split
+
+    @property
+    def model(self):
+        """Name of the leaf model."""
+        return self.options["model"]
+
+    @property
+    def intercept(self):
+        """Whether leaves have a level of their own."""
+        return self.options["intercept"]
+
+    @property
+    def live_counts(self):
+        """Splits and leaves now in the arena."""
+        return self.arena.live_nodes, self.arena.live_leaves
+
+    def nbytes(self):
+        """Bytes held by trees, rows and the scratch of a step."""
+        return (
+            self.arena.nbytes() + self.pool.nbytes()
+            + self.leaf_model.nbytes() + self.moves.nbytes()
+            + self.room * (2 * (sizeof(handle_t) + sizeof(Entry) + sizeof(double))
+                           + 3 * sizeof(int32_t) + sizeof(Move))
+            + self.path_room * sizeof(handle_t)
+        )

@@ -1,0 +1,576 @@
+"""Active-learning criteria and relevance, analytic over rectangles or numerical.
+
+Formulas: Gramacy, Taddy and Wild (2013), sections 2.3 and 3; Anagnostopoulos and
+Gramacy (2013), section 4.2; in R's arithmetic where CRAN dynaTree departs from them.
+"""
+import numpy as np
+from scipy.special import stdtr
+
+from libc.stdint cimport int32_t, int64_t
+
+from dyntree._core.trees.crowd cimport Crowd
+from dyntree._core.trees.cuts cimport BLOCK, WHOLE, Cuts, close_cuts, cut_by, open_block
+from dyntree._core.trees.particles cimport Particles
+from dyntree._core.trees.query cimport blocks, rows_for, rows_to_round
+from dyntree._core.trees.query import (
+    expected_improvement, predictive, split_counts, t_densities,
+)
+from dyntree._core.trees.region cimport Kept, Region
+from dyntree._core.trees.rregion cimport RRegion
+from dyntree._core.trees.tally cimport Tally
+from dyntree._core.trees.tree cimport find_leaf
+from dyntree._core.trees.nodes cimport Leaf, Node, goes_left
+from dyntree._core.types cimport handle_t
+
+cdef double EPSILON = 2.220446049250313e-16
+
+
+cdef object region_for(Particles c, lower, upper, categorical, approx):
+    """A rectangle with the integrals of the cloud's rules."""
+    kind = RRegion if c.options["rules"] == "r" else Region
+    return kind(c, lower, upper, categorical, approx)
+
+
+cdef double reduction_below(Region r, handle_t h, double *x) noexcept nogil:
+    """Reduction in the leaf of x below h; leaves x as the evaluation does."""
+    cdef Node *node
+    cdef Leaf *leaf
+    cdef Kept kept
+    cdef bint left
+    cdef double value
+    cdef int32_t itself = 0
+    if h < 0:
+        leaf = r.c.arena.leaf(h)
+        r.reductions(leaf, x, &itself, 1, &value)
+        r.c.leaf_model.round_row(leaf, x)
+        return value
+    node = r.c.arena.node(h)
+    left = goes_left(node, x)
+    r.enter(node, left, &kept)
+    value = reduction_below(r, node.left if left else node.right, x)
+    r.leave(node, &kept)
+    return value
+
+
+cdef int credit_below(Region r, handle_t h) noexcept nogil:
+    """Credit the leaves below h that have no credit; -1: no memory.
+
+    For leaves that round the rows they evaluate: every particle rounds those rows
+    once more.
+    """
+    cdef Node *node
+    cdef Leaf *leaf
+    cdef Kept kept
+    cdef int32_t k
+    if h < 0:
+        leaf = r.c.arena.leaf(h)
+        if leaf.n_rows and leaf.stamp != r.c.stamp and leaf.credit == NULL:
+            if r.c.arena.reserve_credit(leaf) < 0:
+                return -1
+            r.reductions(leaf, r.c.pool.x_, leaf.rows, leaf.n_rows, leaf.credit)
+            leaf.stamp = r.c.stamp
+        if leaf.stamp == r.c.stamp:
+            for k in range(leaf.n_rows):
+                r.c.leaf_model.round_row(leaf, r.c.pool.x(leaf.rows[k]))
+        return 0
+    node = r.c.arena.node(h)
+    r.enter(node, True, &kept)
+    if credit_below(r, node.left) < 0:
+        return -1
+    r.leave(node, &kept)
+    r.enter(node, False, &kept)
+    if credit_below(r, node.right) < 0:
+        return -1
+    r.leave(node, &kept)
+    return 0
+
+
+cdef class _Reductions:
+    """Reductions at points, summed over particles by way of the distinct nodes.
+
+    Every tree that holds a node sends it the same points, through the same rectangle.
+    """
+
+    cdef Particles c
+    cdef Region region
+    cdef Crowd crowd
+    cdef Cuts cuts              # the block's points, parted by the splits met
+    cdef const double *rows     # of the block
+    cdef double *sums
+    cdef double[::1] found      # (BLOCK,) scratch
+
+    def __cinit__(self, Particles c, Region region):
+        self.c = c
+        self.region = region
+        self.crowd = Crowd(c, True)
+        self.found = np.empty(BLOCK)
+
+    def __dealloc__(self):
+        close_cuts(&self.cuts)
+
+    cdef int add(self, const double *rows, int32_t n, double *sums) noexcept nogil:
+        """Add the sums at n <= BLOCK rows; -1: no memory."""
+        cdef int32_t tree
+        if open_block(&self.cuts, rows, n, self.c.pool.n_features) < 0:
+            return -1
+        self.rows = rows
+        self.sums = sums
+        self.c.stamp += 1
+        for tree in range(self.crowd.n_trees):
+            if self.visit(self.crowd.trees[tree], WHOLE) < 0:
+                return -1
+        return 0
+
+    cdef int visit(self, handle_t h, int32_t points) noexcept nogil:
+        """Add what the nodes at and below h that are new know; -1: no memory."""
+        cdef Node *node
+        cdef Kept kept
+        cdef int32_t k, below
+        if points == 0:
+            return 0
+        if h < 0:
+            self.add_leaf(h, points)
+            return 0
+        node = self.c.arena.node(h)
+        if node.stamp == self.c.stamp:
+            return 0
+        node.stamp = self.c.stamp
+        k = cut_by(&self.cuts, node, points)
+        if k == 0:
+            return -1
+        below = self.cuts.cuts[k].right
+        self.region.enter(node, True, &kept)
+        if self.visit(node.left, self.cuts.cuts[k].left) < 0:
+            return -1
+        self.region.leave(node, &kept)
+        self.region.enter(node, False, &kept)
+        if self.visit(node.right, below) < 0:
+            return -1
+        self.region.leave(node, &kept)
+        return 0
+
+    cdef void add_leaf(self, handle_t h, int32_t points) noexcept nogil:
+        cdef Leaf *leaf = self.c.arena.leaf(h)
+        cdef const int32_t *which = self.cuts.points + self.cuts.regions[points].first
+        cdef int32_t k, n = self.cuts.regions[points].n
+        if leaf.stamp == self.c.stamp:
+            return
+        leaf.stamp = self.c.stamp
+        self.region.reductions(leaf, self.rows, which, n, &self.found[0])
+        for k in range(n):
+            self.sums[which[k]] += self.crowd.count[-h] * self.found[k]
+
+
+cdef class _Losses:
+    """What each distinct split takes off the integral over the rectangle.
+
+    A split has the same splits above it in every tree that holds it, hence the same
+    rectangle; its `entry` is its place in the arrays.
+    """
+
+    cdef Particles c
+    cdef Region region
+    cdef int32_t n
+    cdef double[::1] whole      # integral as if the split were a leaf
+    cdef double[::1] loss
+
+    def __init__(self, Particles c, Region region):
+        self.c = c
+        self.region = region
+        self.whole = np.empty(max(1, c.arena.live_nodes))
+        self.loss = np.empty_like(self.whole)
+        c.stamp += 1
+
+    cdef double find(self, handle_t h) noexcept nogil:
+        """Integral at h as if it were a leaf; finds what is lost at and below it."""
+        cdef Node *node
+        cdef Kept kept
+        cdef double whole, below
+        if h < 0:
+            return self.region.volume(self.c.arena.leaf(h))
+        node = self.c.arena.node(h)
+        if node.stamp == self.c.stamp:
+            return self.whole[node.entry]
+        self.c.moves.pool_below(h)
+        whole = self.region.volume(self.c.moves.pooled)
+        self.region.enter(node, True, &kept)
+        below = self.find(node.left)
+        self.region.leave(node, &kept)
+        self.region.enter(node, False, &kept)
+        below = below + self.find(node.right)
+        self.region.leave(node, &kept)
+        node.stamp = self.c.stamp
+        node.entry = self.n
+        self.whole[self.n] = whole
+        self.loss[self.n] = whole - below
+        self.n += 1
+        return whole
+
+    cdef void add(self, handle_t h, double *sums) noexcept nogil:
+        """Add the losses at and below h to the sums of their columns."""
+        cdef Node *node
+        while h > 0:
+            node = self.c.arena.node(h)
+            self.add(node.left, sums)
+            sums[node.variable] += self.loss[node.entry]
+            h = node.right
+
+
+def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
+    """Average reduction of variance over a rectangle, were a row of X sampled.
+
+    Parameters
+    ----------
+    c : Cloud
+    X : ndarray of shape (n_rows, n_features)
+    lower, upper : ndarray of shape (n_features,)
+    categorical : ndarray of bool of shape (n_features,)
+    approx : bool
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    cdef const double[:, ::1] rows = rows_to_round(c, X)
+    cdef Region region = region_for(
+        c, lower, upper, categorical, approx
+    )
+    cdef Py_ssize_t j = 0, n = rows.shape[0]
+    cdef int32_t i
+    cdef int status = 0
+    cdef _Reductions reductions
+    out = np.zeros(n)
+    cdef double[::1] sums = out
+    if c.leaf_model.rounds_rows:        # every evaluation leaves its mark
+        with nogil:
+            for i in range(c.n_particles):
+                for j in range(n):
+                    sums[j] += reduction_below(
+                        region, c.roots[i], <double *> &rows[j, 0]
+                    )
+    else:
+        reductions = _Reductions(c, region)
+        with nogil:
+            while j < n and status == 0:
+                status = reductions.add(
+                    &rows[j, 0], <int32_t> min(BLOCK, n - j), &sums[j]
+                )
+                j += BLOCK
+        if status:
+            raise MemoryError()
+    return _over(out, c.n_particles * region.whole())
+
+
+cdef object _over(sums, double norm):
+    """sums / norm, in place; a norm of zero gives infinities and NaN."""
+    cdef double[::1] values = sums.reshape(-1)
+    cdef Py_ssize_t k
+    for k in range(values.shape[0]):
+        values[k] /= norm
+    return sums
+
+
+cdef object credits(Particles c, Region region, object told):
+    """Credit of every active row, summed over particles, in internal order.
+
+    `told` says what the credit is of: where rules do not keep it, leaves are credited
+    anew unless it equals what was told the last time.
+    """
+    cdef bint keeps = c.numerics.keeps_credit
+    cdef bint anew = not keeps and c.credited != told
+    c.credited = None
+    cdef Tally tally = Tally(c, region, anew)
+    c.credited = told
+    return tally.sums_by_particle() if keeps else tally.sums()
+
+
+def alc_active(Particles c, lower, upper, categorical, approx):
+    """`alc_rectangle` at the active rows, in internal order, shape (n_active,).
+
+    A leaf's values are kept and used again until its posterior or the rectangle changes.
+    A row that retires leaves the posterior as it is, unless the past fades. R's rules
+    keep values whatever rectangle is given and though the past fades, as CRAN dynaTree
+    does.
+    """
+    cdef Region region = region_for(
+        c, lower, upper, categorical, approx
+    )
+    cdef int32_t i
+    cdef int status = 0
+    if c.leaf_model.rounds_rows:
+        c.stamp += 1
+        with nogil:
+            for i in range(c.n_particles):
+                if credit_below(region, c.roots[i]) < 0:
+                    status = -1
+                    break
+        c.forget_limits()
+        if status < 0:
+            raise MemoryError()
+    told = b"".join([part.tobytes() for part in (lower, upper, categorical)]), approx
+    return _over(credits(c, region, told), c.n_particles * region.whole())
+
+
+def entropy_active(Particles c):
+    """Average entropy of the leaf of each active row, kept as in `alc_active`."""
+    return credits(c, None, b"entropy") / c.n_particles
+
+
+cdef class _References:
+    """Reference rows by leaf: a chained list per leaf of the particle at hand."""
+
+    cdef Particles c
+    cdef const double[:, ::1] rows
+    cdef int32_t[::1] following
+
+    def __init__(self, Particles c, rows):
+        self.c = c
+        self.rows = rows
+        self.following = np.empty(len(rows), dtype=np.int32)
+
+    cdef void sort_into(self, handle_t root) noexcept nogil:
+        """Chain the references to the leaves of this tree, in increasing order."""
+        cdef int32_t j
+        cdef Leaf *leaf
+        self.c.stamp += 1
+        for j in range(<int32_t> self.rows.shape[0] - 1, -1, -1):
+            leaf = self.c.arena.leaf(find_leaf(self.c.arena, root, &self.rows[j, 0]))
+            if leaf.stamp != self.c.stamp:
+                leaf.stamp = self.c.stamp
+                leaf.entry = -1
+            self.following[j] = leaf.entry
+            leaf.entry = j
+
+    cdef int32_t first(self, const Leaf *leaf) noexcept nogil:
+        return leaf.entry if leaf.stamp == self.c.stamp else -1
+
+
+cdef double covariance(
+    Particles c, const Leaf *leaf, const double *z, double c0, const double *u
+) noexcept nogil:
+    """Covariance over sigma^2 of the leaf's means at z and at the lifted row.
+
+    What is missing in z stands at the frozen centre, where its coordinate is 0.
+    """
+    cdef double total = 0.0
+    cdef int32_t k
+    for k in range(c.leaf_model.n_basis):
+        if z[k] == z[k]:
+            total += c.leaf_model.coordinate(leaf, k, z[k]) * u[k]
+    return c0 + total
+
+
+cdef object weights_for(Particles c, weights, int64_t n_references):
+    shape = (c.n_particles, n_references)
+    if weights is None:
+        return np.ones(shape)
+    weights = np.ascontiguousarray(weights, dtype=np.float64)
+    if weights.shape != shape:
+        raise ValueError(f"weights must be of shape {shape}; got {weights.shape}.")
+    return weights
+
+
+def alc_reference(Particles c, X, Xref, weights=None):
+    """Average reduction of variance at reference rows, were a row of X sampled.
+
+    Parameters
+    ----------
+    c : Cloud
+    X : ndarray of shape (n_rows, n_features)
+    Xref : ndarray of shape (n_references, n_features)
+    weights : ndarray of shape (n_particles, n_references), optional
+        Of every particle and reference; default 1.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    cdef const double[:, ::1] rows = rows_for(c, X)
+    references = rows_for(c, Xref)
+    cdef _References r = _References(c, references)
+    cdef const double[:, ::1] w = weights_for(c, weights, len(references))
+    cdef double[::1] lifted = np.empty(2 * c.leaf_model.n_basis + 1)
+    cdef int32_t i, k
+    cdef Py_ssize_t j
+    cdef Leaf *leaf
+    cdef double kappa, factor, cov, c0
+    out = np.zeros(rows.shape[0])
+    cdef double[::1] sums = out
+    with nogil:
+        for i in range(c.n_particles):
+            r.sort_into(c.roots[i])
+            for j in range(rows.shape[0]):
+                leaf = c.arena.leaf(find_leaf(c.arena, c.roots[i], &rows[j, 0]))
+                k = r.first(leaf)
+                if k < 0:
+                    continue
+                c0 = c.leaf_model.lift(leaf, &rows[j, 0], &lifted[0], &kappa)
+                factor = c.leaf_model.sum_squares(leaf) / (
+                    c.leaf_model.df(leaf) - 2.0
+                )
+                while k >= 0:
+                    if w[i, k] > EPSILON:
+                        cov = covariance(c, leaf, &r.rows[k, 0], c0, &lifted[0])
+                        sums[j] += w[i, k] * (factor * (cov * cov) / (1.0 + kappa))
+                    k = r.following[k]
+    return _over(out, c.n_particles * len(references))
+
+
+def ieci(Particles c, X, Xref, weights=None):
+    """Integrated expected conditional improvement; arguments as `alc_reference`.
+
+    How much less improvement is to be had at the references once a row of X is sampled
+    (Gramacy and Lee 2011); only references in the row's own leaf change.
+    """
+    rows = rows_for(c, X)
+    references = rows_for(c, Xref)
+    table = weights_for(c, weights, len(references))
+    out = np.zeros(len(rows))
+    location, scale, df = predictive(c, references)
+    with np.errstate(all="ignore"):
+        best = location.min(axis=1, initial=np.inf)
+        before = expected_improvement(location, scale, df, best[:, None])
+        for i in range(c.n_particles):
+            chosen, reference, reduced = _conditional_scales(
+                c, i, rows, references, scale
+            )
+            after = expected_improvement(
+                location[i, reference], reduced, df[i, reference],
+                np.full(len(reference), best[i]),
+            )
+            w = table[i, reference]
+            gain = np.where(w > EPSILON, w * (before[i, reference] - after), 0.0)
+            out += np.bincount(chosen, gain, minlength=len(rows))
+            # in other leaves nothing changes, and inf - inf and NaN - NaN are NaN
+            endless = (np.asarray(table[i]) > EPSILON) & ~np.isfinite(before[i])
+            if endless.any():
+                own = np.bincount(chosen, endless[reference], minlength=len(rows))
+                out[own < endless.sum()] = np.nan
+    return _over(out, c.n_particles * len(references))
+
+
+def _conditional_scales(
+    Particles c, int32_t i, const double[:, ::1] rows, references,
+    const double[:, ::1] scale,
+):
+    """Pairs (row, reference) that share a leaf of particle i, and the new scales."""
+    cdef _References r = _References(c, references)
+    cdef double[::1] lifted = np.empty(2 * c.leaf_model.n_basis + 1)
+    cdef list chosen = [], reference = [], squared = []
+    cdef Py_ssize_t j
+    cdef int32_t k
+    cdef Leaf *leaf
+    cdef double kappa, factor, cov, c0
+    r.sort_into(c.roots[i])
+    for j in range(rows.shape[0]):
+        leaf = c.arena.leaf(find_leaf(c.arena, c.roots[i], &rows[j, 0]))
+        k = r.first(leaf)
+        if k < 0:
+            continue
+        c0 = c.leaf_model.lift(leaf, &rows[j, 0], &lifted[0], &kappa)
+        factor = c.leaf_model.sum_squares(leaf) / c.leaf_model.df(leaf)
+        while k >= 0:
+            cov = covariance(c, leaf, &r.rows[k, 0], c0, &lifted[0])
+            chosen.append(j)
+            reference.append(k)
+            squared.append(
+                scale[i, k] * scale[i, k] - factor * (cov * cov) / (1.0 + kappa)
+            )
+            k = r.following[k]
+    return (
+        np.array(chosen, dtype=np.int64), np.array(reference, dtype=np.int64),
+        np.sqrt(np.array(squared, dtype=np.float64)),
+    )
+
+
+def q_entropy(Particles c, X, q):
+    """Average entropy of the event {Y <= q} at each row, shape (n_rows,)."""
+    rows = rows_for(c, X)
+    out = np.empty(len(rows))
+    with np.errstate(all="ignore"):
+        for part in blocks(c, len(rows)):
+            location, scale, df = predictive(c, rows[part])
+            p = stdtr(df, (q - location) / scale)
+            entropy = -(p * np.log(p) + (1.0 - p) * np.log(1.0 - p))
+            entropy[(p == 0.0) | (p == 1.0)] = 0.0
+            out[part] = entropy.sum(axis=0) / c.n_particles
+    return out
+
+
+def q_improvement(Particles c, X, q, alpha):
+    """Average expected improvement of the contour at q (Ranjan et al. 2008).
+
+    That of a particle is E max(0, h^2 - (Y - q)^2), where h is alpha standard deviations
+    of Y. R's rules take the integrals of a normal Y and put in the density of Student's t:
+    what they tell may be negative.
+    """
+    near = normal_improvement if c.options["rules"] == "r" else student_improvement
+    rows = rows_for(c, X)
+    out = np.empty(len(rows))
+    with np.errstate(all="ignore"):
+        for part in blocks(c, len(rows)):
+            each = near(*predictive(c, rows[part]), q, alpha)
+            out[part] = each.sum(axis=0) / c.n_particles
+    return out
+
+
+def normal_improvement(location, scale, df, q, alpha):
+    """Improvement of the contour by R's formula."""
+    h = alpha * scale * np.sqrt(df / (df - 2.0))
+    below, above = (q - location - h) / scale, (q - location + h) / scale
+    t1, t2 = t_densities(below, df), t_densities(above, df)
+    return (
+        (h * h - (location - q) ** 2 - scale * scale)
+        * (stdtr(df, above) - stdtr(df, below))
+        + scale * scale * (above * t2 - below * t1)
+        + 2.0 * (location - q) * scale * (t2 - t1)
+    )
+
+
+def student_improvement(location, scale, df, q, alpha):
+    """Improvement of the contour where Y is Student's t.
+
+    With z = (Y - location) / scale, u = (q - location) / scale and w = h / scale it is
+    scale^2 times the integral of (w^2 - (z - u)^2) t(z) over u - w < z < u + w, by
+    (df + z^2) t(z) = -(df - 1) int z t = d, and
+    (df - 2) int z^2 t = df int t - z d.
+    It is the same on either side of the location; u < 0 keeps the digits of a tail.
+    """
+    w = alpha * np.sqrt(df / (df - 2.0))
+    u = -np.minimum(np.abs(q - location) / scale, 1e75)  # squares stay finite
+    low, high = u - w, u + w
+    at_low = (df + low * low) * t_densities(low, df)
+    at_high = (df + high * high) * t_densities(high, df)
+    mass = stdtr(df, high) - stdtr(df, low)
+    first = (at_low - at_high) / (df - 1.0)
+    second = (df * mass + low * at_low - high * at_high) / (df - 2.0)
+    value = (w * w - u * u) * mass + 2.0 * u * first - second
+    return scale * scale * np.maximum(value, 0.0)  # rounding far from the contour
+
+
+def relevance(Particles c, lower, upper, categorical, approx):
+    """Average variance (or entropy) that the splits on each column take off.
+
+    Arguments as `alc_rectangle`. A split's reduction is the integral at the node less
+    those of its children (Gramacy, Taddy and Wild 2013, section 2.2). Leaves of the
+    prior model know no variance: there each split counts 1.
+
+    Returns
+    -------
+    ndarray of shape (n_particles, n_features)
+    """
+    if c.options["model"] == "prior":
+        return split_counts(c).astype(np.float64)
+    cdef Region region = region_for(
+        c, lower, upper, categorical, approx
+    )
+    cdef _Losses losses = _Losses(c, region)
+    cdef int32_t i
+    out = np.zeros((c.n_particles, c.pool.n_features))
+    cdef double[:, ::1] sums = out
+    c.reserve(c.pool.n_rows)
+    with nogil:
+        for i in range(c.n_particles):
+            losses.find(c.roots[i])
+            losses.add(c.roots[i], &sums[i, 0])
+    return _over(out, region.whole())

@@ -1,0 +1,86 @@
+"""Samples of inputs for sensitivity analysis.
+
+A design is an array of shape (d, n), and one of the same shape with the places of each
+input's values in an order in which they rise, or nearly so: that is sorted soon.
+"""
+import numpy as np
+from scipy.special import betaincinv
+
+from libc.stdint cimport int32_t, int64_t
+
+from dyntree._core.trees.particles cimport Particles
+from dyntree._core.rng cimport RandomSource
+
+
+def hypercube(RandomSource source, n, inputs):
+    """Latin hypercube, in R's order of draws: ranks, places within strata, values."""
+    d = len(inputs)
+    drawn = source.uniforms(d * n).reshape(d, n)
+    jitter = source.uniforms(d * n).reshape(d, n)
+    values, rising = np.empty((d, n)), np.empty((d, n), dtype=np.int64)
+    for j, one in enumerate(inputs):
+        rising[j] = np.argsort(drawn[j], kind="stable")
+        rank = np.empty(n)
+        rank[rising[j]] = np.arange(1, n + 1)
+        values[j] = scaled_beta(source, (rank - jitter[j]) / n, *one)
+    return values, rising
+
+
+def shuffled_hypercube(RandomSource source, n, inputs):
+    """The same law from half as many draws, without sorting."""
+    d = len(inputs)
+    drawn = source.uniforms(d * n).reshape(d, n)
+    values, rising = np.empty((d, n)), np.empty((d, n), dtype=np.int64)
+    strata = np.arange(n)
+    for j, one in enumerate(inputs):
+        shuffle(rising[j], drawn[j])
+        values[j, rising[j]] = scaled_beta(source, (strata + drawn[j]) / n, *one)
+    return values, rising
+
+
+def shuffle(int64_t[::1] order, double[::1] u):
+    """Fill `order` with a permutation of its places (Fisher and Yates, inside out).
+
+    Each place takes a number in (0, 1), and leaves of it what the permutation does not
+    depend on: again a number in [0, 1).
+    """
+    cdef Py_ssize_t i, k
+    cdef double scaled
+    for i in range(order.shape[0]):
+        scaled = u[i] * (i + 1)
+        k = <Py_ssize_t> scaled
+        order[i] = order[k]
+        order[k] = i
+        u[i] = scaled - k
+
+
+def scaled_beta(RandomSource source, p, low, high, shape, mode):
+    """Quantiles of the beta distribution with this mode, on [low, high]."""
+    if shape == 0.0:
+        probability = mode if 0.0 <= mode <= 1.0 else 0.5
+        unit = source.uniforms(len(p)) < probability
+        return low + (high - low) * unit
+    place = (mode - low) / (high - low) if high > low else 0.5
+    if not 0.0 <= place <= 1.0:
+        place = 0.5
+    shape = max(shape, 1.0)
+    if place == 1.0 and shape > 1.0:        # all the mass at the upper end
+        return np.full(len(p), high)
+    alpha = (1.0 + place * (shape - 2.0)) / (1.0 - place) if shape > 1.0 else 1.0
+    unit = p if alpha == shape == 1.0 else betaincinv(alpha, shape, p)
+    return low + (high - low) * unit
+
+
+def bootstrap(Particles c, int n, int d):
+    """Stored rows with replacement; each call draws other rows."""
+    cdef const double[::1] u = c.source.uniforms(n)
+    cdef int32_t m = c.pool.n_features, k
+    cdef const double *x
+    out = np.empty((d, n))
+    cdef double[:, ::1] values = out
+    cdef Py_ssize_t i
+    for i in range(n):
+        x = c.pool.x(c.pool.order[<int32_t> (u[i] * c.pool.n_rows)])
+        for k in range(d):
+            values[k, i] = x[m - d + k]
+    return out, np.tile(np.arange(n), (d, 1))

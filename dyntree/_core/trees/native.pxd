@@ -1,0 +1,63 @@
+"""The native rules: proper priors on a frozen scale, conjugate retirement.
+
+Regression leaves, on the scale of `Cross`: t = level + z'slopes + noise with
+    sigma^2 ~ IG(1/2, b0),  level | sigma^2 ~ N(0, sigma^2 / kappa0),
+    slopes | sigma^2 ~ N(0, sigma^2 / (0.04 p)),  p columns in the regression.
+Retired rows are part of the posterior. A split may release them, and is then judged on
+active rows alone; or its children inherit a share, which is part of their prior: the
+evidence of a leaf is that of its rows given what it inherited.
+"""
+cimport cython
+from libc.stdint cimport int32_t
+
+from dyntree._core.family cimport Cross
+from dyntree._core.lanes cimport Lanes
+from dyntree._core.trees.leaf cimport LeafModel
+from dyntree._core.trees.numerics cimport Numerics
+from dyntree._core.trees.nodes cimport Leaf
+
+cdef enum:                  # places in `derived` of the Gaussian leaves
+    EVIDENCE = 0            # log evidence of all rows given the inherited ones
+    ACTIVE = 1              # of the active rows alone; NaN = not computed yet
+    RETIRED = 2             # of the retired ones, those inherited among them; or NaN
+    INHERITED = 3           # of the inherited ones; or NaN
+    SHAPE = 4               # an of the inverse gamma posterior
+    SCALE = 5               # bn
+    T_CONSTANT = 6          # normaliser of the predictive t
+    FACTOR = 7              # Cholesky factor of prior precision + cross products, packed
+                            # then the inherited sums, a Family row
+
+cdef enum:
+    N_TABLE = 1024          # whole weights with a tabled log gamma
+    N_B = 8
+    N_KAPPA = 4             # as many as there are lanes
+
+@cython.final
+cdef class NativeGaussian(LeafModel):
+    cdef Cross cross
+    cdef readonly double b0
+    cdef readonly double kappa0
+    cdef double slope_precision
+    cdef double log_b0, half_log_prior      # of the prior point
+    cdef int skip           # 1: no level
+    cdef bint has_evidence
+    cdef double *work
+    cdef double[1024] log_gammas
+    cdef double[N_B] log_bs                 # of the grid
+    cdef double[N_KAPPA] half_log_priors
+    cdef double log_gamma_shape(self, double weight) noexcept nogil
+    cdef double factorise(self, const double *row, double *u, double *residual) noexcept nogil
+    cdef void factorise_lanes(self, const double **rows, Lanes kappa0, Lanes *u, double *half_log_det, double *residual) noexcept nogil
+    cdef double judge_one(self, const double *sums) noexcept nogil
+    cdef double evidence(self, double weight, double log_gamma, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
+    cdef void set_prior(self, double b0, double kappa0) noexcept nogil
+    cdef double half_prior_log_det(self, double kappa0) noexcept nogil
+    cdef const double *total(self, const Leaf *leaf) noexcept nogil
+    cdef double *inherited(self, const Leaf *leaf) noexcept nogil
+    cdef double share(self, const Leaf *parent, double n_rows) noexcept nogil
+    cdef void add_scores(self, const double *row, double multiplicity, double *scores) noexcept nogil
+    cdef double whiten(self, const Leaf *leaf, const double *x, double *v) noexcept nogil
+    cdef void invert_factor(self, const Leaf *leaf, double *columns, double *rows) noexcept nogil
+
+cdef class NativeNumerics(Numerics):
+    pass

@@ -1,0 +1,615 @@
+"""Leaf models and choices of the native rules."""
+cimport cython
+from libc.math cimport INFINITY, NAN, exp, fabs, isfinite, isnan, log, log1p, sqrt
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free
+
+from dyntree._core.trees.addends cimport Addends
+from dyntree._core.kernels cimport explain_four, factor_four, factor_of
+from dyntree._core.lanes cimport (
+    LANES, Lanes, across, alike, gather_lanes, lane, of_four, plus, standardised, times,
+)
+from dyntree._core.linalg cimport at, packed_size
+from dyntree._core.memory cimport resize
+from dyntree._core.trees.pool cimport ActivePool
+from dyntree._core.resample cimport residual
+from dyntree._core.rmath cimport log_gamma
+from dyntree._core.rng cimport RandomStream
+
+cdef double LOG_2PI = 1.8378770664093453
+cdef double LOG_PI = 1.1447298858494002
+cdef double SHAPE_0 = 0.5           # a0 of the inverse gamma prior
+cdef double SLOPE_UNIT = 0.04       # prior precision of a slope, per column
+cdef double HANDED_ON = 1.0         # most weight to inherit, per active row
+cdef double EQUAL = 1e-12           # relative spread below which weights are equal
+
+# the grid of priors a cloud chooses from (N_B x N_KAPPA)
+cdef double[8] BS = [30.0, 3.0, 0.3, 0.03, 0.003, 3e-4, 3e-5, 3e-6]
+cdef double[4] KAPPAS = [1.0, 0.1, 0.01, 0.001]
+
+
+cdef inline Lanes standard_lanes(Cross cross, const double **x, int i) noexcept nogil:
+    """Entry i of (1, z) at LANES rows."""
+    if i == 0:
+        return alike(1.0)
+    return standardised(across(x, i - 1), cross.centre[i - 1], cross.inverse[i - 1])
+
+
+@cython.final
+cdef class NativeGaussian(LeafModel):
+    """Constant and linear leaves under a normal-inverse-gamma prior.
+
+    Parameters
+    ----------
+    n_columns : int
+        Leading columns in the regression; 0 for constant leaves.
+    has_level : bool
+        False: regression through the frozen centre.
+    b0, kappa0 : float
+        Scale of the variance's prior and prior weight of the level.
+    has_evidence : bool, default True
+        False for the prior model: every log evidence and log density is 0.
+
+    Notes
+    -----
+    With prior precision P0, sums W'W of w = (1, z) and W't over active and retired
+    rows, P = P0 + W'W: an = 1/2 + n/2, bn = b0 + (t't - t'W P^-1 W't)/2 and
+    log evidence = -n/2 log 2 pi + (log|P0| - log|P|)/2 + a0 log b0 - an log bn
+    + lnG(an) - lnG(a0) (O'Hagan and Forster 2004, section 11.4). One Cholesky factor of
+    the cross products of (1, z, t) gives all of it.
+    """
+
+    def __init__(
+        self, int n_columns, bint has_level, double b0, double kappa0,
+        bint has_evidence=True,
+    ):
+        cdef int size = packed_size(n_columns + 2), k
+        self.cross = Cross(n_columns)
+        self.family = self.cross
+        self.addends = Addends(self.cross)
+        self.n_basis = n_columns
+        self.n_derived = FACTOR + 2 * size
+        self.n_out = 3 + LANES * (n_columns + 1)
+        self.skip = not has_level
+        self.has_evidence = has_evidence
+        self.b0 = b0
+        self.kappa0 = kappa0
+        self.retires = self.subtracts = True
+        self.logs = True
+        self.may_inherit = has_evidence
+        self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
+        resize(<void **> &self.work, (LANES + 1) * size + 2 * self.n_out,
+               sizeof(double))
+        for k in range(N_TABLE):
+            self.log_gammas[k] = log_gamma(SHAPE_0 + 0.5 * k)
+        for k in range(N_B):
+            self.log_bs[k] = log(BS[k])
+
+    def __dealloc__(self):
+        free(self.work)
+
+    def set_scale(self, centre, spread, double y_centre, double y_spread):
+        """Freeze the scale: before the first row, or with a checkpoint."""
+        cdef int k
+        self.cross.set_scale(centre, spread, y_centre, y_spread)
+        n_used = sum(s > 0.0 for s in spread)
+        self.slope_precision = SLOPE_UNIT * max(n_used, 1)
+        for k in range(N_KAPPA):
+            self.half_log_priors[k] = self.half_prior_log_det(KAPPAS[k])
+        self.set_prior(self.b0, self.kappa0)
+
+    cdef void set_prior(self, double b0, double kappa0) noexcept nogil:
+        """Change the prior point; every leaf must be refreshed."""
+        self.b0 = b0
+        self.kappa0 = kappa0
+        self.log_b0 = log(b0)
+        self.half_log_prior = self.half_prior_log_det(kappa0)
+
+    def to_state(self):
+        """Prior point and frozen scale, as plain numbers and lists."""
+        centre, spread, y_centre, y_spread = self.cross.scale_of()
+        return {
+            "b0": self.b0, "kappa0": self.kappa0, "centre": centre, "spread": spread,
+            "y_centre": y_centre, "y_spread": y_spread,
+        }
+
+    def from_state(self, state):
+        """Take over what `to_state` gave."""
+        self.set_prior(state["b0"], state["kappa0"])
+        self.set_scale(
+            state["centre"], state["spread"], state["y_centre"], state["y_spread"]
+        )
+
+    def first_beyond(self, const double[:, ::1] X, y, double limit):
+        """(row, column) of the first value `limit` spreads away from its centre.
+
+        y is an ndarray of shape (n_rows,) or None; its column is -1.
+        """
+        cdef Py_ssize_t row
+        cdef int j
+        cdef const double[::1] response = y
+        for row in range(X.shape[0]):
+            for j in range(self.n_basis):
+                if fabs(self.cross.standard(&X[row, 0], j)) > limit:
+                    return row, j
+            if response is not None and fabs(
+                (response[row] - self.cross.y_centre) / self.cross.y_spread
+            ) > limit:
+                return row, -1
+        return None
+
+    # ------------------------------------------------------------ posterior
+    cdef double factorise(
+        self, const double *row, double *u, double *residual
+    ) noexcept nogil:
+        """Factor prior precision + cross products into u; returns half log|P|."""
+        return factor_of(
+            self.n_basis + 2, self.skip, row, self.kappa0, self.slope_precision, u,
+            residual,
+        )
+
+    cdef void factorise_lanes(
+        self, const double **rows, Lanes kappa0, Lanes *u, double *half_log_det,
+        double *residual,
+    ) noexcept nogil:
+        """`factorise` of four rows."""
+        factor_four(
+            self.n_basis + 2, self.skip, rows, kappa0, self.slope_precision, u,
+            half_log_det, residual,
+        )
+
+    cdef double half_prior_log_det(self, double kappa0) noexcept nogil:
+        return 0.5 * (
+            (0.0 if self.skip else log(kappa0))
+            + self.n_basis * log(self.slope_precision)
+        )
+
+    cdef double log_gamma_shape(self, double weight) noexcept nogil:
+        """log Gamma(a0 + weight / 2), looked up for small whole weights."""
+        if weight < N_TABLE and weight == <int> weight:
+            return self.log_gammas[<int> weight]
+        return log_gamma(SHAPE_0 + 0.5 * weight)
+
+    cdef double evidence(
+        self, double weight, double log_gamma, double half_log_det, double residual,
+        double b0, double log_b0,
+    ) noexcept nogil:
+        """Log evidence of rows of that weight.
+
+        log_gamma is `log_gamma_shape` of the weight, half_log_det half the log
+        determinant of prior over posterior precision.
+        """
+        cdef double shape = SHAPE_0 + 0.5 * weight
+        return (
+            half_log_det - 0.5 * weight * LOG_2PI + SHAPE_0 * log_b0
+            - shape * log(b0 + 0.5 * residual)
+            + log_gamma - self.log_gammas[0]
+        )
+
+    cdef const double *total(self, const Leaf *leaf) noexcept nogil:
+        """Active and retired sums together; scratch, or the leaf's own active ones."""
+        cdef int k
+        if not leaf.retired[0] > 0.0:
+            return leaf.active
+        for k in range(self.family.stride):
+            self.work[k] = leaf.active[k] + leaf.retired[k]
+        return self.work
+
+    cdef void refresh(self, Leaf *leaf) noexcept nogil:
+        cdef double *d = leaf.derived
+        cdef const double *row = self.total(leaf)
+        cdef double log_gamma = self.log_gamma_shape(row[0]), residual, half
+        half = self.factorise(row, d + FACTOR, &residual)
+        d[SHAPE] = SHAPE_0 + 0.5 * row[0]
+        d[SCALE] = self.b0 + 0.5 * residual
+        d[T_CONSTANT] = (
+            self.log_gamma_shape(row[0] + 1.0) - log_gamma
+            - 0.5 * (log(2.0 * d[SHAPE]) + LOG_PI)
+        )
+        if self.has_evidence:
+            d[EVIDENCE] = self.evidence(
+                row[0], log_gamma, self.half_log_prior - half, residual, self.b0,
+                self.log_b0,
+            )
+        else:
+            d[EVIDENCE] = 0.0
+        if isnan(d[INHERITED]):
+            d[INHERITED] = self.judge_one(self.inherited(leaf))
+        d[EVIDENCE] -= d[INHERITED]
+        d[ACTIVE] = NAN if leaf.retired[0] > 0.0 else d[EVIDENCE]
+
+    cdef double *inherited(self, const Leaf *leaf) noexcept nogil:
+        """Sums of the retired rows that the leaf got from its parent."""
+        return leaf.derived + FACTOR + self.family.stride
+
+    cdef double share(self, const Leaf *parent, double n_rows) noexcept nogil:
+        """Factor on the parent's retired sums for a child with n_rows active rows."""
+        return min(
+            n_rows / <double> parent.n_rows, HANDED_ON * n_rows / parent.retired[0]
+        )
+
+    cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil:
+        cdef double *inherited = self.inherited(child)
+        cdef double factor
+        cdef int k
+        if not parent.retired[0] > 0.0:
+            self.release(child)
+            return
+        factor = self.share(parent, child.n_rows)
+        for k in range(self.family.stride):
+            child.retired[k] = inherited[k] = factor * parent.retired[k]
+        child.derived[RETIRED] = child.derived[INHERITED] = NAN
+
+    cdef void release(self, Leaf *child) noexcept nogil:
+        self.family.clear(child.retired)
+        self.family.clear(self.inherited(child))
+        child.derived[RETIRED] = child.derived[INHERITED] = 0.0
+
+    cdef void after_retiring(self, Leaf *leaf, bint faded) noexcept nogil:
+        leaf.derived[ACTIVE] = leaf.derived[RETIRED] = NAN
+        if faded:
+            self.refresh(leaf)
+
+    cdef void fade(self, Leaf *leaf, double factor) noexcept nogil:
+        if factor == 1.0:
+            return
+        self.family.scale(leaf.retired, factor)
+        self.family.scale(self.inherited(leaf), factor)
+        leaf.derived[INHERITED] = NAN
+
+    cdef void pool(
+        self, Leaf *into, Leaf **leaves, int n, ActivePool d
+    ) noexcept nogil:
+        cdef int k
+        self.family.clear(self.inherited(into))
+        for k in range(n):
+            self.family.merge(self.inherited(into), self.inherited(leaves[k]))
+        into.derived[RETIRED] = into.derived[INHERITED] = NAN
+        LeafModel.pool(self, into, leaves, n, d)
+
+    cdef double pool_sums(
+        self, Leaf **leaves, int n, double *total, double *inherited
+    ) noexcept nogil:
+        cdef double weight = LeafModel.pool_sums(self, leaves, n, total, inherited)
+        cdef int k
+        for k in range(n):
+            if self.inherited(leaves[k])[0] > 0.0:
+                if not inherited[0] > 0.0:
+                    self.family.clear(inherited)
+                self.family.merge(inherited, self.inherited(leaves[k]))
+        if inherited[0] > 0.0 and weight > self.max_retired:
+            self.family.scale(inherited, self.max_retired / weight)
+        return weight
+
+    cdef void reprice(self, Leaf *leaf) noexcept nogil:
+        leaf.derived[RETIRED] = leaf.derived[INHERITED] = NAN
+        self.refresh(leaf)
+
+    cdef void judge(self, const double *sums, int n, double *out) noexcept nogil:
+        cdef const double *rows[LANES]
+        cdef double[LANES] half, residual
+        cdef int k
+        for k in range(LANES):
+            rows[k] = sums + min(k, n - 1) * self.family.stride
+            if k < n:
+                out[k] = 0.0
+        if not self.has_evidence:
+            return
+        self.factorise_lanes(
+            rows, alike(self.kappa0), <Lanes *> self.work, half, residual
+        )
+        for k in range(n):
+            if rows[k][0] > 0.0:
+                out[k] = self.evidence(
+                    rows[k][0], self.log_gamma_shape(rows[k][0]),
+                    self.half_log_prior - half[k], residual[k], self.b0, self.log_b0,
+                )
+
+    cdef double judge_one(self, const double *sums) noexcept nogil:
+        """`judge` of one row of sums."""
+        cdef double residual, half
+        if not (self.has_evidence and sums[0] > 0.0):
+            return 0.0
+        half = self.factorise(sums, self.work + self.family.stride, &residual)
+        return self.evidence(
+            sums[0], self.log_gamma_shape(sums[0]), self.half_log_prior - half, residual,
+            self.b0, self.log_b0,
+        )
+
+    cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
+        if isnan(leaf.derived[ACTIVE]):
+            leaf.derived[ACTIVE] = self.judge_one(leaf.active)
+        return leaf.derived[ACTIVE]
+
+    cdef void bequeath(
+        self, double n_rows, const Leaf *parent, double *out
+    ) noexcept nogil:
+        cdef double factor = self.share(parent, n_rows)
+        cdef int k
+        for k in range(self.family.stride):
+            out[k] = factor * parent.retired[k]
+
+    cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil:
+        cdef double *d = leaf.derived
+        if isnan(d[RETIRED]):
+            d[RETIRED] = self.judge_one(leaf.retired)
+        return d[EVIDENCE] + d[INHERITED] - d[RETIRED]
+
+    cdef double size(self, const Leaf *leaf) noexcept nogil:
+        return leaf.n_rows + leaf.retired[0]
+
+    # ------------------------------------------------------------ prediction
+    cdef double whiten(
+        self, const Leaf *leaf, const double *x, double *v
+    ) noexcept nogil:
+        """v = U^-T (1, z); returns v'v, the variance of the mean over sigma^2."""
+        cdef const double *u = leaf.derived + FACTOR
+        cdef double total = 0.0, t
+        cdef int i, k
+        for i in range(self.skip, self.n_basis + 1):
+            t = 1.0 if i == 0 else self.cross.standard(x, i - 1)
+            for k in range(self.skip, i):
+                t -= u[at(k, i)] * v[k]
+            v[i] = t * u[at(i, i)]
+            total += v[i] * v[i]
+        return total
+
+    cdef void predict(
+        self, const Leaf *leaf, const double *x, double *out
+    ) noexcept nogil:
+        cdef const double *d = leaf.derived
+        cdef const double *last = d + FACTOR + at(0, self.n_basis + 1)
+        cdef double *v = out + 3
+        cdef double kappa = self.whiten(leaf, x, v), location = 0.0
+        cdef int i
+        for i in range(self.skip, self.n_basis + 1):
+            location += v[i] * last[i]
+        out[0] = self.cross.y_centre + self.cross.y_spread * location
+        out[1] = self.cross.y_spread * sqrt(d[SCALE] / d[SHAPE] * (1.0 + kappa))
+        out[2] = 2.0 * d[SHAPE]
+
+    cdef void predict_lanes(
+        self, const Leaf *leaf, const double **x, int n, double *out, int32_t stride,
+        Lanes *v,
+    ) noexcept nogil:
+        """`predict` at n <= LANES rows: sums in its order, so its bits."""
+        cdef const double *d = leaf.derived
+        cdef const double *last = d + FACTOR + at(0, self.n_basis + 1)
+        cdef const double *u
+        cdef Lanes kappa = alike(0.0), location = kappa, t
+        cdef double variance = d[SCALE] / d[SHAPE]
+        cdef int i, k
+        for i in range(self.skip, self.n_basis + 1):
+            u = d + FACTOR + at(0, i)
+            t = standard_lanes(self.cross, x, i)
+            for k in range(self.skip, i):
+                t = plus(t, alike(-u[k]), v[k])
+            v[i] = t = times(alike(u[i]), t)
+            kappa = plus(kappa, t, t)
+            location = plus(location, t, alike(last[i]))
+        for i in range(n):
+            out[0] = self.cross.y_centre + self.cross.y_spread * lane(location, i)
+            out[1] = self.cross.y_spread * sqrt(variance * (1.0 + lane(kappa, i)))
+            out[2] = 2.0 * d[SHAPE]
+            out += stride
+
+    cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
+        """Log density of the predictive Student t."""
+        cdef double *out = self.work + 2 * self.family.stride
+        cdef double z, df
+        if not self.has_evidence:
+            return 0.0
+        self.predict(leaf, x, out)
+        df = out[2]
+        z = (y - out[0]) / out[1]
+        return (
+            leaf.derived[T_CONSTANT] - 0.5 * (df + 1.0) * log1p(z * z / df)
+            - log(out[1])
+        )
+
+    # ------------------------------------------------------------ criteria
+    cdef double sum_squares(self, const Leaf *leaf) noexcept nogil:
+        return 2.0 * leaf.derived[SCALE] * self.cross.y_spread * self.cross.y_spread
+
+    cdef double df(self, const Leaf *leaf) noexcept nogil:
+        return 2.0 * leaf.derived[SHAPE]
+
+    cdef int coefficients(self, const Leaf *leaf, double *out) noexcept nogil:
+        """Posterior means on the raw scale."""
+        cdef const double *u = leaf.derived + FACTOR
+        cdef const double *last = u + at(0, self.n_basis + 1)
+        cdef int i, k, q = self.n_basis, first = 1 - self.skip
+        cdef double level = 0.0, t
+        for i in range(q, self.skip - 1, -1):
+            t = last[i]
+            for k in range(i + 1, q + 1):
+                t -= u[at(i, k)] * out[k - self.skip]
+            out[i - self.skip] = t * u[at(i, i)]
+        if first:
+            level = self.cross.y_centre + self.cross.y_spread * out[0]
+        for i in range(q):
+            if self.cross.spread[i] == 0.0:
+                out[first + i] = 0.0
+                continue
+            out[first + i] *= self.cross.y_spread / self.cross.spread[i]
+            level -= out[first + i] * self.cross.centre[i]
+        if first:
+            out[0] = level
+        return first + q
+
+    cdef double coordinate(
+        self, const Leaf *leaf, int j, double value
+    ) noexcept nogil:
+        if self.cross.spread[j] == 0.0:
+            return 0.0
+        return (value - self.cross.centre[j]) * self.cross.inverse[j]
+
+    cdef double lift(
+        self, const Leaf *leaf, const double *x, double *u, double *kappa
+    ) noexcept nogil:
+        cdef const double *f = leaf.derived + FACTOR
+        cdef int i, k, q = self.n_basis
+        cdef double c0
+        kappa[0] = self.whiten(leaf, x, u)
+        for i in range(q, self.skip - 1, -1):       # u = U^-1 v, in place
+            for k in range(i + 1, q + 1):
+                u[i] -= f[at(i, k)] * u[k]
+            u[i] *= f[at(i, i)]
+        c0 = 0.0 if self.skip else u[0]
+        for i in range(q):
+            u[i] = u[i + 1]
+        return c0
+
+    cdef void invert_factor(
+        self, const Leaf *leaf, double *columns, double *rows
+    ) noexcept nogil:
+        """C = U^-1 but for the response's column, square by columns and by rows."""
+        cdef const double *u = leaf.derived + FACTOR
+        cdef double t
+        cdef int i, j, k, first = self.skip, n = self.n_basis + 1 - first
+        for j in range(n):
+            columns[j * n + j] = rows[j * n + j] = u[at(first + j, first + j)]
+            for i in range(j - 1, -1, -1):
+                t = 0.0
+                for k in range(i + 1, j + 1):
+                    t -= u[at(first + i, first + k)] * columns[j * n + k]
+                t *= u[at(first + i, first + i)]
+                columns[j * n + i] = rows[i * n + j] = t
+
+    cdef void explain_rows(
+        self, const Leaf *leaf, const double *mean, const double *variance,
+        const double *rows, int32_t width, const int32_t *which, int32_t n,
+        double *out,
+    ) noexcept nogil:
+        """With u = P^-1 (1, x): ((1, mean)'u)^2 + sum_j variance_j u_j^2 over 1 + kappa.
+        """
+        cdef int first = self.skip, n_terms = self.n_basis + 1 - first, i
+        cdef double *by_column = self.work + self.family.stride
+        cdef double *by_row = by_column + n_terms * n_terms
+        cdef double *means = by_row + n_terms * n_terms
+        cdef double *variances = means + n_terms
+        cdef Lanes worth
+        cdef const double *x[LANES]
+        cdef int32_t k = 0, m, a
+        self.invert_factor(leaf, by_column, by_row)
+        for i in range(n_terms):
+            means[i] = mean[first + i - 1] if first + i else 1.0
+            variances[i] = variance[first + i - 1] if first + i else 0.0
+        while k < n:
+            m = gather_lanes(rows, width, which + k, n - k, x)
+            worth = explain_four(
+                n_terms, 1 - first, x, self.cross.centre, self.cross.inverse, by_column,
+                by_row, means, variances, <Lanes *> (variances + n_terms),
+            )
+            for a in range(m):
+                out[k + a] = lane(worth, a)
+            k += m
+
+    cdef double mean_kappa(
+        self, const Leaf *leaf, const double *mean, const double *variance, double *v
+    ) noexcept nogil:
+        cdef const double *u = leaf.derived + FACTOR
+        cdef double total = 0.0, t
+        cdef int i, j, k, q = self.n_basis
+        for i in range(self.skip, q + 1):           # at the mean
+            t = 1.0 if i == 0 else mean[i - 1]
+            for k in range(self.skip, i):
+                t -= u[at(k, i)] * v[k]
+            v[i] = t * u[at(i, i)]
+            total += v[i] * v[i]
+        for j in range(1, q + 1):                   # trace: columns of U^-T
+            if variance[j - 1] == 0.0:
+                continue
+            for i in range(j, q + 1):
+                t = 1.0 if i == j else 0.0
+                for k in range(j, i):
+                    t -= u[at(k, i)] * v[k]
+                v[i] = t * u[at(i, i)]
+                total += variance[j - 1] * v[i] * v[i]
+        return total
+
+    # ------------------------------------------------------------ prior
+    cdef void score_priors(
+        self, const Leaf *leaf, double multiplicity, double *scores
+    ) noexcept nogil:
+        """Add the leaf's log evidence at every point of the grid."""
+        self.add_scores(self.total(leaf), multiplicity, scores)
+        if self.inherited(leaf)[0] > 0.0:
+            self.add_scores(self.inherited(leaf), -multiplicity, scores)
+
+    cdef void add_scores(
+        self, const double *row, double multiplicity, double *scores
+    ) noexcept nogil:
+        cdef const double *rows[LANES]
+        cdef double[LANES] half, residual
+        cdef double log_gamma = self.log_gamma_shape(row[0])
+        cdef int i, k
+        for k in range(N_KAPPA):
+            rows[k] = row
+        self.factorise_lanes(
+            rows, of_four(KAPPAS[0], KAPPAS[1], KAPPAS[2], KAPPAS[3]),
+            <Lanes *> (self.work + self.family.stride), half, residual,
+        )
+        for k in range(N_KAPPA):
+            for i in range(N_B):
+                scores[i * N_KAPPA + k] += multiplicity * self.evidence(
+                    row[0], log_gamma, self.half_log_priors[k] - half[k], residual[k],
+                    BS[i], self.log_bs[i],
+                )
+
+    cdef bint adopt_prior(self, const double *scores) noexcept nogil:
+        """Move to the best point if it gains more than one nat; whether it moved."""
+        cdef int k, best = 0, now = -1
+        for k in range(N_B * N_KAPPA):
+            if scores[k] > scores[best]:
+                best = k
+            if BS[k // N_KAPPA] == self.b0 and KAPPAS[k % N_KAPPA] == self.kappa0:
+                now = k
+        if now >= 0 and not scores[best] > scores[now] + 1.0:
+            return False
+        self.set_prior(BS[best // N_KAPPA], KAPPAS[best % N_KAPPA])
+        return True
+
+
+cdef class NativeNumerics(Numerics):
+    """Weights on the log scale; moves are those of `SharedMoves`."""
+
+    def __init__(self):
+        self.weighs_one = True
+        self.forgets_all = True
+        self.keeps_order = True
+
+    cdef int32_t resample(
+        self, double *weights, int32_t n, int32_t n_target, RandomStream *s,
+        int32_t *ancestors, double *work, double *log_mean, double *variance,
+    ) noexcept nogil:
+        """Resample log densities unless they are all but equal.
+
+        Where no particle gives a positive density all count as equal.
+        """
+        cdef double top = -INFINITY, low = INFINITY, total = 0.0, mean, squares = 0.0
+        cdef int32_t i
+        for i in range(n):
+            if weights[i] > top:
+                top = weights[i]
+        log_mean[0] = -INFINITY
+        variance[0] = 0.0
+        if not isfinite(top):
+            return 0
+        for i in range(n):
+            weights[i] = exp(weights[i] - top)
+            if not weights[i] >= 0.0:
+                weights[i] = 0.0
+            if weights[i] < low:
+                low = weights[i]
+            total += weights[i]
+        log_mean[0] = top + log(total / n)
+        mean = total / n
+        if 1.0 - low <= EQUAL * mean and n == n_target:
+            return 0
+        for i in range(n):
+            weights[i] /= total
+            squares += weights[i] * weights[i]
+        variance[0] = squares / n - 1.0 / (<double> n * n)
+        residual(weights, n, n_target, s, ancestors, work)
+        return n_target

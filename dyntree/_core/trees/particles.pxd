@@ -1,0 +1,72 @@
+"""Particles and their step.
+
+A step is weigh, resample, adopt, add, decide, apply. Reference counts change in adopt,
+apply, collapse and rejuvenation, all serial; deciding reads and draws only.
+"""
+from libc.stdint cimport int32_t, int64_t
+
+from dyntree._core.trees.arena cimport Arena
+from dyntree._core.trees.leaf cimport LeafModel
+from dyntree._core.trees.moves cimport Moves
+from dyntree._core.trees.numerics cimport Numerics
+from dyntree._core.trees.pool cimport ActivePool
+from dyntree._core.rng cimport RandomSource, RandomStream
+from dyntree._core.trees.tree cimport Path
+from dyntree._core.trees.nodes cimport Entry, Leaf, Move
+from dyntree._core.types cimport handle_t, slot_t
+
+cdef class Particles:
+    cdef Arena arena
+    cdef ActivePool pool
+    cdef LeafModel leaf_model
+    cdef Numerics numerics
+    cdef Moves moves
+    cdef readonly RandomSource source
+    cdef readonly dict options
+    cdef readonly int32_t n_particles       # roots there are now
+    cdef readonly int32_t n_target          # roots after the next resampling
+    cdef readonly int64_t n_retired
+    cdef readonly int64_t n_degenerate      # steps whose densities were all zero or NaN
+    cdef readonly bint fades                # rows have retired with forgetting
+    cdef readonly double log_evidence       # sum of log predictive densities
+    cdef readonly double next_look          # rows seen at which the prior is looked at
+    cdef readonly int64_t last_look         # rows seen at the last look
+    cdef handle_t *roots
+    cdef int64_t time
+    cdef int64_t stamp
+    cdef object credited                    # what the leaves' credit tells, if it is known
+    cdef int32_t max_depth
+    # scratch of one step
+    cdef int32_t room                       # particles the arrays below have room for
+    cdef Entry *entries
+    cdef int32_t n_entries
+    cdef int32_t *entry_of                  # each particle's
+    cdef Entry *entries_before              # those of the cloud before resampling
+    cdef int32_t *entry_before
+    cdef int32_t *ancestors
+    cdef handle_t *next_roots
+    cdef double *weights
+    cdef double *work
+    cdef Move *decisions
+    cdef double *row_before                 # (n_features,)
+    cdef Path path
+    cdef int32_t path_room
+
+    cdef int make_room(self, int32_t n_particles) except -1
+    cdef int reserve(self, int32_t n_rows) except -1
+    cdef int32_t route(self, handle_t root, const double *x) noexcept nogil
+    cdef int weigh(self, slot_t s) noexcept nogil
+    cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil
+    cdef int32_t enter(self, handle_t h, handle_t parent) noexcept nogil
+    cdef void regroup(self) noexcept nogil
+    cdef int add_row(self, slot_t s, bint weighed) noexcept nogil
+    cdef int apply(self, slot_t s) noexcept nogil
+    cdef handle_t moved(self, int32_t particle, slot_t s) noexcept nogil
+    cdef void append_row(self, Leaf *leaf, slot_t s) noexcept nogil
+    cdef int step(self, slot_t s, double *log_mean, int64_t every, object report) except -2
+    cdef void let_fade(self) noexcept
+    cdef int plant(self, int32_t n_rows) except -1
+    cdef int look(self) except -1
+    cdef void reweigh(self, const double *change) noexcept nogil
+    cdef int32_t draw_survivors(self, RandomStream *stream, double *log_mean, double *variance) noexcept nogil
+    cdef int32_t count_leaves(self, handle_t h, int32_t n_coming, handle_t *handles, int64_t *count, int32_t n) noexcept nogil

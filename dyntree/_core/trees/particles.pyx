@@ -1,0 +1,551 @@
+"""Particles: roots, the rows they still hold, and one step of particle learning."""
+import numpy as np
+
+from libc.math cimport INFINITY
+from libc.stdlib cimport free
+from libc.string cimport memcmp, memcpy
+
+from dyntree._core.trees.compat cimport (
+    RExplicit, RGaussian, RImplicit, RMultinomial, RNumerics,
+)
+from dyntree._core.trees.dirichlet cimport NativeMultinomial
+from dyntree._core.memory cimport resize
+from dyntree._core.trees.native cimport NativeGaussian, NativeNumerics
+from dyntree._core.trees.native cimport N_B, N_KAPPA
+from dyntree._core.trees.proposals cimport SharedMoves
+from dyntree._core.rng cimport RESAMPLING, REWEIGHING, RandomStream
+from dyntree._core.trees.tree cimport all_came, descend, gather, replaced
+from dyntree._core.trees.nodes cimport GROW, LUALL, LUVAR, REJECT, STAY, Node, goes_left
+from dyntree._core.types cimport NONE
+
+cdef double FIRST_LOOK = 16.0       # rows seen at the first look at the prior
+cdef double LOOK_GROWTH = 1.25
+
+PROPOSALS = {"luall": LUALL, "luvar": LUVAR, "reject": REJECT}
+
+
+def _leaf_model(rules, model, intercept, n_basis, n_classes, variance_prior, prior):
+    """The leaf model of that name under these rules."""
+    if rules == "native":
+        if model == "class":
+            return NativeMultinomial(n_classes, prior["class_mass"])
+        return NativeGaussian(
+            n_basis if model == "linear" else 0, intercept, prior["b0"],
+            prior["kappa0"], model != "prior",
+        )
+    nu0, s20 = variance_prior
+    if model == "class":
+        return RMultinomial(n_classes)
+    if model == "linear":
+        return (RImplicit if intercept else RExplicit)(nu0, s20, n_basis)
+    return RGaussian(nu0, s20, model != "prior")
+
+
+cdef int32_t height(Arena a, handle_t h) noexcept nogil:
+    """Levels below and at h; a leaf has one."""
+    if h < 0:
+        return 1
+    return 1 + max(height(a, a.node(h).left), height(a, a.node(h).right))
+
+
+cdef class Particles:
+    """Trees that share their parts, and the rules by which they learn a row.
+
+    Parameters
+    ----------
+    source : RandomSource
+        Where every draw comes from.
+    model : {"constant", "linear", "class", "prior"}
+        Leaf model.
+    n_features : int
+        Columns of X, a column of ones for an explicit intercept included.
+    n_particles : int
+        Particles to resample to.
+    min_leaf : int
+        Fewest rows in a leaf, >= 1.
+    tree_prior : (float, float), default (0.95, 2.0)
+        A leaf at depth d splits with prior probability a (1 + d)^-b.
+    proposal : {"luvar", "luall", "reject"}, default "luvar"
+        How a split is proposed.
+    variance_prior : (float, float), default (0.0, 0.0)
+        Degrees of freedom and scale of the leaf variance's prior.
+    intercept : bool, default True
+        Linear leaves: centre the rows (True) or regress through the origin.
+    n_basis : int, optional
+        Leading columns used by linear leaves; default all.
+    first_split : int, default 0
+        First column that may be split on.
+    n_classes : int, default 0
+        Labels of a class model; y then holds 0 .. n_classes - 1.
+    rules : {"r", "native"}, default "r"
+        Leaf models and choices of `compat` or of `native`.
+    prior : dict, optional
+        Native rules: "b0", "kappa0", "adaptive" (whether the cloud tunes them) and
+        "class_mass".
+    max_retired : float, optional
+        Most weight that a leaf's retired sums may have.
+    """
+
+    def __init__(
+        self, RandomSource source, *, model, n_features, n_particles, min_leaf,
+        tree_prior=(0.95, 2.0), proposal="luvar", variance_prior=(0.0, 0.0),
+        intercept=True, n_basis=None, first_split=0, n_classes=0, rules="r",
+        prior=None, max_retired=None,
+    ):
+        basis = n_features if n_basis is None else n_basis
+        self.options = {
+            "model": model, "n_features": n_features, "n_particles": n_particles,
+            "min_leaf": min_leaf, "tree_prior": tuple(tree_prior),
+            "proposal": proposal, "variance_prior": tuple(variance_prior),
+            "intercept": bool(intercept), "n_basis": basis,
+            "first_split": first_split, "n_classes": n_classes, "rules": rules,
+            "prior": None if prior is None else dict(prior), "max_retired": max_retired,
+        }
+        self.source = source
+        self.leaf_model = _leaf_model(
+            rules, model, intercept, basis, n_classes, variance_prior, prior
+        )
+        if max_retired is not None:
+            self.leaf_model.max_retired = max_retired
+        self.numerics = NativeNumerics() if rules == "native" else RNumerics()
+        self.next_look = FIRST_LOOK if prior and prior["adaptive"] else INFINITY
+        self.pool = ActivePool(n_features)
+        self.arena = Arena(
+            self.leaf_model.family.stride, self.leaf_model.n_derived, n_features
+        )
+        self.moves = (SharedMoves if rules == "native" else Moves)(
+            self.arena, self.leaf_model, self.pool, self.numerics, tree_prior[0],
+            tree_prior[1], min_leaf, first_split, PROPOSALS[proposal],
+        )
+        self.n_target = n_particles
+        resize(<void **> &self.row_before, n_features, sizeof(double))
+        self.make_room(n_particles)
+
+    def __dealloc__(self):
+        free(self.roots)
+        free(self.entries)
+        free(self.entry_of)
+        free(self.entries_before)
+        free(self.entry_before)
+        free(self.ancestors)
+        free(self.next_roots)
+        free(self.weights)
+        free(self.work)
+        free(self.decisions)
+        free(self.path.nodes)
+        free(self.row_before)
+
+    # ------------------------------------------------------------ room
+    cdef int make_room(self, int32_t n_particles) except -1:
+        """Arrays for this many particles."""
+        cdef size_t n = n_particles
+        if n_particles <= self.room:
+            return 0
+        resize(<void **> &self.roots, n, sizeof(handle_t))
+        resize(<void **> &self.next_roots, n, sizeof(handle_t))
+        resize(<void **> &self.entries, n, sizeof(Entry))
+        resize(<void **> &self.entry_of, n, sizeof(int32_t))
+        resize(<void **> &self.entries_before, n, sizeof(Entry))
+        resize(<void **> &self.entry_before, n, sizeof(int32_t))
+        resize(<void **> &self.ancestors, n, sizeof(int32_t))
+        resize(<void **> &self.weights, n, sizeof(double))
+        resize(<void **> &self.work, n, sizeof(double))
+        resize(<void **> &self.decisions, n, sizeof(Move))
+        self.moves.expect(n_particles)
+        self.room = n_particles
+        return 0
+
+    cdef int reserve(self, int32_t n_rows) except -1:
+        """Scratch for a step that leaves n_rows rows in the pool."""
+        if self.max_depth + 2 > self.path_room:
+            resize(<void **> &self.path.nodes, 2 * self.max_depth + 16,
+                   sizeof(handle_t))
+            self.path_room = 2 * self.max_depth + 16
+        self.moves.reserve(n_rows, self.arena.live_leaves + 1)
+        return 0
+
+    # ------------------------------------------------------------ weigh
+    cdef int32_t enter(self, handle_t h, handle_t parent) noexcept nogil:
+        """A new entry of this step."""
+        cdef Leaf *leaf = self.arena.leaf(h)
+        cdef Entry *e = &self.entries[self.n_entries]
+        if leaf.stamp != self.stamp:
+            leaf.stamp = self.stamp
+            leaf.entry = self.n_entries
+        e.leaf = h
+        e.parent = parent
+        e.pruned = NONE
+        e.owner = leaf.entry
+        e.count = 0
+        e.weighed = e.scored = False
+        self.n_entries += 1
+        return self.n_entries - 1
+
+    cdef int32_t route(self, handle_t root, const double *x) noexcept nogil:
+        """Entry of the (parent, leaf) that x reaches from root, new or remembered."""
+        cdef handle_t h = root, parent = NONE
+        cdef int32_t found = -1, k, depth = 0
+        cdef Node *node
+        cdef Leaf *leaf
+        while h > 0:
+            node = self.arena.node(h)
+            if node.stamp == self.stamp:
+                found = node.entry
+                break
+            self.path.nodes[depth] = h
+            depth += 1
+            parent = h
+            h = node.left if goes_left(node, x) else node.right
+        if found < 0:
+            leaf = self.arena.leaf(h)
+            if (leaf.stamp == self.stamp and parent == NONE
+                    and self.entries[leaf.entry].parent == NONE):
+                found = leaf.entry
+            else:
+                found = self.enter(h, parent)
+        for k in range(depth):
+            node = self.arena.node(self.path.nodes[k])
+            node.stamp = self.stamp
+            node.entry = found
+        self.entries[found].count += 1
+        return found
+
+    cdef int weigh(self, slot_t s) noexcept nogil:
+        """Densities of row s in particle order; room for it in every leaf it meets.
+
+        A model may round the row it evaluates, which changes what the next particle
+        sees: whatever was remembered is then forgotten. -1: no memory.
+        """
+        cdef double *x = self.pool.x(s)
+        cdef size_t n_bytes = self.pool.n_features * sizeof(double)
+        cdef int32_t i
+        cdef Entry *e
+        cdef Leaf *leaf
+        self.stamp += 1
+        self.n_entries = 0
+        for i in range(self.n_particles):
+            self.entry_of[i] = self.route(self.roots[i], x)
+            e = &self.entries[self.entry_of[i]]
+            leaf = self.arena.leaf(e.leaf)
+            e = &self.entries[e.owner]
+            if not e.weighed:
+                if self.arena.reserve_rows(leaf, leaf.n_rows + 1) < 0:
+                    return -1
+                if self.leaf_model.rounds_rows:
+                    memcpy(self.row_before, x, n_bytes)
+                e.density = self.leaf_model.density(leaf, x, self.pool.y(s))
+                e.weighed = True
+                if self.leaf_model.rounds_rows and memcmp(self.row_before, x, n_bytes):
+                    self.stamp += 1
+                    self.n_entries = 0
+            self.weights[i] = e.density
+        return 0
+
+    cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil:
+        """Resample and adopt the survivors; returns how many distinct ones."""
+        cdef RandomStream stream = self.source.open(self.time, 0, RESAMPLING)
+        return self.draw_survivors(&stream, log_mean, variance)
+
+    cdef int32_t draw_survivors(
+        self, RandomStream *stream, double *log_mean, double *variance
+    ) noexcept nogil:
+        """Resample by `weights`; returns how many distinct particles survive."""
+        cdef int32_t n, i, kept = 0
+        n = self.numerics.resample(
+            self.weights, self.n_particles, self.n_target, stream, self.ancestors,
+            self.work, log_mean, variance,
+        )
+        if n == 0:
+            for i in range(self.n_particles):
+                self.ancestors[i] = i
+            return self.n_particles
+        for i in range(self.n_particles):
+            self.work[i] = 0.0
+        for i in range(n):
+            self.next_roots[i] = self.roots[self.ancestors[i]]
+            self.work[self.ancestors[i]] += 1.0
+        for i in range(self.n_particles):
+            if self.work[i] > 1.0:
+                self.arena.share_by(self.roots[i], <int32_t> self.work[i] - 1)
+            elif self.work[i] == 0.0:
+                self.arena.drop(self.roots[i])
+            kept += self.work[i] > 0.0
+        self.roots, self.next_roots = self.next_roots, self.roots
+        self.n_particles = n
+        return kept
+
+    # ------------------------------------------------------------ add, decide, apply
+    cdef void append_row(self, Leaf *leaf, slot_t s) noexcept nogil:
+        """Row s joins the leaf; room for it has been reserved."""
+        self.arena.drop_credit(leaf)
+        leaf.rows[leaf.n_rows] = s
+        leaf.n_rows += 1
+        self.leaf_model.insert(leaf, self.pool, s)
+
+    cdef void regroup(self) noexcept nogil:
+        """The entries of the survivors, as `route` would find them, in their order."""
+        cdef int32_t i
+        cdef Entry *e
+        self.entries, self.entries_before = self.entries_before, self.entries
+        self.entry_of, self.entry_before = self.entry_before, self.entry_of
+        for i in range(self.n_entries):
+            self.entries_before[i].count = -1       # then its place among the new ones
+        self.stamp += 1
+        self.n_entries = 0
+        for i in range(self.n_particles):
+            e = &self.entries_before[self.entry_before[self.ancestors[i]]]
+            if e.count < 0:
+                e.count = self.enter(e.leaf, e.parent)
+            self.entry_of[i] = e.count
+            self.entries[e.count].count += 1
+
+    cdef int add_row(self, slot_t s, bint weighed) noexcept nogil:
+        """Add row s to every leaf it reaches, once per distinct leaf; -1: no memory.
+
+        Where the cloud was weighed and no row rounded it is known which those are.
+        """
+        cdef int32_t i
+        cdef Leaf *leaf
+        if weighed and not self.leaf_model.rounds_rows:
+            self.regroup()
+        else:
+            self.stamp += 1
+            self.n_entries = 0
+            for i in range(self.n_particles):
+                self.entry_of[i] = self.route(self.roots[i], self.pool.x(s))
+        for i in range(self.n_entries):
+            leaf = self.arena.leaf(self.entries[i].leaf)
+            if self.arena.reserve_rows(leaf, leaf.n_rows + 1) < 0:
+                return -1
+        for i in range(self.n_entries):
+            if self.entries[i].owner == i:
+                self.append_row(self.arena.leaf(self.entries[i].leaf), s)
+        return 0
+
+    cdef handle_t moved(self, int32_t particle, slot_t s) noexcept nogil:
+        """Root of the particle's tree after its move; NONE: no memory."""
+        cdef Move *move = &self.decisions[particle]
+        cdef Entry *e = &self.entries[self.entry_of[particle]]
+        cdef handle_t root = self.roots[particle], leaf, fresh
+        cdef int32_t length
+        leaf = descend(self.arena, root, self.pool.x(s), &self.path)
+        length = self.path.length
+        if self.arena.reserve(length + 1, 2) < 0:
+            return NONE
+        if move.kind == GROW:
+            fresh = self.moves.grown(self.arena.leaf(leaf), move)
+            if fresh == NONE:
+                return NONE
+            if self.arena.node(fresh).depth + 1 > self.max_depth:
+                self.max_depth = self.arena.node(fresh).depth + 1
+            return replaced(self.arena, root, &self.path, length, leaf, fresh)
+        if e.pruned == NONE:
+            e.pruned = self.moves.pruned(e.parent)
+            if e.pruned == NONE:
+                return NONE
+        self.arena.share(e.pruned)
+        return replaced(
+            self.arena, root, &self.path, length - 1, e.parent, e.pruned
+        )
+
+    cdef int apply(self, slot_t s) noexcept nogil:
+        """Make the moves, in particle order; -1: no memory for some, which stay."""
+        cdef int32_t i
+        cdef int status = 0
+        cdef handle_t root
+        for i in range(self.n_particles):
+            if self.decisions[i].kind != STAY:
+                root = self.moved(i, s)
+                if root == NONE:
+                    status = -1
+                else:
+                    self.roots[i] = root
+        for i in range(self.n_entries):
+            if self.entries[i].pruned != NONE:
+                self.arena.drop(self.entries[i].pruned)
+        self.moves.clear()
+        return status
+
+    # ------------------------------------------------------------ steps
+    cdef int step(
+        self, slot_t s, double *log_mean, int64_t every, object report
+    ) except -2:
+        """One step of particle learning for a row that has been put in the pool.
+
+        -1: there was no memory and no leaf has the row. MemoryError: the row was
+        learned, but moves that found no memory were left out.
+        """
+        cdef double variance = 0.0
+        cdef int32_t kept = self.n_particles
+        cdef int64_t row = self.pool.n_rows + self.n_retired
+        cdef int status = 0
+        cdef bint weighed = self.n_particles > 1 or self.numerics.weighs_one
+        error = None
+        log_mean[0] = 0.0
+        with nogil:
+            if weighed:
+                status = self.weigh(s)
+                if status == 0:
+                    kept = self.resample(log_mean, &variance)
+        if status < 0:
+            return -1
+        if not log_mean[0] > -INFINITY:
+            self.n_degenerate += 1
+        if every > 0 and report is not None and row % every == 0:
+            try:
+                report(self.pool.n_rows, self.n_retired, kept, variance,
+                       *self.shapes().mean(axis=0))
+            except BaseException as raised:     # the row must be learned first
+                error = raised
+        with nogil:
+            status = self.add_row(s, weighed)
+        if status < 0:
+            return -1
+        with nogil:
+            self.moves.decide_all(
+                self.entries, self.n_entries, self.entry_of, self.n_particles,
+                self.source, self.time, self.decisions,
+            )
+            status = self.apply(s)
+            self.time += 1
+        if status < 0:
+            raise MemoryError()
+        if error is not None:
+            raise error
+        return 0
+
+    cdef void let_fade(self) noexcept:
+        """From now on the past is called stale."""
+        self.fades = True
+        self.leaf_model.may_inherit = False
+
+    cdef int plant(self, int32_t n_rows) except -1:
+        """Every particle becomes one leaf with the first n_rows rows of the pool."""
+        cdef handle_t h = self.arena.take_leaf()
+        cdef Leaf *leaf = self.arena.leaf(h)
+        cdef int32_t i
+        if self.arena.reserve_rows(leaf, n_rows) < 0:
+            self.arena.drop(h)
+            raise MemoryError()
+        if n_rows:
+            memcpy(leaf.rows, self.pool.order, n_rows * sizeof(slot_t))
+        leaf.n_rows = n_rows
+        self.leaf_model.build(leaf, self.pool)
+        leaf.refs = self.n_target
+        for i in range(self.n_target):
+            self.roots[i] = h
+        self.n_particles = self.n_target
+        return 0
+
+    def shapes(self):
+        """Height, leaves, rows per leaf and retired weight per leaf of each tree.
+
+        Returns
+        -------
+        ndarray of shape (n_particles, 4)
+        """
+        out = np.empty((self.n_particles, 4))
+        cdef double[:, ::1] view = out
+        cdef int32_t i, k, n
+        cdef double rows, retired
+        self.moves.reserve(0, self.arena.live_leaves + 1)
+        for i in range(self.n_particles):
+            n = gather(self.arena, self.roots[i], self.moves.leaves)
+            rows = retired = 0.0
+            for k in range(n):
+                rows += self.moves.leaves[k].n_rows
+                retired += self.moves.leaves[k].retired[0]
+            view[i, 0] = height(self.arena, self.roots[i])
+            view[i, 1] = n
+            view[i, 2] = rows / n
+            view[i, 3] = retired / n
+        return out
+
+    cdef int look(self) except -1:
+        """Let the cloud choose its prior point, where it is time to.
+
+        A point's score is the mean over particles of the summed log evidence of their
+        leaves; trees stay as they are. When the point moves, everything derived from it
+        is computed anew, and the trees are resampled by what that did to their evidence.
+        """
+        cdef int64_t seen = self.pool.n_seen
+        cdef bint due = seen >= self.next_look
+        cdef double[32] scores
+        cdef int32_t i, k, n_distinct = 0
+        cdef Leaf *leaf
+        if self.n_retired and 2 * (seen - self.last_look) >= self.pool.n_rows:
+            due = due or self.next_look < INFINITY
+        if not due:
+            return 0
+        self.last_look = seen
+        while self.next_look <= seen:
+            self.next_look *= LOOK_GROWTH
+        counts = np.empty(self.arena.live_leaves, dtype=np.int64)
+        met = np.empty(self.arena.live_leaves, dtype=np.int32)
+        changes = np.empty(self.arena.live_leaves)
+        cdef int64_t[::1] count = counts
+        cdef double[::1] change = changes
+        cdef handle_t[::1] handles = met
+        self.moves.reserve(0, self.arena.live_leaves + 1)
+        with nogil:
+            self.stamp += 1
+            for i in range(self.n_particles):
+                n_distinct = self.count_leaves(
+                    self.roots[i], 1, &handles[0], &count[0], n_distinct
+                )
+            for k in range(N_B * N_KAPPA):
+                scores[k] = 0.0
+            for k in range(n_distinct):
+                self.leaf_model.score_priors(
+                    self.arena.leaf(handles[k]),
+                    count[k] / <double> self.n_particles, scores,
+                )
+            if self.leaf_model.adopt_prior(scores):
+                for k in range(n_distinct):
+                    leaf = self.arena.leaf(handles[k])
+                    self.arena.drop_credit(leaf)
+                    change[k] = -leaf.derived[0]
+                    self.leaf_model.reprice(leaf)
+                    change[k] += leaf.derived[0]
+                self.reweigh(&change[0])
+        return 0
+
+    cdef void reweigh(self, const double *change) noexcept nogil:
+        """Resample by what a new prior point did to the evidence of each tree."""
+        cdef RandomStream stream = self.source.open(self.time, 0, REWEIGHING)
+        cdef double log_mean = 0.0, variance = 0.0
+        cdef int32_t i, k, n
+        for i in range(self.n_particles):
+            n = gather(self.arena, self.roots[i], self.moves.leaves)
+            self.weights[i] = 0.0
+            for k in range(n):
+                self.weights[i] += change[self.moves.leaves[k].entry]
+        self.draw_survivors(&stream, &log_mean, &variance)
+
+    cdef int32_t count_leaves(
+        self, handle_t h, int32_t n_coming, handle_t *handles, int64_t *count,
+        int32_t n,
+    ) noexcept nogil:
+        """One of the ways to h, on which n_coming particles come; returns n.
+
+        The last way leads on with all of them, and lists a leaf after n others.
+        """
+        cdef Node *node
+        cdef Leaf *leaf
+        if h > 0:
+            node = self.arena.node(h)
+            if not all_came(
+                &node.stamp, &node.entry, &node.ways, node.refs, self.stamp, n_coming
+            ):
+                return n
+            n = self.count_leaves(node.left, node.entry, handles, count, n)
+            return self.count_leaves(node.right, node.entry, handles, count, n)
+        leaf = self.arena.leaf(h)
+        if not all_came(
+            &leaf.stamp, &leaf.entry, &leaf.ways, leaf.refs, self.stamp, n_coming
+        ):
+            return n
+        handles[n] = h
+        count[n] = leaf.entry
+        leaf.entry = n
+        return n + 1

@@ -1,0 +1,194 @@
+"""Cloud <-> plain arrays: what copies and checkpoints are made of."""
+import numpy as np
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t
+from libc.string cimport memcpy
+
+from dyntree._core.trees.arena cimport Arena
+from dyntree._core.trees.particles cimport Particles
+from dyntree._core.rng cimport RandomSource
+from dyntree._core.trees.nodes cimport Leaf, Node
+from dyntree._core.types cimport handle_t
+
+
+cdef class _Numbering:
+    """Canonical numbers of the handles met: splits 1, 2, ...; leaves -1, -2, ..."""
+
+    cdef Arena arena
+    cdef readonly dict number
+    cdef readonly list nodes
+    cdef readonly list leaves
+
+    def __init__(self, Arena arena):
+        self.arena = arena
+        self.number = {}
+        self.nodes = []
+        self.leaves = []
+
+    cdef visit(self, handle_t h):
+        if h in self.number:
+            return
+        if h < 0:
+            self.leaves.append(h)
+            self.number[h] = -len(self.leaves)
+            return
+        self.nodes.append(h)
+        self.number[h] = len(self.nodes)
+        self.visit(self.arena.node(h).left)
+        self.visit(self.arena.node(h).right)
+
+
+def to_arrays(Particles cloud):
+    """A cloud as a header and plain arrays.
+
+    Returns
+    -------
+    header : dict
+        Options and counters; numbers, strings and tuples only.
+    arrays : dict of ndarray
+        Rows in internal order, roots, splits and leaves in the order in which a
+        depth-first walk over the particles first meets them, and the random state.
+        Equal clouds give equal bytes, wherever their parts lie in memory.
+    """
+    cdef Arena a = cloud.arena
+    cdef _Numbering numbering = _Numbering(a)
+    cdef int32_t i, k, n_rows = cloud.pool.n_rows
+    cdef Node *node
+    cdef Leaf *leaf
+    for i in range(cloud.n_particles):
+        numbering.visit(cloud.roots[i])
+    number, nodes, leaves = numbering.number, numbering.nodes, numbering.leaves
+    X, y, ids = cloud.pool.rows()
+
+    cdef int32_t[::1] place = np.zeros(cloud.pool.capacity + 1, dtype=np.int32)
+    for k in range(n_rows):
+        place[cloud.pool.order[k]] = k
+
+    variable = np.empty(len(nodes), dtype=np.int32)
+    value = np.empty(len(nodes))
+    links = np.empty((len(nodes), 4), dtype=np.int32)
+    for k, h in enumerate(nodes):
+        node = a.node(h)
+        variable[k] = node.variable
+        value[k] = node.value
+        links[k] = (
+            number[node.left], number[node.right], node.depth, node.missing_left
+        )
+
+    depths = np.empty((len(leaves), 3), dtype=np.int32)
+    sums = np.empty((len(leaves), 2 * a.stride + a.n_derived))
+    cdef double[:, ::1] sums_view = sums
+    rows, credit = [], []
+    for k, h in enumerate(leaves):
+        leaf = a.leaf(h)
+        depths[k] = leaf.depth, leaf.n_rows, leaf.credit != NULL and leaf.n_rows > 0
+        memcpy(&sums_view[k, 0], leaf.active,
+               (2 * a.stride + a.n_derived) * sizeof(double))
+        for i in range(leaf.n_rows):
+            rows.append(place[leaf.rows[i]])
+            if leaf.credit != NULL:
+                credit.append(leaf.credit[i])
+
+    header = dict(
+        cloud.options, n_retired=cloud.n_retired, n_seen=cloud.pool.n_seen,
+        n_degenerate=cloud.n_degenerate, time=cloud.time,
+        log_evidence=cloud.log_evidence,
+        next_look=cloud.next_look if cloud.next_look < INFINITY else None,
+        last_look=cloud.last_look, fades=bool(cloud.fades),
+        leaf_model=cloud.leaf_model.to_state(), open_columns=cloud.moves.open_columns(),
+    )
+    arrays = {
+        "X": X, "y": y, "row_ids": ids,
+        "roots": np.array(
+            [number[cloud.roots[i]] for i in range(cloud.n_particles)], dtype=np.int32
+        ),
+        "split_variable": variable, "split_value": value, "split_links": links,
+        "leaf_shape": depths, "leaf_sums": sums,
+        "leaf_rows": np.array(rows, dtype=np.int32),
+        "leaf_credit": np.array(credit, dtype=np.float64),
+        "random_state": cloud.source.state,
+    }
+    if not cloud.numerics.asks_held:
+        arrays["spans"] = cloud.pool.seen.table.copy()
+    return header, arrays
+
+
+def from_arrays(kind, header, arrays, RandomSource source):
+    """The cloud of class `kind` that `to_arrays` described, drawing from `source`."""
+    counters = (
+        "n_retired", "n_seen", "n_degenerate", "time", "log_evidence", "next_look",
+        "last_look", "fades", "leaf_model", "open_columns",
+    )
+    options = {name: header[name] for name in header if name not in counters}
+    cdef Particles cloud = kind(source, **options)
+    cloud.leaf_model.from_state(header["leaf_model"])
+    if header["fades"]:
+        cloud.let_fade()
+    cloud.moves.set_open_columns(header["open_columns"])
+    cdef Arena a = cloud.arena
+    cdef const int32_t[:, ::1] shape = arrays["leaf_shape"]
+    cdef const int32_t[:, ::1] links = arrays["split_links"]
+    cdef const int32_t[::1] variable = arrays["split_variable"]
+    cdef const int32_t[::1] roots = arrays["roots"]
+    cdef const int32_t[::1] rows = arrays["leaf_rows"]
+    cdef const double[::1] value = arrays["split_value"]
+    cdef const double[::1] credit = arrays["leaf_credit"]
+    cdef const double[:, ::1] sums = arrays["leaf_sums"]
+    cdef Py_ssize_t k, i, n_rows = 0, n_credit = 0
+    cdef int32_t n_nodes = <int32_t> value.shape[0]
+    cdef int32_t n_leaves = <int32_t> shape.shape[0]
+    cdef Node *node
+    cdef Leaf *leaf
+    if a.reserve(n_nodes, n_leaves) < 0:
+        raise MemoryError()
+    cloud.pool.load(arrays["X"], arrays["y"], arrays["row_ids"], header["n_seen"])
+    if "spans" in arrays:
+        cloud.pool.seen.table[...] = arrays["spans"]
+    cdef handle_t[::1] node_at = np.empty(n_nodes + 1, dtype=np.int32)
+    cdef handle_t[::1] leaf_at = np.empty(n_leaves + 1, dtype=np.int32)
+    for k in range(n_leaves):
+        leaf_at[k + 1] = a.take_leaf()
+        leaf = a.leaf(leaf_at[k + 1])
+        leaf.refs = 0
+        leaf.depth = shape[k, 0]
+        cloud.max_depth = max(cloud.max_depth, leaf.depth)
+        if a.reserve_rows(leaf, shape[k, 1]) < 0:
+            raise MemoryError()
+        leaf.n_rows = shape[k, 1]
+        if shape[k, 2] and a.reserve_credit(leaf) < 0:
+            raise MemoryError()
+        for i in range(leaf.n_rows):
+            leaf.rows[i] = cloud.pool.order[rows[n_rows + i]]
+            if shape[k, 2]:
+                leaf.credit[i] = credit[n_credit + i]
+        n_rows += leaf.n_rows
+        n_credit += leaf.n_rows if shape[k, 2] else 0
+        memcpy(leaf.active, &sums[k, 0],
+               (2 * a.stride + a.n_derived) * sizeof(double))
+    for k in range(n_nodes):
+        node_at[k + 1] = a.take_node()
+        a.node(node_at[k + 1]).refs = 0
+    for k in range(n_nodes):
+        node = a.node(node_at[k + 1])
+        node.variable = variable[k]
+        node.value = value[k]
+        node.depth = links[k, 2]
+        node.missing_left = links[k, 3]
+        node.left = node_at[links[k, 0]] if links[k, 0] > 0 else leaf_at[-links[k, 0]]
+        node.right = node_at[links[k, 1]] if links[k, 1] > 0 else leaf_at[-links[k, 1]]
+        a.share(node.left)
+        a.share(node.right)
+    cloud.make_room(<int32_t> roots.shape[0])
+    for k in range(roots.shape[0]):
+        cloud.roots[k] = node_at[roots[k]] if roots[k] > 0 else leaf_at[-roots[k]]
+        a.share(cloud.roots[k])
+    cloud.n_particles = <int32_t> roots.shape[0]
+    cloud.n_retired = header["n_retired"]
+    cloud.n_degenerate = header["n_degenerate"]
+    cloud.time = header["time"]
+    cloud.log_evidence = header["log_evidence"]
+    look = header["next_look"]
+    cloud.next_look = INFINITY if look is None else look
+    cloud.last_look = header["last_look"]
+    return cloud

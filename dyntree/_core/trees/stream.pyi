@@ -1,0 +1,17 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree._core.trees.cloud import Cloud
+
+Vector = NDArray[np.float64]
+
+def worth(c: Cloud, rule: str) -> Vector: ...
+def next_to_go(c: Cloud, rule: str) -> int: ...
+def roll(
+    c: Cloud,
+    X: Vector,
+    y: Vector,
+    window: int,
+    rule: str,
+    forget: float,
+) -> None: ...

@@ -1,0 +1,120 @@
+"""Stream: rows come in and rows go out, one by one, without a way back to Python."""
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.math cimport INFINITY, fabs
+from libc.stdint cimport int32_t, int64_t
+
+from dyntree._core.trees.cloud cimport Cloud
+from dyntree._core.trees.criteria import alc_active, entropy_active
+
+cdef double ROUNDING = 1e-12    # relative, of a sum over particles
+
+
+cdef int32_t oldest(Cloud c, const double *values) noexcept nogil:
+    """Place of the active row that came first, of those of the least value if given.
+
+    Values that differ by rounding alone count as equal.
+    """
+    cdef const int64_t *ids = c.pool.ids
+    cdef double least = INFINITY
+    cdef int32_t k, best = -1
+    if values != NULL:
+        for k in range(c.pool.n_rows):
+            least = min(least, values[k])
+        least += ROUNDING * fabs(least)
+    for k in range(c.pool.n_rows):
+        if values != NULL and values[k] > least:
+            continue
+        if best < 0 or ids[c.pool.order[k]] < ids[c.pool.order[best]]:
+            best = k
+    return best
+
+
+def worth(Cloud c, rule):
+    """What each active row still tells, ndarray of float64 in internal order.
+
+    Parameters
+    ----------
+    c : Cloud
+    rule : {"alc", "entropy", "age", "random"}
+        Reduction of variance over the rectangle of `Cloud.spans`, entropy of the row's
+        leaf, number of the row, or chance.
+    """
+    if rule == "age":
+        return c.row_ids().astype(np.float64)
+    if rule == "random":
+        return c.source.uniforms(c.pool.n_rows)
+    if rule == "entropy":
+        return entropy_active(c)
+    return alc_active(c, *c.spans(), False)
+
+
+def next_to_go(Cloud c, rule):
+    """Place of the active row that is worth least; parameters are those of `worth`.
+
+    Rows of a constant or class leaf are worth the same to it. Of such rows the oldest
+    goes: were it the newest, a window in one leaf would never change, and the leaf
+    never split. Under R's rules it is the first, as R's which.min would have it.
+    """
+    if rule == "age":
+        return oldest(c, NULL)
+    cdef const double[::1] values = worth(c, rule)
+    if c.numerics.spares_oldest:
+        return int(np.argmin(values))
+    return oldest(c, &values[0])
+
+
+def roll(
+    Cloud c, const double[:, ::1] X, const double[::1] y, int64_t window, rule,
+    double forget,
+):
+    """Learn rows in order; after each retire rows until at most `window` are active.
+
+    Parameters
+    ----------
+    c : Cloud
+        Under native rules.
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+    window : int
+        >= 1.
+    rule
+        As in `worth`.
+    forget : float in [0, 1]
+        As in `Cloud.retire`.
+
+    Notes
+    -----
+    An interrupt is answered between rows: the cloud then is what it was after the last
+    complete one. One that comes within a row waits for its end.
+    """
+    cdef int64_t seen
+    cdef double log_density
+    cdef Py_ssize_t k
+    c.check_rows(X, y)
+    interrupt = None
+    for k in range(y.shape[0]):
+        PyErr_CheckSignals()
+        seen = c.pool.n_seen
+        try:
+            c.learn(&X[k, 0], y[k], &log_density, 0, None)
+        except KeyboardInterrupt as error:
+            if c.pool.n_seen == seen:
+                raise
+            interrupt = error
+        drawn = None
+        while c.pool.n_rows > window:
+            try:
+                if drawn is None and rule == "random":
+                    drawn = c.source.save()
+                place = next_to_go(c, rule)
+            except KeyboardInterrupt as error:
+                interrupt = error
+                if drawn is not None:
+                    c.source.restore(drawn)
+            else:
+                c.give_up(c.pool.order[place], forget)
+                drawn = None
+        if interrupt is not None:
+            raise interrupt
