@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
 from dyntree import params
-from dyntree._core import mixture as core
+from dyntree._core import student_mixture as core
 from dyntree.encoding.targets import label_list, real_response
 from dyntree.errors import NotReadyError
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from dyntree._core.rng import RSource
 from dyntree._core.trees import probe
 from dyntree._core.trees.cloud import Cloud
-from dyntree._core.rng import RSource
 from tests.oracle.cloud import Cloud as OracleCloud
 from tests.oracle.stream import RSource as OracleSource
 

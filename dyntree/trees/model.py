@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyntree import checkpoint, params
-from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import CounterSource, RSource
+from dyntree._core.trees.cloud import Cloud
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.targets import label_codes, label_list, real_response
 from dyntree.encoding.values import Matrix

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr
 
 from dyntree import params
+from dyntree._core.student_mixture import moments
 from dyntree._core.trees import criteria as core_criteria
-from dyntree._core.trees import query, stream
-from dyntree._core.mixture import moments
+from dyntree._core.trees import query
+from dyntree._core.trees.window import worth
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError, UnseenLevelWarning, warn
@@ -286,7 +287,7 @@ class TreeQueries:
                 f"rule={rule!r} does not fit model={self.options.model!r}; 'entropy' "
                 "is for class models and 'alc' for the others."
             )
-        return stream.worth(cloud, rule)
+        return worth(cloud, rule)
 
     @locked
     def coef(self, X: Any) -> Matrix:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
-from dyntree._core.trees import stream
+from dyntree._core.trees.window import next_to_go, roll
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import StaleWindowWarning, warn
 from dyntree.params import N_SCALE, NIG, StreamOptions
@@ -257,7 +257,7 @@ class StreamingTree:
         while True:
             try:
                 if interrupt is None:
-                    stream.roll(
+                    roll(
                         cloud, rows, responses, options.window, discard,
                         options.forget,
                     )  # fmt: skip
@@ -291,7 +291,7 @@ class StreamingTree:
             try:
                 if tree.n_seen == seen:
                     cloud.source.restore(drawn)
-                    place = stream.next_to_go(cloud, options.discard)
+                    place = next_to_go(cloud, options.discard)
                     cloud.replace(place, options.forget, rows[:1], responses[:1])
                 if every and tree.n_seen % every == 0:
                     n_particles = n_particles or cloud.n_particles

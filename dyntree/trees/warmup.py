@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import CounterSource, RSource
+from dyntree._core.trees.cloud import Cloud
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import N_SCALE, NIG, TreeOptions

@@ -17,7 +17,7 @@ import numpy as np
 
 import dyntree
 from dyntree import StreamingTree
-from dyntree._core.trees.stream import next_to_go
+from dyntree._core.trees.window import next_to_go
 from tests.bench.task import Rows
 
 ROWS = 100_000

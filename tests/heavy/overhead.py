@@ -22,8 +22,8 @@ import pandas as pd
 import dyntree
 import dyntree.formula.api as dtf
 from dyntree import StreamingTree
-from dyntree._core.trees import query, stream
-from dyntree._core.mixture import moments
+from dyntree._core.student_mixture import moments
+from dyntree._core.trees import query, window
 from dyntree.api.adapters import RiverDynamicTreeClassifier, RiverDynamicTreeRegressor
 from dyntree.api.estimators import DynamicTreeClassifier, DynamicTreeRegressor
 from tests.bench.task import Rows
@@ -106,7 +106,7 @@ def core(tree: Any, X: np.ndarray, y: np.ndarray) -> Step:
             query.predict_class(cloud, X[t : t + 1])
         else:
             moments(*query.mixture(cloud, X[t : t + 1]))
-        stream.roll(cloud, X[t : t + 1], y[t : t + 1], WINDOW, "age", 1.0)
+        window.roll(cloud, X[t : t + 1], y[t : t + 1], WINDOW, "age", 1.0)
 
     return step
 

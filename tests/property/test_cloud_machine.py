@@ -14,9 +14,9 @@ from hypothesis.stateful import (
     rule,
 )
 
+from dyntree._core.rng import RSource
 from dyntree._core.trees import criteria, query
 from dyntree._core.trees.cloud import Cloud
-from dyntree._core.rng import RSource
 from tests import helpers
 from tests.oracle import criteria as oracle_criteria
 from tests.oracle import query as oracle_query

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from dyntree._core import mixture
+from dyntree._core import student_mixture as mixture
 
 IN_CDF = 1e-12  # the series' 1e-13, and rounding over at most a dozen terms
 IN_WIDTH = 1e-8

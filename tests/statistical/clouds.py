@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import CounterSource
+from dyntree._core.trees.cloud import Cloud
 
 
 def native_cloud(

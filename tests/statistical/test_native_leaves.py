@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyntree._core.trees import criteria, query
-from dyntree._core.trees import probe
+from dyntree._core.trees import criteria, probe, query
 from tests.oracle.native import Leaf, dirichlet_evidence
 
 from .clouds import native_cloud

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from dyntree import StreamingTree
-from dyntree._core.trees import probe
-from dyntree._core.trees import query
-from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import CounterSource
+from dyntree._core.trees import probe, query
+from dyntree._core.trees.cloud import Cloud
 from tests.oracle.native import Leaf
 
 from .clouds import friedman, native_cloud

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dyntree._core import mixture
+from dyntree._core import student_mixture as mixture
 
 DFS = [0.05, 0.3, 0.999, 1.0, 1.5, 2.0, 3.0, 7.7, 20.0, 99.5, 3e3, 9999.0, 10001.0, 1e8]
 LEVELS = np.array([1e-6, 0.05, 0.3, 0.5, 0.7, 0.95, 1.0 - 1e-6])

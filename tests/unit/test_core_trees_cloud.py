@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dyntree._core.rng import RSource
 from dyntree._core.trees import criteria
 from dyntree._core.trees.cloud import Cloud
-from dyntree._core.rng import RSource
 from tests import helpers
 from tests.oracle import criteria as oracle_criteria
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import RSource
+from dyntree._core.trees.cloud import Cloud
 from tests import helpers
 
 PROPOSALS = ("luvar", "luall", "reject")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from dyntree._core.rng import RSource
 from dyntree._core.trees import query
 from dyntree._core.trees.cloud import Cloud
-from dyntree._core.rng import RSource
 from tests import helpers
 from tests.oracle import query as oracle_query
 

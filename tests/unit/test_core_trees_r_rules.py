@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from dyntree._core import probe as shared
-from dyntree._core.trees import probe
-from dyntree._core.trees import query
-from dyntree._core.trees.cloud import Cloud
-from dyntree._core.trees.compat import RNumerics
 from dyntree._core.rng import RSource
+from dyntree._core.trees import probe, query
+from dyntree._core.trees.cloud import Cloud
+from dyntree._core.trees.r_rules import RNumerics
 from tests import helpers
 from tests.oracle.cloud import Cloud as OracleCloud
 from tests.oracle.stream import RSource as OracleSource
@@ -158,9 +157,8 @@ def test_the_mean_counts_the_particles_that_follow(n_target: int) -> None:
     """Quirk 12."""
     w = np.array([1.0, 2.0, 0.5, 4.5])
     ancestors, log_mean, variance = probe.resample(RNumerics(), w, n_target, RSource(1))
-    assert (
-        ancestors.tolist() == shared.residual(w / w.sum(), n_target, RSource(1)).tolist()
-    )
+    expected = shared.residual(w / w.sum(), n_target, RSource(1))
+    assert ancestors.tolist() == expected.tolist()
     assert log_mean == pytest.approx(math.log(w.sum() / n_target), rel=1e-15)
     assert variance == pytest.approx(np.var(w / w.sum()), rel=1e-12)
 

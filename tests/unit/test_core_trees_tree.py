@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dyntree._core.rng import RSource
 from dyntree._core.trees import probe
 from dyntree._core.trees.cloud import Cloud
-from dyntree._core.rng import RSource
 from tests import helpers
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dyntree._core.trees import designs, query
-from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import CounterSource
+from dyntree._core.trees import input_samples, query
+from dyntree._core.trees.cloud import Cloud
 from dyntree._core.trees.sensitivity import moving_average, sensitivity
 from tests.oracle.sensitivity import moving_average as plain_average
 from tests.statistical.clouds import native_cloud
@@ -71,11 +71,11 @@ def test_indices_and_effects_are_those_of_the_formulas(model: str, method: str) 
     for i in range(cloud.n_particles):
         if method == "lhs":
             a, b = (
-                designs.shuffled_hypercube(again.source, N, inputs)[0].T
+                input_samples.shuffled_hypercube(again.source, N, inputs)[0].T
                 for _ in range(2)
             )
         else:
-            a, b = (designs.bootstrap(again, N, D)[0].T for _ in range(2))
+            a, b = (input_samples.bootstrap(again, N, D)[0].T for _ in range(2))
         (at_a, var_a), (at_b, var_b) = (said(cloud, i, x, label) for x in (a, b))
         level = np.concatenate([at_a, at_b])
         variance = (
@@ -110,7 +110,7 @@ def test_windows_far_narrower_than_the_range_keep_their_digits() -> None:
 # ------------------------------------------------------------ designs
 def test_every_stratum_is_met_once_and_told_in_order() -> None:
     inputs = [(-1.0, 3.0, 1.0, 0.0), (0.0, 1.0, 2.5, 0.3)]
-    values, rising = designs.shuffled_hypercube(CounterSource(3), 50, inputs)
+    values, rising = input_samples.shuffled_hypercube(CounterSource(3), 50, inputs)
     for x, order in zip(values, rising, strict=True):
         assert sorted(order) == list(range(50))
         assert np.all(np.diff(x[order]) >= 0)
@@ -126,7 +126,7 @@ def test_permutations_and_what_is_left_of_their_numbers_are_uniform(seed: int) -
     counts, left = dict[tuple[int, ...], int](), []
     for _ in range(n):
         u, order = source.uniforms(4), np.empty(4, dtype=np.int64)
-        designs.shuffle(order, u)
+        input_samples.shuffle(order, u)
         counts[tuple(order)] = counts.get(tuple(order), 0) + 1
         left.append(u)
     assert len(counts) == 24

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
-from dyntree._core.trees import stream as core_stream
+from dyntree._core.trees import window as core_stream
 from dyntree._core.trees.cloud import Cloud
 from dyntree.errors import DegenerateWeightsWarning, NotReadyError
 from dyntree.trees import warmup as planting

@@ -8,16 +8,16 @@ from scipy.special import stdtr
 
 from libc.stdint cimport int32_t, int64_t
 
-from dyntree._core.trees.crowd cimport Crowd
-from dyntree._core.trees.cuts cimport BLOCK, WHOLE, Cuts, close_cuts, cut_by, open_block
+from dyntree._core.trees.distinct_trees cimport Crowd
+from dyntree._core.trees.block_partition cimport BLOCK, WHOLE, Cuts, close_cuts, cut_by, open_block
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.query cimport blocks, rows_for, rows_to_round
 from dyntree._core.trees.query import (
     expected_improvement, predictive, split_counts, t_densities,
 )
-from dyntree._core.trees.region cimport Kept, Region
-from dyntree._core.trees.rregion cimport RRegion
-from dyntree._core.trees.tally cimport Tally
+from dyntree._core.trees.rectangle cimport Kept, Region
+from dyntree._core.trees.r_rectangle cimport RRegion
+from dyntree._core.trees.row_credit cimport Tally
 from dyntree._core.trees.tree cimport find_leaf
 from dyntree._core.trees.nodes cimport Leaf, Node, goes_left
 from dyntree._core.types cimport handle_t

@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.trees.arena cimport Arena
 from dyntree._core.trees.leaf cimport LeafModel
-from dyntree._core.trees.numerics cimport Numerics
+from dyntree._core.trees.filter_rules cimport Numerics
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.rng cimport RandomSource, RandomStream
 from dyntree._core.trees.nodes cimport Entry, Leaf, Move

@@ -5,14 +5,14 @@ from libc.math cimport INFINITY
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
-from dyntree._core.trees.compat cimport (
+from dyntree._core.trees.r_rules cimport (
     RExplicit, RGaussian, RImplicit, RMultinomial, RNumerics,
 )
-from dyntree._core.trees.dirichlet cimport NativeMultinomial
+from dyntree._core.trees.native_counts cimport NativeMultinomial
 from dyntree._core.memory cimport resize
-from dyntree._core.trees.native cimport NativeGaussian, NativeNumerics
-from dyntree._core.trees.native cimport N_B, N_KAPPA
-from dyntree._core.trees.proposals cimport SharedMoves
+from dyntree._core.trees.native_leaves cimport NativeGaussian, NativeNumerics
+from dyntree._core.trees.native_leaves cimport N_B, N_KAPPA
+from dyntree._core.trees.shared_moves cimport SharedMoves
 from dyntree._core.rng cimport RESAMPLING, REWEIGHING, RandomStream
 from dyntree._core.trees.tree cimport all_came, descend, gather, replaced
 from dyntree._core.trees.nodes cimport GROW, LUALL, LUVAR, REJECT, STAY, Node, goes_left

@@ -12,10 +12,10 @@ from libc.string cimport memset
 from dyntree._core.rng cimport RandomSource, RandomStream
 from dyntree._core.trees.arena cimport Arena
 from dyntree._core.trees.nodes cimport Entry, Leaf, Move, Node
-from dyntree._core.trees.numerics cimport Numerics
+from dyntree._core.trees.filter_rules cimport Numerics
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.pool cimport ActivePool
-from dyntree._core.trees.proposals cimport SharedMoves
+from dyntree._core.trees.shared_moves cimport SharedMoves
 from dyntree._core.trees.tree cimport Path, descend, find_leaf
 from dyntree._core.types cimport NONE, handle_t
 

@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 
 from dyntree._core.rmath cimport t_constant, t_density
-from dyntree._core.trees.routes cimport (
+from dyntree._core.trees.block_sums cimport (
     CLASSES, COEFFICIENTS, MOMENTS, distinct_components, sums,
 )
 from dyntree._core.trees.tree cimport find_leaf

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from dyntree._core.trees import designs
+from dyntree._core.trees import input_samples
 
 from libc.math cimport INFINITY, NAN, fabs
 from libc.stdint cimport int32_t
@@ -58,7 +58,7 @@ def sensitivity(
     cdef int32_t i
     cdef int n = n_samples
     cdef bint native = c.options["rules"] == "native"
-    hypercube = designs.shuffled_hypercube if native else designs.hypercube
+    hypercube = input_samples.shuffled_hypercube if native else input_samples.hypercube
     respond = _expect if native else _draw
     grid = np.ascontiguousarray(grid, dtype=np.float64)
     d = grid.shape[1]
@@ -71,7 +71,7 @@ def sensitivity(
         if method == "lhs":
             (a, up_a), (b, up_b) = (hypercube(c.source, n, inputs) for _ in range(2))
         else:
-            (a, up_a), (b, up_b) = (designs.bootstrap(c, n, d) for _ in range(2))
+            (a, up_a), (b, up_b) = (input_samples.bootstrap(c, n, d) for _ in range(2))
         level, sums = respond(c, i, a, b, -1 if label is None else label)
         both = np.concatenate([a, b], axis=1)
         rising = np.concatenate([up_a, up_b + n], axis=1)

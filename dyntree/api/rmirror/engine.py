@@ -8,7 +8,7 @@ interface (``tests/oracle``) in its place.
 import dyntree._core.trees.criteria as criteria
 import dyntree._core.trees.query as query
 import dyntree._core.trees.sensitivity as sensitivity
-from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import RSource
+from dyntree._core.trees.cloud import Cloud
 
 __all__ = ["Cloud", "RSource", "criteria", "query", "sensitivity"]

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from dyntree._core.trees.compat cimport INVERSE, SPREAD
+from dyntree._core.trees.r_rules cimport INVERSE, SPREAD
 from dyntree._core.linalg cimport dot, symmetric_times
 
 cdef double EPSILON = 2.220446049250313e-16

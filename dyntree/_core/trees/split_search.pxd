@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t
 from dyntree._core.trees.arena cimport Arena
 from dyntree._core.trees.leaf cimport LeafModel
 from dyntree._core.trees.pool cimport ActivePool
-from dyntree._core.trees.queue cimport EvidenceQueue
+from dyntree._core.trees.evidence_batch cimport EvidenceQueue
 from dyntree._core.trees.nodes cimport Cut, Entry, Leaf
 
 cdef enum:

@@ -3,8 +3,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree._core.trees.cloud import Cloud
 from dyntree._core.rng import RandomSource
+from dyntree._core.trees.cloud import Cloud
 
 Design = tuple[NDArray[np.float64], NDArray[np.int64]]
 Input = tuple[float, float, float, float]

@@ -11,8 +11,8 @@ from libc.string cimport memcmp, memcpy, memset
 from scipy.special.cython_special cimport stdtrit
 
 from dyntree._core.trees.arena cimport CHUNK
-from dyntree._core.trees.crowd cimport Crowd
-from dyntree._core.trees.cuts cimport (
+from dyntree._core.trees.distinct_trees cimport Crowd
+from dyntree._core.trees.block_partition cimport (
     BLOCK, WHOLE, Cuts, Region, close_cuts, cut_by, open_block,
 )
 from dyntree._core.lanes cimport Pair, pair_at, pair_of, put_pair, sum_of

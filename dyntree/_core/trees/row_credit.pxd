@@ -8,7 +8,7 @@ leaves without credit get it.
 from libc.stdint cimport int32_t
 
 from dyntree._core.trees.particles cimport Particles
-from dyntree._core.trees.region cimport Kept, Region
+from dyntree._core.trees.rectangle cimport Kept, Region
 from dyntree._core.trees.nodes cimport Leaf, Node
 from dyntree._core.types cimport handle_t
 

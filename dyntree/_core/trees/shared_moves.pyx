@@ -6,8 +6,8 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memset
 
 from dyntree._core.memory cimport resize
-from dyntree._core.trees.queue cimport EvidenceQueue
-from dyntree._core.trees.rating cimport N_CUTS, Rating
+from dyntree._core.trees.evidence_batch cimport EvidenceQueue
+from dyntree._core.trees.split_search cimport N_CUTS, Rating
 from dyntree._core.rng cimport LOOKING, MOVING, PROPOSING, RandomSource
 from dyntree._core.trees.nodes cimport GROW, PRUNE, STAY, Cut, Entry
 from dyntree._core.types cimport NONE, handle_t, slot_t

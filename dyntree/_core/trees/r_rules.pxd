@@ -6,7 +6,7 @@ are the section numbers of its behaviour that the tests name.
 """
 from dyntree._core.family cimport Regression
 from dyntree._core.trees.leaf cimport LeafModel
-from dyntree._core.trees.numerics cimport Numerics
+from dyntree._core.trees.filter_rules cimport Numerics
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.trees.nodes cimport Leaf
 

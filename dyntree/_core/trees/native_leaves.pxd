@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t
 from dyntree._core.family cimport Cross
 from dyntree._core.lanes cimport Lanes
 from dyntree._core.trees.leaf cimport LeafModel
-from dyntree._core.trees.numerics cimport Numerics
+from dyntree._core.trees.filter_rules cimport Numerics
 from dyntree._core.trees.nodes cimport Leaf
 
 cdef enum:                  # places in `derived` of the Gaussian leaves

@@ -22,8 +22,8 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.trees.moves cimport Moves
-from dyntree._core.trees.queue cimport EvidenceQueue
-from dyntree._core.trees.rating cimport Rating
+from dyntree._core.trees.evidence_batch cimport EvidenceQueue
+from dyntree._core.trees.split_search cimport Rating
 from dyntree._core.rng cimport RandomSource, RandomStream
 from dyntree._core.trees.nodes cimport Cut, Entry, Grown, Leaf, Move
 
