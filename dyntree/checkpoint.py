@@ -11,28 +11,17 @@ from __future__ import annotations
 
 import io
 import os
-from typing import Any, BinaryIO, Protocol, Self, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from dyntree.errors import CheckpointError
+from dyntree.online import Arrays, Savable
 from dyntree.storage import archive
-from dyntree.storage.archive import Arrays
 from dyntree.storage.atomic_files import replacing
 
 FORMAT = "dyntree"
 VERSION = 1
 UNSOUND = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 LABELS = (str, int, float)  # and bool, which is an int
-
-
-class Savable(Protocol):
-    """What a model needs to be saved."""
-
-    def to_arrays(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything the model is, as a plain header with a "kind", and arrays."""
-
-    @classmethod
-    def from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        """The model that `to_arrays` described, checked."""
 
 
 KINDS: dict[str, type[Savable]] = {}

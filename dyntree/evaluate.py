@@ -13,25 +13,17 @@ from scipy.special import stdtrit
 from scipy.stats import rankdata
 
 from dyntree import params
-from dyntree.encoding.feature_map import Encoded, take
+from dyntree.encoding.feature_map import take
 from dyntree.encoding.targets import (
     label_codes,
-    label_list,
-    real_response,
-    sorted_labels,
 )
-from dyntree.encoding.values import Matrix
+from dyntree.online import Learner, OnlineModel, check_online_model
 from dyntree.runtime.parallel import Brake, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.summaries import ClassPrediction, Prediction, student_log_density
-from dyntree.trees.model import DynamicTree
-from dyntree.trees.streaming import StreamingTree
 
 Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]
-
-
-Learner = DynamicTree | StreamingTree
 
 
 @dataclass(frozen=True)
@@ -164,8 +156,9 @@ def prequential(
 
     Parameters
     ----------
-    model : DynamicTree, StreamingTree, or a plots.Recorder around one
-        It learns the rows as a side effect (unless it is frozen).
+    model : DynamicTree, StreamingTree, or another Learner
+        Such as a plots.Recorder around a model. It learns the rows as a side effect
+        (unless it is frozen).
     X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
         Whatever the model takes.
     y : array_like of shape (n_rows,)
@@ -205,45 +198,42 @@ def prequential(
     share = params.real("level", level)
     if not 0.0 < share < 1.0:
         raise ValueError(f"level must be in (0, 1); got {level!r}.")
-    tree = model if isinstance(model, DynamicTree) else model.tree
-    rows, n_first = _encoded(tree, X, start)
-    if start >= len(rows):
+    rows, y = model.preview(X, y, start)
+    n_rows = len(y)
+    if start >= n_rows:
         raise ValueError(
-            f"start must be below the number of rows, {len(rows)}; got {start}."
+            f"start must be below the number of rows, {n_rows}; got {start}."
         )
-    y = _responses(tree, y, len(rows), n_first)
     tails = [(1.0 - share) / 2.0, (1.0 + share) / 2.0]
     scored: list[int] = []
-    answers: list[tuple[Any, Any, Any]] = []
+    foreseen: list[Foreseen] = []
     clock = time.perf_counter()
-    with rows_bar(progress, len(rows), "prequential") as tell:
+    with rows_bar(progress, n_rows, "prequential") as tell:
         if start:
             model.update(take(X, slice(start)), y[:start], progress=False)
             tell(start)
             clock = time.perf_counter()
-        for t in range(start, len(rows)):
+        for t in range(start, n_rows):
+            row = take(rows if model.is_ready else X, slice(t, t + 1))
             if model.is_ready:
-                row: Any = Encoded(rows[t : t + 1])
                 scored.append(t)
-                answers.append(_foresee(model.predict(row), y[t], tails))
-            else:
-                row = take(X, slice(t, t + 1))
+                foreseen.append(_foresee(model.predict(row), y[t], tails))
             model.update(row, y[t : t + 1], progress=False)
             tell(1)
     clock = time.perf_counter() - clock
     if not scored:
         raise ValueError(
-            f"no row was scored: the model needs more than the {len(rows)} rows given."
+            f"no row was scored: the model needs more than the {n_rows} rows given."
         )
-    seconds = clock / (len(rows) - start)
+    seconds = clock / (n_rows - start)
     if model.classes is None:
-        return _real_record(y, scored, answers, share, seconds)
+        return _real_record(y, scored, foreseen, share, seconds)
     classes = tuple(dict.fromkeys([*model.classes, *y]))
-    return _class_record(classes, y, scored, answers, seconds)
+    return _class_record(classes, y, scored, foreseen, seconds)
 
 
 def prequential_each(
-    models: Mapping[str, Learner],
+    models: Mapping[str, OnlineModel],
     X: Any,
     y: Any,
     *,
@@ -256,7 +246,7 @@ def prequential_each(
 
     Parameters
     ----------
-    models : mapping of str to DynamicTree or StreamingTree
+    models : mapping of str to DynamicTree, StreamingTree or another OnlineModel
         By name, such as streams with several windows. Copies of them learn.
     X, y, start, level
         As in `prequential`.
@@ -294,11 +284,7 @@ def prequential_each(
     if not isinstance(models, Mapping) or not models:
         raise ValueError(f"models must be a dict of some models; got {models!r}.")
     for name, model in models.items():
-        if not isinstance(model, DynamicTree | StreamingTree):
-            raise ValueError(
-                f"models must hold DynamicTrees or StreamingTrees; got {model!r} for "
-                f"{name!r}."
-            )
+        check_online_model(f"models[{name!r}]", model)
     jobs = [(model, X, y, start, level) for model in models.values()]
     with rows_bar(progress, len(jobs), "models") as tell:
         seen = side_by_side(_evaluated, jobs, n_jobs, lambda: tell(1))
@@ -306,51 +292,22 @@ def prequential_each(
 
 
 def _evaluated(
-    model: Learner, X: Any, y: Any, start: int, level: float, brake: Brake
+    model: OnlineModel, X: Any, y: Any, start: int, level: float, brake: Brake
 ) -> Prequential:
     return prequential(model.copy(), X, y, start=start, level=level, progress=brake)
-
-
-def _encoded(tree: DynamicTree, X: Any, start: int) -> tuple[Matrix, int]:
-    """All rows as the trees will take them; how many may come before there are trees.
-
-    The first rows fix the encoding just as they will when the model learns them: those
-    before `start` at once, the others one by one. Nothing is learned here.
-    """
-    features, n_first = tree._features, start
-    if not tree.is_ready:
-        features, codes = tree._extended(take(X, slice(max(1, start))))
-        n_first = max(start, tree._n_until_trees(features.n_features))
-        one_by_one = range(start + 1, n_first + 1) if features.allow_missing else ()
-        for end in one_by_one:
-            features, codes = features.extend(take(X, slice(end)))
-        features, _ = features.settle(codes)
-    assert features is not None
-    codes = features.codes(X)
-    tree._tell_unseen(features, codes)
-    return features.expand(codes), n_first
-
-
-def _responses(tree: DynamicTree, y: Any, n_rows: int, n_first: int) -> list[Any]:
-    """Responses or labels that the model will take."""
-    if tree.options.model != "class":
-        return list(real_response(y, n_rows, tree.options.rules).tolist())
-    labels = label_list(y, n_rows)
-    if tree.options.rules == "r":
-        known = tree.classes or sorted_labels([*tree._waiting_y, *labels[:n_first]])
-        label_codes(labels, known)
-    return labels
 
 
 def _real_record(
     y: list[float],
     scored: list[int],
-    answers: list[tuple[Any, Any, Any]],
+    foreseen: list[Foreseen],
     level: float,
     seconds: float,
 ) -> Prequential:
     """Scores of the responses foreseen, and of the trivial baseline."""
-    mean, density, interval = (np.array(part) for part in zip(*answers, strict=True))
+    mean = np.array([row.mean for row in foreseen])
+    density = np.array([row.log_density for row in foreseen])
+    interval = np.array([row.interval for row in foreseen])
     response = np.array(y)
     earlier, came = response[: scored[0]], response[scored]
     return Prequential(
@@ -370,18 +327,17 @@ def _class_record(
     classes: tuple[Hashable, ...],
     y: list[Any],
     scored: list[int],
-    answers: list[tuple[Any, Any, Any]],
+    foreseen: list[Foreseen],
     seconds: float,
 ) -> Prequential:
     """Scores of the labels foreseen, and of the trivial baseline."""
     codes = label_codes(y, classes).astype(np.int64)
     earlier, came = codes[: scored[0]], codes[scored]
-    with np.errstate(divide="ignore"):
-        density = np.log([answer[1] for answer in answers])
-    n_known = np.array([len(answer[0]) for answer in answers])
-    proba = np.zeros((len(answers), len(classes)))
-    for row, answer in zip(proba, answers, strict=True):
-        row[: len(answer[0])] = answer[0]
+    density = np.array([row.log_density for row in foreseen])
+    n_known = np.array([len(row.mean) for row in foreseen])
+    proba = np.zeros((len(foreseen), len(classes)))
+    for place, row in zip(proba, foreseen, strict=True):
+        place[: len(row.mean)] = row.mean
     return Prequential(
         rows=np.array(scored),
         y=came.astype(np.float64),
@@ -395,15 +351,26 @@ def _class_record(
     )
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Foreseen:
+    """One row as it was foreseen: mean or probabilities, log density, interval."""
+
+    mean: Any
+    log_density: float
+    interval: Vector | None = None
+
+
 def _foresee(
     answer: Prediction | ClassPrediction, y: Any, tails: list[float]
-) -> tuple[Any, Any, Any]:
-    """Mean, log density and interval; or probabilities, and that of what came."""
+) -> Foreseen:
+    """What a prediction of one row says of what came."""
     if isinstance(answer, ClassPrediction):
         p = answer.proba[0]
         came = p[answer.classes.index(y)] if y in answer.classes else 0.0
-        return p, came, None
-    return answer.mean[0], answer.log_density([y])[0], answer.quantile(tails)[0]
+        with np.errstate(divide="ignore"):
+            return Foreseen(p, float(np.log(came)))
+    density = answer.log_density([y])[0]
+    return Foreseen(answer.mean[0], density, answer.quantile(tails)[0])
 
 
 def class_scores(

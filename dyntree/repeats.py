@@ -8,12 +8,11 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.feature_map import take
+from dyntree.online import OnlineModel, check_online_model
 from dyntree.runtime.parallel import Brake, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
-from dyntree.trees.model import DynamicTree
-from dyntree.trees.streaming import StreamingTree
 
-Model = TypeVar("Model", DynamicTree, StreamingTree)
+Model = TypeVar("Model", bound=OnlineModel)
 
 
 def fit_repeats(
@@ -33,7 +32,7 @@ def fit_repeats(
 
     Parameters
     ----------
-    model : DynamicTree or StreamingTree
+    model : DynamicTree, StreamingTree or another OnlineModel
         One that has not learned any rows yet; it stays as it is.
     X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
         Whatever the model takes.
@@ -54,8 +53,8 @@ def fit_repeats(
 
     Returns
     -------
-    list of DynamicTree or of StreamingTree
-        The fitted models, `n_repeats` of them.
+    list of models of the same class
+        The fitted ones, `n_repeats` of them.
 
     Raises
     ------
@@ -88,19 +87,16 @@ def fit_repeats(
     n_repeats = params.count("n_repeats", n_repeats, 1)
     shuffle = params.flag("shuffle", shuffle)
     n_jobs = params.n_jobs(threads)
-    if not isinstance(model, DynamicTree | StreamingTree):
-        raise ValueError(
-            f"model must be a DynamicTree or StreamingTree; got {model!r}."
-        )
+    check_online_model("model", model)
     if model.n_seen:
         raise ValueError(
             f"model must not have learned any rows; got one that has seen "
             f"{model.n_seen}. Make a new one with the same options."
         )
-    if isinstance(model, StreamingTree) and model.is_frozen:
+    if model.is_frozen:
         raise ValueError("model must not be frozen: it would learn nothing.")
-    _, _, y, _ = _tree(model)._check(X, y)
-    children = np.random.SeedSequence(_tree(model).seed).spawn(n_repeats)
+    _, y = model.preview(X, y)
+    children = np.random.SeedSequence(model.seed).spawn(n_repeats)
     seeds = [int(child.generate_state(1)[0]) for child in children]
 
     jobs = [(model, X, y, seed, shuffle and k > 0) for k, seed in enumerate(seeds)]
@@ -108,17 +104,11 @@ def fit_repeats(
         return side_by_side(_fitted, jobs, n_jobs, lambda: tell(len(y)))
 
 
-def _tree(model: DynamicTree | StreamingTree) -> DynamicTree:
-    """The tree itself, or the tree in the stream."""
-    return model if isinstance(model, DynamicTree) else model.tree
-
-
 def _fitted(
     model: Model, X: Any, y: list[Any], seed: int, shuffled: bool, brake: Brake
 ) -> Model:
     """A copy of the model with this seed that has learned the rows."""
-    repeat = model.copy()
-    _tree(repeat).seed = seed
+    repeat = model.reseeded(seed)
     if shuffled:
         order = np.random.default_rng(seed).permutation(len(y))
         X, y = take(X, order), [y[k] for k in order]

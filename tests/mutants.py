@@ -163,7 +163,7 @@ def _change_array(arrays: dict[str, Any], chance: random.Random) -> None:
 
 def use(model: Any) -> None:
     """Ask and teach a model whatever its kind allows."""
-    tree = getattr(model, "tree", model)
+    tree = model.tree
     X, y = data("class" if tree.options.model == "class" else "constant", 8, seed=5)
     width = 2 if tree._features is None else tree._features.n_columns
     X = np.resize(X, (8, min(width, 5)))

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import __version__, params
-from dyntree._core.trees import query
 from dyntree.api.plots import Trace
 from dyntree.encoding.targets import label_codes, label_list, real_response
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import student_log_density
 from dyntree.trees.model import DynamicTree
+from dyntree.trees.queries import TreeQueries
 from dyntree.trees.streaming import StreamingTree
+from dyntree.trees.view import TreeView
 
 try:
     from xarray import Dataset, DataTree
@@ -103,13 +104,14 @@ def to_datatree(
     >>> draws.posterior_predictive.y.shape
     (1, 50, 2)
     """
-    trees = _trees(model)
+    views = _views(model)
     rng = params.generator(seed)
-    rows = [tree._rows(X) for tree in trees]
-    observed = None if y is None else _observed(trees[0], y, len(rows[0]))
+    rows = [view.encode(X) for view in views]
+    first = views[0].tree
+    observed = None if y is None else _observed(first, y, len(rows[0]))
     chains = [
-        _chain(tree, stored, observed, rng)
-        for tree, stored in zip(trees, rows, strict=True)
+        _chain(view, features, observed, rng)
+        for view, features in zip(views, rows, strict=True)
     ]
     groups = {
         group: {
@@ -118,20 +120,19 @@ def to_datatree(
         }
         for group in chains[0]
     }
-    first = trees[0]
-    groups["constant_data"] = {"X": (("row", "feature"), rows[0][:, first._ones :])}
+    groups["constant_data"] = {"X": (("row", "feature"), rows[0])}
     if y is not None:
         groups["observed_data"] = {"y": (("row",), _labels_or_numbers(first, observed))}
-    coords = _coords(first, X, len(rows[0]), len(trees))
+    coords = _coords(views, X, len(rows[0]))
     if trace is not None:
-        coords["time"], groups["sample_stats"] = _over_time(trace, len(trees))
+        coords["time"], groups["sample_stats"] = _over_time(trace, len(views))
     made = {name: Dataset(*_with(found, coords)) for name, found in groups.items()}
-    top = Dataset(attrs=_attributes(trees))
+    top = Dataset(attrs=_attributes([view.tree for view in views]))
     return DataTree.from_dict({"/": top, **made})
 
 
-def _trees(model: Any) -> list[DynamicTree]:
-    """The trees of one model or of several that fit one another."""
+def _views(model: Any) -> list[TreeView]:
+    """The trees of one model or of several that fit one another, as they are now."""
     given = [model] if isinstance(model, DynamicTree | StreamingTree) else model
     if not isinstance(given, Sequence) or not all(
         isinstance(one, DynamicTree | StreamingTree) for one in given
@@ -142,23 +143,24 @@ def _trees(model: Any) -> list[DynamicTree]:
         )
     if not given:
         raise ValueError("model must hold one model at least; got none.")
-    trees = [  # copies, because another thread may go on teaching the model
-        (one if isinstance(one, DynamicTree) else one.tree).copy() for one in given
+    views = [one.frozen_view("to_datatree") for one in given]
+    kinds = [
+        {
+            "model": view.tree.options.model,
+            "columns": view.tree.feature_names,
+            "classes": view.tree.classes,
+            "particles": view.n_particles,
+        }
+        for view in views
     ]
-    for tree in trees:
-        tree._ready("to_datatree")
-        for name, own, first in (
-            ("model", tree.options.model, trees[0].options.model),
-            ("columns", tree.feature_names, trees[0].feature_names),
-            ("classes", tree.classes, trees[0].classes),
-            ("particles", tree._cloud.n_particles, trees[0]._cloud.n_particles),
-        ):
-            if own != first:
+    for own in kinds:
+        for name, first in kinds[0].items():
+            if own[name] != first:
                 raise ValueError(
                     f"model must hold repeats of one model; their {name} differ: got "
-                    f"{first!r} and {own!r}."
+                    f"{first!r} and {own[name]!r}."
                 )
-    return trees
+    return views
 
 
 def _over_time(
@@ -186,7 +188,7 @@ def _over_time(
     return time, noted
 
 
-def _observed(tree: DynamicTree, y: Any, n_rows: int) -> Vector:
+def _observed(tree: TreeQueries, y: Any, n_rows: int) -> Vector:
     """Responses, or places of labels."""
     if tree.classes is None:
         return real_response(y, n_rows)
@@ -194,23 +196,19 @@ def _observed(tree: DynamicTree, y: Any, n_rows: int) -> Vector:
 
 
 def _chain(
-    tree: DynamicTree, rows: Matrix, y: Vector | None, rng: np.random.Generator
+    view: TreeView, rows: Matrix, y: Vector | None, rng: np.random.Generator
 ) -> dict[str, dict[str, Variable]]:
     """Groups of one model, each variable without the dimension chain."""
-    cloud, each = tree._cloud, ("draw", "row")
-    n = cloud.n_particles
-    shapes = cloud.shapes()
+    tree, n, each = view.tree, view.n_particles, ("draw", "row")
+    height, n_leaves = view.shapes()
     posterior: dict[str, Variable] = {
         "weight": (("draw",), np.full(n, 1.0 / n)),
-        "height": (("draw",), shapes[:, 0].astype(np.int64)),
-        "n_leaves": (("draw",), shapes[:, 1].astype(np.int64)),
-        "split_count": (
-            ("draw", "feature"),
-            np.asarray(query.split_counts(cloud))[:, tree._ones :],
-        ),
+        "height": (("draw",), height),
+        "n_leaves": (("draw",), n_leaves),
+        "split_count": (("draw", "feature"), view.split_counts()),
     }
     if tree.classes is None:
-        location, scale, df = query.predictive(cloud, rows)
+        location, scale, df = view.predictive(rows)
         posterior |= {
             "location": (each, location),
             "scale": (each, scale),
@@ -222,13 +220,7 @@ def _chain(
         drawn = location + scale * draws
         density = None if y is None else student_log_density(y - location, scale, df)
     else:
-        proba = np.stack(
-            [
-                query.class_probabilities(cloud, k, rows)
-                for k in range(len(tree.classes))
-            ],
-            axis=2,
-        )
+        proba = view.proba(rows)
         posterior["proba"] = ((*each, "class"), proba)
         ends = proba.cumsum(axis=2)
         u = rng.random(ends.shape[:2]) * ends[:, :, -1]
@@ -247,14 +239,14 @@ def _chain(
     return groups
 
 
-def _labels_or_numbers(tree: DynamicTree, values: Any) -> NDArray[Any]:
+def _labels_or_numbers(tree: TreeQueries, values: Any) -> NDArray[Any]:
     """Responses as they are; places as their labels."""
     if tree.classes is None:
         return np.asarray(values)
     return _label_names(tree)[np.asarray(values, dtype=np.int64)]
 
 
-def _label_names(tree: DynamicTree) -> NDArray[Any]:
+def _label_names(tree: TreeQueries) -> NDArray[Any]:
     """Labels as an array of one plain type."""
     labels = list(tree.classes or ())
     kinds = {type(label) for label in labels}
@@ -262,14 +254,13 @@ def _label_names(tree: DynamicTree) -> NDArray[Any]:
     return np.array(labels if plain else [str(label) for label in labels])
 
 
-def _coords(
-    tree: DynamicTree, X: Any, n_rows: int, n_chains: int
-) -> dict[str, NDArray[Any]]:
+def _coords(views: list[TreeView], X: Any, n_rows: int) -> dict[str, NDArray[Any]]:
     """Coordinates of the dimensions; rows bear the index of a frame."""
+    tree = views[0].tree
     index = X.index if hasattr(X, "iloc") else np.arange(n_rows)
     coords = {
-        "chain": np.arange(n_chains),
-        "draw": np.arange(tree._cloud.n_particles),
+        "chain": np.arange(len(views)),
+        "draw": np.arange(views[0].n_particles),
         "row": np.asarray(index),
         "feature": np.array(tree.feature_names),
     }
@@ -286,7 +277,7 @@ def _with(
     return variables, {dim: coords[dim] for dim in coords if dim in used}
 
 
-def _attributes(trees: list[DynamicTree]) -> dict[str, Any]:
+def _attributes(trees: list[TreeQueries]) -> dict[str, Any]:
     """Where the draws come from."""
     return {
         "created_at": datetime.now(UTC).isoformat(),

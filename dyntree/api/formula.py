@@ -426,8 +426,7 @@ class DynamicTreeModel:
                 "or whose data were removed. Make it anew, or go on by append."
             )
         tree = self._blank.copy()
-        inner = tree.tree if isinstance(tree, StreamingTree) else tree
-        inner._features = self.design.features()
+        tree.fix_columns(self.design.features())
         return tree
 
     def replay(self) -> tuple[list[Any], Vector]:
@@ -486,7 +485,13 @@ class DynamicTreeModel:
             If the file cannot be read.
         """
         tree, notes = checkpoint.load_with(path)
-        design = read_design(path, getattr(tree, "tree", tree), notes)
+        if not isinstance(tree, DynamicTree | StreamingTree):
+            raise CheckpointError(
+                f"{os.fspath(path)} cannot be loaded: it holds a "
+                f"{type(tree).__name__}, no trees. Models without a formula load by "
+                "dyntree.load."
+            )
+        design = read_design(path, tree.tree, notes)
         model = cls.__new__(cls)
         model._describe(design, notes["formula"], notes["missing"])
         return DynamicTreeResults(model, tree)

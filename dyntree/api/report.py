@@ -14,11 +14,13 @@ import numpy as np
 from dyntree import __version__
 from dyntree.api import plots
 from dyntree.api.plots import Trace
-from dyntree.api.plots.canvas import levels_of, record_of, tree_of, with_values
+from dyntree.api.plots.canvas import levels_of, record_of, view_of, with_values
 from dyntree.config import show_config
 from dyntree.evaluate import Prequential
 from dyntree.trees.model import DynamicTree
+from dyntree.trees.queries import TreeQueries
 from dyntree.trees.streaming import StreamingTree
+from dyntree.trees.view import TreeView
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -121,7 +123,8 @@ def report_html(
     >>> page.startswith("<!DOCTYPE html>"), page.count("<img")
     (True, 6)
     """
-    tree = tree_of(model, "report_html")
+    view = view_of(model, "report_html")
+    tree = view.tree
     record_of(seen, "seen", Prequential, "evaluate.prequential")
     if (seen.classes is None) != (tree.classes is None):
         raise ValueError(
@@ -134,7 +137,7 @@ def report_html(
         f"{1e3 * seen.seconds_per_row:.3g} ms a row{noted}; "
         f"{model.memory_usage() / 1e6:.3g} MB in the end."
     )
-    drawn = _pictures(model, tree, seen, response)
+    drawn = _pictures(model, view, seen, response)
     if trace is not None:
         drawn += _over_time(trace)
     sections = {
@@ -172,15 +175,15 @@ def _scores(seen: Prequential) -> str:
 
 def _pictures(
     model: DynamicTree | StreamingTree,
-    tree: DynamicTree,
+    view: TreeView,
     seen: Prequential,
     response: str,
 ) -> list[tuple[Figure, str]]:
     """Figures, each with what it shows."""
-    names = tree.feature_names
+    tree, names = view.tree, view.tree.feature_names
     found = tree.relevance()
     order = np.argsort(-found.values.mean(axis=0), kind="stable")
-    there = with_values(tree)
+    there = with_values(view)
     most = [names[k] for k in order if k in there]
     drawn = [
         (
@@ -237,7 +240,7 @@ def _pictures(
             "feature has alone, and with the others.",
         ),
     ]
-    if tree._cloud.shapes()[0, 1] <= N_LEAVES:
+    if view.shapes()[1][0] <= N_LEAVES:
         drawn.append(
             (
                 plots.plot_tree(model, response=response),
@@ -277,18 +280,21 @@ def inline(figure: Figure, caption: str) -> str:
     )
 
 
-def _settings(model: DynamicTree | StreamingTree, tree: DynamicTree) -> dict[str, Any]:
+def _settings(model: DynamicTree | StreamingTree, tree: TreeQueries) -> dict[str, Any]:
     """What the model was told to be, and how far it has come."""
-    settings = {"kind": type(model).__name__, **asdict(tree.options)}
-    if isinstance(model, StreamingTree):
-        settings |= asdict(model.options)
-    return settings | {
-        "seed": tree.seed,
-        "features": ", ".join(tree.feature_names),
-        "rows learned": tree.n_seen,
-        "rows held": tree.n_active,
-        "log evidence": f"{tree.log_evidence:.6g}",
-    }
+    facts = model.facts()
+    settings = asdict(tree.options) | asdict(model.options)
+    return (
+        {"kind": facts["kind"]}
+        | settings
+        | {
+            "seed": facts["seed"],
+            "features": ", ".join(tree.feature_names),
+            "rows learned": facts["rows learned"],
+            "rows held": facts["rows held"],
+            "log evidence": f"{facts['log evidence']:.6g}",
+        }
+    )
 
 
 def facts_table(facts: Mapping[str, Any]) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dyntree import checkpoint, params
-from dyntree._core.trees import query
 from dyntree.api.predictions import PredictionResults
 from dyntree.encoding.tables import Table, is_row
 from dyntree.encoding.targets import label_list
@@ -74,7 +73,7 @@ class DynamicTreeResults:
     @property
     def inner(self) -> DynamicTree:
         """The tree itself, without its window."""
-        return self.tree.tree if isinstance(self.tree, StreamingTree) else self.tree
+        return self.tree.tree
 
     @property
     def nobs(self) -> int:
@@ -158,10 +157,10 @@ class DynamicTreeResults:
         """What describes each tree, one row a particle."""
         import pandas as pd
 
-        with self.inner._lock:
-            shapes = self.inner._ready("params").shapes()
-            values = self.inner.relevance().values.T
-        columns = {"height": shapes[:, 0], "n_leaves": shapes[:, 1]}
+        view = self.inner.frozen_view("params")
+        values = view.tree.relevance().values.T
+        height, n_leaves = view.shapes()
+        columns = {"height": height, "n_leaves": n_leaves}
         names = [f"relevance[{name}]" for name in self.model.exog_names]
         return pd.DataFrame(columns | dict(zip(names, values, strict=True)))
 
@@ -222,8 +221,8 @@ class DynamicTreeResults:
         if params.flag("transform", transform) and is_row(exog):
             row, tree = self.model.design.encode_row(exog), self.inner
             if tree.classes is None:
-                return tree._mean_of(row)
-            return tree.classes[int(tree._proba_of(row).argmax())]
+                return tree.mean_at(row)
+            return tree.classes[int(tree.proba_at(row).argmax())]
         told, table = self._told(exog, transform)
         values = told.label if isinstance(told, ClassPrediction) else told.mean.copy()
         return table.series(values, self.model.endog_names)
@@ -290,8 +289,7 @@ class DynamicTreeResults:
         if len(rows) == 1 and isinstance(self.tree, StreamingTree):
             check_progress(progress)
             (y,) = responses if self.inner.classes is None else label_list(responses, 1)
-            with self.inner._lock:
-                self.tree._learn_row(rows, y)
+            self.tree.learn_row(rows, y)
         else:
             self.tree.update(rows, responses, progress=progress)
         return self
@@ -312,9 +310,8 @@ class DynamicTreeResults:
         """
         import pandas as pd
 
-        with self.inner._lock:
-            values = self.inner.relevance().values
-            splits = np.asarray(query.split_counts(self.inner._cloud))
+        view = self.inner.frozen_view("relevance")
+        values, splits = view.tree.relevance().values, view.split_counts()
         mean = values.mean(axis=0)
         part = mean.clip(min=0.0)
         share = part / (part.sum() or 1.0)

@@ -51,13 +51,12 @@ def predict(arguments: argparse.Namespace) -> None:
     import pandas as pd
 
     model, notes = checkpoint.load_with(arguments.saved)
-    tree = getattr(model, "tree", model)
     frame = read_table(arguments.table)
     if "design" in notes:
-        design = read_design(arguments.saved, tree, notes)
+        design = read_design(arguments.saved, model.tree, notes)
         frame = _features(design, table_of(frame))
-    elif tree._features is not None and tree._features.names is not None:
-        frame = some_columns(frame, tree._features.names)
+    elif model.columns is not None:
+        frame = some_columns(frame, model.columns)
     answer = model.predict(frame)
     columns = answer_columns(answer, arguments.quantiles)
     write_table(pd.DataFrame(columns), arguments.out)
@@ -116,24 +115,7 @@ def _write_page(
 def info(arguments: argparse.Namespace) -> None:
     """Say what a saved model is."""
     model, notes = checkpoint.load_with(arguments.saved)
-    tree = getattr(model, "tree", model)
-    facts: dict[str, Any] = {
-        "kind": type(model).__name__,
-        "model": tree.options.model,
-        "rules": tree.options.rules,
-        "particles": tree.options.n_particles,
-        "seed": tree.seed,
-        "columns": list(tree.feature_names),
-        "classes": None if tree.classes is None else list(tree.classes),
-        "rows learned": tree.n_seen,
-        "rows held": tree.n_active,
-        "log evidence": tree.log_evidence,
-        "bytes in memory": model.memory_usage(),
-        "bytes on disk": os.path.getsize(arguments.saved),
-    }
-    if model is not tree:
-        facts |= {"window": model.options.window, "discard": model.options.discard}
-        facts |= {"forget": model.options.forget, "frozen": model.is_frozen}
+    facts = model.facts() | {"bytes on disk": os.path.getsize(arguments.saved)}
     facts |= {name: note for name, note in notes.items() if name != "design"}
     if arguments.json:
         print(json.dumps(_plain(facts)))

@@ -87,7 +87,7 @@ class Session:
             self.notes = wanted | {"inputs": None, "rows": 0, "learned": 0, "bytes": 0}
         self.design: Design | None = None
         if "design" in self.notes:
-            self.design = read_design(self.path, self._tree, self.notes)
+            self.design = read_design(self.path, self.model.tree, self.notes)
         self.saved_at, self.told_at = time.monotonic(), time.monotonic()
 
     def _resume(self, arguments: argparse.Namespace, wanted: Row) -> None:
@@ -143,13 +143,9 @@ class Session:
 
     def _titles(self) -> list[str]:
         """Columns of the output in CSV."""
-        if self._tree.options.model == "class":
+        if self.model.is_classifier:
             return ["row", "y", "label", "p_label", "p_y"]
         return ["row", "y", "mean", "sd", *(f"q{p:g}" for p in self.notes["quantiles"])]
-
-    @property
-    def _tree(self) -> Any:
-        return getattr(self.model, "tree", self.model)
 
     def take(self, row: Row, out: BinaryIO) -> None:
         """Predict a row, write its line, learn it if it has a response."""
@@ -175,16 +171,12 @@ class Session:
         """Inputs and response of a row; None where the latter is missing."""
         if self.design is not None:
             return encoded_row(self.design, row)
-        tree, notes = self._tree, self.notes
-        with_levels = [name for name, _ in tree.options.categories or ()]
-        if tree._features is not None:
-            with_levels += [name for name, _ in tree._features.levels]
-        x = inputs_of(row, notes["inputs"], with_levels)
+        notes = self.notes
+        x = inputs_of(row, notes["inputs"], self.model.tree.columns_with_levels)
         return x, cell(row.get(notes["response"]))
 
     def _foreseen(self, x: Row, y: Any) -> Row:
         """What the model says of a row before it learns it."""
-        tree = self._tree
         try:
             answer = self.model.predict(x)
             if not isinstance(answer, ClassPrediction):
@@ -192,7 +184,7 @@ class Session:
                 return {name: float(values[0]) for name, values in columns.items()}
             label, p = answer.label[0], answer.proba[0]
         except NotReadyError:
-            ndjson = self.notes["format"] == "ndjson" and tree.options.model == "class"
+            ndjson = self.notes["format"] == "ndjson" and self.model.is_classifier
             titles = ["label", "proba"] if ndjson else self._titles()[2:]
             return dict.fromkeys(titles)
         known = dict(zip(answer.classes, p.tolist(), strict=True))

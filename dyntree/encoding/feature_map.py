@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -219,26 +219,43 @@ class FeatureMap:
                 arrays.append(column)
         return np.ascontiguousarray(np.column_stack(arrays))
 
-    def encode(self, X: Any) -> Matrix:
+    def encode(
+        self,
+        X: Any,
+        argument: str = "X",
+        tell_unseen: Callable[[list[str]], None] | None = None,
+    ) -> Matrix:
         """Rows as a float64 array of shape (n_rows, n_features).
 
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
             Numbers only, all finite; with `allow_missing` also NaN and levels. Arrays
-            are matched by position, everything named by name.
+            are matched by position, everything named by name. Or `Encoded` rows.
+        argument : str, default "X"
+            What errors call them.
+        tell_unseen : callable, optional
+            Called with the columns of `unseen` levels, where there are some.
 
         Returns
         -------
         ndarray of shape (n_rows, n_features)
-            A new array; X is left alone.
+            X itself where it is such an array already; otherwise a new one.
 
         Raises
         ------
         ValueError
             If columns are missing, unknown, not numeric, or hold NaN or infinities.
         """
-        return self.expand(self.codes(X))
+        if self.is_plain(X):
+            rows: Matrix = X
+            return rows
+        if isinstance(X, Encoded):
+            return X.rows
+        codes = self.codes(X, argument)
+        if tell_unseen is not None and (late := self.unseen(codes)):
+            tell_unseen(late)
+        return self.expand(codes)
 
     def _matched(self, X: Any, argument: str = "X") -> Matrix | dict[str, Any]:
         """X as an array of the map's width, or as columns by name in its order."""

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.errors import CheckpointError
-
-Arrays = dict[str, NDArray[Any]]
+from dyntree.online import Arrays
 
 HEADER = "header.json"
 MAX_HEADER = 1 << 24  # bytes

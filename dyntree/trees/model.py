@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import secrets
-import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, replace
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict
 from threading import RLock
 from typing import Any, Self
 
@@ -17,25 +16,20 @@ from dyntree import checkpoint, params
 from dyntree._core.rng import CounterSource, RSource
 from dyntree._core.trees.cloud import Cloud
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.targets import label_codes, label_list, real_response
 from dyntree.encoding.values import Matrix
-from dyntree.errors import DegenerateWeightsWarning, warn
 from dyntree.params import N_SCALE, NIG, TreeOptions
 from dyntree.runtime.locking import locked
-from dyntree.runtime.progress import Progress, check_progress, rows_bar
-from dyntree.trees.queries import TreeQueries, row_positions
-from dyntree.trees.scaling import on_scale
+from dyntree.trees.learning import TreeLearning
+from dyntree.trees.queries import row_positions
 from dyntree.trees.validate import check_model
-from dyntree.trees.warmup import n_waiting, plant, widened
+from dyntree.trees.view import TreeView
 
 Vector = NDArray[np.float64]
 RowIds = NDArray[np.int64]
 
-CHUNK_SECONDS = 0.1  # between two moves of a progress bar
-
 
 @checkpoint.savable
-class DynamicTree(TreeQueries):
+class DynamicTree(TreeLearning):
     """A Bayesian regression or classification tree that learns row by row.
 
     The posterior over trees is a cloud of particles (Taddy, Gramacy and Polson 2011):
@@ -191,213 +185,29 @@ class DynamicTree(TreeQueries):
         return 0 if self._cloud is None else self._cloud.n_retired
 
     @property
+    def tree(self) -> Self:
+        """The tree itself, by the name that a stream has for its own."""
+        return self
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether `update` learns nothing; see `StreamingTree.freeze`."""
+        return False
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether responses are labels."""
+        return self.options.model == "class"
+
+    @property
     def is_ready(self) -> bool:
         """Whether trees have been planted, so that questions can be answered."""
         return self._cloud is not None
 
     @property
-    def classes(self) -> tuple[Hashable, ...] | None:
-        """Labels in the order of the probabilities; None while they are not known."""
-        return self.options.classes
-
-    @property
     def log_evidence(self) -> float:
         """Sum of the log predictive densities of the rows learned by the filter."""
         return 0.0 if self._cloud is None else self._cloud.log_evidence
-
-    @property
-    def n_degenerate(self) -> int:
-        """Steps at which no particle gave the row a positive density."""
-        return 0 if self._cloud is None else self._cloud.n_degenerate
-
-    @locked
-    def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
-        """Learn rows in order.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-            Numbers; under native rules also strings and categories, and NaN for what is
-            missing. The first call fixes the columns; their kinds and levels are those
-            of all rows until there are trees. A level that comes later counts as
-            missing, with a warning the first time (copies and loaded models warn anew).
-        y : array_like of shape (n_rows,)
-            Responses, or labels of a class model.
-        progress : bool, callable or None, default None
-            True: progress bar; False: none; None: a bar for long work on a terminal;
-            a callable is called with (rows done, rows in all).
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            On bad input; the model is then what it was before.
-        KeyboardInterrupt
-            The model is then what it is after the last complete row.
-        """
-        check_progress(progress)
-        before = self.n_seen
-        rows, responses = self._accept(X, y)
-        with self._watch():
-            self._learn(rows, responses, progress, self.n_seen - before, self._take)
-        return self
-
-    def _check(
-        self, X: Any, y: Any
-    ) -> tuple[FeatureMap, Matrix, list[Any], TreeOptions]:
-        """Rows and responses or labels, checked; nothing changes.
-
-        While there are no trees, the rows come as codes.
-        """
-        options = self.options
-        if self._cloud is None:
-            features, rows = self._extended(X)
-            options = options.with_width(features.n_features)
-        else:
-            assert self._features is not None
-            features, rows = self._features, self._encode(X)
-        if not len(rows):
-            raise ValueError("X must have at least one row; got none.")
-        if options.model == "class":
-            labels = label_list(y, len(rows))
-        else:
-            response = real_response(y, len(rows), options.rules)
-            if self._cloud is not None:
-                rows = on_scale(self._cloud, features, rows, response)
-            labels = response.tolist()
-        if options.classes is not None and options.rules == "r":
-            label_codes(labels, options.classes)
-        return features, rows, labels, options
-
-    def _accept(self, X: Any, y: Any) -> tuple[Matrix, Vector]:
-        """Check rows, keep them back or plant trees; what is left is to be learned.
-
-        Returns
-        -------
-        rows : ndarray of shape (n_rows, n_stored)
-            As the cloud stores them.
-        responses : ndarray of shape (n_rows,)
-        """
-        features, rows, labels, options = self._check(X, y)
-        if self._cloud is not None:
-            self._take_new_labels(labels)
-            return self._stored(rows), self._responses(labels)
-        n_before = len(self._waiting_y)
-        rows = np.concatenate([self._waiting_X.reshape(-1, rows.shape[1]), rows])
-        labels = [*self._waiting_y, *labels]
-        if len(labels) < n_waiting(options, self._n_scale):
-            self._features = features
-            self._waiting_X, self._waiting_y = rows, labels
-            return np.empty((0, rows.shape[1] + self._ones)), np.empty(0)
-        features, rows = features.settle(rows)
-        cloud, options, responses, n_held = plant(
-            options, rows, labels, self.seed, self._n_scale
-        )
-        rows = on_scale(cloud, features, rows, responses, n_before)
-        self._features, self.options, self._cloud = features, options, cloud
-        self._waiting_X, self._waiting_y = np.empty((0, 0)), []
-        n_old = max(n_held, n_before)
-        self._relearn(self._stored(rows[n_held:n_old]), responses[n_held:n_old])
-        return self._stored(rows[n_old:]), responses[n_old:]
-
-    def _extended(self, X: Any) -> tuple[FeatureMap, Matrix]:
-        """Columns as they are known with these rows too, and the rows' codes."""
-        if self._features is not None:
-            return self._features.extend(X)
-        native = self.options.rules == "native"
-        return FeatureMap.learn(X, native, self.options.categories or ())
-
-    def _n_until_trees(self, n_features: int) -> int:
-        """Rows that must still come before trees are planted."""
-        if self._cloud is not None:
-            return 0
-        needed = n_waiting(self.options.with_width(n_features), self._n_scale)
-        return max(0, needed - len(self._waiting_y))
-
-    def _take_new_labels(self, labels: list[Any]) -> None:
-        """Give labels that were not known a place after the others (native rules)."""
-        known = self.options.classes
-        if known is None or self.options.rules == "r":
-            return
-        fresh = [label for label in dict.fromkeys(labels) if label not in known]
-        if fresh:
-            self._cloud = self._cloud.with_classes(len(known) + len(fresh))
-            self.options = replace(self.options, classes=(*known, *fresh))
-
-    def _widened(self, widen: Callable[[Matrix], Matrix]) -> tuple[Matrix, Any]:
-        """Rows kept back, and the cloud, with more columns; nothing changes."""
-        if self._cloud is not None:
-            return self._waiting_X, widened(self._cloud, widen)
-        return (widen(self._waiting_X) if self._waiting_y else self._waiting_X), None
-
-    def _responses(self, y: list[Any]) -> Vector:
-        """Responses as the cloud takes them."""
-        if self.options.classes is not None:
-            return label_codes(y, self.options.classes)
-        return np.array(y, dtype=np.float64)
-
-    def _learn(
-        self,
-        rows: Matrix,
-        responses: Vector,
-        progress: Progress,
-        n_kept: int,
-        learn: Callable[[Matrix, Vector], int],
-    ) -> None:
-        """Give rows to `learn` in chunks of about a tenth of a second.
-
-        It learns some of them, at least one, and tells how many. `n_kept` rows of the
-        same call were kept back or planted; the bar counts them.
-        """
-        size, first = 16, 0
-        with rows_bar(progress, n_kept + len(rows), "learning") as tell:
-            if not len(rows):
-                tell(n_kept)
-            while first < len(rows):
-                part = slice(first, first + size)
-                clock = time.perf_counter()
-                done = learn(rows[part], responses[part])
-                clock = time.perf_counter() - clock
-                tell(done if first else n_kept + done)
-                first += done
-                size = max(1, min(4 * size, int(done * CHUNK_SECONDS / (clock + 1e-9))))
-
-    def _relearn(self, rows: Matrix, responses: Vector) -> None:
-        """Learn what earlier calls have kept back; an interrupt waits for all of it."""
-        interrupt = None
-        first = self.n_seen
-        with self._watch():
-            while (done := self.n_seen - first) < len(rows):
-                try:
-                    self._cloud.update(rows[done:], responses[done:])
-                except KeyboardInterrupt as error:
-                    interrupt = error
-        if interrupt is not None:
-            raise interrupt
-
-    def _take(self, rows: Matrix, responses: Vector) -> int:
-        """Learn rows; returns how many."""
-        return len(self._cloud.update(rows, responses))
-
-    @contextmanager
-    def _watch(self) -> Iterator[None]:
-        """Warn once where rows had no density under any particle."""
-        before = self.n_degenerate
-        yield
-        self._tell_degenerate(before)
-
-    def _tell_degenerate(self, before: int) -> None:
-        """Warn if there are more degenerate steps now than before."""
-        if self.n_degenerate > before:
-            warn(
-                DegenerateWeightsWarning,
-                f"{self.n_degenerate - before} row(s) had density zero or NaN under "
-                "every particle and weighed them equally: leaves without variance, "
-                "from repeated or noise-free responses.",
-            )
 
     @locked
     def retire(self, row_ids: ArrayLike, forget: float = 1.0) -> Self:
@@ -485,6 +295,43 @@ class DynamicTree(TreeQueries):
         cloud.rejuvenate(destinations)
         return self
 
+    def exclusive(self) -> AbstractContextManager[Any]:
+        """Context in which no other thread's call comes between the caller's calls."""
+        return self._lock
+
+    def reseeded(self, seed: int) -> Self:
+        """Return a copy of a tree that has seen no row, with another seed."""
+        if self.n_seen:
+            raise ValueError(
+                f"a model can have another seed before its first row only; it has seen "
+                f"{self.n_seen}. Make a new one with the same options."
+            )
+        again = self.copy()
+        again.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        return again
+
+    @locked
+    def frozen_view(self, what: str = "a view") -> TreeView:
+        """Return the particles as they are now, to look at one by one.
+
+        Parameters
+        ----------
+        what : str, default "a view"
+            What asks, for errors.
+
+        Returns
+        -------
+        TreeView
+
+        Raises
+        ------
+        NotReadyError
+            While there are no trees.
+        """
+        self._ready(what)
+        copied = self.copy()
+        return TreeView(copied, copied._cloud)
+
     @locked
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
@@ -498,6 +345,23 @@ class DynamicTree(TreeQueries):
         return self.copy()
 
     # ------------------------------------------------------------ looking
+    @locked
+    def facts(self) -> dict[str, Any]:
+        """What the model is, by name, as plain values that JSON can hold."""
+        return {
+            "kind": type(self).__name__,
+            "model": self.options.model,
+            "rules": self.options.rules,
+            "particles": self.options.n_particles,
+            "seed": self.seed,
+            "columns": list(self.feature_names),
+            "classes": None if self.classes is None else list(self.classes),
+            "rows learned": self.n_seen,
+            "rows held": self.n_active,
+            "log evidence": self.log_evidence,
+            "bytes in memory": self.memory_usage(),
+        }
+
     @property
     @locked
     def active_ids(self) -> RowIds:

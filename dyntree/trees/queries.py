@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from dyntree._core.student_mixture import moments
 from dyntree._core.trees import criteria as core_criteria
 from dyntree._core.trees import query
 from dyntree._core.trees.window import worth
-from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError, UnseenLevelWarning, warn
 from dyntree.params import TreeOptions
@@ -40,13 +41,13 @@ class TreeQueries:
     """
 
     options: TreeOptions
-    _lock: Any
+    seed: int
+    _lock: AbstractContextManager[Any]
     _features: FeatureMap | None
     _cloud: Any
     _waiting_y: list[Any]
     _n_scale: int
     _told_unseen: bool
-    _extended: Callable[[Any], tuple[FeatureMap, Matrix]]
 
     @property
     def n_seen(self) -> int:
@@ -83,10 +84,33 @@ class TreeQueries:
         """Columns of ones stored before the user's own."""
         return n_ones(self.options)
 
-    def _stored(self, rows: Matrix) -> Matrix:
-        """Rows as the cloud stores them."""
-        ones = self._ones
-        return with_ones(rows, ones) if ones else rows
+    @property
+    def classes(self) -> tuple[Hashable, ...] | None:
+        """Labels in the order of the probabilities; None while they are not known."""
+        return self.options.classes
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns of X, where it had names; None while not known."""
+        return None if self._features is None else self._features.names
+
+    @property
+    def columns_with_levels(self) -> tuple[str, ...]:
+        """Columns of strings or categories, as far as they are known or were named."""
+        named = [name for name, _ in self.options.categories or ()]
+        found = () if self._features is None else self._features.levels
+        return tuple(dict.fromkeys([*named, *(name for name, _ in found)]))
+
+    @property
+    def level_places(self) -> dict[str, list[int]]:
+        """Places of its levels among the features, of each column that has levels."""
+        if self._features is None:
+            return {}
+        names = self._features.feature_names
+        return {
+            column: [names.index(f"{column}={level}") for level in levels]
+            for column, levels in self._features.levels
+        }
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -119,7 +143,7 @@ class TreeQueries:
                 if self.options.rules == "r":
                     raise self._not_ready("predict")
                 return self._predict_cold(X)
-            rows = self._rows(X)
+            rows = self.stored_rows(X)
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
             if classes is None:
                 parts = query.mixture(cloud, rows, n_threads)
@@ -140,54 +164,65 @@ class TreeQueries:
             return ClassPrediction(proba, classes, entropy)
         return Prediction.of(StudentMixture.of_sample(self._waiting_y, n_rows))
 
-    @locked
-    def _mean_of(self, row: Matrix) -> float:
-        """Predictive mean at one row by a shorter way than `predict` (native rules).
+    def _extended(self, X: Any) -> tuple[FeatureMap, Matrix]:
+        """Columns as they are known with these rows too, and the rows' codes."""
+        if self._features is not None:
+            return self._features.extend(X)
+        native = self.options.rules == "native"
+        return FeatureMap.learn(X, native, self.options.categories or ())
 
-        The row is encoded as the cloud stores it, and checked.
+    @locked
+    def mean_at(self, row: Matrix) -> float:
+        """Predictive mean at one row, by a shorter way than `predict` (native rules).
+
+        Parameters
+        ----------
+        row : ndarray of shape (1, n_features)
+            Encoded and checked.
         """
         if self._cloud is None:
-            told = self._predict_cold(row)
-            assert isinstance(told, Prediction)
-            return float(told.mean[0])
+            prediction = self._predict_cold(row)
+            assert isinstance(prediction, Prediction)
+            return float(prediction.mean[0])
         assert self._features is not None
         row = on_scale(self._cloud, self._features, row)
         return float(moments(*query.mixture(self._cloud, row))[0][0])
 
     @locked
-    def _proba_of(self, row: Matrix) -> Vector:
-        """Probabilities of the classes at one row, as in `_mean_of`."""
+    def proba_at(self, row: Matrix) -> Vector:
+        """Probabilities of the classes at one row, as in `mean_at`."""
         if self._cloud is None:
-            told = self._predict_cold(row)
-            assert isinstance(told, ClassPrediction)
-            proba = told.proba
+            prediction = self._predict_cold(row)
+            assert isinstance(prediction, ClassPrediction)
+            proba = prediction.proba
         else:
             proba = query.predict_class(self._cloud, row)["p"]
         first: Vector = proba[0]
         return first
 
-    def _rows(self, X: Any, argument: str = "X") -> Matrix:
-        """Rows as the cloud stores them, checked."""
-        rows = self._encode(X, argument)
-        assert self._features is not None
-        rows = on_scale(self._cloud, self._features, rows, argument=argument)
-        return self._stored(rows)
+    def stored_rows(self, X: Any, argument: str = "X") -> Matrix:
+        """Rows as the trees store them, checked; for a model that is ready.
 
-    def _encode(self, X: Any, argument: str = "X") -> Matrix:
-        """Rows as features of the trees; warns once of levels that came late."""
-        assert self._features is not None
-        if self._features.is_plain(X):
-            rows: Matrix = X
-            return rows
-        if isinstance(X, Encoded):
-            return X.rows
-        codes = self._features.codes(X, argument)
-        self._tell_unseen(self._features, codes)
-        return self._features.expand(codes)
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+        argument : str, default "X"
+            What errors call them.
 
-    def _tell_unseen(self, features: FeatureMap, codes: Matrix) -> None:
-        """Warn the first time that a column brings a level too late."""
-        if self._told_unseen or not (late := features.unseen(codes)):
+        Returns
+        -------
+        ndarray of shape (n_rows, n_stored)
+            Features; with R's explicit intercept after a column of ones.
+        """
+        features = self._features
+        assert features is not None
+        rows = features.encode(X, argument, self._tell_unseen)
+        rows = on_scale(self._cloud, features, rows, argument=argument)
+        return with_ones(rows, self._ones)
+
+    def _tell_unseen(self, late: list[str]) -> None:
+        """Warn the first time that columns bring levels too late."""
+        if self._told_unseen:
             return
         self._told_unseen = True
         warn(
@@ -249,11 +284,11 @@ class TreeQueries:
                 f"rule={rule!r} needs a real response; for model='class' see "
                 "predict(X).entropy."
             )
-        references = None if Xref is None else self._rows(Xref, "Xref")
+        references = None if Xref is None else self.stored_rows(Xref, "Xref")
         return criteria.score(
             cloud,
             self._ones,
-            self._rows(X),
+            self.stored_rows(X),
             rule,
             references,
             q,
@@ -303,7 +338,7 @@ class TreeQueries:
             raise ValueError(
                 f"coef needs model='linear'; got model={self.options.model!r}."
             )
-        return np.asarray(query.coef(cloud, self._rows(X)))
+        return np.asarray(query.coef(cloud, self.stored_rows(X)))
 
     @locked
     def relevance(
@@ -367,7 +402,7 @@ class TreeQueries:
         cloud = self._ready("sensitivity")
         place = None
         if self.options.classes is not None:
-            place = self._class_place(label)
+            place = self.class_place(label)
         elif label is not None:
             raise ValueError(f"label is for class models only; got {label!r}.")
         answer = criteria.sensitivity(
@@ -385,8 +420,14 @@ class TreeQueries:
         )
         return Sensitivity(*answer, self.feature_names)
 
-    def _class_place(self, label: Hashable) -> int:
-        """Place of the label that sensitivity analyses."""
+    def class_place(self, label: Hashable) -> int:
+        """Place of a label among `classes`.
+
+        Raises
+        ------
+        ValueError
+            If it is none of them.
+        """
         classes = self.options.classes or ()
         if not params.is_label(label) or label not in classes:
             raise ValueError(

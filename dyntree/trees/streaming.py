@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree._core.trees.window import next_to_go, roll
+from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import StaleWindowWarning, warn
 from dyntree.params import N_SCALE, NIG, StreamOptions
@@ -18,6 +20,7 @@ from dyntree.runtime.progress import Progress, check_progress
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.scaling import on_scale
+from dyntree.trees.view import TreeView
 
 DRIFT_FORGET = 0.95  # the factor that `drift` stands for
 
@@ -150,6 +153,26 @@ class StreamingTree:
         return self.tree.n_seen
 
     @property
+    def seed(self) -> int:
+        """What all random draws of the tree come from."""
+        return self.tree.seed
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether responses are labels."""
+        return self.tree.is_classifier
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns of X, where it had names; None while not known."""
+        return self.tree.columns
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features; x0, x1, ... where none were given."""
+        return self.tree.feature_names
+
+    @property
     def is_ready(self) -> bool:
         """Whether trees have been planted, so that questions can be answered."""
         return self.tree.is_ready
@@ -190,7 +213,7 @@ class StreamingTree:
         tree = self.tree
         with tree._lock:
             if progress in (None, False) and self._is_one_plain_row(X, y):
-                self._learn_row(X, y.item())
+                self.learn_row(X, y.item())
                 return self
             check_progress(progress)
             if self.is_frozen:
@@ -223,22 +246,30 @@ class StreamingTree:
             )
         )
 
-    def _learn_row(self, row: Matrix, y: Any) -> None:
+    def learn_row(self, row: Matrix, y: Any) -> None:
         """Learn one row by a shorter way than `update` (native rules).
 
-        The row is encoded as `tree` stores it; both it and y are checked. The caller
-        has the turn.
+        Parameters
+        ----------
+        row : ndarray of shape (1, n_features)
+            Encoded and checked.
+        y : float or label
+            Checked.
         """
-        tree, cloud, known = self.tree, self.tree._cloud, self.tree.options.classes
-        if cloud is None or self.is_frozen or (known is not None and y not in known):
-            self.update(row, [y])
-            return
-        response = np.array([y if known is None else known.index(y)], dtype=np.float64)
-        assert tree._features is not None
-        row = on_scale(cloud, tree._features, row, response)
-        before = cloud.n_degenerate
-        self._roll(row, response)
-        tree._tell_degenerate(before)
+        tree = self.tree
+        with tree._lock:
+            cloud, known = tree._cloud, tree.options.classes
+            is_new = known is not None and y not in known
+            if cloud is None or self.is_frozen or is_new:
+                self.update(row, [y])
+                return
+            place = y if known is None else known.index(y)
+            response = np.array([place], dtype=np.float64)
+            assert tree._features is not None
+            row = on_scale(cloud, tree._features, row, response)
+            before = cloud.n_degenerate
+            self._roll(row, response)
+            tree._tell_degenerate(before)
 
     def _roll(self, rows: Matrix, responses: Vector) -> int:
         """Learn rows and retire as many, up to the next rejuvenation; returns how many.
@@ -309,6 +340,39 @@ class StreamingTree:
     ) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X; see `DynamicTree.predict`."""
         return self.tree.predict(X, threads=threads)
+
+    def preview(
+        self, X: Any, y: Any, start: int | None = None
+    ) -> tuple[Encoded, list[Any]]:
+        """Check a stream that is to be learned; see `DynamicTree.preview`."""
+        return self.tree.preview(X, y, start)
+
+    def fix_columns(self, features: FeatureMap) -> None:
+        """Settle which columns rows have; see `DynamicTree.fix_columns`."""
+        self.tree.fix_columns(features)
+
+    def frozen_view(self, what: str = "a view") -> TreeView:
+        """Return the particles as they are now; see `DynamicTree.frozen_view`."""
+        return self.tree.frozen_view(what)
+
+    def exclusive(self) -> AbstractContextManager[Any]:
+        """Context in which no other thread's call comes between the caller's calls."""
+        return self.tree.exclusive()
+
+    def reseeded(self, seed: int) -> Self:
+        """Return a copy of a stream that has seen no row, with another seed."""
+        return self._around(self.tree.reseeded(seed), self.options, self.is_frozen)
+
+    def facts(self) -> dict[str, Any]:
+        """What the model is, by name, as plain values that JSON can hold."""
+        options = self.options
+        return self.tree.facts() | {
+            "kind": type(self).__name__,
+            "window": options.window,
+            "discard": options.discard,
+            "forget": options.forget,
+            "frozen": self.is_frozen,
+        }
 
     def freeze(self) -> Self:
         """Stop learning: from now on `update` checks its rows and forgets them."""

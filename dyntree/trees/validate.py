@@ -20,10 +20,10 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.targets import label_list, real_response
 from dyntree.encoding.values import LARGEST
 from dyntree.errors import CheckpointError
+from dyntree.online import Arrays
 from dyntree.params import TreeOptions
 from dyntree.trees.warmup import cloud_options
 
-Arrays = dict[str, NDArray[Any]]
 Ints = NDArray[np.int64]
 
 MAX_DEPTH = 10_000  # of a leaf: the core's recursions go that deep

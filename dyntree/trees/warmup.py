@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,9 +40,30 @@ def n_waiting(options: TreeOptions, n_scale: int = N_SCALE) -> int:
     return 1 if options.model == "class" else n_scale
 
 
+@dataclass(frozen=True, eq=False)
+class Planted:
+    """Trees that have just begun.
+
+    Attributes
+    ----------
+    cloud : Cloud
+    options : TreeOptions
+        With the labels.
+    responses : ndarray of shape (n_rows,)
+        y as the cloud takes it.
+    n_held : int
+        Rows that the trees hold already.
+    """
+
+    cloud: Any
+    options: TreeOptions
+    responses: Vector
+    n_held: int
+
+
 def plant(
     options: TreeOptions, X: Matrix, y: list[Any], seed: int, n_scale: int = N_SCALE
-) -> tuple[Any, TreeOptions, Vector, int]:
+) -> Planted:
     """Return a cloud with trees that can learn, and what is left to be learned.
 
     Parameters
@@ -59,13 +80,7 @@ def plant(
 
     Returns
     -------
-    cloud : Cloud
-    options : TreeOptions
-        With the labels.
-    responses : ndarray of shape (n_rows,)
-        y as the cloud takes it.
-    n_held : int
-        Rows that the trees hold already.
+    Planted
 
     Raises
     ------
@@ -105,7 +120,7 @@ def plant(
         cloud.set_scale(*scale)
     held = options.n_start or 0
     cloud.start(with_ones(X[:held], ones), responses[:held])
-    return cloud, options, responses, held
+    return Planted(cloud, options, responses, held)
 
 
 def cloud_options(options: TreeOptions, n_features: int) -> dict[str, Any]:

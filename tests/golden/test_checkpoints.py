@@ -66,7 +66,7 @@ def test_a_saved_model_goes_on(path: Path) -> None:
         rows = {"a": [0.1, 0.2], "site": ["u", "v"], "day": [None, None]}
         assert model.append([0.1, 0.3], rows).nobs == 42
         return
-    tree = getattr(model, "tree", model)
+    tree = model.tree
     X, y = data("class" if tree.options.model == "class" else "constant", 5, seed=7)
     if tree._features is not None and tree._features.names is not None:
         X = [{"r": 0.5, "p": x, "q": "u"} for x in X[:, 0]]

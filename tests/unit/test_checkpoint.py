@@ -32,7 +32,7 @@ SAVED = mutants.models()
 
 def rows_for(model: Any, n: int = 40) -> tuple[Any, Any]:
     """More rows that a model of `mutants` can learn, missing values among them."""
-    tree = getattr(model, "tree", model)
+    tree = model.tree
     X, y = data("class" if tree.options.model == "class" else "constant", n, seed=9)
     if tree._features is not None and tree._features.names is not None:
         return [{"r": 0.5, "p": x, "q": "uvw"[k % 3]} for k, x in enumerate(X[:, 0])], y
@@ -54,7 +54,7 @@ def test_what_comes_back_is_the_same_and_goes_on_alike(
     assert type(again) is type(model)
     dyntree.save(again, second)
     assert first.read_bytes() == second.read_bytes()
-    few = getattr(model, "tree", model).options.n_particles < 100
+    few = model.tree.options.n_particles < 100
     X, y = rows_for(model, 1000 if few else 40)
     for one in (model, again):
         one.update(X, y)
@@ -63,8 +63,8 @@ def test_what_comes_back_is_the_same_and_goes_on_alike(
         for name in vars(a):
             if isinstance(getattr(a, name), np.ndarray):
                 assert getattr(a, name).tobytes() == getattr(b, name).tobytes()
-        getattr(model, "tree", model).rejuvenate()
-        getattr(again, "tree", again).rejuvenate()
+        model.tree.rejuvenate()
+        again.tree.rejuvenate()
     assert model_bytes(again) == model_bytes(model)
 
 

@@ -1,4 +1,4 @@
-"""Numerics: the policy's neutral answers, before `compat` gives R's."""
+"""Numerics: the policy's neutral answers, before `r_rules` gives R's."""
 
 from __future__ import annotations
 

@@ -422,7 +422,7 @@ def test_several_models_stay_as_they_are_and_are_scored_as_one() -> None:
     ("models", "message"),
     [
         ({}, "models must be a dict of some"), ([grown("constant")], "must be a dict"),
-        ({"a": 3}, "got 3 for 'a'"),
+        ({"a": 3}, r"models\['a'\] must be a model that learns .*got 3"),
     ],
 )  # fmt: skip
 def test_what_are_no_models_is_refused(models: Any, message: str) -> None:

@@ -37,7 +37,7 @@ TREES_ORDER = [
 ]  # fmt: skip
 CORE_FOLDERS = {"dyntree._core": CORE_ORDER, "dyntree._core.trees": TREES_ORDER}
 PYTHON_ORDER = [
-    {"_core"}, {"errors"}, {"params"}, {"runtime"}, {"encoding", "storage"},
+    {"_core"}, {"errors"}, {"params"}, {"runtime"}, {"online"}, {"encoding", "storage"},
     {"summaries", "checkpoint"}, {"trees"}, {"datasets", "repeats", "evaluate"},
     {"config"}, {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
@@ -49,8 +49,8 @@ FOLDER_ORDER = {
         {"growing_map", "factors"}, {"design"},
     ],
     "trees": [
-        {"scaling", "criteria"}, {"warmup"}, {"queries", "validate"}, {"model"},
-        {"streaming"}, {"factory"},
+        {"scaling", "criteria"}, {"warmup"}, {"queries", "validate"}, {"view"},
+        {"learning"}, {"model"}, {"streaming"}, {"factory"},
     ],
 }  # fmt: skip
 # Faces that use another. Plots are a face for people and where the others draw; they
@@ -88,6 +88,11 @@ def modules() -> list[Path]:
     return sorted(found)
 
 
+def is_for_types(node: ast.AST) -> bool:
+    """Whether a block is for type checkers alone."""
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
 def imports(path: Path) -> Iterator[tuple[str, bool]]:
     """Names imported by a Python file, and whether the module itself does so."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -95,7 +100,7 @@ def imports(path: Path) -> Iterator[tuple[str, bool]]:
         child
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+        or is_for_types(node)
         for child in ast.walk(node)
     }
     package = path.relative_to(ROOT).with_suffix("").parts

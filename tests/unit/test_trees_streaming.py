@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
-from dyntree._core.trees import window as core_stream
 from dyntree._core.trees.cloud import Cloud
 from dyntree.errors import DegenerateWeightsWarning, NotReadyError
+from dyntree.trees import streaming as streaming_module
 from dyntree.trees import warmup as planting
 from tests.helpers import model_bytes, same_bytes
 
@@ -316,7 +316,7 @@ def test_rounding_does_not_choose_the_row_that_goes(
     tree.update(np.tile(X, (3, 1)), np.tile(y, 3))
     assert tree.stats().n_leaves == 2.0
     assert np.ptp(tree.score_active("entropy")) < 1e-14
-    assert tree.active_ids[core_stream.next_to_go(tree._cloud, "entropy")] == 0
+    assert tree.active_ids[streaming_module.next_to_go(tree._cloud, "entropy")] == 0
 
 
 # ---------------------------------------------------------------- interrupts
@@ -401,7 +401,7 @@ def test_ctrl_c_leaves_the_model_after_the_last_complete_row(
 
 
 @pytest.mark.parametrize(
-    ("owner", "where"), [(core_stream, "next_to_go"), (DynamicTree, "rejuvenate")]
+    ("owner", "where"), [(streaming_module, "next_to_go"), (DynamicTree, "rejuvenate")]
 )
 @pytest.mark.parametrize("late", [False, True])
 def test_an_interrupt_inside_a_row_waits_for_its_end(

@@ -72,25 +72,17 @@ class StreamAdapter(base.Estimator):
 
     def _learn(self, x: Row, y: Any) -> None:
         """Learn a row whose response was checked; an error leaves all as it was."""
-        with self.stream.tree._lock:
+        with self.stream.exclusive():
             columns = self._columns
             may_grow = self.new_columns == "grow" or not columns.names
             if not (may_grow and columns.is_new(x)) or self.stream.is_frozen:
-                self.stream._learn_row(columns.encode(x), y)
+                self.stream.learn_row(columns.encode(x), y)
                 return
-            tree = self.stream.tree
-            before = tree._features, tree._waiting_X, tree._cloud, columns
             columns = columns.grown(x)
             row, features = columns.encode(x), columns.features()
-            waiting, cloud = tree._widened(columns.widen)
-            tree._features, tree._waiting_X, tree._cloud, self._columns = (
-                features, waiting, cloud, columns,
-            )  # fmt: skip
-            try:
-                self.stream._learn_row(row, y)
-            except Exception:  # warnings that are made errors, too
-                tree._features, tree._waiting_X, tree._cloud, self._columns = before
-                raise
+            with self.stream.tree.with_columns(features, columns.widen):
+                self.stream.learn_row(row, y)
+            self._columns = columns
 
     def _rows(self, X: pd.DataFrame) -> Matrix:
         """Rows of a frame, ndarray of shape (n_rows, n_features)."""
@@ -261,11 +253,11 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
         -------
         float or RowDistribution
         """
-        with self.stream.tree._lock:
+        with self.stream.exclusive():
             row = self._columns.encode(x)
             if with_dist:
                 return RowDistribution(self._told(row))
-            return self.stream.tree._mean_of(row)
+            return self.stream.tree.mean_at(row)
 
     def predict_interval_one(self, x: Row, level: float = 0.9) -> conf.Interval:
         """Central interval that holds the response at a row with probability `level`.
@@ -283,7 +275,7 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
         if not 0.0 < params.real("level", level) < 1.0:
             raise ValueError(f"level must be in (0, 1); got {level!r}.")
         tail = 0.5 - level / 2.0
-        with self.stream.tree._lock:
+        with self.stream.exclusive():
             told = self._told(self._columns.encode(x))
         low, high = told.quantile([tail, 1.0 - tail])[0]
         return conf.Interval(lower=float(low), upper=float(high))
@@ -301,7 +293,7 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
         """
         import pandas as pd
 
-        with self.stream.tree._lock:
+        with self.stream.exclusive():
             told = self._told(self._rows(X))
         return pd.Series(told.mean.copy(), index=X.index)
 
@@ -431,8 +423,8 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
         dict of float
         """
         tree = self.stream.tree
-        with tree._lock:
-            proba = tree._proba_of(self._columns.encode(x))
+        with tree.exclusive():
+            proba = tree.proba_at(self._columns.encode(x))
             return dict(zip(tree.classes or (), proba, strict=True))
 
     def predict_one(self, x: Row) -> Hashable:
@@ -462,7 +454,7 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
         """
         import pandas as pd
 
-        with self.stream.tree._lock:
+        with self.stream.exclusive():
             told = self.stream.predict(self._rows(X))
         assert isinstance(told, ClassPrediction)
         labels = pd.Index(list(told.classes), tupleize_cols=False, dtype=object)

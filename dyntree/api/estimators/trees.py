@@ -43,8 +43,7 @@ class TreeMixin(OnlineMixin):
         ndarray of shape (n_features,)
         """
         check_is_fitted(self)
-        model = self.model_
-        tree = model.tree if isinstance(model, StreamingTree) else model
+        tree = self.model_.tree
         if not tree.is_ready:
             return np.zeros(self.n_features_in_)
         shares: Vector = tree.relevance().values.mean(axis=0).clip(min=0.0)

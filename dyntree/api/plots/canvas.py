@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.values import Vector
 from dyntree.trees.model import DynamicTree
+from dyntree.trees.queries import TreeQueries
 from dyntree.trees.streaming import StreamingTree
+from dyntree.trees.view import TreeView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,16 +95,14 @@ def legend_above(ax: Axes) -> None:
     )  # fmt: skip
 
 
-def tree_of(model: Any, what: str) -> DynamicTree:
-    """A copy of the tree to draw, which must have been planted."""
+def view_of(model: Any, what: str) -> TreeView:
+    """The trees to draw, which must have been planted, as they are now."""
     if not isinstance(model, DynamicTree | StreamingTree):
         raise ValueError(
             "model must be a DynamicTree or StreamingTree, such as the tree of "
             f"results; got {model!r}."
         )
-    tree = model if isinstance(model, DynamicTree) else model.tree
-    tree._ready(what)
-    return tree.copy()
+    return model.frozen_view(what)
 
 
 def record_of(value: Any, name: str, kind: type[Record], source: str) -> Record:
@@ -115,13 +114,7 @@ def record_of(value: Any, name: str, kind: type[Record], source: str) -> Record:
     return value
 
 
-def active_rows(tree: DynamicTree) -> tuple[Matrix, NDArray[Any]]:
-    """Rows held one by one, as features, and their responses or places of labels."""
-    X, y = tree._cloud.rows()
-    return np.asarray(X[:, tree._ones :]), np.asarray(y)
-
-
-def place_of(tree: DynamicTree, feature: str | int, argument: str) -> int:
+def place_of(tree: TreeQueries, feature: str | int, argument: str) -> int:
     """Place of a feature, by name or number."""
     names = tree.feature_names
     if isinstance(feature, str) and feature in names:
@@ -135,37 +128,29 @@ def place_of(tree: DynamicTree, feature: str | int, argument: str) -> int:
     )
 
 
-def levels_of(tree: DynamicTree, place: int) -> list[int]:
+def levels_of(tree: TreeQueries, place: int) -> list[int]:
     """Places of all levels of the column that a feature is a level of, if it is one."""
-    features, names = tree._features, tree.feature_names
-    assert features is not None
-    for name, levels in features.levels:
-        places = [names.index(f"{name}={level}") for level in levels]
-        if place in places:
-            return places
-    return []
+    columns = tree.level_places.values()
+    return next((places for places in columns if place in places), [])
 
 
-def typical_row(tree: DynamicTree) -> Vector:
+def typical_row(view: TreeView) -> Vector:
     """Medians of the active rows; of columns of levels, the most frequent level."""
-    X, _ = active_rows(tree)
+    X, _ = view.rows()
     there = ~np.isnan(X)
     row = np.full(X.shape[1], np.nan)
     for k in range(X.shape[1]):
         if there[:, k].any():
             row[k] = np.median(X[there[:, k], k])
-    features = tree._features
-    assert features is not None
-    for name, levels in features.levels:
-        places = [tree.feature_names.index(f"{name}={level}") for level in levels]
+    for places in view.tree.level_places.values():
         row[places] = 0.0
         row[places[int(np.nansum(X[:, places], axis=0).argmax())]] = 1.0
     return row
 
 
-def fixed_row(tree: DynamicTree, at: Any) -> Vector:
+def fixed_row(view: TreeView, at: Any) -> Vector:
     """The row through which slices go: `typical_row` but for what `at` names."""
-    row = typical_row(tree)
+    tree, row = view.tree, typical_row(view)
     if at is None:
         return row
     if not isinstance(at, dict):
@@ -184,27 +169,25 @@ def fixed_row(tree: DynamicTree, at: Any) -> Vector:
     return row
 
 
-def with_values(tree: DynamicTree) -> list[int]:
+def with_values(view: TreeView) -> list[int]:
     """Places of the features that have a range, as in `span`."""
-    low = tree._cloud.spans()[0][tree._ones :]
-    return [int(k) for k in np.flatnonzero(np.isfinite(low))]
+    return [int(k) for k in np.flatnonzero(np.isfinite(view.spans()[0]))]
 
 
-def span(tree: DynamicTree, place: int) -> tuple[float, float]:
+def span(view: TreeView, place: int) -> tuple[float, float]:
     """Range of a feature over the rows learned, widened where it is a point.
 
     A window that ALC leaves rows in draws into a corner of what the model knows. Where
     the past fades, and under R's rules, the range is that of the active rows.
     """
-    low, high, _ = tree._cloud.spans()
-    k = place + tree._ones
-    if not np.isfinite(low[k]):
+    low, high = (ends[place] for ends in view.spans())
+    if not np.isfinite(low):
         raise ValueError(
             f"feature must have a value in the rows whose range is plotted; "
-            f"{tree.feature_names[place]!r} has none."
+            f"{view.tree.feature_names[place]!r} has none."
         )
-    half = 0.5 if low[k] == high[k] else 0.0
-    return float(low[k] - half), float(high[k] + half)
+    half = 0.5 if low == high else 0.0
+    return float(low - half), float(high + half)
 
 
 def fit_names(ax: Axes, names: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ from .canvas import (
     panels,
     plain,
     record_of,
-    tree_of,
+    view_of,
 )
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def plot_relevance(
     ['x0', 'x1']
     """
     if not isinstance(relevance, Relevance):
-        relevance = tree_of(relevance, "plot_relevance").relevance()
+        relevance = view_of(relevance, "plot_relevance").tree.relevance()
     places = _places(relevance.names, features)
     figure, (axes,) = panels(ax, size=(max(5.0, 0.45 * len(places)), 3.6))
     _boxes(axes, relevance.values[:, places], [relevance.names[k] for k in places])

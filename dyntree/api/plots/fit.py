@@ -11,7 +11,7 @@ from dyntree import params
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
-from dyntree.trees.model import DynamicTree
+from dyntree.trees.view import TreeView
 
 from .canvas import (
     BAND,
@@ -21,7 +21,6 @@ from .canvas import (
     POINT,
     Model,
     Target,
-    active_rows,
     dress,
     fixed_row,
     legend_above,
@@ -30,7 +29,7 @@ from .canvas import (
     place_of,
     plain,
     span,
-    tree_of,
+    view_of,
     with_values,
 )
 
@@ -91,13 +90,13 @@ def plot_fit(
     >>> figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()
     ('times', 'acceleration, g')
     """
-    tree = tree_of(model, "plot_fit")
+    view = view_of(model, "plot_fit")
     share = _share(level)
     n_grid = params.count("n_grid", n_grid, 2)
-    place = place_of(tree, feature, "feature")
-    row = fixed_row(tree, at)
+    place = place_of(view.tree, feature, "feature")
+    row = fixed_row(view, at)
     figure, (axes,) = panels(ax)
-    _draw(axes, tree, place, row, share, n_grid, response)
+    _draw(axes, view, place, row, share, n_grid, response)
     axes.legend(frameon=False, fontsize="small")
     return figure
 
@@ -138,27 +137,27 @@ def plot_slices(
     >>> [axes.get_xlabel() for axes in plot_slices(tree).axes]
     ['x0', 'x1', 'x2']
     """
-    tree = tree_of(model, "plot_slices")
+    view = view_of(model, "plot_slices")
     share = _share(level)
     n_grid = params.count("n_grid", n_grid, 2)
-    places = _places(tree, features)
-    row = fixed_row(tree, at)
+    places = _places(view, features)
+    row = fixed_row(view, at)
     figure, axes = panels(ax, len(places), size=(3.4, 3.0))
     for one, place in zip(axes, places, strict=True):
-        _draw(one, tree, place, row, share, n_grid, response)
+        _draw(one, view, place, row, share, n_grid, response)
     legend_above(axes[0])
     return figure
 
 
-def _places(tree: DynamicTree, features: Sequence[str | int] | None) -> list[int]:
+def _places(view: TreeView, features: Sequence[str | int] | None) -> list[int]:
     """Places of the features to draw, by default all that have values."""
     if features is None:
-        return with_values(tree)
+        return with_values(view)
     if isinstance(features, str) or not len(features):
         raise ValueError(
             f"features must be a sequence of one name at least; got {features!r}."
         )
-    return [place_of(tree, feature, "features") for feature in features]
+    return [place_of(view.tree, feature, "features") for feature in features]
 
 
 def _share(level: float) -> float:
@@ -171,7 +170,7 @@ def _share(level: float) -> float:
 
 def _draw(
     ax: Axes,
-    tree: DynamicTree,
+    view: TreeView,
     place: int,
     row: Vector,
     share: float,
@@ -179,10 +178,10 @@ def _draw(
     response: str,
 ) -> None:
     """One slice, and the active rows over it."""
-    grid, rows = _slice(tree, place, row, n_grid)
-    answer = tree.predict(Encoded(rows))
-    name = plain(tree.feature_names[place])
-    X, y = active_rows(tree)
+    grid, rows = _slice(view, place, row, n_grid)
+    answer = view.tree.predict(Encoded(rows))
+    name = plain(view.tree.feature_names[place])
+    X, y = view.rows()
     if isinstance(answer, ClassPrediction):
         _draw_classes(ax, grid, answer, X[:, place], y)
         dress(ax, name, f"probability of {response}")
@@ -196,19 +195,19 @@ def _draw(
 
 
 def _slice(
-    tree: DynamicTree, place: int, row: Vector, n_grid: int
+    view: TreeView, place: int, row: Vector, n_grid: int
 ) -> tuple[Vector, Matrix]:
     """Points along a feature, and the rows there; without a level another is there."""
-    levels = levels_of(tree, place)
+    levels = levels_of(view.tree, place)
     if not levels:
-        grid = np.linspace(*span(tree, place), n_grid)
+        grid = np.linspace(*span(view, place), n_grid)
         rows = np.tile(row, (n_grid, 1))
         rows[:, place] = grid
         return grid, rows
     rows = np.tile(row, (2, 1))
     others = [k for k in levels if k != place]
     if others and not np.any(row[others] > 0.0):
-        X, _ = active_rows(tree)
+        X, _ = view.rows()
         rows[0, others[int(np.nansum(X[:, others], axis=0).argmax())]] = 1.0
     rows[0, place] = 0.0
     rows[1, levels] = 0.0

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree._core.trees import query
 from dyntree.encoding.feature_map import take
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.values import Vector
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
-from dyntree.summaries import ClassPrediction, Prediction, student_log_density
+from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 
@@ -117,10 +116,10 @@ class Recorder:
         """
         check_progress(progress)
         model, tree = self.model, self.tree
-        if isinstance(model, StreamingTree) and model.is_frozen:
+        if model.is_frozen:
             raise ValueError("model must not be frozen: it would learn nothing.")
-        _, rows, y, _ = tree._check(X, y)
-        done, n_rows = 0, len(rows)
+        _, y = model.preview(X, y)
+        done, n_rows = 0, len(y)
         with rows_bar(progress, n_rows, "recording") as tell:
             while done < n_rows:
                 noted = done + self.every - 1 - tree.n_seen % self.every
@@ -157,6 +156,20 @@ class Recorder:
         """What the model says of rows; see `DynamicTree.predict`."""
         return self.model.predict(X)
 
+    def preview(self, X: Any, y: Any, start: int | None = None) -> Any:
+        """Check and encode a stream; see `DynamicTree.preview`."""
+        return self.model.preview(X, y, start)
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the model learns nothing."""
+        return self.model.is_frozen
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether responses are labels."""
+        return self.model.is_classifier
+
     @property
     def is_ready(self) -> bool:
         """Whether the model has trees."""
@@ -170,13 +183,14 @@ class Recorder:
     @property
     def tree(self) -> DynamicTree:
         """The model's tree."""
-        return self.model if isinstance(self.model, DynamicTree) else self.model.tree
+        return self.model.tree
 
     def _learn_noted(self, row: Any, y: list[Any]) -> None:
         """Learn one row and take a note of it, once there are trees."""
         tree = self.tree
-        with tree._lock:
-            step = _rehearse(tree, row, y) if tree.is_ready else (np.nan,) * 4
+        with tree.exclusive():
+            rehearsal = tree.rehearse(row, y) if tree.is_ready else None
+            step = (np.nan,) * 4 if rehearsal is None else tuple(rehearsal)
             self.model.update(row, y, progress=False)
             if not tree.is_ready:
                 return
@@ -184,41 +198,3 @@ class Recorder:
             shape = stats.height, stats.n_leaves, stats.leaf_size
             counts = tree.n_active, tree.n_retired
             self._notes.append((tree.n_seen, tree.log_evidence, *step, *shape, *counts))
-
-
-def _rehearse(tree: DynamicTree, row: Any, y: list[Any]) -> tuple[float, ...]:
-    """Let a copy of the cloud learn a row; what became of its particles.
-
-    Returns
-    -------
-    tuple of four floats
-        Effective sample size and distinct survivors as shares of the particles, and the
-        shares that grew and that pruned. NaN for a label that comes for the first time.
-    """
-    _, rows, labels, options = tree._check(row, y)
-    if options.classes is not None and labels[0] not in options.classes:
-        return (np.nan,) * 4
-    rows = tree._stored(rows)
-    cloud = tree._cloud.copy(tree._cloud.source.copy())
-    response = tree._responses(labels)
-    n_before, weights = cloud.n_particles, _weights(cloud, rows, response)
-    seen: list[tuple[int, Vector]] = []
-    cloud.update(
-        rows, response, 1, lambda *told: seen.append((told[2], cloud.shapes()[:, 1]))
-    )
-    (kept, before), after = seen[0], cloud.shapes()[:, 1]
-    return (
-        min(1.0, float(weights.sum() ** 2 / (weights**2).sum() / n_before)),
-        kept / n_before,
-        float(np.mean(after > before)),
-        float(np.mean(after < before)),
-    )
-
-
-def _weights(cloud: Any, row: Matrix, response: Vector) -> Vector:
-    """Density or probability of a row under each particle, up to a factor."""
-    if cloud.n_classes:
-        return query.class_probabilities(cloud, int(response[0]), row)[:, 0]
-    location, scale, df = (part[:, 0] for part in query.predictive(cloud, row))
-    log_density = student_log_density(response[0] - location, scale, df)
-    return np.asarray(np.exp(log_density - log_density.max()))

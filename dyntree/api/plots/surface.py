@@ -11,13 +11,13 @@ from dyntree import params
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
-from dyntree.trees.model import DynamicTree
+from dyntree.trees.queries import TreeQueries
+from dyntree.trees.view import TreeView
 
 from .canvas import (
     MARKERS,
     Model,
     Target,
-    active_rows,
     dress,
     fixed_row,
     legend_above,
@@ -25,7 +25,7 @@ from .canvas import (
     place_of,
     plain,
     span,
-    tree_of,
+    view_of,
 )
 
 if TYPE_CHECKING:
@@ -78,17 +78,18 @@ def plot_surface(
     >>> [scale.get_ylabel() for scale in figure.axes[2:]]
     ['mean of y', 'standard deviation of y']
     """
-    tree = tree_of(model, "plot_surface")
+    view = view_of(model, "plot_surface")
+    tree = view.tree
     if tree.options.model == "class":
         raise ValueError("model must be a regression; for labels use plot_classes.")
     i, j = _pair(tree, features)
-    grids, answer = _foreseen(tree, i, j, at, n_grid)
+    grids, answer = _foreseen(view, i, j, at, n_grid)
     assert isinstance(answer, Prediction)
     figure, axes = panels(ax, 2, size=(4.8, 3.8))
     finite = np.where(np.isfinite(answer.var), answer.var, np.nan)
     values = (answer.mean, np.sqrt(finite))
     titles = ("mean", "standard deviation")
-    X, _ = active_rows(tree)
+    X, _ = view.rows()
     for one, value, title in zip(axes, values, titles, strict=True):
         _draw(one, grids, value, f"{title} of {response}", None)
         one.plot(X[:, i], X[:, j], "o", ms=3, mfc="white", mec="black", mew=0.7)
@@ -137,15 +138,16 @@ def plot_classes(
     >>> [scale.get_ylabel() for scale in figure.axes[2:]]
     ['probability of high', 'entropy, nats']
     """
-    tree = tree_of(model, "plot_classes")
+    view = view_of(model, "plot_classes")
+    tree = view.tree
     if tree.options.model != "class":
         raise ValueError(
             f"model must be a class model; got model={tree.options.model!r}. For real "
             "responses use plot_surface."
         )
-    place = None if label is None else tree._class_place(label)
+    place = None if label is None else tree.class_place(label)
     i, j = _pair(tree, features)
-    grids, answer = _foreseen(tree, i, j, at, n_grid)
+    grids, answer = _foreseen(view, i, j, at, n_grid)
     assert isinstance(answer, ClassPrediction)
     figure, axes = panels(ax, 2, size=(4.8, 3.8))
     names, most = tree.feature_names, np.log(max(2, len(answer.classes)))
@@ -157,7 +159,7 @@ def plot_classes(
     _draw(axes[1], grids, answer.entropy, "entropy, nats", (0.0, float(most)))
     if place is None:
         _borders(axes[0], grids, answer.proba.argmax(axis=1))
-    X, y = active_rows(tree)
+    X, y = view.rows()
     for k, known in enumerate(answer.classes):
         mine = X[y == k]
         axes[0].plot(
@@ -171,7 +173,7 @@ def plot_classes(
     return figure
 
 
-def _pair(tree: DynamicTree, features: Pair) -> tuple[int, int]:
+def _pair(tree: TreeQueries, features: Pair) -> tuple[int, int]:
     """Places of two different features."""
     if len(tree.feature_names) < 2:
         raise ValueError(
@@ -185,16 +187,16 @@ def _pair(tree: DynamicTree, features: Pair) -> tuple[int, int]:
 
 
 def _foreseen(
-    tree: DynamicTree, i: int, j: int, at: Mapping[str, float] | None, n_grid: int
+    view: TreeView, i: int, j: int, at: Mapping[str, float] | None, n_grid: int
 ) -> tuple[tuple[Vector, Vector], Any]:
     """Points along the two features, and the prediction at all pairs of them."""
     n = params.count("n_grid", n_grid, 2)
-    first = np.linspace(*span(tree, i), n)
-    second = np.linspace(*span(tree, j), n)
-    rows = np.tile(fixed_row(tree, at), (n * n, 1))
+    first = np.linspace(*span(view, i), n)
+    second = np.linspace(*span(view, j), n)
+    rows = np.tile(fixed_row(view, at), (n * n, 1))
     rows[:, i] = np.tile(first, n)
     rows[:, j] = np.repeat(second, n)
-    return (first, second), tree.predict(Encoded(rows))
+    return (first, second), view.tree.predict(Encoded(rows))
 
 
 def _draw(

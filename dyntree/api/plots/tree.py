@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dyntree import params
-from dyntree._core.trees import query
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.trees.model import DynamicTree
+from dyntree.trees.view import LeafView, SplitView, TreeView
 
-from .canvas import Model, Target, panels, plain, tree_of, typical_row
+from .canvas import Model, Target, panels, plain, typical_row, view_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,19 +69,17 @@ def plot_tree(
     >>> len(figure.axes[0].texts) >= 3
     True
     """
-    tree = tree_of(model, "plot_tree")
-    n_particles = tree._cloud.n_particles
-    particle = params.count("particle", particle, 0, n_particles - 1)
+    view = view_of(model, "plot_tree")
     leaves: list[Leaf] = []
     splits: list[tuple[Any, ...]] = []
-    width = len(tree.feature_names)
+    width = len(view.tree.feature_names)
     ends = np.full(width, -np.inf), np.full(width, np.inf)
-    _place(tree, tree._cloud.tree(particle), ends, leaves, splits)
+    _place(view, view.particle(particle), ends, leaves, splits)
     depth = max(leaf.depth for leaf in leaves)
     told = [
         f"{value}\nn = {leaf.n_rows}"
         + (f" + {leaf.retired:.3g}" if leaf.retired > 0.0 else "")
-        for leaf, value in zip(leaves, _predicted(tree, particle, leaves), strict=True)
+        for leaf, value in zip(leaves, _predicted(view, particle, leaves), strict=True)
     ]
     longest = max(len(line) for text in told for line in text.split("\n"))
     pitch = max(1.05, 0.09 * longest)  # inches from leaf to leaf, so that none overlap
@@ -109,8 +105,8 @@ def _write(ax: Axes, across: float, depth: int, text: str, box: Any) -> None:
 
 
 def _place(
-    tree: DynamicTree,
-    node: tuple[Any, ...],
+    view: TreeView,
+    node: SplitView | LeafView,
     ends: tuple[Vector, Vector],
     leaves: list[Leaf],
     splits: list[tuple[Any, ...]],
@@ -119,23 +115,21 @@ def _place(
 
     A split becomes (text, place, depth, places of its children).
     """
-    if node[0] == "leaf":
-        _, depth, rows, retired, _ = node
-        point = _inside(typical_row(tree), *ends)
-        leaves.append(Leaf(float(len(leaves)), depth, len(rows), retired, point))
-        return leaves[-1].across
-    _, depth, variable, value, left, right = node
-    k = variable - tree._ones
-    low, high = ends
+    if isinstance(node, LeafView):
+        point = _inside(typical_row(view), *ends)
+        across = float(len(leaves))
+        leaves.append(Leaf(across, node.depth, node.n_rows, node.retired, point))
+        return across
+    k, (low, high) = node.feature, ends
     below_high, above_low = high.copy(), low.copy()
-    below_high[k] = above_low[k] = value
+    below_high[k] = above_low[k] = node.value
     children = (
-        _place(tree, left, (low, below_high), leaves, splits),
-        _place(tree, right, (above_low, high), leaves, splits),
+        _place(view, node.left, (low, below_high), leaves, splits),
+        _place(view, node.right, (above_low, high), leaves, splits),
     )
     across = sum(children) / 2.0
-    name = plain(tree.feature_names[k])
-    splits.append((f"{name} ≤ {value:.3g}", across, depth, children))
+    name = plain(view.tree.feature_names[k])
+    splits.append((f"{name} ≤ {node.value:.3g}", across, node.depth, children))
     return across
 
 
@@ -147,20 +141,11 @@ def _inside(row: Vector, low: Vector, high: Vector) -> Vector:
     return np.asarray(np.minimum(np.maximum(row, first), high))
 
 
-def _predicted(tree: DynamicTree, particle: int, leaves: list[Leaf]) -> list[str]:
+def _predicted(view: TreeView, particle: int, leaves: list[Leaf]) -> list[str]:
     """What each leaf predicts, as text."""
-    points: Matrix = tree._stored(np.array([leaf.point for leaf in leaves]))
-    if tree.options.classes is None:
-        location = query.predictive(tree._cloud, points)[0][particle]
-        return [f"{value:.3g}" for value in location]
-    proba = np.array(
-        [
-            query.class_probabilities(tree._cloud, k, points)[particle]
-            for k in range(len(tree.options.classes))
-        ]
-    )
-    likeliest = proba.argmax(axis=0)
-    return [
-        f"{plain(tree.options.classes[k])}: {proba[k, j]:.2f}"
-        for j, k in enumerate(likeliest)
-    ]
+    points: Matrix = np.array([leaf.point for leaf in leaves])
+    classes = view.tree.classes
+    if classes is None:
+        return [f"{value:.3g}" for value in view.predictive(points)[0][particle]]
+    proba = view.proba(points)[particle]
+    return [f"{plain(classes[row.argmax()])}: {row.max():.2f}" for row in proba]

@@ -17,14 +17,14 @@ def answer(model: Any) -> dict[str, Any]:
     if isinstance(model, DynamicTreeResults):
         rows = [{"a": p, "site": "u", "day": None} for p in POINTS]
         return {"mean": model.predict(rows).tolist(), "llf": model.llf}
-    tree = getattr(model, "tree", model)
+    tree = model.tree
     names = None if tree._features is None else tree._features.names
     rows = np.column_stack([POINTS, POINTS[::-1]])
     if names is not None:
         rows = [{"p": p, "q": "u", "r": 0.5} for p in POINTS]
     told: dict[str, Any] = {
         "seen": tree.n_seen, "active": tree.n_active, "llf": tree.log_evidence,
-        "frozen": getattr(model, "is_frozen", None), "classes": tree.classes,
+        "frozen": None if model is tree else model.is_frozen, "classes": tree.classes,
     }  # fmt: skip
     try:
         found = model.predict(rows)

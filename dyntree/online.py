@@ -1,0 +1,139 @@
+"""OnlineModel: what every model offers, so that the rooms above serve all of them.
+
+`evaluate` and `repeats` ask for what stands here and know no model by name,
+`checkpoint` stores whatever is `Savable`, and the command line prints the `facts` of
+any model. A new model meets the protocol, is marked by ``checkpoint.savable``, and is
+put under the tests that all models pass (``tests/contract.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, Self, runtime_checkable
+
+from numpy.typing import NDArray
+
+from dyntree.runtime.progress import Progress
+
+Header = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """What learns rows in order and foresees them: all that `prequential` needs."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is something to answer from."""
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether `update` checks its rows and learns nothing from them."""
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether responses are labels."""
+
+    @property
+    def classes(self) -> tuple[Hashable, ...] | None:
+        """Labels in the order of the probabilities; None while they are not known."""
+
+    def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
+        """Learn rows in order.
+
+        A call that raises leaves the model as it was; an interrupt leaves it as after
+        the last complete row. What is learned does not depend on how a stream is cut
+        into calls.
+        """
+
+    def predict(self, X: Any) -> Any:
+        """Predictive distribution at each row of X, a record of `summaries`."""
+
+    def preview(
+        self, X: Any, y: Any, start: int | None = None
+    ) -> tuple[Any, list[Any]]:
+        """Check a stream that is to be learned, and encode it; nothing changes.
+
+        Parameters
+        ----------
+        X, y
+            As for `update`.
+        start : int, optional
+            Rows that will be learned in a first call, all others one by one after it;
+            by default all at once.
+
+        Returns
+        -------
+        rows
+            What `predict` and, once `is_ready`, `update` take in the place of X, and
+            ``feature_map.take`` cuts.
+        y : list
+            Responses or labels, as `update` takes them.
+
+        Raises
+        ------
+        ValueError
+            For what `update` would refuse.
+        """
+
+
+@runtime_checkable
+class Savable(Protocol):
+    """What a file can hold."""
+
+    def to_arrays(self) -> tuple[Header, Arrays]:
+        """Everything the model is, as a plain header with a "kind", and arrays.
+
+        Equal models give equal headers and equal bytes, however they came about.
+        """
+
+    @classmethod
+    def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
+        """Return the model that `to_arrays` described, checked."""
+
+
+@runtime_checkable
+class OnlineModel(Learner, Savable, Protocol):
+    """A model of a stream in bounded memory."""
+
+    @property
+    def n_seen(self) -> int:
+        """Rows ever given to `update`."""
+
+    @property
+    def seed(self) -> int:
+        """What all its random draws come from."""
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns of X, where it had names; None while not known."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features that the columns became."""
+
+    def exclusive(self) -> AbstractContextManager[Any]:
+        """Context in which no other thread's call comes between the caller's calls."""
+
+    def reseeded(self, seed: int) -> Self:
+        """Return a copy of a model that has seen no row, with another seed."""
+
+    def copy(self) -> Self:
+        """Return an independent model that would draw the same random numbers."""
+
+    def memory_usage(self) -> int:
+        """Bytes held by the model."""
+
+    def facts(self) -> dict[str, Any]:
+        """What the model is, by name, as plain values that JSON can hold."""
+
+
+def check_online_model(name: str, value: Any) -> None:
+    """Raise ValueError unless an argument is a model that learns online."""
+    if isinstance(value, type) or not isinstance(value, OnlineModel):
+        raise ValueError(
+            f"{name} must be a model that learns online, such as DynamicTree or "
+            f"StreamingTree; got {value!r}."
+        )

@@ -1,0 +1,212 @@
+"""Particles to look at one by one: for pictures, exports, and notes on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree._core.trees import query
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.summaries import student_log_density
+from dyntree.trees.queries import TreeQueries
+from dyntree.trees.warmup import with_ones
+
+
+@dataclass(frozen=True, eq=False)
+class LeafView:
+    """A leaf of one particle's tree.
+
+    Attributes
+    ----------
+    depth : int
+    n_rows : int
+        Active rows in it.
+    retired : float
+        Weight of its retired rows.
+    """
+
+    depth: int
+    n_rows: int
+    retired: float
+
+
+@dataclass(frozen=True, eq=False)
+class SplitView:
+    """A split of one particle's tree: rows with feature <= value go left.
+
+    Attributes
+    ----------
+    depth : int
+    feature : int
+        Place of the feature.
+    value : float
+    left, right : SplitView or LeafView
+    """
+
+    depth: int
+    feature: int
+    value: float
+    left: SplitView | LeafView
+    right: SplitView | LeafView
+
+
+class TreeView:
+    """The particles of a `DynamicTree` as they were when it was made.
+
+    Made by ``DynamicTree.frozen_view``. Rows are features here, as from `encode`.
+
+    Attributes
+    ----------
+    tree : DynamicTree
+        A copy of the tree, open to all its questions.
+    n_particles : int
+        Trees in the cloud: more than the options say right after a rejuvenation.
+    """
+
+    def __init__(self, tree: TreeQueries, cloud: Any) -> None:
+        self.tree, self._cloud = tree, cloud
+        self.n_particles: int = cloud.n_particles
+        self._ones = cloud.n_features - len(tree.feature_names)
+
+    def encode(self, X: Any) -> Matrix:
+        """Features of rows, ndarray of shape (n_rows, n_features), checked."""
+        return np.asarray(self.tree.stored_rows(X)[:, self._ones :])
+
+    def rows(self) -> tuple[Matrix, NDArray[Any]]:
+        """Active rows as features, and their responses or places of labels."""
+        X, y = self._cloud.rows()
+        return np.asarray(X[:, self._ones :]), np.asarray(y)
+
+    def spans(self) -> tuple[Vector, Vector]:
+        """Lowest and highest value of each feature, each of shape (n_features,).
+
+        Of all rows learned; where the past fades, and under R's rules, of the active
+        rows. Infinite for features without any value.
+        """
+        low, high, _ = self._cloud.spans()
+        return np.asarray(low[self._ones :]), np.asarray(high[self._ones :])
+
+    def shapes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Height and number of leaves of each tree, each of shape (n_particles,)."""
+        shapes = self._cloud.shapes()
+        return shapes[:, 0].astype(np.int64), shapes[:, 1].astype(np.int64)
+
+    def split_counts(self) -> NDArray[Any]:
+        """Splits of each tree on each feature, shape (n_particles, n_features)."""
+        return np.asarray(query.split_counts(self._cloud))[:, self._ones :]
+
+    def predictive(self, rows: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+        """Location, scale and degrees of freedom of each tree's Student t.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_features)
+
+        Returns
+        -------
+        three ndarrays of shape (n_particles, n_rows)
+        """
+        location, scale, df = query.predictive(self._cloud, self._stored(rows))
+        return location, scale, df
+
+    def proba(self, rows: Matrix) -> NDArray[np.float64]:
+        """Each tree's probabilities, shape (n_particles, n_rows, n_classes)."""
+        stored = self._stored(rows)
+        classes = range(len(self.tree.classes or ()))
+        parts = [query.class_probabilities(self._cloud, k, stored) for k in classes]
+        return np.stack(parts, axis=2)
+
+    def particle(self, particle: int) -> SplitView | LeafView:
+        """Root of one particle's tree.
+
+        Parameters
+        ----------
+        particle : int
+            Below `n_particles`.
+
+        Returns
+        -------
+        SplitView or LeafView
+        """
+        k = params.count("particle", particle, 0, self.n_particles - 1)
+        return self._node(self._cloud.tree(k))
+
+    def _node(self, node: tuple[Any, ...]) -> SplitView | LeafView:
+        """A node as the core tells it, with all that is below."""
+        if node[0] == "leaf":
+            _, depth, rows, retired, _ = node
+            return LeafView(depth, len(rows), retired)
+        _, depth, variable, value, left, right = node
+        below = self._node(left), self._node(right)
+        return SplitView(depth, variable - self._ones, value, *below)
+
+    def _stored(self, rows: Matrix) -> Matrix:
+        """Rows as the cloud stores them."""
+        return with_ones(rows, self._ones)
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What would become of the particles at a row.
+
+    Attributes
+    ----------
+    ess : float
+        Effective sample size, ``sum(w)^2 / sum(w^2)``, of the weights that the row
+        gives the particles, as a share of their number.
+    n_distinct : float
+        Share of the particles that survive resampling.
+    grow, prune : float
+        Shares whose tree gains or loses leaves.
+    """
+
+    ess: float
+    n_distinct: float
+    grow: float
+    prune: float
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.ess, self.n_distinct, self.grow, self.prune))
+
+
+def rehearsed(cloud: Any, row: Matrix, response: Vector) -> Rehearsal:
+    """Let a copy of a cloud learn a row.
+
+    Parameters
+    ----------
+    cloud : Cloud
+        It stays as it is.
+    row : ndarray of shape (1, n_stored)
+    response : ndarray of shape (1,)
+
+    Returns
+    -------
+    Rehearsal
+    """
+    cloud = cloud.copy(cloud.source.copy())
+    n_before, weights = cloud.n_particles, _weights(cloud, row, response)
+    seen: list[tuple[int, Vector]] = []
+    cloud.update(
+        row, response, 1, lambda *step: seen.append((step[2], cloud.shapes()[:, 1]))
+    )
+    (kept, before), after = seen[0], cloud.shapes()[:, 1]
+    return Rehearsal(
+        min(1.0, float(weights.sum() ** 2 / (weights**2).sum() / n_before)),
+        kept / n_before,
+        float(np.mean(after > before)),
+        float(np.mean(after < before)),
+    )
+
+
+def _weights(cloud: Any, row: Matrix, response: Vector) -> Vector:
+    """Density or probability of a row under each particle, up to a factor."""
+    if cloud.n_classes:
+        return query.class_probabilities(cloud, int(response[0]), row)[:, 0]
+    location, scale, df = (part[:, 0] for part in query.predictive(cloud, row))
+    log_density = student_log_density(response[0] - location, scale, df)
+    return np.asarray(np.exp(log_density - log_density.max()))

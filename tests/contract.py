@@ -1,0 +1,264 @@
+"""What every model that learns online must do: one set of tests for all of them.
+
+A test module makes a class of `OnlineModelChecks` and gives it the fixtures `fresh`, a
+function without arguments that makes a model which has seen no row and has named
+everything it may meet, and `rows`, X of shape (n_rows, n_columns) and y of shape
+(n_rows,), of 40 rows at least, all different. pytest runs each check on each model.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dyntree
+from dyntree import checkpoint
+from dyntree.encoding.feature_map import take
+from dyntree.online import Learner, OnlineModel, Savable
+from tests.helpers import model_bytes, same_bytes
+
+Rows = tuple[np.ndarray, np.ndarray]
+N_FIRST = 25  # rows of a first call, after which every model is ready
+NAMES = ("b", "a", "d", "c")
+
+
+def members(protocol: type) -> set[str]:
+    """Names that a protocol asks for."""
+    found = {name for kind in protocol.__mro__ for name in vars(kind)}
+    return {name for name in found if not name.startswith("_")}
+
+
+def arrays_of(record: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """The arrays of an answer."""
+    for name, value in vars(record).items():
+        if isinstance(value, np.ndarray):
+            yield name, value
+
+
+def same_answers(one: Any, other: Any) -> None:
+    """Two answers hold the same bits."""
+    assert type(one) is type(other)
+    pairs = zip(arrays_of(one), arrays_of(other), strict=True)
+    for (name, a), (_, b) in pairs:
+        assert a.tobytes() == b.tobytes(), name
+
+
+class OnlineModelChecks:
+    """The contract of `dyntree.online.OnlineModel`."""
+
+    @pytest.fixture
+    def learned(self, fresh: Callable[[], Any], rows: Rows) -> Any:
+        """A model that has learned the first rows."""
+        X, y = rows
+        return fresh().update(X[:N_FIRST], y[:N_FIRST])
+
+    # ------------------------------------------------------------ the protocol
+    def test_it_has_what_the_protocol_names(self, learned: Any) -> None:
+        assert isinstance(learned, OnlineModel)
+        for name in members(OnlineModel):
+            assert hasattr(learned, name), name
+
+    def test_it_tells_what_it_is(self, fresh: Callable[[], Any], rows: Rows) -> None:
+        model, (X, y) = fresh(), rows
+        assert (model.n_seen, model.is_frozen) == (0, False)
+        assert model.columns is None
+        assert model.feature_names == ()
+        assert model.update(X[:N_FIRST], y[:N_FIRST]) is model
+        assert (model.n_seen, model.is_ready) == (N_FIRST, True)
+        assert model.columns is None
+        assert len(model.feature_names) == X.shape[1]
+        assert (model.classes is not None) == model.is_classifier
+        assert 0 < model.memory_usage() < 1e8
+        facts = model.facts()
+        assert json.loads(json.dumps(facts)) == facts
+        assert facts["kind"] == type(model).__name__
+        assert facts["rows learned"] == N_FIRST
+
+    # ------------------------------------------------------------ learning
+    def test_how_a_stream_is_cut_into_calls_does_not_matter(
+        self, fresh: Callable[[], Any], rows: Rows
+    ) -> None:
+        X, y = rows
+        whole = fresh().update(X, y)
+        one_by_one, in_parts = fresh(), fresh()
+        for k in range(len(y)):
+            one_by_one.update(X[k : k + 1], y[k : k + 1])
+        for part in np.array_split(np.arange(len(y)), 4):
+            in_parts.update(X[part], y[part])
+        assert model_bytes(one_by_one) == model_bytes(whole) == model_bytes(in_parts)
+
+    def test_inputs_are_left_alone(self, learned: Any, rows: Rows) -> None:
+        X, y = rows[0].copy(), rows[1].copy()
+        X.setflags(write=False)
+        y.setflags(write=False)
+        learned.update(X[N_FIRST:], y[N_FIRST:])
+        learned.predict(X)
+        assert X.tobytes() == rows[0].tobytes()
+        assert y.tolist() == rows[1].tolist()
+
+    def test_a_model_keeps_no_hold_on_its_inputs(
+        self, fresh: Callable[[], Any], rows: Rows
+    ) -> None:
+        X, y = rows[0].copy(), rows[1].copy()
+        model = fresh().update(X, y)
+        before = model_bytes(model)
+        X[:] = 0.0
+        y[:] = y[0]
+        assert model_bytes(model) == before
+
+    def test_columns_are_matched_by_name(
+        self, fresh: Callable[[], Any], rows: Rows
+    ) -> None:
+        import pandas as pd
+
+        X, y = rows
+        names = NAMES[: X.shape[1]]
+        frame = pd.DataFrame(X, columns=list(names))
+        turned = frame[sorted(names)]
+        plain = fresh().update(frame, y)
+        model = fresh().update(frame[:N_FIRST], y[:N_FIRST])
+        model.update(turned[N_FIRST:], y[N_FIRST:])
+        assert model.columns == names
+        assert model_bytes(model) == model_bytes(plain)
+        same_answers(model.predict(turned), model.predict(frame))
+        with same_bytes(model), pytest.raises(ValueError, match="X must have"):
+            model.update(frame.rename(columns={names[0]: "z"}), y)
+
+    def test_a_call_that_raises_changes_nothing(self, learned: Any, rows: Rows) -> None:
+        X, y = rows
+        bad = X[:5].copy()
+        bad[3, 0] = np.inf
+        calls: list[tuple[str, Any, Any]] = [
+            ("X", bad, y[:5]),
+            ("X", X[:5, :-1], y[:5]),
+            ("X", X[0], y[:1]),
+            ("X", X[:0], y[:0]),
+            ("X", [["text"] * X.shape[1]], y[:1]),
+            ("y", X[:5], y[:4]),
+            ("y", X[:5], [None] * 5),
+        ]
+        for name, rows_given, responses in calls:
+            with same_bytes(learned), pytest.raises(ValueError, match=rf"\b{name}\b"):
+                learned.update(rows_given, responses)
+        with same_bytes(learned), pytest.raises(ValueError, match="progress"):
+            learned.update(X[:5], y[:5], progress="loud")
+        with same_bytes(learned), pytest.raises(ValueError, match="X"):
+            learned.predict(bad)
+
+    def test_an_error_of_the_callers_leaves_complete_rows(
+        self, fresh: Callable[[], Any], rows: Rows
+    ) -> None:
+        class Enough(Exception):
+            pass
+
+        def stop(done: int, total: int) -> None:
+            raise Enough
+
+        X, y = rows
+        model = fresh().update(X[:N_FIRST], y[:N_FIRST])
+        with pytest.raises(Enough):
+            model.update(X[N_FIRST:], y[N_FIRST:], progress=stop)
+        n = model.n_seen
+        assert N_FIRST < n <= len(y)
+        assert model_bytes(model) == model_bytes(fresh().update(X[:n], y[:n]))
+
+    # ------------------------------------------------------------ answers
+    def test_asking_changes_nothing(self, learned: Any, rows: Rows) -> None:
+        X, y = rows
+        with same_bytes(learned):
+            one = learned.predict(X)
+            learned.preview(X, y)
+            learned.facts()
+            learned.memory_usage()
+            same_answers(learned.predict(X), one)
+
+    def test_rows_are_foreseen_alike_together_and_alone(
+        self, learned: Any, rows: Rows
+    ) -> None:
+        X, _ = rows
+        for name, together in arrays_of(learned.predict(X[:5])):
+            for k in range(5):
+                alone = dict(arrays_of(learned.predict(X[k : k + 1])))[name]
+                np.testing.assert_array_equal(alone[0], together[k], err_msg=name)
+
+    def test_what_is_previewed_can_be_foreseen_and_learned(
+        self, fresh: Callable[[], Any], rows: Rows
+    ) -> None:
+        X, y = rows
+        for start in (None, 0, N_FIRST):
+            model = fresh()
+            encoded, responses = model.preview(X, y, start)
+            assert model.n_seen == 0
+            model.update(X[:N_FIRST], y[:N_FIRST])
+            ahead = take(encoded, slice(N_FIRST, None))
+            same_answers(model.predict(ahead), model.predict(X[N_FIRST:]))
+            model.update(ahead, responses[N_FIRST:])
+            assert model_bytes(model) == model_bytes(fresh().update(X, y))
+
+    # ------------------------------------------------------------ copies and files
+    def test_copies_go_their_own_ways(self, learned: Any, rows: Rows) -> None:
+        X, y = rows
+        with same_bytes(learned):
+            for twin in (learned.copy(), copy.copy(learned), copy.deepcopy(learned)):
+                assert model_bytes(twin) == model_bytes(learned)
+                twin.update(X[N_FIRST:], y[N_FIRST:])
+                assert twin.n_seen == len(y)
+
+    def test_a_checkpoint_in_mid_stream_is_as_none(
+        self, learned: Any, rows: Rows, tmp_path: Any
+    ) -> None:
+        X, y = rows
+        assert isinstance(learned, Savable)
+        dyntree.save(learned, tmp_path / "m.dyn")
+        back = [
+            dyntree.load(tmp_path / "m.dyn"),
+            checkpoint.loads(checkpoint.dumps(learned)),
+            pickle.loads(pickle.dumps(learned)),
+            type(learned).from_arrays(*learned.to_arrays()),
+        ]
+        learned.update(X[N_FIRST:], y[N_FIRST:])
+        for model in back:
+            assert type(model) is type(learned)
+            model.update(X[N_FIRST:], y[N_FIRST:])
+            assert model_bytes(model) == model_bytes(learned)
+            same_answers(model.predict(X), learned.predict(X))
+
+    def test_equal_models_give_equal_files(self, learned: Any) -> None:
+        data = checkpoint.dumps(learned)
+        assert checkpoint.dumps(checkpoint.loads(data)) == data
+        assert checkpoint.dumps(learned.copy()) == data
+        with pytest.raises(dyntree.errors.CheckpointError):
+            checkpoint.loads(io.BytesIO(data).read()[:-30])
+
+    # ------------------------------------------------------------ randomness
+    def test_the_seed_is_all_that_chance_comes_from(
+        self, fresh: Callable[[], Any], rows: Rows
+    ) -> None:
+        X, y = rows
+        one, other = fresh(), fresh().reseeded(fresh().seed + 1)
+        assert other.seed == one.seed + 1
+        again = other.reseeded(one.seed).update(X, y)
+        assert model_bytes(again) == model_bytes(one.update(X, y))
+        with same_bytes(one), pytest.raises(ValueError, match="first row"):
+            one.reseeded(7)
+
+    def test_models_fit_into_evaluation_and_repeats(
+        self, fresh: Callable[[], Any], rows: Rows
+    ) -> None:
+        from dyntree.evaluate import prequential, prequential_each
+
+        X, y = rows
+        assert isinstance(fresh(), Learner)
+        alone = prequential(fresh(), X, y, start=N_FIRST)
+        beside = prequential_each({"a": fresh(), "b": fresh()}, X, y, start=N_FIRST)
+        for seen in beside.values():
+            assert seen.log_density.tobytes() == alone.log_density.tobytes()
+        first, _ = dyntree.fit_repeats(fresh(), X, y, 2, shuffle=False)
+        assert first.n_seen == len(y)
