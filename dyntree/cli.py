@@ -11,9 +11,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
 
-from dyntree import __version__
+from dyntree import __version__, params
 from dyntree.commands import batch, options
 from dyntree.commands.stream import stream
+from dyntree.params import TreeOptions
 
 TABLE = "CSV, NDJSON or Parquet file, or - (CSV)"
 STREAM_HELP = """Read rows one by one; predict each, write a line, then learn it. Rows
@@ -120,13 +121,16 @@ def _add_crosscheck(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--formula", required=True, metavar="F", help="like 'y ~ .' or 'y ~ a + b'"
     )
-    models = ("constant", "linear", "class", "prior")
-    made.add_argument("--model", default="constant", choices=models)
-    made.add_argument("--particles", type=_positive, default=1000, metavar="N")
-    intercepts = ("implicit", "augmented", "none")
-    made.add_argument("--intercept", default="implicit", choices=intercepts)
-    proposals = ("luvar", "luall", "reject")
-    made.add_argument("--proposal", default="luvar", choices=proposals)
+    made.add_argument("--model", default=TreeOptions.model, choices=params.MODELS)
+    made.add_argument(
+        "--particles", type=_positive, default=TreeOptions.n_particles, metavar="N"
+    )
+    for name, choices in (
+        ("intercept", params.INTERCEPTS), ("proposal", params.PROPOSALS)
+    ):  # fmt: skip
+        made.add_argument(
+            f"--{name}", default=params.TREE_OPTIONS[name], choices=choices
+        )
     made.add_argument("--seed", type=int, default=1, metavar="N")
     made.add_argument(
         "--backend", choices=("rpy2", "subprocess"), help="as it is there"

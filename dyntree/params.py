@@ -6,8 +6,9 @@ import math
 import numbers
 import os
 import reprlib
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ MODELS = ("constant", "linear", "class", "prior")
 INTERCEPTS = ("implicit", "augmented", "none")
 PROPOSALS = ("luvar", "luall", "reject")
 RULES = ("native", "r")
+DRIFT_FORGET = 0.95  # the factor that `drift` stands for
 N_SCALE = 10  # rows that fix the scale of regression under the native rules
 DISCARDS = ("alc", "entropy", "age", "random")
 SCORES = ("alm", "alc", "ei", "ieci", "qei", "qentropy")
@@ -433,19 +435,29 @@ class StreamOptions:
         Most active rows, >= 2.
     discard : {"alc", "entropy", "age", "random"} or None
         Which active row makes room for a new one; None stands for a default.
-    forget : float in [0, 1]
-        Factor on a leaf's retired sums whenever one of its rows retires.
+    forget : float in [0, 1] or None
+        Factor on a leaf's retired sums whenever one of its rows retires. None stands
+        for 1, or `DRIFT_FORGET` with `drift`.
     rejuvenate_every : int or None
         Rows between rejuvenations; 0 never. None stands for a default.
+    drift : bool
+        Whether the stream changes, which sets the defaults of the two before; it is
+        not kept.
     """
 
     window: int = 500
     discard: str | None = None
-    forget: float = 1.0
+    forget: float = None  # type: ignore[assignment]  # a float once it is made
     rejuvenate_every: int | None = None
+    drift: InitVar[bool] = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, drift: bool) -> None:
+        drifts = flag("drift", drift)
         count("window", self.window, 2, MAX_ROWS)
+        if self.forget is None:
+            object.__setattr__(self, "forget", DRIFT_FORGET if drifts else 1.0)
+        if self.rejuvenate_every is None and drifts:
+            object.__setattr__(self, "rejuvenate_every", self.window)
         if self.discard is not None:
             one_of("discard", self.discard, DISCARDS)
         if self.rejuvenate_every is not None:
@@ -509,3 +521,38 @@ class StreamOptions:
                 f"window must be larger than {name}, {least}; got {self.window}. Give "
                 f"a larger window, a smaller {name}{fewer}."
             )
+
+
+def defaults_of(kind: type) -> dict[str, Any]:
+    """Names of all options that such an object takes, with their defaults."""
+    return {name: one.default for name, one in signature(kind).parameters.items()}
+
+
+TREE_OPTIONS = defaults_of(TreeOptions)
+STREAM_OPTIONS = defaults_of(StreamOptions)
+
+
+def given_options(
+    arguments: Mapping[str, Any], *kinds: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Those of a function's arguments that are options.
+
+    Parameters
+    ----------
+    arguments : mapping
+        Such as ``locals()`` at the head of a function.
+    *kinds : mapping
+        `TREE_OPTIONS`, `STREAM_OPTIONS`, or other names.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> given_options({"self": 0, "window": 50, "X": 1}, STREAM_OPTIONS)
+    {'window': 50}
+    """
+    return {
+        name: arguments[name] for kind in kinds for name in kind if name in arguments
+    }

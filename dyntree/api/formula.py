@@ -35,6 +35,9 @@ from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 
 MISSING = ("none", "drop", "raise")
+# of the trees; categories are the design's
+OPTIONS = {**params.TREE_OPTIONS, **params.STREAM_OPTIONS, "seed": None}
+del OPTIONS["categories"]
 
 
 @dataclass(frozen=True)
@@ -133,15 +136,7 @@ class DynamicTreeModel:
         max_retired_mass: float | None = None,
         seed: int | None = None,
     ) -> None:
-        options = {
-            "model": model, "window": window, "discard": discard, "forget": forget,
-            "drift": drift, "rejuvenate_every": rejuvenate_every,
-            "n_particles": n_particles, "intercept": intercept, "proposal": proposal,
-            "min_leaf": min_leaf, "tree_prior": tree_prior, "first_split": first_split,
-            "n_basis": n_basis, "classes": classes, "prior": prior,
-            "class_mass": class_mass, "max_retired_mass": max_retired_mass,
-            "seed": seed,
-        }  # fmt: skip
+        options = params.given_options(locals(), OPTIONS)
         if hasattr(endog, "columns") and len(endog.columns) == 1:
             endog = endog[endog.columns[0]]
         name = name_of(endog)
@@ -255,15 +250,7 @@ class DynamicTreeModel:
         >>> model.fit().predict({"x": 0.25, "site": "u"}).__round__(1)
         1.0
         """
-        options = {
-            "model": model, "window": window, "discard": discard, "forget": forget,
-            "drift": drift, "rejuvenate_every": rejuvenate_every,
-            "n_particles": n_particles, "intercept": intercept, "proposal": proposal,
-            "min_leaf": min_leaf, "tree_prior": tree_prior, "first_split": first_split,
-            "n_basis": n_basis, "classes": classes, "prior": prior,
-            "class_mass": class_mass, "max_retired_mass": max_retired_mass,
-            "seed": seed,
-        }  # fmt: skip
+        options = params.given_options(locals(), OPTIONS)
         table = table_of(data)
         if subset is not None:
             table = table.take(table.positions(subset))

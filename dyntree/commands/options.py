@@ -6,22 +6,19 @@ import argparse
 from typing import Any
 
 from dyntree import params
-from dyntree.trees.factory import STREAM, make_tree, only_for_windows
+from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, StreamOptions, TreeOptions
+from dyntree.trees.factory import make_tree, only_for_windows
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
-
-TREE = (
-    "model", "n_particles", "rules", "intercept", "min_leaf", "categories", "seed",
-)  # fmt: skip
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that `described` reads."""
     group = parser.add_argument_group("model", "as in dyntree.StreamingTree")
-    group.add_argument("--model", default="constant", choices=params.MODELS)
+    group.add_argument("--model", default=TreeOptions.model, choices=params.MODELS)
     group.add_argument(
-        "--window", type=int, default=500, metavar="N",
-        help="most rows held one by one (default 500); 0 holds them all",
+        "--window", type=int, default=StreamOptions.window, metavar="N",
+        help="most rows held one by one (default %(default)s); 0 holds them all",
     )  # fmt: skip
     group.add_argument("--discard", choices=params.DISCARDS, help="which row retires")
     group.add_argument("--forget", type=float, metavar="F", help="in [0, 1]")
@@ -30,10 +27,17 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--rejuvenate-every", type=int, metavar="N", help="rows; 0 never"
     )
     group.add_argument(
-        "--particles", type=int, default=1000, metavar="N", dest="n_particles"
+        "--particles",
+        type=int,
+        default=TreeOptions.n_particles,
+        metavar="N",
+        dest="n_particles",
+        help="trees in the cloud (default %(default)s)",
     )
-    group.add_argument("--rules", default="native", choices=params.RULES)
-    group.add_argument("--intercept", default="implicit", choices=params.INTERCEPTS)
+    group.add_argument("--rules", default=TreeOptions.rules, choices=params.RULES)
+    group.add_argument(
+        "--intercept", default=TreeOptions.intercept, choices=params.INTERCEPTS
+    )
     group.add_argument("--min-leaf", type=int, metavar="N")
     group.add_argument(
         "--levels", action="append", default=[], metavar="COLUMN=A,B,...",
@@ -44,7 +48,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def described(arguments: argparse.Namespace) -> dict[str, Any]:
     """Options of the model as a dict that JSON can hold; without those not given."""
-    values = {name: getattr(arguments, name) for name in (*TREE, "window", *STREAM)}
+    kinds = TREE_OPTIONS, STREAM_OPTIONS, {"seed": None}
+    values = params.given_options(vars(arguments), *kinds)
     values["categories"] = dict(_levels(text) for text in arguments.categories) or None
     return {name: value for name, value in values.items() if value is not None}
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dyntree.params import STREAM_OPTIONS
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
-
-# what StreamingTree takes besides the window and the options of DynamicTree
-STREAM = {"discard": None, "forget": None, "drift": False, "rejuvenate_every": None}
 
 
 def make_tree(options: Mapping[str, Any]) -> DynamicTree | StreamingTree:
@@ -47,10 +45,13 @@ window to the most rows to hold.
             f"{name} is an option of windows only; got {options[name]!r} with "
             "window=None. Set window to the most rows to hold."
         )
-    stream = {"window", *STREAM}
-    return DynamicTree(**{k: v for k, v in options.items() if k not in stream})
+    return DynamicTree(**{k: v for k, v in options.items() if k not in STREAM_OPTIONS})
 
 
 def only_for_windows(options: Mapping[str, Any]) -> list[str]:
     """Names of the options given that have a meaning in windows only."""
-    return [name for name in STREAM if options.get(name, STREAM[name]) != STREAM[name]]
+    return [
+        name
+        for name, default in STREAM_OPTIONS.items()
+        if name != "window" and options.get(name, default) != default
+    ]

@@ -17,7 +17,7 @@ from dyntree._core.rng import CounterSource, RSource
 from dyntree._core.trees.cloud import Cloud
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
-from dyntree.params import N_SCALE, NIG, TreeOptions
+from dyntree.params import N_SCALE, NIG, TREE_OPTIONS, TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.trees.learning import TreeLearning
 from dyntree.trees.queries import row_positions
@@ -143,24 +143,7 @@ class DynamicTree(TreeLearning):
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         seed: int | None = None,
     ) -> None:
-        self.options = TreeOptions(
-            model=model,
-            n_particles=n_particles,
-            rules=rules,
-            intercept=intercept,
-            proposal=proposal,
-            min_leaf=min_leaf,
-            n_start=n_start,
-            tree_prior=tree_prior,
-            variance_prior=variance_prior,
-            first_split=first_split,
-            n_basis=n_basis,
-            classes=classes,  # type: ignore[arg-type]
-            prior=prior,
-            class_mass=class_mass,
-            max_retired_mass=max_retired_mass,
-            categories=categories,  # type: ignore[arg-type]
-        )
+        self.options = TreeOptions(**params.given_options(locals(), TREE_OPTIONS))
         if seed is None:
             self.seed = secrets.randbits(31)
         else:

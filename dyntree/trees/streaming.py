@@ -15,14 +15,12 @@ from dyntree._core.trees.window import next_to_go, roll
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import StaleWindowWarning, warn
-from dyntree.params import N_SCALE, NIG, StreamOptions
+from dyntree.params import N_SCALE, NIG, STREAM_OPTIONS, TREE_OPTIONS, StreamOptions
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.scaling import on_scale
 from dyntree.trees.view import TreeView
-
-DRIFT_FORGET = 0.95  # the factor that `drift` stands for
 
 
 @checkpoint.savable
@@ -111,35 +109,14 @@ class StreamingTree:
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         seed: int | None = None,
     ) -> None:
-        drifts = params.flag("drift", drift)
-        if forget is None:
-            forget = DRIFT_FORGET if drifts else 1.0
-        if rejuvenate_every is None and drifts:
-            rejuvenate_every = window
-        options = StreamOptions(window, discard, forget, rejuvenate_every)
-        self.tree = DynamicTree(
-            model,
-            n_particles=n_particles,
-            rules=rules,
-            intercept=intercept,
-            proposal=proposal,
-            min_leaf=min_leaf,
-            n_start=n_start,
-            tree_prior=tree_prior,
-            variance_prior=variance_prior,
-            first_split=first_split,
-            n_basis=n_basis,
-            classes=classes,
-            prior=prior,
-            class_mass=class_mass,
-            max_retired_mass=max_retired_mass,
-            categories=categories,
-            seed=seed,
-        )
+        given = locals()
+        options = StreamOptions(**params.given_options(given, STREAM_OPTIONS))
+        tree = params.given_options(given, TREE_OPTIONS)
+        self.tree = DynamicTree(**tree, seed=seed)
         self.options = options.for_model(self.tree.options)
         self.options.check_model(self.tree.options)
         self.tree._n_scale = min(N_SCALE, window)
-        if self.options.discard == "alc" and forget < 1.0 and rules == "native":
+        if options.discard == "alc" and options.forget < 1.0 and rules == "native":
             warn(
                 StaleWindowWarning,
                 "discard='alc' keeps rows that say much and so seldom touches their "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -65,9 +65,11 @@ class StreamAdapter(base.Estimator):
     new_columns: str
     learn_one: Callable[[Row, Any], None]
 
-    def _begin(self, stream: StreamingTree) -> None:
+    def _begin(self, arguments: Mapping[str, Any]) -> None:
+        """Make a stream that has seen no row, by the arguments of `__init__`."""
         params.one_of("new_columns", self.new_columns, ("grow", "ignore"))
-        self.stream = stream
+        kinds = params.TREE_OPTIONS, params.STREAM_OPTIONS, {"seed": None}
+        self.stream = StreamingTree(**params.given_options(arguments, *kinds))
         self._columns = GrowingMap()
 
     def _learn(self, x: Row, y: Any) -> None:
@@ -194,24 +196,7 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
         self.max_retired_mass = max_retired_mass
         self.new_columns = new_columns
         self.seed = seed
-        self._begin(
-            StreamingTree(
-                model,
-                window=window,
-                discard=discard,
-                forget=forget,
-                drift=drift,
-                rejuvenate_every=rejuvenate_every,
-                n_particles=n_particles,
-                intercept=intercept,
-                proposal=proposal,
-                min_leaf=min_leaf,
-                tree_prior=tree_prior,
-                prior=prior,
-                max_retired_mass=max_retired_mass,
-                seed=seed,
-            )
-        )
+        self._begin(locals())
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -368,23 +353,7 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
         self.max_retired_mass = max_retired_mass
         self.new_columns = new_columns
         self.seed = seed
-        self._begin(
-            StreamingTree(
-                "class",
-                window=window,
-                discard=discard,
-                forget=forget,
-                drift=drift,
-                rejuvenate_every=rejuvenate_every,
-                n_particles=n_particles,
-                proposal=proposal,
-                min_leaf=min_leaf,
-                tree_prior=tree_prior,
-                class_mass=class_mass,
-                max_retired_mass=max_retired_mass,
-                seed=seed,
-            )
-        )
+        self._begin(locals() | {"model": "class"})
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,117 @@
+"""Options have one declaration: every face has their names and their defaults."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from dyntree import DynamicTree, StreamingTree, cli
+from dyntree.api.formula import DynamicTreeModel
+from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS
+from dyntree.trees.factory import make_tree
+
+DECLARED = {**TREE_OPTIONS, **STREAM_OPTIONS, "seed": None}
+
+# What a face leaves out, and why: R's rules, and what needs them, are for the mirror;
+# one leaf model has no use for the options of another; arrays and dicts without text
+# name no categories.
+OF_R = {"rules", "n_start", "variance_prior"}
+REGRESSION = {"prior", "intercept", "first_split", "n_basis", "model"}
+WINDOW = set(STREAM_OPTIONS)
+COMMAND = {
+    "model", "window", "discard", "forget", "drift", "rejuvenate_every", "n_particles",
+    "rules", "intercept", "min_leaf", "categories", "seed",
+}  # fmt: skip
+
+# What a face has of its own, and the defaults it changes: whole tables are held by
+# default, and a formula tells by its response whether trees classify.
+WHOLE = {"window": None}
+
+
+def sklearn(name: str) -> Callable[..., Any]:
+    estimators = pytest.importorskip("dyntree.api.estimators")
+    return getattr(estimators, name)
+
+
+def river(name: str) -> Callable[..., Any]:
+    adapters = pytest.importorskip("dyntree.api.adapters")
+    return getattr(adapters, name)
+
+
+def command() -> dict[str, Any]:
+    """Options of a command, with the defaults of its parser."""
+    given = cli.parser().parse_args(["fit", "T", "--formula", "y ~ .", "--out", "M"])
+    return {name: value for name, value in vars(given).items() if name in DECLARED}
+
+
+def arguments(face: Callable[..., Any]) -> dict[str, Any]:
+    """Arguments of a face that have defaults."""
+    return {
+        name: one.default
+        for name, one in inspect.signature(face).parameters.items()
+        if one.default is not inspect.Parameter.empty
+    }
+
+
+FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]]] = {
+    "tree": (lambda: arguments(DynamicTree), WINDOW, {}),
+    "stream": (lambda: arguments(StreamingTree), set(), {}),
+    "sklearn regressor": (
+        lambda: arguments(sklearn("DynamicTreeRegressor")),
+        OF_R | {"classes", "class_mass", "categories", "seed"},
+        WHOLE | {"random_state": None},
+    ),
+    "sklearn classifier": (
+        lambda: arguments(sklearn("DynamicTreeClassifier")),
+        OF_R | REGRESSION | {"classes", "categories", "seed"},
+        WHOLE | {"random_state": None},
+    ),
+    "river regressor": (
+        lambda: arguments(river("RiverDynamicTreeRegressor")),
+        OF_R | {"classes", "class_mass", "categories", "first_split", "n_basis"},
+        {"new_columns": "grow"},
+    ),
+    "river classifier": (
+        lambda: arguments(river("RiverDynamicTreeClassifier")),
+        OF_R | REGRESSION | {"classes", "categories"},
+        {"new_columns": "grow"},
+    ),
+    "arrays": (
+        lambda: arguments(DynamicTreeModel),
+        OF_R,
+        WHOLE | {"model": None, "missing": "none", "new_levels": "missing"},
+    ),
+    "formula": (
+        lambda: arguments(DynamicTreeModel.from_formula),
+        OF_R,
+        WHOLE | {"model": None, "missing": "none", "new_levels": "missing"}
+        | {"subset": None, "drop_cols": None},
+    ),
+    "command": (command, set(DECLARED) - COMMAND, {"categories": []}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_a_face_has_the_names_and_defaults_that_are_declared(face: str) -> None:
+    found, left_out, changed = FACES[face]
+    expected = {k: v for k, v in DECLARED.items() if k not in left_out} | changed
+    assert dict(found()) == expected
+
+
+def test_the_factory_takes_every_option() -> None:
+    given = {name: value for name, value in DECLARED.items() if name != "window"}
+    assert isinstance(make_tree(given), DynamicTree)
+    assert isinstance(make_tree(DECLARED), StreamingTree)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("forget", 0.0), ("forget", 1.0), ("drift", True), ("discard", "age"),
+     ("rejuvenate_every", 0)],
+)  # fmt: skip
+def test_what_is_for_windows_needs_one(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"{name} is an option of windows only"):
+        make_tree({name: value})
