@@ -243,10 +243,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (OSError, ValueError, ImportError, csv.Error) as error:
-        told = str(error)
+        message = str(error)
         if isinstance(error, OSError) and error.filename is not None:
-            told = f"{error.filename}: {error.strerror}"
-        print(f"dyntree: {' '.join(told.split())}", file=sys.stderr)
+            message = f"{error.filename}: {error.strerror}"
+        print(f"dyntree: {' '.join(message.split())}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("dyntree: interrupted", file=sys.stderr)

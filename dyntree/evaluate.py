@@ -17,12 +17,12 @@ from dyntree.encoding.feature_map import take
 from dyntree.encoding.targets import (
     label_codes,
 )
+from dyntree.encoding.values import Vector
 from dyntree.online import Learner, OnlineModel, check_online_model
 from dyntree.runtime.parallel import Brake, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.summaries import ClassPrediction, Prediction, student_log_density
 
-Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 
@@ -41,7 +41,7 @@ class ClassScores:
         that is the usual one); NaN unless two labels occur.
     log_loss : float
         Minus the mean log probability of the true label, in nats, over the rows whose
-        label the model had met or been told of; NaN where there are none.
+        label the model had met or knew by name; NaN where there are none.
     brier : float
         Mean squared distance between probabilities and the true label's indicator.
     n_new_labels : int

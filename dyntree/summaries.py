@@ -13,10 +13,8 @@ from scipy.special import gammaln
 from dyntree import params
 from dyntree._core import student_mixture as core
 from dyntree.encoding.targets import label_list, real_response
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 def student_log_density(distance: Vector, scale: Vector, df: Vector) -> Vector:

@@ -121,9 +121,9 @@ class Rpy2Backend:
                 )
                 self._server = rinterface.baseenv["eval"](parsed)
         except Exception as error:  # cffi's own error derives from Exception alone
-            told = ", ".join(f"{name} {version}" for name, version in parts.items())
+            listed = ", ".join(f"{name} {version}" for name, version in parts.items())
             raise RBridgeLoadError(
-                f"rpy2 could not start R {'.'.join(map(str, r))} ({told}): {error}. "
+                f"rpy2 could not start R {'.'.join(map(str, r))} ({listed}): {error}. "
                 f"Use backend='subprocess', or install another release of rpy2."
             ) from error
 

@@ -88,14 +88,14 @@ class Held:
             asked = loads(request).items()
             guard = _NO_GUARD if self._soon_answers(asked) else Interruptible()
             with guard, _recorded() as notes, _to_r:
-                told = self._perform(asked)
+                answer = self._perform(asked)
         except KeyboardInterrupt:
             return _sent({"interrupted": True})
         except Exception as error:
             return _sent({"error": _in_words_of_r(error)})
         if notes:
-            told["warnings"] = [str(note.message) for note in notes]
-        return _sent(told)
+            answer["warnings"] = [str(note.message) for note in notes]
+        return _sent(answer)
 
     def restore(self, saved: bytes, since: Sequence[bytes]) -> bytearray:
         """Make the tree of a checkpoint after the calls that have changed it since.
@@ -140,7 +140,7 @@ class Held:
         given = {
             _PYTHON_NAMES.get(key, key): from_r(item) for key, item in asked.items()
         }
-        told: dict[str, Any] = {"changed": True} if name in _CHANGES else {}
+        answer: dict[str, Any] = {"changed": True} if name in _CHANGES else {}
         if state is not None:
             if not np.array_equal(state.data, _stream.state):
                 _stream.source.restore(RStream.from_state(state.data).source)
@@ -150,16 +150,17 @@ class Held:
         tree = self.tree
         result = function(**given) if tree is None else function(tree, **given)
         if state is not None:
-            told["state"] = RValue("integer", _stream.state)  # a word may look like NA
+            # words, one of which may look like NA
+            answer["state"] = RValue("integer", _stream.state)
         if not isinstance(result, DynaTree):
-            return told | {"value": _in_r(name, result)}
-        told["value"] = _new_fields(tree, result)
+            return answer | {"value": _in_r(name, result)}
+        answer["value"] = _new_fields(tree, result)
         if name in _TO_KEEP:
             asides = [key for key in result if key not in _OWN]
             self.tree = result.extended(_SENT, without=asides)
         if save is not None and self.tree is not None:
-            told["saved"] = _saved(self.tree)
-        return told
+            answer["saved"] = _saved(self.tree)
+        return answer
 
 
 def listen(show: Callable[[str], Any]) -> None:
@@ -196,8 +197,8 @@ def _in_words_of_r(error: Exception) -> str:
     return text
 
 
-def _sent(told: Mapping[str, Any]) -> bytearray:
-    return dumps(to_r(told))
+def _sent(answer: Mapping[str, Any]) -> bytearray:
+    return dumps(to_r(answer))
 
 
 class _Printed:

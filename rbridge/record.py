@@ -76,7 +76,7 @@ def record(
         ``{"ref": "X", "rows": [1, 2]}`` for rows of it, counted from 1. note is kept;
         summary, if true, keeps the moments of long matrices and not their rows.
     tags, notes : sequence of str
-        Kept. R, its BLAS and packages are told in a note of their own.
+        Kept. R, its BLAS and packages stand in a note of their own.
     session : Session, optional
         The R to use; default the embedded one where rpy2 is installed, else an Rscript.
 
@@ -156,18 +156,18 @@ class _Tape:
         before = self.stream.state
         self.trace: dict[str, Any] = {}
         out = self._answer(op, obj, self._resolve(args))
-        told: dict[str, Any] = {"i": number, "op": op}
-        told |= {} if obj is None else {"obj": obj}
-        told |= {"args": _plain(args)}
-        told |= {"note": step["note"]} if "note" in step else {}
+        noted: dict[str, Any] = {"i": number, "op": op}
+        noted |= {} if obj is None else {"obj": obj}
+        noted |= {"args": _plain(args)}
+        noted |= {"note": step["note"]} if "note" in step else {}
         shown = {key: _plain(value, key) for key, value in out.items()}
         if step.get("summary"):
             shown |= {key: _summary(out[key], key) for key in out if _is_long(out[key])}
-        told["out"] = shown
+        noted["out"] = shown
         if op in _CHANGES:
-            told["state"] = self._state(self.models[str(obj)])
-        told |= {"trace": self.trace} if self.trace else {}
-        return told | {"rng": self._moved(before)}
+            noted["state"] = self._state(self.models[str(obj)])
+        noted |= {"trace": self.trace} if self.trace else {}
+        return noted | {"rng": self._moved(before)}
 
     def _moved(self, before: NDArray[np.int32]) -> dict[str, Any]:
         return {
@@ -232,10 +232,10 @@ class _Tape:
     def _loop(self, op: str, obj: str, given: dict[str, Any]) -> dict[str, Any]:
         asked = (self._model(obj), given, self.stream)
         if op == "stream":
-            told = schemes.stream(*asked, self._state, self._moved)
+            noted = schemes.stream(*asked, self._state, self._moved)
         else:
-            told = schemes.design(*asked, self._moved)
-        self.models[obj], out, self.trace["draws"] = told
+            noted = schemes.design(*asked, self._moved)
+        self.models[obj], out, self.trace["draws"] = noted
         return out
 
     def _fails(self, function: str, obj: Any, given: dict[str, Any]) -> bool:

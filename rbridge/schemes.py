@@ -61,9 +61,9 @@ def stream(
     for i, (x, y) in enumerate(zip(given["Xs"], given["ys"], strict=True), start=1):
         before = rng.state
         if given.get("predict"):
-            told = dynatree.predict(model, x[None, :], yy=[y])
-            for name in _present(told, _SHOWN):
-                out.setdefault(name, []).append(told[name][0])
+            answer = dynatree.predict(model, x[None, :], yy=[y])
+            for name in _present(answer, _SHOWN):
+                out.setdefault(name, []).append(answer[name][0])
         if given["policy"] == "cycle":
             row = (i - 1) % (start - 1) + 1
         elif given["policy"] == "random":
@@ -81,8 +81,8 @@ def stream(
         out["lpred"].append(model["lpred"][-1])
         draws.append(moved(before)["draws"])
         if _is_turn(i, given.get("check_every")):
-            told = dynatree.predict(model, given["XX"], given["yy"])
-            shown = {name: told[name] for name in _present(told, _AT_CHECKPOINTS)}
+            answer = dynatree.predict(model, given["XX"], given["yy"])
+            shown = {name: answer[name] for name in _present(answer, _AT_CHECKPOINTS)}
             checkpoints.append(
                 {"i": i, "predict": shown, "state": state(model), "rng": moved(last)}
             )
@@ -115,10 +115,10 @@ def design(
     XX, method, draws = given["XX"], given["method"], []
     for noise in given["noise"]:
         before = rng.state
-        told = dynatree.predict(model, XX, quants=False, ei=method == "ei")
+        answer = dynatree.predict(model, XX, quants=False, ei=method == "ei")
         if method == "alc":
-            told = dynatree.alc(model, XX, given.get("rect"))
-        row = _choose(dynatree.alcalc(told, method, given.get("prec", 1)), out)
+            answer = dynatree.alc(model, XX, given.get("rect"))
+        row = _choose(dynatree.alcalc(answer, method, given.get("prec", 1)), out)
         y = given["yXX"][row - 1] + noise
         model = dynatree.update(model, XX[[row - 1]], [y], 0, rng=rng)
         for name, value in (("chosen", row), ("y", y), ("lpred", model["lpred"][-1])):
@@ -180,7 +180,7 @@ def _one_of_many(
         at = fit["mean"]
         error = np.sqrt(np.mean((at - data["yy"]) ** 2))
     stats = dynatree.treestats(fit)
-    told = {
+    answer = {
         "at": at,
         "lpred_sum": fit["lpred"].sum(),
         "mean_log_score": np.mean(np.log(fit["yypred"])),
@@ -190,7 +190,7 @@ def _one_of_many(
         "varpropuse": dynatree.varpropuse(fit),
     }
     dynatree.deletecloud(fit)
-    return told
+    return answer
 
 
 def _least_useful(
@@ -217,5 +217,5 @@ def _is_turn(i: int, every: int | None) -> bool:
     return bool(every) and i % int(every or 1) == 0
 
 
-def _present(told: Any, names: Sequence[str]) -> list[str]:
-    return [name for name in names if name in told and np.size(told[name])]
+def _present(answer: Any, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name in answer and np.size(answer[name])]

@@ -138,8 +138,8 @@ class Session:
             backend, and rpy2, a dict of the versions of its parts.
         """
         parts = rpy2_versions()
-        told: dict[str, Any] = self.evaluate(_VERSIONS)
-        return {**told, "backend": self.backend, "rpy2": parts}
+        answer: dict[str, Any] = self.evaluate(_VERSIONS)
+        return {**answer, "backend": self.backend, "rpy2": parts}
 
     def close(self) -> None:
         """End an R that runs as a process of its own."""
@@ -164,19 +164,19 @@ class Session:
             )
         request = {**asked, "seed": seed, "state": state}
         sent = {name: to_r(item) for name, item in request.items() if item is not None}
-        answer, printed = self._engine.ask(bytes(dumps(named_list(sent))))
-        told = loads(answer).items()
-        if "missing" in told:
-            package = told["missing"].data[0]
+        packed, printed = self._engine.ask(bytes(dumps(named_list(sent))))
+        answer = loads(packed).items()
+        if "missing" in answer:
+            package = answer["missing"].data[0]
             raise RPackageMissingError(
                 f"R has no package {package}. Run install.packages({package!r}) in R, "
                 f"or set R_LIBS to the library that holds it before R starts."
             )
-        if "error" in told:
-            raise RError(told["error"].data[0], told["call"].data[0])
-        for text in told["warnings"].data:
+        if "error" in answer:
+            raise RError(answer["error"].data[0], answer["call"].data[0])
+        for text in answer["warnings"].data:
             warnings.warn(f"R: {text}", RuntimeWarning, stacklevel=4)
-        return Answer(told["value"], told["state"], printed)
+        return Answer(answer["value"], answer["state"], printed)
 
     def _check_owner(self) -> None:
         thread, process = self._owner

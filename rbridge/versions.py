@@ -40,14 +40,15 @@ def find_r(program: str = "R") -> str:
 
 def r_version() -> Version:
     """Return R's version without loading it, (4, 2, 2) for one."""
-    told = subprocess.run(
+    process = subprocess.run(
         [find_r(), "--version"], capture_output=True, text=True, check=False
     )
-    match = re.search(r"R version (\d+)\.(\d+)\.(\d+)", told.stdout)
+    match = re.search(r"R version (\d+)\.(\d+)\.(\d+)", process.stdout)
     if match is None:
         raise RBridgeLoadError(
             f"'R --version' must tell a version; it said "
-            f"{(told.stdout + told.stderr)[:200]!r}. Repair the installation of R."
+            f"{(process.stdout + process.stderr)[:200]!r}. Repair the installation of "
+            "R."
         )
     return tuple(int(part) for part in match.groups())
 
@@ -87,17 +88,17 @@ def check_fit(r: Version, rpy2: Mapping[str, str]) -> None:
             "backend='subprocess', which needs R alone."
         )
     part = "rpy2-rinterface" if "rpy2-rinterface" in rpy2 else "rpy2"
-    told = ".".join(map(str, r))
+    version = ".".join(map(str, r))
     release = tuple(int(digits) for digits in re.findall(r"\d+", rpy2[part])[:3])
     if release < _OLDEST_RPY2:
         wanted = "rpy2==3.5.17" if r < (4, 5) else "rpy2>=3.5.12"
         raise RBridgeVersionError(
-            f"{part} must be >= 3.5.12; got {rpy2[part]}, with R {told}. Run pip "
+            f"{part} must be >= 3.5.12; got {rpy2[part]}, with R {version}. Run pip "
             f"install '{wanted}'."
         )
     if r < (4, 5) and release >= _NEEDS_R_45:
         raise RBridgeVersionError(
-            f"{part} {rpy2[part]} needs R >= 4.5; got R {told}. Run pip install "
+            f"{part} {rpy2[part]} needs R >= 4.5; got R {version}. Run pip install "
             f"'rpy2==3.5.17', or pip install 'rpy2-rinterface<=3.6.5' "
             f"'rpy2-robjects<=3.6.6', or use backend='subprocess'."
         )

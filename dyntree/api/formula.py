@@ -434,11 +434,11 @@ class DynamicTreeModel:
         evidence = [0.0]
         for k, y in enumerate(self.endog):
             row = self.exog[k : k + 1]
-            told = tree.predict(row)
-            if isinstance(told, Prediction):
-                foreseen.append(float(told.mean[0]) if k else np.nan)
+            prediction = tree.predict(row)
+            if isinstance(prediction, Prediction):
+                foreseen.append(float(prediction.mean[0]) if k else np.nan)
             else:
-                foreseen.append(told.label[0])
+                foreseen.append(prediction.label[0])
             tree.update(row, [y], progress=False)
             evidence.append(tree.log_evidence)
         return foreseen, np.diff(evidence)

@@ -22,8 +22,8 @@ class PredictionResults:
         The distributions themselves: quantiles, densities, draws.
     """
 
-    def __init__(self, told: Prediction | ClassPrediction, table: Table) -> None:
-        self.distribution, self._table = told, table
+    def __init__(self, prediction: Prediction | ClassPrediction, table: Table) -> None:
+        self.distribution, self._table = prediction, table
 
     def _real(self) -> Prediction:
         if isinstance(self.distribution, ClassPrediction):
@@ -45,9 +45,9 @@ class PredictionResults:
         It tells how far the posterior's trees disagree on the mean of the response. It
         leaves out what each leaf does not know of its own mean, and the noise.
         """
-        told = self._real()
-        mixture = told.mixture
-        apart = mixture.location - told.mean[mixture.row]
+        prediction = self._real()
+        mixture = prediction.mixture
+        apart = mixture.location - prediction.mean[mixture.row]
         spread: Vector = np.sqrt(mixture.average(apart**2))
         return spread
 
@@ -71,13 +71,13 @@ class PredictionResults:
         -------
         ndarray of shape (n_rows, 2)
         """
-        told, obs = self._real(), params.flag("obs", obs)
+        prediction, obs = self._real(), params.flag("obs", obs)
         if not 0.0 < params.real("alpha", alpha) < 1.0:
             raise ValueError(f"alpha must be in (0, 1); got {alpha!r}.")
         levels = np.array([alpha / 2.0, 1.0 - alpha / 2.0])
         if obs:
-            return told.quantile(levels)
-        ends: Matrix = told.mean[:, None] + self.se_mean[:, None] * ndtri(levels)
+            return prediction.quantile(levels)
+        ends: Matrix = prediction.mean[:, None] + self.se_mean[:, None] * ndtri(levels)
         return ends
 
     def summary_frame(self, alpha: float = 0.05) -> Any:
@@ -98,13 +98,13 @@ class PredictionResults:
             that the trees do not know included. For labels: ``p_<label>``, their
             probabilities; `class`, the most probable; `entropy`, in nats.
         """
-        told = self.distribution
-        if isinstance(told, ClassPrediction):
+        prediction = self.distribution
+        if isinstance(prediction, ClassPrediction):
             columns = {
-                f"p_{label}": told.proba[:, k].copy()
-                for k, label in enumerate(told.classes)
+                f"p_{label}": prediction.proba[:, k].copy()
+                for k, label in enumerate(prediction.classes)
             }
-            columns |= {"class": told.label, "entropy": told.entropy.copy()}
+            columns |= {"class": prediction.label, "entropy": prediction.entropy.copy()}
             return self._table.frame(columns)
         mean, new = (self.conf_int(obs, alpha) for obs in (False, True))
         columns = {

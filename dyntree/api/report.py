@@ -281,7 +281,7 @@ def inline(figure: Figure, caption: str) -> str:
 
 
 def _settings(model: DynamicTree | StreamingTree, tree: TreeQueries) -> dict[str, Any]:
-    """What the model was told to be, and how far it has come."""
+    """What the model was made to be, and how far it has come."""
     facts = model.facts()
     settings = asdict(tree.options) | asdict(model.options)
     return (

@@ -223,8 +223,12 @@ class DynamicTreeResults:
             if tree.classes is None:
                 return tree.mean_at(row)
             return tree.classes[int(tree.proba_at(row).argmax())]
-        told, table = self._told(exog, transform)
-        values = told.label if isinstance(told, ClassPrediction) else told.mean.copy()
+        prediction, table = self._prediction(exog, transform)
+        values = (
+            prediction.label
+            if isinstance(prediction, ClassPrediction)
+            else prediction.mean.copy()
+        )
         return table.series(values, self.model.endog_names)
 
     def get_prediction(
@@ -241,9 +245,9 @@ class DynamicTreeResults:
         -------
         PredictionResults
         """
-        return PredictionResults(*self._told(exog, transform))
+        return PredictionResults(*self._prediction(exog, transform))
 
-    def _told(
+    def _prediction(
         self, exog: Any, transform: bool
     ) -> tuple[Prediction | ClassPrediction, Table]:
         """What the trees say of raw data, and the table they came as."""

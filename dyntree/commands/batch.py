@@ -130,7 +130,7 @@ def _model_and_rows(
 ) -> tuple[Any, Any, Any, dict[str, Any]]:
     """A fresh model, inputs, responses, and what to remember of them.
 
-    A model that learns row by row is told beforehand of the levels in the table.
+    A model that learns row by row knows beforehand the levels in the table.
     """
     options, formula = described(arguments), arguments.formula
     model, frame = fresh(options), read_table(arguments.table)

@@ -159,8 +159,8 @@ class Session:
                 self.model.update(x, [y], progress=False)
                 notes["learned"] += 1
         except ValueError as error:
-            told = str(error).replace(" in row 0", "")  # of the one row it was given
-            raise ValueError(f"row {notes['rows']}: {told}") from error
+            message = str(error).replace(" in row 0", "")  # of the one row it was given
+            raise ValueError(f"row {notes['rows']}: {message}") from error
         notes["rows"] += 1
         late = self.seconds and time.monotonic() - self.saved_at >= self.seconds
         if late or notes["rows"] % self.every == 0:

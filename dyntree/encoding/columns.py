@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.encoding.values import NUMBER, is_missing
+from dyntree.encoding.values import NUMBER, Vector, is_missing
 from dyntree.params import plain_label
 
-Vector = NDArray[np.float64]
 Level = str | int | float | bool
 
 EPOCH = datetime(1970, 1, 1)
@@ -88,7 +87,7 @@ def numbers_of(name: str, values: NDArray[Any], kind: str) -> Vector:
 
 
 def refusal(name: str, kind: str, value: Any, row: int | None = None) -> ValueError:
-    """What is said of a value that is not of its column's kind."""
+    """Error for a value that is not of its column's kind."""
     where = "" if row is None else f" in row {row}"
     return ValueError(
         f"data must hold {kind}s in column {name!r}, as at first; got {value!r}{where}."

@@ -22,9 +22,11 @@ from dyntree.encoding.columns import (
 from dyntree.encoding.expressions import Expression, columns_of
 from dyntree.encoding.factors import Factor, declared_levels, names_of
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.levels import indicators
 from dyntree.encoding.tables import Row, Table
 from dyntree.encoding.values import (
     LARGEST,
+    PLAIN,
     Matrix,
     Vector,
     check_readable,
@@ -34,7 +36,6 @@ from dyntree.errors import UnseenLevelWarning, warn
 from dyntree.params import one_of
 
 NEW_LEVELS = ("missing", "raise")
-PLAIN = (float, int, bool, np.float64)  # numbers that need no closer look
 TEXT = (str, int, bool)  # levels that need none
 
 
@@ -173,9 +174,7 @@ class Design:
                 if level is not None and place < 0:
                     self._tell_new(factor, level, row)
             places[row] = place
-        rows: Matrix = (places[:, None] == np.arange(len(known))).astype(np.float64)
-        rows[places < 0] = np.nan
-        return rows
+        return indicators(places, len(known))
 
     def _tell_new(self, factor: Factor, level: Level, row: int) -> None:
         """Refuse a level that is not known, or warn once of its column."""
@@ -378,7 +377,7 @@ def check_columns(table: Table, names: Sequence[str]) -> None:
 
 
 def absence(absent: Sequence[str], given: Any) -> ValueError:
-    """What is said of columns that the data do not have."""
+    """Error for columns that the data do not have."""
     return ValueError(
         f"data must have the columns of the formula; {list(absent)} are absent from "
         f"{list(given)}. Give them, with None or NaN for what is missing."

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree import params
+from dyntree.encoding.values import Vector
 
-Vector = NDArray[np.float64]
 Step = tuple[str, str | float]
 
 OPERATORS: dict[type[ast.AST], str] = {

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
+
 from dyntree import params
 from dyntree.encoding.columns import Level, as_levels, kind_of, levels_in
 from dyntree.encoding.expressions import Expression
+from dyntree.encoding.levels import TERM, indicators, level_names
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import check_levels, is_missing
 
@@ -38,10 +41,10 @@ class Factor:
     @cached_property
     def cells(self) -> dict[Any, tuple[float, ...]]:
         """Features of each level; of None those of what is missing."""
-        width = len(self.levels or ())
-        rows = [tuple(float(k == j) for j in range(width)) for k in range(width)]
-        known = dict(zip(self.levels or (), rows, strict=True))
-        return known | {None: (float("nan"),) * width}
+        levels = [*(self.levels or ()), None]
+        places = np.array([*range(len(levels) - 1), -1.0])
+        rows = indicators(places, len(levels) - 1).tolist()
+        return dict(zip(levels, map(tuple, rows), strict=True))
 
     @property
     def names(self) -> list[str]:
@@ -49,7 +52,7 @@ class Factor:
         label = self.expression.label
         if self.levels is None:
             return [label]
-        return [f"{label}[{level}]" for level in self.levels]
+        return level_names(TERM, label, self.levels)
 
     @classmethod
     def learn(

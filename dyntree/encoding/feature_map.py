@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.levels import COLUMN, indicators, level_names
 from dyntree.encoding.values import (
     LARGEST,
     Matrix,
@@ -156,9 +157,7 @@ class FeatureMap:
             title
             for name in self.names
             for title in (
-                [f"{name}={level}" for level in levels[name]]
-                if name in levels
-                else [name]
+                level_names(COLUMN, name, levels[name]) if name in levels else [name]
             )
         )
 
@@ -211,12 +210,8 @@ class FeatureMap:
             return codes
         levels, arrays = dict(self.levels), []
         for name, column in zip(self.names or (), codes.T, strict=True):
-            if name in levels:
-                known = column >= 0.0
-                for place in range(len(levels[name])):
-                    arrays.append(np.where(known, column == place, np.nan))
-            else:
-                arrays.append(column)
+            coded = name in levels
+            arrays.append(indicators(column, len(levels[name])) if coded else column)
         return np.ascontiguousarray(np.column_stack(arrays))
 
     def encode(

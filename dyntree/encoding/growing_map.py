@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.levels import COLUMN, level_names
 from dyntree.encoding.values import (
     LARGEST,
     NUMBER,
@@ -89,7 +90,7 @@ class GrowingMap:
             places = wider.levels.setdefault(name, {})
             if str(value) not in places:
                 places[str(value)] = len(names)
-                names.append(f"{name}={value}")
+                names += level_names(COLUMN, name, [value])
         wider.names = tuple(names)
         return wider
 

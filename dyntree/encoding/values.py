@@ -153,7 +153,7 @@ def column_of_numbers(
 
 
 def too_large(name: str, value: float, where: str) -> str:
-    """What is said of values whose squares would overflow."""
+    """Error message for values whose squares would overflow."""
     return (
         f"{name} must be at most {LARGEST:g} in size, so that its square is finite; "
         f"got {value} {where}. Rescale it first."

@@ -1,4 +1,4 @@
-"""Turns: calls on one model from several threads wait for one another."""
+"""Calls on one model from several threads wait for one another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def locked(
 ) -> Callable[Concatenate[Model, P], Result]:
     """Let a method of a model wait until no other thread is in one of its methods.
 
-    The core lets other threads run while it works; without turns, one could ask, or
+    The core lets other threads run while it works; without a lock, one could ask, or
     teach, a model that is half-way through a row. The model has a `_lock`, an RLock, so
     that its methods may call each other.
     """

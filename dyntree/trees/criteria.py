@@ -76,7 +76,7 @@ def region(
 
 
 def _not_binary(argument: str, column: int, low: float, high: float) -> str:
-    """What is said of a categorical column that is not of 0 and 1."""
+    """Error message for a categorical column that is not of 0 and 1."""
     rule = {
         "bounds": "bounds of categorical columns must be exactly (0, 1)",
         "categorical": "categorical must flag columns of 0 and 1 only",

@@ -105,7 +105,7 @@ class TreeLearning(TreeQueries):
         else:
             assert self._features is not None
             features = self._features
-            rows = features.encode(X, tell_unseen=self._tell_unseen)
+            rows = features.encode(X, tell_unseen=self._warn_unseen)
         if not len(rows):
             raise ValueError("X must have at least one row; got none.")
         if options.model == "class":
@@ -215,9 +215,9 @@ class TreeLearning(TreeQueries):
         """Warn once where rows had no density under any particle."""
         before = self.n_degenerate
         yield
-        self._tell_degenerate(before)
+        self._warn_degenerate(before)
 
-    def _tell_degenerate(self, before: int) -> None:
+    def _warn_degenerate(self, before: int) -> None:
         """Warn if there are more degenerate steps now than before."""
         if self.n_degenerate > before:
             warn(
@@ -270,7 +270,7 @@ class TreeLearning(TreeQueries):
             n_first = max(n_first, needed)
             features, _ = features.settle(codes)
         assert features is not None
-        rows = features.encode(X, tell_unseen=self._tell_unseen)
+        rows = features.encode(X, tell_unseen=self._warn_unseen)
         if self.options.model != "class":
             return Encoded(rows), real_response(
                 y, len(rows), self.options.rules

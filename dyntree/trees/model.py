@@ -24,7 +24,6 @@ from dyntree.trees.queries import row_positions
 from dyntree.trees.validate import check_model
 from dyntree.trees.view import TreeView
 
-Vector = NDArray[np.float64]
 RowIds = NDArray[np.int64]
 
 
@@ -150,7 +149,7 @@ class DynamicTree(TreeLearning):
             self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self._lock = RLock()
         self._features: FeatureMap | None = None
-        self._told_unseen = False
+        self._warned_unseen = False
         self._cloud: Any = None
         self._waiting_X: Matrix = np.empty((0, 0))
         self._waiting_y: list[Any] = []

@@ -16,6 +16,7 @@ from dyntree._core.trees import criteria as core_criteria
 from dyntree._core.trees import query
 from dyntree._core.trees.window import worth
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.levels import COLUMN, level_names
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError, UnseenLevelWarning, warn
 from dyntree.params import TreeOptions
@@ -47,7 +48,7 @@ class TreeQueries:
     _cloud: Any
     _waiting_y: list[Any]
     _n_scale: int
-    _told_unseen: bool
+    _warned_unseen: bool
 
     @property
     def n_seen(self) -> int:
@@ -108,7 +109,7 @@ class TreeQueries:
             return {}
         names = self._features.feature_names
         return {
-            column: [names.index(f"{column}={level}") for level in levels]
+            column: [names.index(name) for name in level_names(COLUMN, column, levels)]
             for column, levels in self._features.levels
         }
 
@@ -216,15 +217,15 @@ class TreeQueries:
         """
         features = self._features
         assert features is not None
-        rows = features.encode(X, argument, self._tell_unseen)
+        rows = features.encode(X, argument, self._warn_unseen)
         rows = on_scale(self._cloud, features, rows, argument=argument)
         return with_ones(rows, self._ones)
 
-    def _tell_unseen(self, late: list[str]) -> None:
+    def _warn_unseen(self, late: list[str]) -> None:
         """Warn the first time that columns bring levels too late."""
-        if self._told_unseen:
+        if self._warned_unseen:
             return
-        self._told_unseen = True
+        self._warned_unseen = True
         warn(
             UnseenLevelWarning,
             f"X has levels in column {late[0]!r} that came after the first trees; they "

@@ -120,7 +120,7 @@ def _title(features: FeatureMap, j: int) -> str | int:
 def _beyond_scale(
     name: str, value: float, where: str, centre: float, spread: float
 ) -> str:
-    """What is said of a value that the first rows did not prepare for."""
+    """Error message for a value that the first rows did not prepare for."""
     return (
         f"{name} must be at most {LARGEST:g} spreads of the first rows away from their "
         f"mean, so that its square is finite; got {value} {where}, where the mean is "

@@ -246,7 +246,7 @@ class StreamingTree:
             row = on_scale(cloud, tree._features, row, response)
             before = cloud.n_degenerate
             self._roll(row, response)
-            tree._tell_degenerate(before)
+            tree._warn_degenerate(before)
 
     def _roll(self, rows: Matrix, responses: Vector) -> int:
         """Learn rows and retire as many, up to the next rejuvenation; returns how many.

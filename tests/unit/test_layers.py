@@ -45,7 +45,8 @@ PYTHON_ORDER = [
 # The same for the files of a folder.
 FOLDER_ORDER = {
     "encoding": [
-        {"values", "tables", "expressions"}, {"columns", "targets", "feature_map"},
+        {"values"}, {"levels", "tables", "expressions"},
+        {"columns", "targets", "feature_map"},
         {"growing_map", "factors"}, {"design"},
     ],
     "trees": [

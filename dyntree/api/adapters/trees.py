@@ -241,7 +241,7 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
         with self.stream.exclusive():
             row = self._columns.encode(x)
             if with_dist:
-                return RowDistribution(self._told(row))
+                return RowDistribution(self._predict(row))
             return self.stream.tree.mean_at(row)
 
     def predict_interval_one(self, x: Row, level: float = 0.9) -> conf.Interval:
@@ -261,8 +261,8 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
             raise ValueError(f"level must be in (0, 1); got {level!r}.")
         tail = 0.5 - level / 2.0
         with self.stream.exclusive():
-            told = self._told(self._columns.encode(x))
-        low, high = told.quantile([tail, 1.0 - tail])[0]
+            prediction = self._predict(self._columns.encode(x))
+        low, high = prediction.quantile([tail, 1.0 - tail])[0]
         return conf.Interval(lower=float(low), upper=float(high))
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[float]:
@@ -279,13 +279,13 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
         import pandas as pd
 
         with self.stream.exclusive():
-            told = self._told(self._rows(X))
-        return pd.Series(told.mean.copy(), index=X.index)
+            prediction = self._predict(self._rows(X))
+        return pd.Series(prediction.mean.copy(), index=X.index)
 
-    def _told(self, rows: Matrix) -> Prediction:
-        told = self.stream.predict(rows)
-        assert isinstance(told, Prediction)
-        return told
+    def _predict(self, rows: Matrix) -> Prediction:
+        prediction = self.stream.predict(rows)
+        assert isinstance(prediction, Prediction)
+        return prediction
 
 
 class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
@@ -424,10 +424,10 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
         import pandas as pd
 
         with self.stream.exclusive():
-            told = self.stream.predict(self._rows(X))
-        assert isinstance(told, ClassPrediction)
-        labels = pd.Index(list(told.classes), tupleize_cols=False, dtype=object)
-        return pd.DataFrame(told.proba.copy(), index=X.index, columns=labels)
+            prediction = self.stream.predict(self._rows(X))
+        assert isinstance(prediction, ClassPrediction)
+        labels = pd.Index(list(prediction.classes), tupleize_cols=False, dtype=object)
+        return pd.DataFrame(prediction.proba.copy(), index=X.index, columns=labels)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
         """Most probable labels at rows, a Series with the index of X.

@@ -82,7 +82,7 @@ class OnlineMixin:
         self.model_ = model.update(rows, responses, progress=False)
         return self
 
-    def _told(self, X: Any) -> Any:
+    def _prediction(self, X: Any) -> Any:
         """The model's prediction at the rows of X."""
         if not self._is_plain(X):
             check_is_fitted(self)
@@ -108,7 +108,7 @@ class OnlineMixin:
             Real responses, or labels.
         """
         n_samples = params.count("n_samples", n_samples, 1)
-        draws = self._told(X).sample(n_samples, seed_of(random_state))
+        draws = self._prediction(X).sample(n_samples, seed_of(random_state))
         responses: NDArray[Any] = draws.T.astype(getattr(self, "classes_", draws).dtype)
         return responses
 

@@ -192,9 +192,9 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,), or two of them
         """
-        told = self._told(X)
-        mean = told.mean.copy()
-        return (mean, np.sqrt(told.var)) if return_std else mean
+        prediction = self._prediction(X)
+        mean = prediction.mean.copy()
+        return (mean, np.sqrt(prediction.var)) if return_std else mean
 
     def predict_quantiles(self, X: Any, q: ArrayLike = (0.05, 0.5, 0.95)) -> Vector:
         """Quantiles of the predictive distribution of each row.
@@ -209,7 +209,7 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,), or (n_rows, n_q) for a sequence of probabilities
         """
-        quantiles: Vector = self._told(X).quantile(q)
+        quantiles: Vector = self._prediction(X).quantile(q)
         return quantiles
 
 
@@ -378,7 +378,7 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        proba: Matrix = self._told(X).proba.copy()
+        proba: Matrix = self._prediction(X).proba.copy()
         return proba
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -76,12 +76,12 @@ def plot_tree(
     ends = np.full(width, -np.inf), np.full(width, np.inf)
     _place(view, view.particle(particle), ends, leaves, splits)
     depth = max(leaf.depth for leaf in leaves)
-    told = [
+    texts = [
         f"{value}\nn = {leaf.n_rows}"
         + (f" + {leaf.retired:.3g}" if leaf.retired > 0.0 else "")
         for leaf, value in zip(leaves, _predicted(view, particle, leaves), strict=True)
     ]
-    longest = max(len(line) for text in told for line in text.split("\n"))
+    longest = max(len(line) for text in texts for line in text.split("\n"))
     pitch = max(1.05, 0.09 * longest)  # inches from leaf to leaf, so that none overlap
     size = max(4.0, pitch * len(leaves)), max(2.0, 0.9 * (depth + 1))
     figure, (axes,) = panels(ax, size=size)
@@ -90,7 +90,7 @@ def plot_tree(
             axes.plot([across, child], [-down, -down - 1], "-", color="0.4", zorder=1)
     for text, across, down, _ in splits:
         _write(axes, across, down, text, BOX)
-    for leaf, text in zip(leaves, told, strict=True):
+    for leaf, text in zip(leaves, texts, strict=True):
         _write(axes, leaf.across, leaf.depth, text, LEAF)
     axes.set_xlim(-0.7, len(leaves) - 0.3)
     axes.set_ylim(-depth - 0.6, 0.5)

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from dyntree.encoding.values import Matrix, Vector
 
 from .arguments import as_numbers, is_real_extension, real_array
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 Names = tuple[str, ...] | None
 
 
