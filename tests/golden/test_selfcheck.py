@@ -1,4 +1,4 @@
-"""The self-check table of dynatree.md, section 15, through the mirror."""
+"""Small fits whose numbers CRAN dynaTree gave, through the mirror."""
 
 from __future__ import annotations
 

@@ -376,7 +376,7 @@ def test_classprobs_does_not_commit_its_draws() -> None:
     assert sorted(more.pcls) == [2]
 
 
-# quirks of R that are fixed here (dynatree.md, section 12, F)
+# where R crashes or reads what is not its own, the mirror does what was meant
 
 
 def test_weights_are_one_where_r_reads_invalid_memory() -> None:

@@ -1,6 +1,6 @@
 """Imports point down, and heavy packages load only inside the function that needs them.
 
-The order is that of style.md ("The house", "Layers"), for the files there are.
+The order is that of "Layers" in vignettes/contributing.md, for the files there are.
 """
 
 from __future__ import annotations
