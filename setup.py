@@ -54,6 +54,10 @@ if switch("DYNTREE_SANITIZE"):
     FLAGS += checks
     LINK += checks
 
+# what Cython would else write into every module anew, its memoryviews above all
+SHARED = "dyntree._core._shared"
+
+sources = sorted(Path("dyntree/_core").rglob("*.pyx"))
 extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
@@ -63,7 +67,7 @@ extensions = [
         extra_compile_args=FLAGS,
         extra_link_args=LINK,
     )
-    for source in sorted(Path("dyntree/_core").rglob("*.pyx"))
+    for source in [*sources, Path(f"{SHARED.replace('.', '/')}.c")]
 ]
 
 setup(
@@ -71,6 +75,7 @@ setup(
     ext_modules=cythonize(
         extensions,
         nthreads=os.cpu_count() or 1,
+        shared_utility_qualified_name=SHARED,
         compiler_directives={
             "language_level": 3,
             "boundscheck": DEBUG,

@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 tests="tests/unit tests/property tests/golden tests/statistical"
 but="not oracle_meets and not demo and not in_memory"
 python3 -m venv "$work/env"
-"$work/env/bin/pip" install -q "setuptools>=77" wheel "Cython>=3.1,<4" numpy scipy pandas \
+"$work/env/bin/pip" install -q "setuptools>=77" wheel "Cython>=3.2,<4" numpy scipy pandas \
     statsmodels matplotlib tqdm joblib pytest hypothesis
 status=0
 
