@@ -85,6 +85,7 @@ setup(
             "wraparound": False,
             "cdivision": True,
             "embedsignature": True,
+            "auto_pickle": False,  # models pickle as checkpoints, RSource by itself
         },
     ),
 )
