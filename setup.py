@@ -64,6 +64,7 @@ extensions = [
     Extension(
         ".".join(source.with_suffix("").parts),
         [source.as_posix()],
+        depends=[source.as_posix()],  # for the sdist: cythonize makes the source a .c
         include_dirs=[numpy.get_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         extra_compile_args=FLAGS,
