@@ -13,7 +13,7 @@ tests="tests/unit tests/property tests/golden tests/statistical"
 but="not oracle_meets and not demo and not in_memory"
 python3 -m venv "$work/env"
 "$work/env/bin/pip" install -q "setuptools>=77" wheel "Cython>=3.2,<4" numpy scipy pandas \
-    statsmodels matplotlib tqdm joblib pytest hypothesis
+    statsmodels matplotlib tqdm joblib pytest pytest-xdist hypothesis
 status=0
 
 run() {    # name, variables for the build, variables for the tests
@@ -22,7 +22,7 @@ run() {    # name, variables for the build, variables for the tests
     git ls-files -z | xargs -0 cp --parents -t "$work/tree"
     (cd "$work/tree" && env $2 "$work/env/bin/python" setup.py -q build_ext --inplace \
         >build.log 2>&1 || { tail -20 build.log; exit 1; })
-    (cd "$work/tree" && env --default-signal=INT $3 "$work/env/bin/python" -m pytest -q \
+    (cd "$work/tree" && env --default-signal=INT $3 "$work/env/bin/python" -m pytest -q -n 0 \
         --capture=sys -p no:cacheprovider -k "$but" $tests >out.log 2>&1) || status=1
     grep -E "^(FAILED|ERROR|E  )" "$work/tree/out.log" || true
     tail -n 1 "$work/tree/out.log"
