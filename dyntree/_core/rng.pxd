@@ -19,9 +19,12 @@ cdef struct RandomStream:
     atom_t normal           # N(0, 1)
     atom_t exponential      # Exp(1)
 
+cdef enum:
+    N_WORDS = 624           # of the state of MT19937
+
 cdef struct Mersenne:       # R's generator: MT19937 and a count of its outputs
-    uint32_t words[624]
-    int32_t position        # next word to give; 624 = the block is used up
+    uint32_t words[N_WORDS]
+    int32_t position        # next word to give; N_WORDS = the block is used up
     int64_t n_draws
 
 cdef class RandomSource:

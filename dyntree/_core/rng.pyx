@@ -35,9 +35,9 @@ cdef void refill(Mersenne *m) noexcept nogil:
     """One block of MT19937 (Matsumoto and Nishimura 1998)."""
     cdef int k
     cdef uint32_t y
-    for k in range(624):
-        y = (m.words[k] & 0x80000000u) | (m.words[(k + 1) % 624] & 0x7FFFFFFFu)
-        m.words[k] = m.words[(k + 397) % 624] ^ (y >> 1)
+    for k in range(N_WORDS):
+        y = (m.words[k] & 0x80000000u) | (m.words[(k + 1) % N_WORDS] & 0x7FFFFFFFu)
+        m.words[k] = m.words[(k + 397) % N_WORDS] ^ (y >> 1)
         if y & 1u:
             m.words[k] ^= 0x9908B0DFu
     m.position = 0
@@ -47,7 +47,7 @@ cdef double r_uniform(RandomStream *s) noexcept nogil:
     cdef Mersenne *m = <Mersenne *> s.shared
     cdef uint32_t y
     cdef double u
-    if m.position >= 624:
+    if m.position >= N_WORDS:
         refill(m)
     y = m.words[m.position]
     m.position += 1
@@ -133,10 +133,10 @@ cdef class RSource(RandomSource):
         cdef int k
         for k in range(51):                 # the 51st value is R's position slot
             word = 69069u * word + 1u
-        for k in range(624):
+        for k in range(N_WORDS):
             word = 69069u * word + 1u
             self.state_.words[k] = word
-        self.state_.position = 624
+        self.state_.position = N_WORDS
         self.state_.n_draws = 0
 
     cdef RandomStream open(
@@ -186,7 +186,7 @@ cdef class RSource(RandomSource):
         cdef int32_t[::1] view = out
         view[0] = KIND
         view[1] = self.state_.position
-        memcpy(&view[2], self.state_.words, 624 * sizeof(uint32_t))
+        memcpy(&view[2], self.state_.words, N_WORDS * sizeof(uint32_t))
         return out
 
     @classmethod
@@ -198,16 +198,16 @@ cdef class RSource(RandomSource):
                 "state must be 626 integers, as R's .Random.seed under Mersenne "
                 f"Twister; got shape {words.shape} of {words.dtype}."
             )
-        if int(words[0]) % 100 != 3 or not 0 <= int(words[1]) <= 624:
+        if int(words[0]) % 100 != 3 or not 0 <= int(words[1]) <= N_WORDS:
             raise ValueError(
                 "state must start with a Mersenne Twister code (10403) and a position "
-                f"in 0..624; got {int(words[0])}, {int(words[1])}."
+                f"in 0..{N_WORDS}; got {int(words[0])}, {int(words[1])}."
             )
         cdef RSource source = cls(0)
         cdef uint32_t[::1] view = np.ascontiguousarray(
             words[2:].astype(np.int64) % (1 << 32), dtype=np.uint32
         )
-        memcpy(source.state_.words, &view[0], 624 * sizeof(uint32_t))
+        memcpy(source.state_.words, &view[0], N_WORDS * sizeof(uint32_t))
         source.state_.position = int(words[1])
         return source
 

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree._core.rng import CounterSource, RSource
 from dyntree._core.trees.cloud import Cloud
+from dyntree._core.trees.native_leaves import SCALE, SHAPE
+from dyntree._core.trees.particles import FIRST_LOOK
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.targets import label_list, real_response
 from dyntree.encoding.values import LARGEST
@@ -29,9 +31,7 @@ Ints = NDArray[np.int64]
 MAX_DEPTH = 10_000  # of a leaf: the core's recursions go that deep
 MAX_COLUMNS = 1 << 20
 MAX_COUNT = 1 << 62
-FIRST_LOOK = 16.0  # rows seen at the first look at the prior
 BLOCK = 1 << 13  # leaf rows looked at together
-SHAPE, SCALE = 4, 5  # of a native regression leaf's posterior, among what is derived
 
 
 def check_model(
@@ -113,7 +113,8 @@ def check_cloud(
     demand(n_leaves > 0, "it has no leaves")  # so that the file is as long as this:
     least = max(options["n_classes"], n_basis * (n_basis + 1) // 2)
     demand(least <= width, "leaf_sums is too narrow")
-    like_header, like_arrays = _template(options)
+    like = _template(options)
+    like_header, like_arrays = like.to_arrays()
     _check_layout(header, arrays, like_header, like_arrays)
     for name, value in options.items():
         demand(_listed(header[name]) == _listed(value), f"{name} is {header[name]!r}")
@@ -129,7 +130,7 @@ def check_cloud(
     if not (options["rules"] == "r" and implicit):  # whose leaves round their rows
         forest.check_routes()
     _check_splits(header, arrays, options)
-    _check_sums(forest, arrays, options)
+    _check_sums(forest, arrays, options, like.row_width)
 
 
 def demand(condition: Any, failure: str) -> None:
@@ -138,12 +139,12 @@ def demand(condition: Any, failure: str) -> None:
         raise CheckpointError(f"it describes no sound model: {failure}")
 
 
-def _template(options: dict[str, Any]) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of the smallest cloud with these options."""
+def _template(options: dict[str, Any]) -> Cloud:
+    """The smallest cloud with these options."""
     source = RSource(0) if options["rules"] == "r" else CounterSource(0)
     cloud = Cloud(source, **{**options, "n_particles": 1})
     cloud.start(np.zeros((1, options["n_features"])), np.zeros(1))
-    return cloud.to_arrays()
+    return cloud
 
 
 def _check_layout(
@@ -251,20 +252,17 @@ def _check_splits(
     demand(np.all(finite), "split_value is not finite")
 
 
-def _check_sums(forest: Forest, arrays: Arrays, options: dict[str, Any]) -> None:
-    """Weights, which the core looks up in tables, and what it divides by."""
+def _check_sums(
+    forest: Forest, arrays: Arrays, options: dict[str, Any], stride: int
+) -> None:
+    """Weights, which the core looks up in tables, and what it divides by.
+
+    A row of leaf_sums holds the active sums, the retired ones (`stride` doubles each)
+    and what is derived from them.
+    """
     sums = arrays["leaf_sums"]
     native = options["rules"] == "native"
     classes = options["n_classes"] if options["model"] == "class" else 0
-    linear = options["n_basis"] if options["model"] == "linear" else 0
-    if classes:
-        stride = 1 + classes
-    elif native:
-        stride = (linear + 2) * (linear + 3) // 2
-    elif linear and not options["intercept"]:
-        stride = 3 + linear * (linear + 1) // 2 + linear
-    else:
-        stride = 3
     retired = sums[:, stride]
     demand(np.all(sums[:, 0] == forest.n_rows), "leaf_sums does not weigh the rows")
     demand(np.all(np.isfinite(retired) & (retired >= 0.0)), "a retired weight is odd")

@@ -10,7 +10,7 @@ from dyntree._core.trees.tree cimport (
     copy_subtree, count_nodes, descend, find_leaf, gather, replaced, seat_of,
     take_out,
 )
-from dyntree._core.trees.nodes cimport Entry, Move, Node
+from dyntree._core.trees.nodes cimport Entry, Move, Node, log_evidence, retired_weight
 from dyntree._core.types cimport NONE
 
 
@@ -229,7 +229,7 @@ cdef class Cloud(Particles):
             faded = self.leaf_model.retire(leaf, self.pool, s, forget)
             if faded and not self.numerics.keeps_credit:
                 self.arena.drop_credit(leaf)
-            small = small or leaf.n_rows + leaf.retired[0] < self.moves.min_leaf
+            small = small or leaf.n_rows + retired_weight(leaf) < self.moves.min_leaf
         return small
 
     cdef handle_t merged_sibling(
@@ -271,7 +271,7 @@ cdef class Cloud(Particles):
             h = descend(self.arena, self.roots[i], self.pool.x(s), &self.path)
             leaf = self.arena.leaf(h)
             length = self.path.length
-            if length == 0 or leaf.n_rows + leaf.retired[0] >= self.moves.min_leaf:
+            if length == 0 or leaf.n_rows + retired_weight(leaf) >= self.moves.min_leaf:
                 continue
             parent = self.arena.node(self.path.nodes[length - 1])
             if parent.stamp == self.stamp:
@@ -466,7 +466,7 @@ cdef class Cloud(Particles):
         if h < 0:
             leaf = self.arena.leaf(h)
             ids = tuple([self.pool.ids[leaf.rows[k]] for k in range(leaf.n_rows)])
-            return "leaf", leaf.depth, ids, leaf.retired[0], leaf.derived[0]
+            return "leaf", leaf.depth, ids, retired_weight(leaf), log_evidence(leaf)
         node = self.arena.node(h)
         return ("split", node.depth, node.variable, node.value,
                 self.nested(node.left), self.nested(node.right))
@@ -526,6 +526,11 @@ cdef class Cloud(Particles):
     def first_split(self):
         """First column that may be split on."""
         return self.moves.first_split
+
+    @property
+    def row_width(self):
+        """Doubles in a leaf's row of sums."""
+        return self.arena.stride
 
     @property
     def model(self):

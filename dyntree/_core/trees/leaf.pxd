@@ -1,6 +1,7 @@
 """Leaf models: a Family of sufficient statistics, and what follows from them.
 
-`derived` starts with the log evidence; what comes after it belongs to the model.
+`derived` starts with the log evidence (EVIDENCE); what comes after it belongs to the
+model.
 """
 from libc.stdint cimport int32_t
 
@@ -10,6 +11,9 @@ from dyntree._core.lanes cimport Lanes
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.types cimport slot_t
+
+cdef enum:
+    N_PRIORS = 32           # points of the grid of priors that a cloud chooses from
 
 cdef class LeafModel:
     cdef Family family
@@ -93,7 +97,7 @@ cdef class LeafModel:
     cdef void explain_rows(self, const Leaf *leaf, const double *mean, const double *variance, const double *rows, int32_t width, const int32_t *which, int32_t n, double *out) noexcept nogil
     # mean of kappa over independent coordinates; v is scratch of n_basis + 1
     cdef double mean_kappa(self, const Leaf *leaf, const double *mean, const double *variance, double *v) noexcept nogil
-    # the prior that a cloud tunes: scores of a grid of points, and the choice
+    # the prior that a cloud tunes: N_PRIORS scores of a grid of points, and the choice
     cdef void score_priors(self, const Leaf *leaf, double multiplicity, double *scores) noexcept nogil
     cdef bint adopt_prior(self, const double *scores) noexcept nogil
     # refresh, after the prior has moved

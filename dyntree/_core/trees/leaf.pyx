@@ -3,6 +3,7 @@ from libc.math cimport INFINITY, NAN
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.lanes cimport LANES, Lanes, gather_lanes, subtract
+from dyntree._core.trees.nodes cimport EVIDENCE, WEIGHT, retired_weight
 
 
 cdef class LeafModel:
@@ -60,7 +61,7 @@ cdef class LeafModel:
         self.settle(large, d)
 
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
-        leaf.derived[0] = 0.0
+        leaf.derived[EVIDENCE] = 0.0
 
     cdef void insert(self, Leaf *leaf, ActivePool d, slot_t s) noexcept nogil:
         self.add_row(leaf.active, d, s)
@@ -76,8 +77,8 @@ cdef class LeafModel:
             self.family.clear(leaf.active)
         self.fade(leaf, forget)
         self.add_row(leaf.retired, d, s)
-        if leaf.retired[0] > self.max_retired:
-            self.fade(leaf, self.max_retired / leaf.retired[0])
+        if retired_weight(leaf) > self.max_retired:
+            self.fade(leaf, self.max_retired / retired_weight(leaf))
             faded = True
         self.after_retiring(leaf, faded)
         return faded
@@ -90,7 +91,7 @@ cdef class LeafModel:
 
     cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil:
         """Share in proportion to the active rows (CRAN; Anagnostopoulos 2013, 3.2)."""
-        cdef double weight = 0.0, total = parent.retired[0], factor
+        cdef double weight = 0.0, total = retired_weight(parent), factor
         cdef int k
         if total > 0.0:
             weight = (child.n_rows / <double> parent.n_rows) * total
@@ -100,7 +101,7 @@ cdef class LeafModel:
         factor = weight / total
         for k in range(self.family.stride):
             child.retired[k] = factor * parent.retired[k]
-        child.retired[0] = weight
+        child.retired[WEIGHT] = weight
 
     cdef void release(self, Leaf *child) noexcept nogil:
         self.family.clear(child.retired)
@@ -114,8 +115,8 @@ cdef class LeafModel:
         for k in range(n):
             self.family.merge(into.active, leaves[k].active)
             self.family.merge(into.retired, leaves[k].retired)
-        if into.retired[0] > self.max_retired:
-            self.fade(into, self.max_retired / into.retired[0])
+        if retired_weight(into) > self.max_retired:
+            self.fade(into, self.max_retired / retired_weight(into))
         self.settle(into, d)
 
     cdef double pool_sums(
@@ -125,8 +126,8 @@ cdef class LeafModel:
         cdef int k
         self.family.clear(total)
         for k in range(n):
-            weight += leaves[k].retired[0]
-            if leaves[k].retired[0] > 0.0:
+            weight += retired_weight(leaves[k])
+            if retired_weight(leaves[k]) > 0.0:
                 self.family.merge(total, leaves[k].retired)
         if weight > self.max_retired:
             self.family.scale(total, self.max_retired / weight)

@@ -19,6 +19,7 @@ from dyntree._core.types cimport handle_t, slot_t
 
 cdef enum:
     N_DEPTHS = 64           # depths whose prior terms are tabled
+    N_SCRATCH = 3           # leaves of scratch
     MOST_NEW = 4            # rows for which limits are moved rather than found anew
 
 cdef class Moves:
@@ -30,12 +31,12 @@ cdef class Moves:
     cdef readonly int32_t min_leaf, first_split
     cdef readonly int proposal
     # scratch: a proposal's children, a pooled leaf, column values, leaves of a subtree
-    cdef Leaf[3] scratch
+    cdef Leaf[N_SCRATCH] scratch
     cdef Leaf *left
     cdef Leaf *right
     cdef Leaf *pooled
-    cdef double[64] leaf_priors
-    cdef double[64] split_priors
+    cdef double[N_DEPTHS] leaf_priors
+    cdef double[N_DEPTHS] split_priors
     cdef double *sums
     cdef double *values
     cdef Leaf **leaves

@@ -6,7 +6,7 @@ from libc.string cimport memcpy
 from dyntree._core.memory cimport resize
 from dyntree._core.rng cimport MOVING, uniform_between
 from dyntree._core.trees.tree cimport gather
-from dyntree._core.trees.nodes cimport GROW, LUALL, REJECT, STAY, Node
+from dyntree._core.trees.nodes cimport GROW, LUALL, REJECT, STAY, Node, log_evidence
 from dyntree._core.types cimport NONE
 
 
@@ -108,11 +108,11 @@ cdef class Moves:
         self.min_leaf = min_leaf
         self.first_split = first_split
         self.proposal = proposal
-        self.sums = <double *> calloc(3 * size, sizeof(double))
+        self.sums = <double *> calloc(N_SCRATCH * size, sizeof(double))
         self.columns = <int32_t *> calloc(pool.n_features + 1, sizeof(int32_t))
         if self.sums == NULL or self.columns == NULL:
             raise MemoryError()
-        for k in range(3):
+        for k in range(N_SCRATCH):
             leaf = &self.scratch[k]
             leaf.active = self.sums + k * size
             leaf.retired = leaf.active + arena.stride
@@ -136,7 +136,7 @@ cdef class Moves:
         free(self.columns)
         free(self.values)
         free(self.leaves)
-        for k in range(3):
+        for k in range(N_SCRATCH):
             free(self.scratch[k].rows)
 
     cdef int expect(self, int32_t n_particles) except -1:
@@ -149,7 +149,7 @@ cdef class Moves:
         if n_rows > self.n_values:
             n = max(n_rows, 2 * self.n_values)
             resize(<void **> &self.values, 3 * <size_t> n, sizeof(double))
-            for k in range(3):
+            for k in range(N_SCRATCH):
                 resize(<void **> &self.scratch[k].rows, n, sizeof(slot_t))
             self.n_values = n
         if n_leaves > self.n_leaves:
@@ -205,7 +205,7 @@ cdef class Moves:
         cdef Leaf *leaf
         if h < 0:
             leaf = self.arena.leaf(h)
-            return self.leaf_prior(leaf.depth) + leaf.derived[0]
+            return self.leaf_prior(leaf.depth) + log_evidence(leaf)
         node = self.arena.node(h)
         return (self.split_prior(node.depth) + self.score(node.left)
                 ) + self.score(node.right)
@@ -283,7 +283,7 @@ cdef class Moves:
             self.pool_below(e.parent)
             e.prune = (
                 self.leaf_prior(self.arena.node(e.parent).depth)
-                + self.pooled.derived[0]
+                + log_evidence(self.pooled)
             )
 
     # ------------------------------------------------------------ proposals
@@ -468,8 +468,8 @@ cdef class Moves:
             if can_split:
                 below = self.leaf_prior(leaf.depth + 1)
                 grow = (
-                    self.split_prior(leaf.depth) + (below + self.left.derived[0])
-                ) + (below + self.right.derived[0])
+                    self.split_prior(leaf.depth) + (below + log_evidence(self.left))
+                ) + (below + log_evidence(self.right))
                 if e.parent != NONE:
                     parent = self.arena.node(e.parent)
                     if parent.left == e.leaf:

@@ -8,8 +8,7 @@ cimport cython
 from dyntree._core.trees.leaf cimport LeafModel
 from dyntree._core.trees.nodes cimport Leaf
 
-cdef enum:                  # places in `derived`
-    EVIDENCE = 0            # log evidence of all rows
+cdef enum:                  # places in `derived`; EVIDENCE is that of all rows
     ACTIVE = 1              # of the active rows alone; NaN = not computed yet
 
 cdef enum:
@@ -19,8 +18,8 @@ cdef enum:
 cdef class NativeMultinomial(LeafModel):
     cdef readonly double mass
     cdef double share       # of the mass, per class
-    cdef double[1024] mass_gammas
-    cdef double[1024] share_gammas
+    cdef double[N_TABLE] mass_gammas
+    cdef double[N_TABLE] share_gammas
     cdef double log_gamma_mass(self, double n) noexcept nogil
     cdef double log_gamma_share(self, double n) noexcept nogil
     cdef double evidence(self, const double *active, const double *retired) noexcept nogil

@@ -4,6 +4,7 @@ from libc.math cimport NAN, isnan, log
 
 from dyntree._core.family cimport Counts
 from dyntree._core.rmath cimport log_gamma
+from dyntree._core.trees.nodes cimport EVIDENCE, log_evidence, retired_weight
 
 
 @cython.final
@@ -55,7 +56,7 @@ cdef class NativeMultinomial(LeafModel):
 
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
         leaf.derived[EVIDENCE] = self.evidence(leaf.active, leaf.retired)
-        leaf.derived[ACTIVE] = NAN if leaf.retired[0] > 0.0 else leaf.derived[EVIDENCE]
+        leaf.derived[ACTIVE] = NAN if retired_weight(leaf) > 0.0 else log_evidence(leaf)
 
     cdef void after_retiring(self, Leaf *leaf, bint faded) noexcept nogil:
         leaf.derived[ACTIVE] = NAN
@@ -73,7 +74,7 @@ cdef class NativeMultinomial(LeafModel):
         return leaf.derived[ACTIVE]
 
     cdef double size(self, const Leaf *leaf) noexcept nogil:
-        return leaf.n_rows + leaf.retired[0]
+        return leaf.n_rows + retired_weight(leaf)
 
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
         return log(self.probability(leaf, <int> y))
@@ -81,4 +82,4 @@ cdef class NativeMultinomial(LeafModel):
     cdef double probability(self, const Leaf *leaf, int k) noexcept nogil:
         return (
             leaf.active[1 + k] + leaf.retired[1 + k] + self.share
-        ) / (self.mass + leaf.active[0] + leaf.retired[0])
+        ) / (self.mass + leaf.active[0] + retired_weight(leaf))

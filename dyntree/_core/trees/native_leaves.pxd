@@ -16,8 +16,9 @@ from dyntree._core.trees.leaf cimport LeafModel
 from dyntree._core.trees.filter_rules cimport Numerics
 from dyntree._core.trees.nodes cimport Leaf
 
-cdef enum:                  # places in `derived` of the Gaussian leaves
-    EVIDENCE = 0            # log evidence of all rows given the inherited ones
+# Places in `derived` of the Gaussian leaves; EVIDENCE is that of all rows given the
+# inherited ones.
+cpdef enum:
     ACTIVE = 1              # of the active rows alone; NaN = not computed yet
     RETIRED = 2             # of the retired ones, those inherited among them; or NaN
     INHERITED = 3           # of the inherited ones; or NaN
@@ -30,7 +31,7 @@ cdef enum:                  # places in `derived` of the Gaussian leaves
 cdef enum:
     N_TABLE = 1024          # whole weights with a tabled log gamma
     N_B = 8
-    N_KAPPA = 4             # as many as there are lanes
+    N_KAPPA = 4             # as many as there are lanes; N_B N_KAPPA = N_PRIORS
 
 @cython.final
 cdef class NativeGaussian(LeafModel):
@@ -42,7 +43,7 @@ cdef class NativeGaussian(LeafModel):
     cdef int skip           # 1: no level
     cdef bint has_evidence
     cdef double *work
-    cdef double[1024] log_gammas
+    cdef double[N_TABLE] log_gammas
     cdef double[N_B] log_bs                 # of the grid
     cdef double[N_KAPPA] half_log_priors
     cdef double log_gamma_shape(self, double weight) noexcept nogil

@@ -11,6 +11,8 @@ from dyntree._core.lanes cimport (
 )
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.memory cimport resize
+from dyntree._core.trees.leaf cimport N_PRIORS
+from dyntree._core.trees.nodes cimport EVIDENCE, retired_weight
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.resample cimport residual
 from dyntree._core.rmath cimport log_gamma
@@ -23,9 +25,9 @@ cdef double SLOPE_UNIT = 0.04       # prior precision of a slope, per column
 cdef double HANDED_ON = 1.0         # most weight to inherit, per active row
 cdef double EQUAL = 1e-12           # relative spread below which weights are equal
 
-# the grid of priors a cloud chooses from (N_B x N_KAPPA)
-cdef double[8] BS = [30.0, 3.0, 0.3, 0.03, 0.003, 3e-4, 3e-5, 3e-6]
-cdef double[4] KAPPAS = [1.0, 0.1, 0.01, 0.001]
+# the grid of priors that a cloud chooses from, N_KAPPA points a row
+cdef double[N_B] BS = [30.0, 3.0, 0.3, 0.03, 0.003, 3e-4, 3e-5, 3e-6]
+cdef double[N_KAPPA] KAPPAS = [1.0, 0.1, 0.01, 0.001]
 
 
 cdef inline Lanes standard_lanes(Cross cross, const double **x, int i) noexcept nogil:
@@ -189,7 +191,7 @@ cdef class NativeGaussian(LeafModel):
     cdef const double *total(self, const Leaf *leaf) noexcept nogil:
         """Active and retired sums together; scratch, or the leaf's own active ones."""
         cdef int k
-        if not leaf.retired[0] > 0.0:
+        if not retired_weight(leaf) > 0.0:
             return leaf.active
         for k in range(self.family.stride):
             self.work[k] = leaf.active[k] + leaf.retired[k]
@@ -216,7 +218,7 @@ cdef class NativeGaussian(LeafModel):
         if isnan(d[INHERITED]):
             d[INHERITED] = self.judge_one(self.inherited(leaf))
         d[EVIDENCE] -= d[INHERITED]
-        d[ACTIVE] = NAN if leaf.retired[0] > 0.0 else d[EVIDENCE]
+        d[ACTIVE] = NAN if retired_weight(leaf) > 0.0 else d[EVIDENCE]
 
     cdef double *inherited(self, const Leaf *leaf) noexcept nogil:
         """Sums of the retired rows that the leaf got from its parent."""
@@ -225,14 +227,14 @@ cdef class NativeGaussian(LeafModel):
     cdef double share(self, const Leaf *parent, double n_rows) noexcept nogil:
         """Factor on the parent's retired sums for a child with n_rows active rows."""
         return min(
-            n_rows / <double> parent.n_rows, HANDED_ON * n_rows / parent.retired[0]
+            n_rows / <double> parent.n_rows, HANDED_ON * n_rows / retired_weight(parent)
         )
 
     cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil:
         cdef double *inherited = self.inherited(child)
         cdef double factor
         cdef int k
-        if not parent.retired[0] > 0.0:
+        if not retired_weight(parent) > 0.0:
             self.release(child)
             return
         factor = self.share(parent, child.n_rows)
@@ -336,7 +338,7 @@ cdef class NativeGaussian(LeafModel):
         return d[EVIDENCE] + d[INHERITED] - d[RETIRED]
 
     cdef double size(self, const Leaf *leaf) noexcept nogil:
-        return leaf.n_rows + leaf.retired[0]
+        return leaf.n_rows + retired_weight(leaf)
 
     # ------------------------------------------------------------ prediction
     cdef double whiten(
@@ -560,7 +562,7 @@ cdef class NativeGaussian(LeafModel):
     cdef bint adopt_prior(self, const double *scores) noexcept nogil:
         """Move to the best point if it gains more than one nat; whether it moved."""
         cdef int k, best = 0, now = -1
-        for k in range(N_B * N_KAPPA):
+        for k in range(N_PRIORS):
             if scores[k] > scores[best]:
                 best = k
             if BS[k // N_KAPPA] == self.b0 and KAPPAS[k % N_KAPPA] == self.kappa0:

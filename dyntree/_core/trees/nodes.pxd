@@ -36,6 +36,16 @@ cdef struct Leaf:
     int32_t entry
     int32_t ways            # as a split's
 
+cdef enum:
+    EVIDENCE = 0            # place of the log evidence in any model's `derived`
+    WEIGHT = 0              # place of the weight in any Family row
+
+cdef inline double log_evidence(const Leaf *leaf) noexcept nogil:
+    return leaf.derived[EVIDENCE]
+
+cdef inline double retired_weight(const Leaf *leaf) noexcept nogil:
+    return leaf.retired[WEIGHT]
+
 cdef struct Cut:            # one proposed split of a leaf
     double value
     double side             # uniform: where rows without the variable go

@@ -11,14 +11,16 @@ from dyntree._core.trees.r_rules cimport (
 from dyntree._core.trees.native_counts cimport NativeMultinomial
 from dyntree._core.memory cimport resize
 from dyntree._core.trees.native_leaves cimport NativeGaussian, NativeNumerics
-from dyntree._core.trees.native_leaves cimport N_B, N_KAPPA
+from dyntree._core.trees.leaf cimport N_PRIORS
 from dyntree._core.trees.shared_moves cimport SharedMoves
 from dyntree._core.rng cimport RESAMPLING, REWEIGHING, RandomStream
 from dyntree._core.trees.tree cimport all_came, descend, gather, replaced
-from dyntree._core.trees.nodes cimport GROW, LUALL, LUVAR, REJECT, STAY, Node, goes_left
+from dyntree._core.trees.nodes cimport (
+    GROW, LUALL, LUVAR, REJECT, STAY, Node, goes_left, log_evidence, retired_weight,
+)
 from dyntree._core.types cimport NONE
 
-cdef double FIRST_LOOK = 16.0       # rows seen at the first look at the prior
+FIRST_LOOK = 16.0                   # rows seen at the first look at the prior
 cdef double LOOK_GROWTH = 1.25
 
 PROPOSALS = {"luall": LUALL, "luvar": LUVAR, "reject": REJECT}
@@ -454,7 +456,7 @@ cdef class Particles:
             rows = retired = 0.0
             for k in range(n):
                 rows += self.moves.leaves[k].n_rows
-                retired += self.moves.leaves[k].retired[0]
+                retired += retired_weight(self.moves.leaves[k])
             view[i, 0] = height(self.arena, self.roots[i])
             view[i, 1] = n
             view[i, 2] = rows / n
@@ -470,7 +472,7 @@ cdef class Particles:
         """
         cdef int64_t seen = self.pool.n_seen
         cdef bint due = seen >= self.next_look
-        cdef double[32] scores
+        cdef double[N_PRIORS] scores
         cdef int32_t i, k, n_distinct = 0
         cdef Leaf *leaf
         if self.n_retired and 2 * (seen - self.last_look) >= self.pool.n_rows:
@@ -493,7 +495,7 @@ cdef class Particles:
                 n_distinct = self.count_leaves(
                     self.roots[i], 1, &handles[0], &count[0], n_distinct
                 )
-            for k in range(N_B * N_KAPPA):
+            for k in range(N_PRIORS):
                 scores[k] = 0.0
             for k in range(n_distinct):
                 self.leaf_model.score_priors(
@@ -504,9 +506,9 @@ cdef class Particles:
                 for k in range(n_distinct):
                     leaf = self.arena.leaf(handles[k])
                     self.arena.drop_credit(leaf)
-                    change[k] = -leaf.derived[0]
+                    change[k] = -log_evidence(leaf)
                     self.leaf_model.reprice(leaf)
-                    change[k] += leaf.derived[0]
+                    change[k] += log_evidence(leaf)
                 self.reweigh(&change[0])
         return 0
 

@@ -11,7 +11,7 @@ from libc.string cimport memset
 
 from dyntree._core.rng cimport RandomSource, RandomStream
 from dyntree._core.trees.arena cimport Arena
-from dyntree._core.trees.nodes cimport Entry, Leaf, Move, Node
+from dyntree._core.trees.nodes cimport Entry, Leaf, Move, Node, log_evidence
 from dyntree._core.trees.filter_rules cimport Numerics
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.pool cimport ActivePool
@@ -174,7 +174,7 @@ cdef Entry entry_at(handle_t h, handle_t parent):
 
 cdef object child_of(Particles c, const Leaf *child):
     rows = [c.pool.position_of(child.rows[k]) for k in range(child.n_rows)]
-    return rows, child.derived[0]
+    return rows, log_evidence(child)
 
 
 def limits(Particles c, handle_t h, int32_t variable):

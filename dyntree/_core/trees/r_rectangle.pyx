@@ -6,6 +6,7 @@ from libc.string cimport memcpy
 
 from dyntree._core.trees.r_rules cimport INVERSE, SPREAD
 from dyntree._core.linalg cimport dot, symmetric_times
+from dyntree._core.trees.nodes cimport retired_weight
 
 cdef double EPSILON = 2.220446049250313e-16
 
@@ -94,7 +95,7 @@ cdef class RRegion(Region):
         cdef double *u = self.lifted
         cdef double area = 1.0, c = leaf.derived[SPREAD], total, wi, wj, si
         if self.approx:
-            area = leaf.n_rows + leaf.retired[0]
+            area = leaf.n_rows + retired_weight(leaf)
         else:
             n = q if q else self.c.pool.n_features
             for i in range(n):
@@ -174,7 +175,7 @@ cdef class RRegion(Region):
         cdef double area = 1.0, p, entropy = 0.0, spread
         self.centre_on(leaf)
         if self.approx:
-            area = leaf.n_rows + leaf.retired[0]
+            area = leaf.n_rows + retired_weight(leaf)
         else:
             for i in range(n if n else self.c.pool.n_features):
                 if self.is_thin(i):

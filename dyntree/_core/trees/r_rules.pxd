@@ -10,8 +10,7 @@ from dyntree._core.trees.filter_rules cimport Numerics
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.trees.nodes cimport Leaf
 
-cdef enum:                  # places in `derived` of the Gaussian leaves
-    EVIDENCE = 0
+cdef enum:                  # places in `derived` of the Gaussian leaves, after EVIDENCE
     SUM_SQUARES = 1         # posterior sum of squares
     DF = 2
     LEVEL = 3
@@ -32,7 +31,7 @@ cdef class RGaussian(LeafModel):
     cdef int slopes_at      # place of the slopes in `derived`
     cdef int means          # place of the column means in `derived`
     cdef double *work
-    cdef double[1024] constants
+    cdef double[N_CONSTANTS] constants
     cdef double constant_of(self, double df) noexcept nogil
     cdef void regress(self, Leaf *leaf, ActivePool d) noexcept nogil
     cdef void solve(self, double *gram, const double *cross, double *t) noexcept nogil
@@ -47,8 +46,8 @@ cdef enum:
     N_TABLE = 1024          # whole counts with tabled log gammas
 
 cdef class RMultinomial(LeafModel):
-    cdef double[1024] whole_gammas      # of count + 1
-    cdef double[1024] share_gammas      # of count + prior weight of a class
+    cdef double[N_TABLE] whole_gammas   # of count + 1
+    cdef double[N_TABLE] share_gammas   # of count + prior weight of a class
 
 cdef class RNumerics(Numerics):
     pass

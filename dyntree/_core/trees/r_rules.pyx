@@ -15,7 +15,9 @@ from dyntree._core.memory cimport resize
 from dyntree._core.resample cimport residual
 from dyntree._core.rmath cimport log_gamma, t_constant, t_density
 from dyntree._core.rng cimport RandomStream
-from dyntree._core.trees.nodes cimport GROW, LUALL, PRUNE, STAY
+from dyntree._core.trees.nodes cimport (
+    EVIDENCE, GROW, LUALL, PRUNE, STAY, retired_weight,
+)
 from dyntree._core.types cimport slot_t
 
 cdef double EPSILON = 2.220446049250313e-16
@@ -77,7 +79,7 @@ cdef class RGaussian(LeafModel):
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
         """Q, df, level and log evidence, in R's order."""
         cdef double *t = leaf.derived
-        cdef double n = leaf.n_rows, g = leaf.retired[0], r = t[EXPLAINED]
+        cdef double n = leaf.n_rows, g = retired_weight(leaf), r = t[EXPLAINED]
         cdef double sg = leaf.retired[1], sum_y = leaf.active[1]
         cdef double ybar, q0, q1, total, df, post, w, diff
         cdef int parameters = self.has_level
@@ -352,7 +354,7 @@ cdef class RExplicit(RGaussian):
     cdef void sum_rows(self, Leaf *leaf, ActivePool d) noexcept nogil:
         cdef int k
         RGaussian.sum_rows(self, leaf, d)
-        if leaf.retired[0] > 0.0:
+        if retired_weight(leaf) > 0.0:
             for k in range(3, self.family.stride):
                 leaf.active[k] += leaf.retired[k]
 
@@ -395,7 +397,7 @@ cdef class RMultinomial(LeafModel):
 
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
         """Small whole counts without retired ones look their log gammas up."""
-        cdef double n = leaf.n_rows, g = leaf.retired[0], mass = 1.0 / self.n_classes
+        cdef double n = leaf.n_rows, g = retired_weight(leaf), mass = 1.0 / self.n_classes
         cdef bint tabled = g == 0.0 and n < N_TABLE
         cdef double post = -(
             self.whole_gammas[leaf.n_rows] if tabled else log_gamma(n + g + 1.0)
@@ -406,7 +408,7 @@ cdef class RMultinomial(LeafModel):
                 post += self.share_gammas[<int> leaf.active[k]]
             else:
                 post += log_gamma(leaf.active[k] + (leaf.retired[k] + mass))
-        leaf.derived[0] = post - self.n_classes * self.share_gammas[0]
+        leaf.derived[EVIDENCE] = post - self.n_classes * self.share_gammas[0]
 
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
         return self.probability(leaf, <int> y)
@@ -414,7 +416,7 @@ cdef class RMultinomial(LeafModel):
     cdef double probability(self, const Leaf *leaf, int k) noexcept nogil:
         return (
             (leaf.active[1 + k] + leaf.retired[1 + k]) + 1.0 / self.n_classes
-        ) / ((1.0 + leaf.n_rows) + leaf.retired[0])
+        ) / ((1.0 + leaf.n_rows) + retired_weight(leaf))
 
 
 cdef class RNumerics(Numerics):

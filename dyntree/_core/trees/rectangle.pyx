@@ -3,6 +3,8 @@ from libc.math cimport isnan, log
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
 
+from dyntree._core.trees.nodes cimport retired_weight
+
 
 cdef class Region:
     """A rectangle over the columns.
@@ -92,7 +94,7 @@ cdef class Region:
         return 1.0
 
     cdef double weight(self, const Leaf *leaf) noexcept nogil:
-        return leaf.n_rows + leaf.retired[0] if self.approx else self.share
+        return leaf.n_rows + retired_weight(leaf) if self.approx else self.share
 
     cdef void moments(self, const Leaf *leaf) noexcept nogil:
         """Mean and variance of the regression's coordinates in the leaf's share."""

@@ -9,7 +9,7 @@ from dyntree._core.memory cimport resize
 from dyntree._core.trees.evidence_batch cimport EvidenceQueue
 from dyntree._core.trees.split_search cimport N_CUTS, Rating
 from dyntree._core.rng cimport LOOKING, MOVING, PROPOSING, RandomSource
-from dyntree._core.trees.nodes cimport GROW, PRUNE, STAY, Cut, Entry
+from dyntree._core.trees.nodes cimport GROW, PRUNE, STAY, Cut, Entry, retired_weight
 from dyntree._core.types cimport NONE, handle_t, slot_t
 
 
@@ -152,7 +152,7 @@ cdef class SharedMoves(Moves):
 
     cdef bint may_inherit(self, const Leaf *leaf) noexcept nogil:
         """Whether children of the leaf may share what it has retired."""
-        return self.model.may_inherit and leaf.retired[0] > 0.0
+        return self.model.may_inherit and retired_weight(leaf) > 0.0
 
     cdef void apportion(self, Entry *entries, int32_t first) noexcept nogil:
         """Say how many splits each leaf of a chain is offered.
