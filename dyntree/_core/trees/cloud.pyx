@@ -6,6 +6,7 @@ from libc.math cimport INFINITY
 from libc.string cimport memcpy, memset
 
 from dyntree._core.trees import snapshot
+from dyntree._core.trees.particles cimport NOT_LEARNED, StepStatus
 from dyntree._core.trees.tree cimport (
     copy_subtree, count_nodes, descend, find_leaf, gather, replaced, seat_of,
     take_out,
@@ -113,27 +114,24 @@ cdef class Cloud(Particles):
         self, const double *x, double y, double *log_density, int64_t every,
         object report,
     ) except -1:
-        """Put one row in the pool and take a step; the pool is as before on failure."""
+        """Put one row in the pool and take a step; if not learned, it is out again."""
         cdef slot_t s
-        cdef int status = 0
+        cdef StepStatus status
         self.pool.reserve(self.pool.n_rows + 1)
         self.reserve(self.pool.n_rows + 1)
         s = self.pool.put(x, y)
         self.moves.observe(x)
-        try:
-            status = self.step(s, log_density, every, report)
-        finally:                # an error in `report` comes after the row was learned
-            if status == 0:
-                if not self.numerics.asks_held:
-                    self.pool.seen.widen(x)
-                self.log_evidence += log_density[0]
-                if self.next_look < INFINITY:
-                    self.look()
-        if status < 0:
+        status = self.step(s, log_density, every, report)
+        if status == NOT_LEARNED:
             self.pool.free(self.pool.n_rows - 1)
             self.pool.n_seen -= 1
-            raise MemoryError()
-        return 0
+        else:
+            if not self.numerics.asks_held:
+                self.pool.seen.widen(x)
+            self.log_evidence += log_density[0]
+            if self.next_look < INFINITY:
+                self.look()
+        return self.raise_failure(status)
 
     # ------------------------------------------------------------ retirement
     def retire(self, positions, double forget=1.0):

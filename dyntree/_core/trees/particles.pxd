@@ -15,6 +15,11 @@ from dyntree._core.trees.tree cimport Path
 from dyntree._core.trees.nodes cimport Entry, Leaf, Move
 from dyntree._core.types cimport handle_t, slot_t
 
+cdef enum StepStatus:
+    LEARNED = 0
+    NOT_LEARNED = 1         # there was no memory, and no leaf has the row
+    MOVES_LEFT_OUT = 2      # the row was learned; moves that found no memory were not made
+
 cdef class Particles:
     cdef Arena arena
     cdef ActivePool pool
@@ -36,6 +41,7 @@ cdef class Particles:
     cdef int64_t stamp
     cdef object credited                    # what the leaves' credit tells, if it is known
     cdef int32_t max_depth
+    cdef object report_error                # what the last step's report raised, or None
     # scratch of one step
     cdef int32_t room                       # particles the arrays below have room for
     cdef Entry *entries
@@ -63,7 +69,9 @@ cdef class Particles:
     cdef int apply(self, slot_t s) noexcept nogil
     cdef handle_t moved(self, int32_t particle, slot_t s) noexcept nogil
     cdef void append_row(self, Leaf *leaf, slot_t s) noexcept nogil
-    cdef int step(self, slot_t s, double *log_mean, int64_t every, object report) except -2
+    # learn a row that has been put in the pool; raise_failure raises what went wrong
+    cdef StepStatus step(self, slot_t s, double *log_mean, int64_t every, object report) noexcept
+    cdef int raise_failure(self, StepStatus status) except -1
     cdef void let_fade(self) noexcept
     cdef int plant(self, int32_t n_rows) except -1
     cdef int look(self) except -1

@@ -369,48 +369,52 @@ cdef class Particles:
         return status
 
     # ------------------------------------------------------------ steps
-    cdef int step(
+    cdef StepStatus step(
         self, slot_t s, double *log_mean, int64_t every, object report
-    ) except -2:
+    ) noexcept:
         """One step of particle learning for a row that has been put in the pool.
 
-        -1: there was no memory and no leaf has the row. MemoryError: the row was
-        learned, but moves that found no memory were left out.
+        An error in `report` waits in `report_error`: the row must be learned first.
         """
         cdef double variance = 0.0
         cdef int32_t kept = self.n_particles
         cdef int64_t row = self.pool.n_rows + self.n_retired
-        cdef int status = 0
         cdef bint weighed = self.n_particles > 1 or self.numerics.weighs_one
-        error = None
+        cdef bint failed = False
+        self.report_error = None
         log_mean[0] = 0.0
         with nogil:
             if weighed:
-                status = self.weigh(s)
-                if status == 0:
+                failed = self.weigh(s) < 0
+                if not failed:
                     kept = self.resample(log_mean, &variance)
-        if status < 0:
-            return -1
+        if failed:
+            return NOT_LEARNED
         if not log_mean[0] > -INFINITY:
             self.n_degenerate += 1
         if every > 0 and report is not None and row % every == 0:
             try:
                 report(self.pool.n_rows, self.n_retired, kept, variance,
                        *self.shapes().mean(axis=0))
-            except BaseException as raised:     # the row must be learned first
-                error = raised
+            except BaseException as raised:
+                self.report_error = raised
         with nogil:
-            status = self.add_row(s, weighed)
-        if status < 0:
-            return -1
+            failed = self.add_row(s, weighed) < 0
+        if failed:
+            return NOT_LEARNED
         with nogil:
             self.moves.decide_all(
                 self.entries, self.n_entries, self.entry_of, self.n_particles,
                 self.source, self.time, self.decisions,
             )
-            status = self.apply(s)
+            failed = self.apply(s) < 0
             self.time += 1
-        if status < 0:
+        return MOVES_LEFT_OUT if failed else LEARNED
+
+    cdef int raise_failure(self, StepStatus status) except -1:
+        """Raise what kept a step from being complete, if anything did."""
+        error, self.report_error = self.report_error, None
+        if status != LEARNED:
             raise MemoryError()
         if error is not None:
             raise error
