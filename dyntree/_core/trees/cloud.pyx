@@ -15,6 +15,69 @@ from dyntree._core.trees.nodes cimport Entry, Move, Node, log_evidence, retired_
 from dyntree._core.types cimport NONE
 
 
+cdef class _Rejuvenation:
+    """What a cloud was before it grows fresh particles, to go back to or to join."""
+
+    cdef Cloud cloud
+    cdef int32_t n_particles
+    cdef int64_t time
+    cdef int64_t n_degenerate
+    cdef object random_state
+    cdef handle_t[::1] roots
+    cdef slot_t[::1] order              # of the rows
+    cdef const double[:, ::1] X         # the rows, which growing may round
+
+    def __init__(self, Cloud cloud):
+        cdef int32_t k
+        self.cloud = cloud
+        self.n_particles = cloud.n_particles
+        self.time = cloud.time
+        self.n_degenerate = cloud.n_degenerate
+        self.random_state = cloud.source.save()
+        self.roots = np.empty(cloud.n_particles, dtype=np.int32)
+        for k in range(cloud.n_particles):
+            self.roots[k] = cloud.roots[k]
+        self.order = np.empty(cloud.pool.n_rows, dtype=np.int32)
+        for k in range(cloud.pool.n_rows):
+            self.order[k] = cloud.pool.order[k]
+        self.X = cloud.pool.rows()[0]
+
+    cdef void begin(self, const int64_t[::1] destinations) noexcept:
+        """Set the particles aside and bring the rows into their new order."""
+        cdef Py_ssize_t k
+        for k in range(self.order.shape[0]):
+            self.cloud.pool.order[destinations[k]] = self.order[k]
+        self.cloud.n_particles = 0
+
+    cdef int undo(self) except -1:
+        """Drop the fresh particles and go back to what was."""
+        cdef Cloud c = self.cloud
+        cdef int32_t k
+        for k in range(c.n_particles):
+            c.arena.drop(c.roots[k])
+        for k in range(self.order.shape[0]):
+            c.pool.order[k] = self.order[k]
+            memcpy(c.pool.x(self.order[k]), &self.X[k, 0],
+                   c.pool.n_features * sizeof(double))
+        for k in range(self.n_particles):
+            c.roots[k] = self.roots[k]
+        c.n_particles = self.n_particles
+        c.time = self.time
+        c.n_degenerate = self.n_degenerate
+        c.source.restore(self.random_state)
+        return 0
+
+    cdef void join(self) noexcept:
+        """Put the particles of before in front of the fresh ones."""
+        cdef Cloud c = self.cloud
+        cdef int32_t k
+        for k in range(c.n_particles - 1, -1, -1):
+            c.roots[self.n_particles + k] = c.roots[k]
+        for k in range(self.n_particles):
+            c.roots[k] = self.roots[k]
+        c.n_particles += self.n_particles
+
+
 cdef class Cloud(Particles):
     """A cloud of dynamic trees.
 
@@ -317,6 +380,27 @@ cdef class Cloud(Particles):
             raise ValueError(
                 "rejuvenate needs a cloud that was started; call start first."
             )
+        cdef const int64_t[::1] order = self.check_permutation(destinations)
+        cdef int32_t n_rows = self.pool.n_rows
+        cdef _Rejuvenation before = _Rejuvenation(self)
+        self.make_room(self.n_particles + self.n_target)
+        self.reserve(n_rows)
+        if self.arena.reserve(0, 1) < 0:
+            raise MemoryError()
+        before.begin(order)
+        try:
+            self.grow_fresh(n_rows, every, report)
+        except BaseException:
+            before.undo()
+            raise
+        finally:
+            self.pool.n_rows = n_rows
+        before.join()
+        if self.leaf_model.rounds_rows:
+            self.forget_limits()
+
+    def check_permutation(self, destinations):
+        """The given places as int64; ValueError unless they permute the rows'."""
         given = np.asarray(destinations)
         if given.size and given.dtype.kind not in "iu":
             raise ValueError(f"destinations must be ints; got {destinations}.")
@@ -326,59 +410,21 @@ cdef class Cloud(Particles):
                 f"destinations must be a permutation of 0..{self.pool.n_rows - 1}; "
                 f"got {destinations}."
             )
-        cdef int64_t[::1] o = order
-        cdef int32_t n_old = self.n_particles, n_rows = self.pool.n_rows, k
-        cdef int32_t n_start = min(self.moves.min_leaf, n_rows - 1)
+        return order
+
+    cdef int grow_fresh(self, int32_t n_rows, int64_t every, object report) except -1:
+        """Give a cloud without particles fresh ones, grown from the first n_rows rows."""
+        cdef int32_t n_start = min(self.moves.min_leaf, n_rows - 1), k
+        cdef double unused
         if self.numerics.weighs_one:
             n_start = 0
-        cdef handle_t[::1] old = np.empty(n_old, dtype=np.int32)
-        cdef slot_t[::1] seats = np.empty(n_rows, dtype=np.int32)
-        cdef int64_t time = self.time, n_degenerate = self.n_degenerate
-        cdef const double[:, ::1] X = self.pool.rows()[0]
-        cdef double unused
-        saved = self.source.save()
-        self.make_room(n_old + self.n_target)
-        self.reserve(n_rows)
-        if self.arena.reserve(0, 1) < 0:
-            raise MemoryError()
-        for k in range(n_old):
-            old[k] = self.roots[k]
-        for k in range(n_rows):
-            seats[k] = self.pool.order[k]
-        for k in range(n_rows):
-            self.pool.order[o[k]] = seats[k]
-        self.n_particles = 0
-        try:
-            self.plant(n_start)
-            for k in range(n_start, n_rows):
-                PyErr_CheckSignals()
-                self.reserve(n_rows)
-                self.pool.n_rows = k + 1
-                if self.step(self.pool.order[k], &unused, every, report) < 0:
-                    raise MemoryError()
-        except BaseException:
-            for k in range(self.n_particles):
-                self.arena.drop(self.roots[k])
-            for k in range(n_rows):
-                self.pool.order[k] = seats[k]
-                memcpy(self.pool.x(seats[k]), &X[k, 0],
-                       self.pool.n_features * sizeof(double))
-            for k in range(n_old):
-                self.roots[k] = old[k]
-            self.n_particles = n_old
-            self.time = time
-            self.n_degenerate = n_degenerate
-            self.source.restore(saved)
-            raise
-        finally:
-            self.pool.n_rows = n_rows
-        for k in range(self.n_particles - 1, -1, -1):
-            self.roots[n_old + k] = self.roots[k]
-        for k in range(n_old):
-            self.roots[k] = old[k]
-        self.n_particles += n_old
-        if self.leaf_model.rounds_rows:
-            self.forget_limits()
+        self.plant(n_start)
+        for k in range(n_start, n_rows):
+            PyErr_CheckSignals()
+            self.reserve(n_rows)
+            self.pool.n_rows = k + 1
+            self.raise_failure(self.step(self.pool.order[k], &unused, every, report))
+        return 0
 
     def forget_limits(self):
         """Drop every leaf's cached proposal limits: stored rows have been rounded."""
@@ -479,19 +525,9 @@ cdef class Cloud(Particles):
         return self.leaf_model.to_state()
 
     def first_beyond(self, X, y, double limit):
-        """Place of the first value too large for the frozen scale.
+        """(row, column) of the first value `limit` spreads from its centre, or None.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-        y : ndarray of shape (n_rows,) or None
-        limit : float
-            In spreads.
-
-        Returns
-        -------
-        (row, column) or None
-            The column of y is -1.
+        y may be None; its column is -1.
         """
         return self.leaf_model.first_beyond(X, y, limit)
 
