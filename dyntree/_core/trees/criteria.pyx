@@ -27,7 +27,7 @@ cdef double EPSILON = 2.220446049250313e-16
 
 cdef object region_for(Particles c, lower, upper, categorical, approx):
     """A rectangle with the integrals of the cloud's rules."""
-    kind = RRegion if c.options["rules"] == "r" else Region
+    kind = Region if c.numerics.integrates else RRegion
     return kind(c, lower, upper, categorical, approx)
 
 
@@ -504,7 +504,7 @@ def q_improvement(Particles c, X, q, alpha):
     of Y. R's rules take the integrals of a normal Y and put in the density of Student's t:
     what they tell may be negative.
     """
-    near = normal_improvement if c.options["rules"] == "r" else student_improvement
+    near = student_improvement if c.numerics.integrates else normal_improvement
     rows = rows_for(c, X)
     out = np.empty(len(rows))
     with np.errstate(all="ignore"):
@@ -559,7 +559,7 @@ def relevance(Particles c, lower, upper, categorical, approx):
     -------
     ndarray of shape (n_particles, n_features)
     """
-    if c.options["model"] == "prior":
+    if not c.leaf_model.has_evidence:
         return split_counts(c).astype(np.float64)
     cdef Region region = region_for(
         c, lower, upper, categorical, approx

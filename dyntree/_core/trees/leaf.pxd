@@ -20,6 +20,8 @@ cdef class LeafModel:
     cdef Addends addends                # of the family, where a model keeps them
     cdef readonly int n_derived
     cdef readonly int n_basis           # columns in the leaf's regression, 0 = none
+    cdef readonly bint has_level        # of its own, besides the columns of the regression
+    cdef readonly bint has_evidence     # False: every split is as good as none
     cdef readonly int n_classes         # 0 = real response
     cdef readonly bint rounds_rows      # a density may round the row it is asked about
     cdef bint subtracts                 # a child may have what its sibling leaves

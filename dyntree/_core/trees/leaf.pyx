@@ -11,6 +11,7 @@ cdef class LeafModel:
 
     def __cinit__(self, *args, **options):
         self.max_retired = INFINITY
+        self.has_level = self.has_evidence = True
         self.n_out = 3
 
     cdef int reserve(self, ActivePool d) except -1:

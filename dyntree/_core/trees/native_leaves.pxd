@@ -41,7 +41,6 @@ cdef class NativeGaussian(LeafModel):
     cdef double slope_precision
     cdef double log_b0, half_log_prior      # of the prior point
     cdef int skip           # 1: no level
-    cdef bint has_evidence
     cdef double *work
     cdef double[N_TABLE] log_gammas
     cdef double[N_B] log_bs                 # of the grid

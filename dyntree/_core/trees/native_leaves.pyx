@@ -73,6 +73,7 @@ cdef class NativeGaussian(LeafModel):
         self.n_derived = FACTOR + 2 * size
         self.n_out = 3 + LANES * (n_columns + 1)
         self.skip = not has_level
+        self.has_level = has_level
         self.has_evidence = has_evidence
         self.b0 = b0
         self.kappa0 = kappa0
@@ -580,6 +581,7 @@ cdef class NativeNumerics(Numerics):
         self.weighs_one = True
         self.forgets_all = True
         self.keeps_order = True
+        self.integrates = True
 
     cdef int32_t resample(
         self, double *weights, int32_t n, int32_t n_target, RandomStream *s,

@@ -27,7 +27,7 @@ cdef class Particles:
     cdef Numerics numerics
     cdef Moves moves
     cdef readonly RandomSource source
-    cdef readonly dict options
+    cdef readonly dict options              # as given, for headers; no rule reads them
     cdef readonly int32_t n_particles       # roots there are now
     cdef readonly int32_t n_target          # roots after the next resampling
     cdef readonly int64_t n_retired

@@ -26,15 +26,18 @@ cdef double LOOK_GROWTH = 1.25
 PROPOSALS = {"luall": LUALL, "luvar": LUVAR, "reject": REJECT}
 
 
-def _leaf_model(rules, model, intercept, n_basis, n_classes, variance_prior, prior):
-    """The leaf model of that name under these rules."""
-    if rules == "native":
-        if model == "class":
-            return NativeMultinomial(n_classes, prior["class_mass"])
-        return NativeGaussian(
-            n_basis if model == "linear" else 0, intercept, prior["b0"],
-            prior["kappa0"], model != "prior",
-        )
+def _native_leaves(model, n_basis, intercept, n_classes, prior):
+    """The leaf model of that name under native rules."""
+    if model == "class":
+        return NativeMultinomial(n_classes, prior["class_mass"])
+    return NativeGaussian(
+        n_basis if model == "linear" else 0, intercept, prior["b0"], prior["kappa0"],
+        model != "prior",
+    )
+
+
+def _r_leaves(model, n_basis, intercept, n_classes, variance_prior):
+    """The leaf model of that name under R's rules."""
     nu0, s20 = variance_prior
     if model == "class":
         return RMultinomial(n_classes)
@@ -80,7 +83,7 @@ cdef class Particles:
     n_classes : int, default 0
         Labels of a class model; y then holds 0 .. n_classes - 1.
     rules : {"r", "native"}, default "r"
-        Leaf models and choices of `compat` or of `native`.
+        Leaf models and choices: R's, or those of `native_leaves` and `native_counts`.
     prior : dict, optional
         Native rules: "b0", "kappa0", "adaptive" (whether the cloud tunes them) and
         "class_mass".
@@ -104,18 +107,24 @@ cdef class Particles:
             "prior": None if prior is None else dict(prior), "max_retired": max_retired,
         }
         self.source = source
-        self.leaf_model = _leaf_model(
-            rules, model, intercept, basis, n_classes, variance_prior, prior
-        )
+        if rules == "native":
+            self.leaf_model = _native_leaves(model, basis, intercept, n_classes, prior)
+            self.numerics = NativeNumerics()
+            kind = SharedMoves
+        else:
+            self.leaf_model = _r_leaves(
+                model, basis, intercept, n_classes, variance_prior
+            )
+            self.numerics = RNumerics()
+            kind = Moves
         if max_retired is not None:
             self.leaf_model.max_retired = max_retired
-        self.numerics = NativeNumerics() if rules == "native" else RNumerics()
         self.next_look = FIRST_LOOK if prior and prior["adaptive"] else INFINITY
         self.pool = ActivePool(n_features)
         self.arena = Arena(
             self.leaf_model.family.stride, self.leaf_model.n_derived, n_features
         )
-        self.moves = (SharedMoves if rules == "native" else Moves)(
+        self.moves = kind(
             self.arena, self.leaf_model, self.pool, self.numerics, tree_prior[0],
             tree_prior[1], min_leaf, first_split, PROPOSALS[proposal],
         )

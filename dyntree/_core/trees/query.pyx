@@ -250,7 +250,7 @@ def coef(Particles c, X):
     ndarray of shape (n_rows, n_basis), or (n_rows, 1 + n_basis) with the implicit
     intercept first
     """
-    cdef int n = c.leaf_model.n_basis + c.options["intercept"]
+    cdef int n = c.leaf_model.n_basis + c.leaf_model.has_level
     return sums(c, rows_for(c, X), COEFFICIENTS, n, 1) / c.n_particles
 
 

@@ -26,8 +26,6 @@ cdef enum:
 cdef class RGaussian(LeafModel):
     cdef double nu0
     cdef double s20
-    cdef bint has_level
-    cdef bint has_evidence
     cdef int slopes_at      # place of the slopes in `derived`
     cdef int means          # place of the column means in `derived`
     cdef double *work

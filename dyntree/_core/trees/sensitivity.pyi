@@ -20,5 +20,5 @@ def sensitivity(
     label: int | None = None,
 ) -> tuple[Vector, Vector, Vector]: ...
 def moving_average(
-    v: Vector, y: Vector, grid: Vector, span: float, native: bool
+    v: Vector, y: Vector, grid: Vector, span: float, exact: bool
 ) -> Vector: ...

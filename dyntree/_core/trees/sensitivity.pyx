@@ -57,9 +57,9 @@ def sensitivity(
     """
     cdef int32_t i
     cdef int n = n_samples
-    cdef bint native = c.options["rules"] == "native"
-    hypercube = input_samples.shuffled_hypercube if native else input_samples.hypercube
-    respond = _expect if native else _draw
+    cdef bint exact = c.numerics.integrates
+    hypercube = input_samples.shuffled_hypercube if exact else input_samples.hypercube
+    respond = _expect if exact else _draw
     grid = np.ascontiguousarray(grid, dtype=np.float64)
     d = grid.shape[1]
     columns = np.ascontiguousarray(grid.T)
@@ -77,10 +77,10 @@ def sensitivity(
         rising = np.concatenate([up_a, up_b + n], axis=1)
         mean = level.mean()
         for j in range(d):
-            x, order = _sorted(both[j], rising[j], native)
+            x, order = _sorted(both[j], rising[j], exact)
             main[i, :, j] = _main_effect(
                 x, level.take(order), mean, columns[j], span, categorical[j],
-                native,
+                exact,
             )
         first[i], total[i] = _indices(*sums, n)
     return main, first, total
@@ -207,12 +207,12 @@ cdef double ask(
     return out[0]
 
 
-def _sorted(x, rising, native):
+def _sorted(x, rising, exact):
     """Values in increasing order and their places; R's ties stand in decreasing order.
 
     Native rules leave out what is missing.
     """
-    if not native:
+    if not exact:
         order = len(x) - 1 - np.argsort(x[::-1], kind="stable")
         return x[order], order
     x = x.take(rising)
@@ -222,18 +222,18 @@ def _sorted(x, rising, native):
     return x.take(up), rising.take(up)
 
 
-def _main_effect(x, level, mean, grid, span, categorical, native):
+def _main_effect(x, level, mean, grid, span, categorical, exact):
     """Main effect of one sorted column at the grid's points, ndarray of (n_grid,).
 
     Native rules give a mean where R's window has no width; a column or a group without
     rows has the overall mean.
     """
-    if native and not len(x):
+    if exact and not len(x):
         return np.full(len(grid), mean)
     if not categorical:
-        return moving_average(x, level, grid, span, native)
+        return moving_average(x, level, grid, span, exact)
     effect = _group_means(x, level, grid)
-    return np.where(np.isnan(effect), mean, effect) if native else effect
+    return np.where(np.isnan(effect), mean, effect) if exact else effect
 
 
 def _group_means(x, level, grid):
@@ -309,7 +309,7 @@ cdef double square_sum(const double *first, const double *last, double c) noexce
 
 def moving_average(
     const double[::1] v, const double[::1] y, const double[::1] grid, double span,
-    bint native,
+    bint exact,
 ):
     """Weighted mean of y in the window of sorted inputs nearest to each grid point.
 
@@ -322,7 +322,7 @@ def moving_average(
     cdef Py_ssize_t window = min(max(math.floor(span * n), 2), n)
     cdef double centre = 0.5 * (v[0] + v[n - 1]), half = 0.5 * (v[n - 1] - v[0])
     cdef double edge, shifted, point, total, weights, u, reach
-    cdef bint wide = native and half > 0.0
+    cdef bint wide = exact and half > 0.0
     cdef double[:, ::1] sums = np.empty((n + 1 if wide else 0, 6))
     out = np.empty(grid.shape[0])
     cdef double[::1] means = out
@@ -355,7 +355,7 @@ def moving_average(
                 )
             elif edge > 0.0:
                 weigh(&v[start], &y[start], window, point, edge, &weights, &total)
-            if native and not weights > 0.0:
+            if exact and not weights > 0.0:
                 total = weights = 0.0
                 for k in range(n):
                     if fabs(v[k] - point) <= edge:
