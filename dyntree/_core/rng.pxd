@@ -39,7 +39,7 @@ cdef enum Purpose:          # what a stream is for
     CHOOSING = 3
     PROPOSING = 4
     REWEIGHING = 5
-    LOOKING = 6
+    SKIPPING = 6
 
 cdef class RSource(RandomSource):
     cdef Mersenne state_

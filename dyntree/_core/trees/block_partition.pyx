@@ -1,68 +1,68 @@
-"""Lists of points, split once per distinct cut."""
+"""Lists of points, parted once per distinct split."""
 from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from dyntree._core.memory cimport resized
 
 
-cdef void close_cuts(Cuts *c) noexcept nogil:
-    free(c.columns)
-    free(c.points)
-    free(c.regions)
-    free(c.cuts)
+cdef void close_block(BlockPartition *b) noexcept nogil:
+    free(b.columns)
+    free(b.points)
+    free(b.cells)
+    free(b.partings)
 
 
 cdef int open_block(
-    Cuts *c, const double *rows, int32_t n, int32_t n_features
+    BlockPartition *b, const double *rows, int32_t n, int32_t n_features
 ) noexcept nogil:
-    """Start with n <= BLOCK points and no cuts; -1: no memory."""
+    """Start with n <= BLOCK points in one cell; -1: no memory."""
     cdef int32_t p, j
-    if c.columns == NULL and resized(
-        <void **> &c.columns, BLOCK * <int64_t> n_features, sizeof(double)
+    if b.columns == NULL and resized(
+        <void **> &b.columns, BLOCK * <int64_t> n_features, sizeof(double)
     ) < 0:
         return -1
-    c.n_listed = c.n_regions = c.n_cuts = 0
-    if make_room(c, BLOCK) < 0:
+    b.n_listed = b.n_cells = b.n_partings = 0
+    if make_room(b, BLOCK) < 0:
         return -1
     for p in range(n):
-        c.points[p] = p
+        b.points[p] = p
         for j in range(n_features):
-            c.columns[j * BLOCK + p] = rows[p * <int64_t> n_features + j]
-    c.n_listed = n
-    new_region(c, 0, n)
+            b.columns[j * BLOCK + p] = rows[p * <int64_t> n_features + j]
+    b.n_listed = n
+    new_cell(b, 0, n)
     return 0
 
 
-cdef int make_room(Cuts *c, int64_t n) noexcept nogil:
-    """Room for n listed points, two regions and a cut more; -1: no memory."""
+cdef int make_room(BlockPartition *b, int64_t n) noexcept nogil:
+    """Room for n listed points, two cells and a parting more; -1: no memory."""
     cdef int64_t room
-    if c.n_listed + n > c.list_room:
-        room = 2 * (c.n_listed + n)
-        if resized(<void **> &c.points, room, sizeof(int32_t)) < 0:
+    if b.n_listed + n > b.list_room:
+        room = 2 * (b.n_listed + n)
+        if resized(<void **> &b.points, room, sizeof(int32_t)) < 0:
             return -1
-        c.list_room = room
-    if c.n_regions + 3 > c.region_room:
-        room = 2 * c.region_room + 64
-        if resized(<void **> &c.regions, room, sizeof(Region)) < 0:
+        b.list_room = room
+    if b.n_cells + 3 > b.cell_room:
+        room = 2 * b.cell_room + 64
+        if resized(<void **> &b.cells, room, sizeof(Cell)) < 0:
             return -1
-        c.region_room = <int32_t> room
-    if c.n_cuts + 2 > c.cut_room:
-        room = 2 * c.cut_room + 64
-        if resized(<void **> &c.cuts, room, sizeof(Cut)) < 0:
+        b.cell_room = <int32_t> room
+    if b.n_partings + 2 > b.parting_room:
+        room = 2 * b.parting_room + 64
+        if resized(<void **> &b.partings, room, sizeof(Parting)) < 0:
             return -1
-        c.cut_room = <int32_t> room
+        b.parting_room = <int32_t> room
     return 0
 
 
-cdef int32_t new_region(Cuts *c, int64_t first, int32_t n) noexcept nogil:
-    """Number of a region that holds some points, 0 without points; room was made."""
+cdef int32_t new_cell(BlockPartition *b, int64_t first, int32_t n) noexcept nogil:
+    """Number of a cell that holds some points, 0 without points; room was made."""
     if n == 0:
         return 0
-    c.n_regions += 1
-    c.regions[c.n_regions].first = <int32_t> first
-    c.regions[c.n_regions].n = n
-    c.regions[c.n_regions].cut = 0
-    return c.n_regions
+    b.n_cells += 1
+    b.cells[b.n_cells].first = <int32_t> first
+    b.cells[b.n_cells].n = n
+    b.cells[b.n_cells].parting = 0
+    return b.n_cells
 
 
 cdef int32_t part(
@@ -86,33 +86,33 @@ cdef int32_t part(
     return a
 
 
-cdef int32_t cut_by(Cuts *c, const Node *node, int32_t region) noexcept nogil:
-    """No more cuts are looked through than there are points to part."""
-    cdef int32_t k = c.regions[region].cut, n = c.regions[region].n, a, tried = 0
-    cdef int64_t begin = c.n_listed
-    cdef Cut *cut
+cdef int32_t parting_by(BlockPartition *b, const Node *node, int32_t cell) noexcept nogil:
+    """No more partings are compared than there are points to part."""
+    cdef int32_t k = b.cells[cell].parting, n = b.cells[cell].n, a, tried = 0
+    cdef int64_t begin = b.n_listed
+    cdef Parting *parting
     while k and tried < n:
-        cut = c.cuts + k
-        if (cut.value == node.value and cut.variable == node.variable
-                and cut.missing_left == node.missing_left):
+        parting = b.partings + k
+        if (parting.value == node.value and parting.variable == node.variable
+                and parting.missing_left == node.missing_left):
             return k
-        k = cut.following
+        k = parting.following
         tried += 1
-    if make_room(c, 2 * n) < 0:
+    if make_room(b, 2 * n) < 0:
         return 0
     a = part(
-        node, c.columns + node.variable * BLOCK, c.points + c.regions[region].first, n,
-        c.points + begin, c.points + begin + n,
+        node, b.columns + node.variable * BLOCK, b.points + b.cells[cell].first, n,
+        b.points + begin, b.points + begin + n,
     )
-    memcpy(c.points + begin + a, c.points + begin + n, (n - a) * sizeof(int32_t))
-    c.n_listed += n
-    c.n_cuts += 1
-    cut = c.cuts + c.n_cuts
-    cut.value = node.value
-    cut.variable = node.variable
-    cut.missing_left = node.missing_left
-    cut.left = new_region(c, begin, a)
-    cut.right = new_region(c, begin + a, n - a)
-    cut.following = c.regions[region].cut
-    c.regions[region].cut = c.n_cuts
-    return c.n_cuts
+    memcpy(b.points + begin + a, b.points + begin + n, (n - a) * sizeof(int32_t))
+    b.n_listed += n
+    b.n_partings += 1
+    parting = b.partings + b.n_partings
+    parting.value = node.value
+    parting.variable = node.variable
+    parting.missing_left = node.missing_left
+    parting.left = new_cell(b, begin, a)
+    parting.right = new_cell(b, begin + a, n - a)
+    parting.following = b.cells[cell].parting
+    b.cells[cell].parting = b.n_partings
+    return b.n_partings

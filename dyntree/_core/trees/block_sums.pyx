@@ -11,9 +11,9 @@ from libc.string cimport memcmp, memcpy, memset
 from scipy.special.cython_special cimport stdtrit
 
 from dyntree._core.trees.arena cimport CHUNK
-from dyntree._core.trees.distinct_trees cimport Crowd
+from dyntree._core.trees.distinct_trees cimport DistinctTrees
 from dyntree._core.trees.block_partition cimport (
-    BLOCK, WHOLE, Cuts, Region, close_cuts, cut_by, open_block,
+    BLOCK, WHOLE, BlockPartition, Cell, close_block, open_block, parting_by,
 )
 from dyntree._core.lanes cimport Pair, pair_at, pair_of, put_pair, sum_of
 from dyntree._core.memory cimport resized
@@ -41,7 +41,7 @@ cdef struct Walk:           # one thread's way over the blocks
     double *entry           # (width,) scratch
     const int32_t *count    # (leaves,) particles that share a leaf, or NULL
     double *out             # scratch of LeafModel.predict
-    Cuts cuts               # the block's points, parted by the splits met
+    BlockPartition block    # the block's points, parted by the splits met
     int64_t stride          # of `ids`
     int32_t *ids            # (n_trees, stride) entry of a tree at a point, or NULL
     char *rounded           # (size,) whether a leaf that the point meets rounds it
@@ -106,7 +106,7 @@ cdef int open_walk(
 cdef void close_walk(Walk *w) noexcept nogil:
     free(w.row)
     free(w.out)
-    close_cuts(&w.cuts)
+    close_block(&w.block)
     free(w.ids)
     free(w.rounded)
     free(w.node_marks)
@@ -213,14 +213,14 @@ cdef void describe_all(
 
 # ---------------------------------------------------------------- one block
 cdef int arrive(
-    Walk *w, Particles c, handle_t h, const Region *region, int32_t tree
+    Walk *w, Particles c, handle_t h, const Cell *cell, int32_t tree
 ) noexcept nogil:
     """Entries of a leaf for the points that reach it; -1: no memory."""
-    cdef const int32_t *points = w.cuts.points + region.first
+    cdef const int32_t *points = w.block.points + cell.first
     cdef int32_t *ids = NULL if w.ids == NULL else w.ids + tree * w.stride
     cdef int32_t k, width = c.pool.n_features
     cdef int64_t e = w.n_entries
-    if make_room(w, region.n) < 0:
+    if make_room(w, cell.n) < 0:
         return -1
     if w.shared:
         if w.leaf_entries[-h] == 0:
@@ -228,11 +228,11 @@ cdef int arrive(
             w.leaf_entries[-h] = <int32_t> w.n_entries
             describe(w, c, h, w.rows + points[0] * width, w.entries + w.width * e)
         e = w.leaf_entries[-h] - 1
-        for k in range(region.n):
+        for k in range(cell.n):
             ids[points[k]] = <int32_t> e
         return 0
-    describe_all(w, c, h, points, region.n, w.entries + w.width * e)
-    for k in range(region.n):
+    describe_all(w, c, h, points, cell.n, w.entries + w.width * e)
+    for k in range(cell.n):
         w.entry_points[e] = points[k]
         if ids != NULL:
             w.entry_leaves[e] = h
@@ -244,50 +244,50 @@ cdef int arrive(
 
 
 cdef int walk(
-    Walk *w, Particles c, handle_t h, int32_t region, int32_t tree
+    Walk *w, Particles c, handle_t h, int32_t cell, int32_t tree
 ) noexcept nogil:
-    """Send a region's points down from h, as far as no earlier tree has; -1: no memory."""
+    """Send a cell's points down from h, as far as no earlier tree has; -1: no memory."""
     cdef int64_t *mark
     cdef int32_t k
     cdef int32_t *ids
     cdef const int32_t *known
     cdef const int32_t *points
     cdef Node *node
-    while region:
+    while cell:
         mark = w.node_marks + h if h > 0 else w.leaf_marks - h
         if mark[0] >= w.base:
             if w.ids != NULL:
                 ids = w.ids + tree * w.stride
                 known = w.ids + (mark[0] - w.base) * w.stride
-                points = w.cuts.points + w.cuts.regions[region].first
-                for k in range(w.cuts.regions[region].n):
+                points = w.block.points + w.block.cells[cell].first
+                for k in range(w.block.cells[cell].n):
                     ids[points[k]] = known[points[k]]
             return 0
         mark[0] = w.base + tree
         if h < 0:
-            return arrive(w, c, h, w.cuts.regions + region, tree)
+            return arrive(w, c, h, w.block.cells + cell, tree)
         node = c.arena.node(h)
-        k = cut_by(&w.cuts, node, region)
-        if k == 0 or walk(w, c, node.left, w.cuts.cuts[k].left, tree) < 0:
+        k = parting_by(&w.block, node, cell)
+        if k == 0 or walk(w, c, node.left, w.block.partings[k].left, tree) < 0:
             return -1
         h = node.right
-        region = w.cuts.cuts[k].right
+        cell = w.block.partings[k].right
     return 0
 
 
-cdef int visit(Walk *w, Particles c, Crowd crowd) noexcept nogil:
+cdef int visit(Walk *w, Particles c, DistinctTrees distinct) noexcept nogil:
     """All trees over the block; -1: no memory."""
     cdef int32_t tree
-    if open_block(&w.cuts, w.rows, w.n_points, c.pool.n_features) < 0:
+    if open_block(&w.block, w.rows, w.n_points, c.pool.n_features) < 0:
         return -1
     if not w.shared:
         w.n_entries = 0
     if w.rounded != NULL:
         memset(w.rounded, 0, w.n_points)
-    for tree in range(crowd.n_trees):
-        if walk(w, c, crowd.trees[tree], WHOLE, tree) < 0:
+    for tree in range(distinct.n_trees):
+        if walk(w, c, distinct.trees[tree], WHOLE, tree) < 0:
             return -1
-    w.base += crowd.n_trees
+    w.base += distinct.n_trees
     return 0
 
 
@@ -382,7 +382,8 @@ cdef void add_alone(
 
 
 cdef bint add_rounding(
-    Walk *w, Particles c, Crowd crowd, int32_t p, const double *x, double *total
+    Walk *w, Particles c, DistinctTrees distinct, int32_t p, const double *x,
+    double *total,
 ) noexcept nogil:
     """Sum moments over particles at a row, point p, that some of them round.
 
@@ -396,7 +397,7 @@ cdef bint add_rounding(
     cdef double *e
     memcpy(w.row, x, q * sizeof(double))
     for i in range(c.n_particles):
-        k = w.ids[crowd.place[i] * w.stride + p]
+        k = w.ids[distinct.place[i] * w.stride + p]
         e = w.entries + k * <int64_t> w.width
         if w.entry_versions[k] != version:
             describe(w, c, w.entry_leaves[k], w.row, e)
@@ -406,7 +407,7 @@ cdef bint add_rounding(
             if memcmp(before, w.row, q * sizeof(double)):
                 version += 1
                 for j in range(q):
-                    if before[j] != w.row[j] and crowd.separated(
+                    if before[j] != w.row[j] and distinct.separated(
                         j, before[j], w.row[j]
                     ):
                         w.version = version
@@ -428,7 +429,7 @@ cdef bint add_rounding(
 
 
 cdef int sum_block(
-    Walk *w, Particles c, Crowd crowd, const double *rows, int32_t n,
+    Walk *w, Particles c, DistinctTrees distinct, const double *rows, int32_t n,
     const int64_t *order, double *total,
 ) noexcept nogil:
     """Sums over particles at n <= BLOCK rows, to rows order[p] of total; -1: no memory.
@@ -437,26 +438,26 @@ cdef int sum_block(
     cdef double *out
     w.rows = rows
     w.n_points = n
-    if crowd.n_trees and visit(w, c, crowd) < 0:
+    if distinct.n_trees and visit(w, c, distinct) < 0:
         return -1
     for p in range(n):
         out = total + order[p] * w.width
-        if crowd.n_trees == 0:
+        if distinct.n_trees == 0:
             add_alone(w, c, rows + p * q, out)
         elif w.rounded[p]:
-            if not add_rounding(w, c, crowd, p, rows + p * q, out):
+            if not add_rounding(w, c, distinct, p, rows + p * q, out):
                 add_alone(w, c, rows + p * q, out)
         elif waiting < 0:
             waiting = p
         else:
             add_up(
-                w, waiting, p, &crowd.place[0], c.n_particles,
+                w, waiting, p, &distinct.place[0], c.n_particles,
                 total + order[waiting] * w.width, out,
             )
             waiting = -1
     if waiting >= 0:                        # the last stands beside itself
         out = total + order[waiting] * w.width
-        add_up(w, waiting, waiting, &crowd.place[0], c.n_particles, out, out)
+        add_up(w, waiting, waiting, &distinct.place[0], c.n_particles, out, out)
     return 0
 
 
@@ -466,9 +467,9 @@ cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
     cdef const int64_t[::1] to = order
     cdef Py_ssize_t n_rows = X.shape[0], b, n_blocks
     cdef int lanes = (width + SUMMED - 1) // SUMMED * SUMMED, thread
-    cdef Crowd crowd = Crowd(c, n_rows >= FEW)
+    cdef DistinctTrees distinct = DistinctTrees(c, n_rows >= FEW)
     cdef int32_t failed = 0
-    cdef int32_t size = max(16, min(BLOCK, MOST_IDS // max(1, crowd.n_trees)))
+    cdef int32_t size = max(16, min(BLOCK, MOST_IDS // max(1, distinct.n_trees)))
     total = np.empty((n_rows, lanes))
     cdef double[:, ::1] out = total
     cdef Walk *walks
@@ -480,13 +481,13 @@ cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
     if walks == NULL:
         raise MemoryError()
     for thread in range(n_threads):
-        failed |= open_walk(walks + thread, c, kind, lanes, crowd.n_trees, size)
+        failed |= open_walk(walks + thread, c, kind, lanes, distinct.n_trees, size)
     if not failed:
         for b in prange(
             n_blocks, num_threads=n_threads, nogil=True, schedule="dynamic"
         ):
             failed |= sum_block(
-                walks + thread_number(), c, crowd, &X[b * size, 0],
+                walks + thread_number(), c, distinct, &X[b * size, 0],
                 <int32_t> min(size, n_rows - b * size), &to[b * size], &out[0, 0],
             )
     for thread in range(n_threads):
@@ -523,8 +524,8 @@ cdef int add_components(Walk *w, Particles c, int32_t p) noexcept nogil:
 
 
 cdef int gather_block(
-    Walk *w, Particles c, Crowd crowd, const double *rows, int32_t n, int64_t *counts,
-    Gathered *into,
+    Walk *w, Particles c, DistinctTrees distinct, const double *rows, int32_t n,
+    int64_t *counts, Gathered *into,
 ) noexcept nogil:
     """Hand over the components of n <= BLOCK rows, and count them; -1: no memory."""
     cdef int32_t p
@@ -534,9 +535,9 @@ cdef int gather_block(
     w.n_entries = 0
     if make_room(w, w.expected) < 0:
         return -1
-    if crowd.n_trees:
-        w.count = &crowd.count[0]
-        if visit(w, c, crowd) < 0:
+    if distinct.n_trees:
+        w.count = &distinct.count[0]
+        if visit(w, c, distinct) < 0:
             return -1
     else:
         for p in range(n):
@@ -579,7 +580,7 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
     cdef const double[:, ::1] X = rows
     cdef Py_ssize_t n_rows = X.shape[0], b, j, n_blocks = (n_rows + BLOCK - 1) // BLOCK
     cdef bint whole = n_rows >= FEW and not c.leaf_model.rounds_rows
-    cdef Crowd crowd = Crowd(c, whole)
+    cdef DistinctTrees distinct = DistinctTrees(c, whole)
     cdef int32_t failed = 0
     cdef int thread
     cdef Walk *walks
@@ -595,14 +596,14 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
     if not failed:
         for thread in range(n_threads):
             failed |= open_walk(
-                walks + thread, c, COMPONENTS, 4, crowd.n_trees, BLOCK
+                walks + thread, c, COMPONENTS, 4, distinct.n_trees, BLOCK
             )
     if not failed:
         for b in prange(
             n_blocks, num_threads=n_threads, nogil=True, schedule="dynamic"
         ):
             failed |= gather_block(
-                walks + thread_number(), c, crowd, &X[b * BLOCK, 0],
+                walks + thread_number(), c, distinct, &X[b * BLOCK, 0],
                 <int32_t> min(BLOCK, n_rows - b * BLOCK), &ends[1 + b * BLOCK],
                 blocks + b,
             )

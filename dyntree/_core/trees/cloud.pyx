@@ -397,7 +397,7 @@ cdef class Cloud(Particles):
             self.pool.n_rows = n_rows
         before.join()
         if self.leaf_model.rounds_rows:
-            self.forget_limits()
+            self.drop_limits()
 
     def check_permutation(self, destinations):
         """The given places as int64; ValueError unless they permute the rows'."""
@@ -426,7 +426,7 @@ cdef class Cloud(Particles):
             self.raise_failure(self.step(self.pool.order[k], &unused, every, report))
         return 0
 
-    def forget_limits(self):
+    def drop_limits(self):
         """Drop every leaf's cached proposal limits: stored rows have been rounded."""
         cdef int32_t i, k, n
         self.moves.reserve(0, self.arena.live_leaves + 1)
@@ -436,7 +436,7 @@ cdef class Cloud(Particles):
                 memset(self.moves.leaves[k].limited, 0,
                        self.pool.n_features * sizeof(double))
 
-    # ------------------------------------------------------------ looking
+    # ------------------------------------------------------------ reading
     def to_arrays(self):
         """Header and plain arrays; see `snapshot.to_arrays`."""
         return snapshot.to_arrays(self)

@@ -8,16 +8,18 @@ from scipy.special import stdtr
 
 from libc.stdint cimport int32_t, int64_t
 
-from dyntree._core.trees.distinct_trees cimport Crowd
-from dyntree._core.trees.block_partition cimport BLOCK, WHOLE, Cuts, close_cuts, cut_by, open_block
+from dyntree._core.trees.distinct_trees cimport DistinctTrees
+from dyntree._core.trees.block_partition cimport (
+    BLOCK, WHOLE, BlockPartition, close_block, open_block, parting_by,
+)
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.query cimport blocks, rows_for, rows_to_round
 from dyntree._core.trees.query import (
     expected_improvement, predictive, split_counts, t_densities,
 )
-from dyntree._core.trees.rectangle cimport Kept, Region
-from dyntree._core.trees.r_rectangle cimport RRegion
-from dyntree._core.trees.row_credit cimport Tally
+from dyntree._core.trees.rectangle cimport Kept, Rectangle
+from dyntree._core.trees.r_rectangle cimport RRectangle
+from dyntree._core.trees.row_credit cimport RowCredit
 from dyntree._core.trees.tree cimport find_leaf
 from dyntree._core.trees.nodes cimport Leaf, Node, goes_left
 from dyntree._core.types cimport handle_t
@@ -25,13 +27,13 @@ from dyntree._core.types cimport handle_t
 cdef double EPSILON = 2.220446049250313e-16
 
 
-cdef object region_for(Particles c, lower, upper, categorical, approx):
+cdef object rectangle_for(Particles c, lower, upper, categorical, approx):
     """A rectangle with the integrals of the cloud's rules."""
-    kind = Region if c.numerics.integrates else RRegion
+    kind = Rectangle if c.numerics.integrates else RRectangle
     return kind(c, lower, upper, categorical, approx)
 
 
-cdef double reduction_below(Region r, handle_t h, double *x) noexcept nogil:
+cdef double reduction_below(Rectangle r, handle_t h, double *x) noexcept nogil:
     """Reduction in the leaf of x below h; leaves x as the evaluation does."""
     cdef Node *node
     cdef Leaf *leaf
@@ -52,7 +54,7 @@ cdef double reduction_below(Region r, handle_t h, double *x) noexcept nogil:
     return value
 
 
-cdef int credit_below(Region r, handle_t h) noexcept nogil:
+cdef int credit_below(Rectangle r, handle_t h) noexcept nogil:
     """Credit the leaves below h that have no credit; -1: no memory.
 
     For leaves that round the rows they evaluate: every particle rounds those rows
@@ -92,32 +94,32 @@ cdef class _Reductions:
     """
 
     cdef Particles c
-    cdef Region region
-    cdef Crowd crowd
-    cdef Cuts cuts              # the block's points, parted by the splits met
+    cdef Rectangle rectangle
+    cdef DistinctTrees distinct
+    cdef BlockPartition block   # the block's points, parted by the splits met
     cdef const double *rows     # of the block
     cdef double *sums
     cdef double[::1] found      # (BLOCK,) scratch
 
-    def __cinit__(self, Particles c, Region region):
+    def __cinit__(self, Particles c, Rectangle rectangle):
         self.c = c
-        self.region = region
-        self.crowd = Crowd(c, True)
+        self.rectangle = rectangle
+        self.distinct = DistinctTrees(c, True)
         self.found = np.empty(BLOCK)
 
     def __dealloc__(self):
-        close_cuts(&self.cuts)
+        close_block(&self.block)
 
     cdef int add(self, const double *rows, int32_t n, double *sums) noexcept nogil:
         """Add the sums at n <= BLOCK rows; -1: no memory."""
         cdef int32_t tree
-        if open_block(&self.cuts, rows, n, self.c.pool.n_features) < 0:
+        if open_block(&self.block, rows, n, self.c.pool.n_features) < 0:
             return -1
         self.rows = rows
         self.sums = sums
         self.c.stamp += 1
-        for tree in range(self.crowd.n_trees):
-            if self.visit(self.crowd.trees[tree], WHOLE) < 0:
+        for tree in range(self.distinct.n_trees):
+            if self.visit(self.distinct.trees[tree], WHOLE) < 0:
                 return -1
         return 0
 
@@ -135,30 +137,30 @@ cdef class _Reductions:
         if node.stamp == self.c.stamp:
             return 0
         node.stamp = self.c.stamp
-        k = cut_by(&self.cuts, node, points)
+        k = parting_by(&self.block, node, points)
         if k == 0:
             return -1
-        below = self.cuts.cuts[k].right
-        self.region.enter(node, True, &kept)
-        if self.visit(node.left, self.cuts.cuts[k].left) < 0:
+        below = self.block.partings[k].right
+        self.rectangle.enter(node, True, &kept)
+        if self.visit(node.left, self.block.partings[k].left) < 0:
             return -1
-        self.region.leave(node, &kept)
-        self.region.enter(node, False, &kept)
+        self.rectangle.leave(node, &kept)
+        self.rectangle.enter(node, False, &kept)
         if self.visit(node.right, below) < 0:
             return -1
-        self.region.leave(node, &kept)
+        self.rectangle.leave(node, &kept)
         return 0
 
     cdef void add_leaf(self, handle_t h, int32_t points) noexcept nogil:
         cdef Leaf *leaf = self.c.arena.leaf(h)
-        cdef const int32_t *which = self.cuts.points + self.cuts.regions[points].first
-        cdef int32_t k, n = self.cuts.regions[points].n
+        cdef const int32_t *which = self.block.points + self.block.cells[points].first
+        cdef int32_t k, n = self.block.cells[points].n
         if leaf.stamp == self.c.stamp:
             return
         leaf.stamp = self.c.stamp
-        self.region.reductions(leaf, self.rows, which, n, &self.found[0])
+        self.rectangle.reductions(leaf, self.rows, which, n, &self.found[0])
         for k in range(n):
-            self.sums[which[k]] += self.crowd.count[-h] * self.found[k]
+            self.sums[which[k]] += self.distinct.count[-h] * self.found[k]
 
 
 cdef class _Losses:
@@ -169,14 +171,14 @@ cdef class _Losses:
     """
 
     cdef Particles c
-    cdef Region region
+    cdef Rectangle rectangle
     cdef int32_t n
     cdef double[::1] whole      # integral as if the split were a leaf
     cdef double[::1] loss
 
-    def __init__(self, Particles c, Region region):
+    def __init__(self, Particles c, Rectangle rectangle):
         self.c = c
-        self.region = region
+        self.rectangle = rectangle
         self.whole = np.empty(max(1, c.arena.live_nodes))
         self.loss = np.empty_like(self.whole)
         c.stamp += 1
@@ -187,18 +189,18 @@ cdef class _Losses:
         cdef Kept kept
         cdef double whole, below
         if h < 0:
-            return self.region.volume(self.c.arena.leaf(h))
+            return self.rectangle.volume(self.c.arena.leaf(h))
         node = self.c.arena.node(h)
         if node.stamp == self.c.stamp:
             return self.whole[node.entry]
         self.c.moves.pool_below(h)
-        whole = self.region.volume(self.c.moves.pooled)
-        self.region.enter(node, True, &kept)
+        whole = self.rectangle.volume(self.c.moves.pooled)
+        self.rectangle.enter(node, True, &kept)
         below = self.find(node.left)
-        self.region.leave(node, &kept)
-        self.region.enter(node, False, &kept)
+        self.rectangle.leave(node, &kept)
+        self.rectangle.enter(node, False, &kept)
         below = below + self.find(node.right)
-        self.region.leave(node, &kept)
+        self.rectangle.leave(node, &kept)
         node.stamp = self.c.stamp
         node.entry = self.n
         self.whole[self.n] = whole
@@ -232,7 +234,7 @@ def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
     ndarray of shape (n_rows,)
     """
     cdef const double[:, ::1] rows = rows_to_round(c, X)
-    cdef Region region = region_for(
+    cdef Rectangle rectangle = rectangle_for(
         c, lower, upper, categorical, approx
     )
     cdef Py_ssize_t j = 0, n = rows.shape[0]
@@ -246,10 +248,10 @@ def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
             for i in range(c.n_particles):
                 for j in range(n):
                     sums[j] += reduction_below(
-                        region, c.roots[i], <double *> &rows[j, 0]
+                        rectangle, c.roots[i], <double *> &rows[j, 0]
                     )
     else:
-        reductions = _Reductions(c, region)
+        reductions = _Reductions(c, rectangle)
         with nogil:
             while j < n and status == 0:
                 status = reductions.add(
@@ -258,7 +260,7 @@ def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
                 j += BLOCK
         if status:
             raise MemoryError()
-    return _over(out, c.n_particles * region.whole())
+    return _over(out, c.n_particles * rectangle.whole())
 
 
 cdef object _over(sums, double norm):
@@ -270,18 +272,18 @@ cdef object _over(sums, double norm):
     return sums
 
 
-cdef object credits(Particles c, Region region, object told):
+cdef object credits(Particles c, Rectangle rectangle, object subject):
     """Credit of every active row, summed over particles, in internal order.
 
-    `told` says what the credit is of: where rules do not keep it, leaves are credited
-    anew unless it equals what was told the last time.
+    `subject` says what the credit is of: where rules do not keep it, leaves are credited
+    anew unless it is that of the last time.
     """
     cdef bint keeps = c.numerics.keeps_credit
-    cdef bint anew = not keeps and c.credited != told
+    cdef bint anew = not keeps and c.credited != subject
     c.credited = None
-    cdef Tally tally = Tally(c, region, anew)
-    c.credited = told
-    return tally.sums_by_particle() if keeps else tally.sums()
+    cdef RowCredit credit = RowCredit(c, rectangle, anew)
+    c.credited = subject
+    return credit.sums_by_particle() if keeps else credit.sums()
 
 
 def alc_active(Particles c, lower, upper, categorical, approx):
@@ -292,7 +294,7 @@ def alc_active(Particles c, lower, upper, categorical, approx):
     keep values whatever rectangle is given and though the past fades, as CRAN dynaTree
     does.
     """
-    cdef Region region = region_for(
+    cdef Rectangle rectangle = rectangle_for(
         c, lower, upper, categorical, approx
     )
     cdef int32_t i
@@ -301,14 +303,14 @@ def alc_active(Particles c, lower, upper, categorical, approx):
         c.stamp += 1
         with nogil:
             for i in range(c.n_particles):
-                if credit_below(region, c.roots[i]) < 0:
+                if credit_below(rectangle, c.roots[i]) < 0:
                     status = -1
                     break
-        c.forget_limits()
+        c.drop_limits()
         if status < 0:
             raise MemoryError()
-    told = b"".join([part.tobytes() for part in (lower, upper, categorical)]), approx
-    return _over(credits(c, region, told), c.n_particles * region.whole())
+    subject = b"".join([part.tobytes() for part in (lower, upper, categorical)]), approx
+    return _over(credits(c, rectangle, subject), c.n_particles * rectangle.whole())
 
 
 def entropy_active(Particles c):
@@ -561,10 +563,10 @@ def relevance(Particles c, lower, upper, categorical, approx):
     """
     if not c.leaf_model.has_evidence:
         return split_counts(c).astype(np.float64)
-    cdef Region region = region_for(
+    cdef Rectangle rectangle = rectangle_for(
         c, lower, upper, categorical, approx
     )
-    cdef _Losses losses = _Losses(c, region)
+    cdef _Losses losses = _Losses(c, rectangle)
     cdef int32_t i
     out = np.zeros((c.n_particles, c.pool.n_features))
     cdef double[:, ::1] sums = out
@@ -573,4 +575,4 @@ def relevance(Particles c, lower, upper, categorical, approx):
         for i in range(c.n_particles):
             losses.find(c.roots[i])
             losses.add(c.roots[i], &sums[i, 0])
-    return _over(out, region.whole())
+    return _over(out, rectangle.whole())

@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.types cimport handle_t
 
-cdef class Crowd:
+cdef class DistinctTrees:
     cdef handle_t[::1] trees            # distinct roots, in order of appearance
     cdef int32_t[::1] place             # (n_particles,) index into `trees`
     cdef int32_t n_trees                # 0 where nothing was collected

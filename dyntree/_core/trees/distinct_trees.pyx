@@ -20,7 +20,7 @@ cdef int32_t collect(
     return n + 1
 
 
-cdef class Crowd:
+cdef class DistinctTrees:
     """The distinct trees of a cloud, and for large passes their distinct nodes.
 
     Parameters

@@ -5,7 +5,7 @@ from dyntree._core.lanes cimport LANES
 from dyntree._core.trees.leaf cimport LeafModel
 
 @cython.final
-cdef class EvidenceQueue:
+cdef class EvidenceBatch:
     cdef LeafModel model
     cdef int stride
     cdef int n                          # how many wait

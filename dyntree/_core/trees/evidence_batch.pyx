@@ -1,4 +1,4 @@
-"""EvidenceQueue: log evidences of sums, LANES at a time."""
+"""EvidenceBatch: log evidences of sums, LANES at a time."""
 cimport cython
 from libc.stdlib cimport free
 
@@ -6,7 +6,7 @@ from dyntree._core.memory cimport resize
 
 
 @cython.final
-cdef class EvidenceQueue:
+cdef class EvidenceBatch:
     """Questions about log evidence, answered in their order once LANES of them wait.
 
     Parameters

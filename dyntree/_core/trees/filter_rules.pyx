@@ -3,7 +3,7 @@ from libc.math cimport INFINITY
 
 
 cdef class Numerics:
-    """Rules of weighing, resampling and choosing a move; see `compat` for R's."""
+    """Rules of weighing, resampling and choosing a move; see `r_rules` for R's."""
 
     cdef int32_t resample(
         self, double *weights, int32_t n, int32_t n_target, RandomStream *s,

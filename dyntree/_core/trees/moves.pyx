@@ -351,10 +351,10 @@ cdef class Moves:
         return top if n_below > self.outer() else limit
 
     cdef void lose(self, Leaf *leaf, const double *x) noexcept nogil:
-        """Forget the limits that may change with row x, which has just left the leaf.
+        """Drop the limits that may change with row x, which has just left the leaf.
 
         Between two order statistics it leaves both, and min_leaf rows on either side.
-        Limits of the first rows only are forgotten as well: other rows come first now.
+        Limits of the first rows only are dropped as well: other rows come first now.
         """
         cdef int32_t j
         for j in range(self.pool.n_features):

@@ -39,7 +39,7 @@ cdef class Particles:
     cdef handle_t *roots
     cdef int64_t time
     cdef int64_t stamp
-    cdef object credited                    # what the leaves' credit tells, if it is known
+    cdef object credited                    # what the leaves' credit is of, if it is known
     cdef int32_t max_depth
     cdef object report_error                # what the last step's report raised, or None
     # scratch of one step

@@ -1,10 +1,10 @@
 """R's integrals over a rectangle, departures from the formulas included."""
 from dyntree._core.trees.r_rules cimport RGaussian
 from dyntree._core.trees.particles cimport Particles
-from dyntree._core.trees.rectangle cimport Kept, Region
+from dyntree._core.trees.rectangle cimport Kept, Rectangle
 from dyntree._core.trees.nodes cimport Leaf, Node
 
-cdef class RRegion(Region):
+cdef class RRectangle(Rectangle):
     cdef RGaussian model
     cdef double *shifted_low        # the bounds about a leaf's column means
     cdef double *shifted_high

@@ -11,8 +11,8 @@ from dyntree._core.trees.nodes cimport retired_weight
 cdef double EPSILON = 2.220446049250313e-16
 
 
-cdef class RRegion(Region):
-    """`Region` as CRAN dynaTree 1.2-17 computes it (sections 9.5 to 9.8; quirks 17 to 20).
+cdef class RRectangle(Rectangle):
+    """`Rectangle` as CRAN dynaTree 1.2-17 has it (sections 9.5 to 9.8; quirks 17 to 20).
 
     Bounds are narrowed to split values as they are; a leaf's area is the product of its
     widths, over the columns of the regression alone.

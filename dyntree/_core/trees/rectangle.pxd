@@ -1,7 +1,7 @@
 """A rectangle over the columns that shrinks on the way down a tree, and integrals on it.
 
 Columns are independent: uniform between their bounds, or, where categorical, 0 or 1
-with equal chance. `Region` integrates exactly; `rregion` does it in R's arithmetic.
+with equal chance. `Rectangle` integrates exactly, `RRectangle` in R's arithmetic.
 """
 from libc.stdint cimport int32_t
 
@@ -13,7 +13,7 @@ cdef struct Kept:           # what entering a child's side changed
     double high
     double share
 
-cdef class Region:
+cdef class Rectangle:
     cdef Particles c
     cdef bint approx        # leaves count by their weight instead of their area
     cdef bint *categorical

@@ -1,4 +1,4 @@
-"""Region: exact integrals of predictive variance over a leaf's share of a rectangle."""
+"""Exact integrals of predictive variance over a leaf's share of a rectangle."""
 from libc.math cimport isnan, log
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 from dyntree._core.trees.nodes cimport retired_weight
 
 
-cdef class Region:
+cdef class Rectangle:
     """A rectangle over the columns.
 
     Parameters

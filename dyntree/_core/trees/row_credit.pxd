@@ -8,26 +8,26 @@ leaves without credit get it.
 from libc.stdint cimport int32_t
 
 from dyntree._core.trees.particles cimport Particles
-from dyntree._core.trees.rectangle cimport Kept, Region
+from dyntree._core.trees.rectangle cimport Kept, Rectangle
 from dyntree._core.trees.nodes cimport Leaf, Node
 from dyntree._core.types cimport handle_t
 
-cdef struct Step:           # one split on the way down to where a walk is
-    Step *above             # NULL at the root
+cdef struct PathStep:       # one split on the way down to where a walk is
+    PathStep *above         # NULL at the root
     const Node *node
     bint left
     bint taken              # whether the rectangle was narrowed to this side
     Kept kept
 
-cdef class Tally:
+cdef class RowCredit:
     cdef Particles c
-    cdef Region region              # None for entropies
+    cdef Rectangle rectangle        # None for entropies
     cdef bint anew                  # credit every leaf, whatever it has
     cdef double[::1] by_slot        # credit of the row in each slot
 
-    cdef int reach(self, handle_t h, int32_t n, Step *above) noexcept nogil
-    cdef int reach_leaf(self, Leaf *leaf, int32_t n, Step *above) noexcept nogil
-    cdef int credit(self, Leaf *leaf, Step *above) noexcept nogil
+    cdef int reach(self, handle_t h, int32_t n, PathStep *above) noexcept nogil
+    cdef int reach_leaf(self, Leaf *leaf, int32_t n, PathStep *above) noexcept nogil
+    cdef int credit(self, Leaf *leaf, PathStep *above) noexcept nogil
     cdef object sums(self)
     cdef object sums_by_particle(self)
     cdef object in_order(self)

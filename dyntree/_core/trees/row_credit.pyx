@@ -1,4 +1,4 @@
-"""Tally: what each active row is worth to the particles together."""
+"""What each active row is worth to the particles together."""
 import numpy as np
 
 from libc.math cimport log
@@ -6,23 +6,23 @@ from libc.math cimport log
 from dyntree._core.trees.tree cimport all_came, gather
 
 
-cdef void narrow(Region region, Step *step) noexcept nogil:
+cdef void narrow(Rectangle rectangle, PathStep *step) noexcept nogil:
     """Bring the rectangle to the child that `step` leads to."""
     if step == NULL or step.taken:
         return
-    narrow(region, step.above)
-    region.enter(step.node, step.left, &step.kept)
+    narrow(rectangle, step.above)
+    rectangle.enter(step.node, step.left, &step.kept)
     step.taken = True
 
 
-cdef class Tally:
+cdef class RowCredit:
     """Credits of the active rows; those that leaves lack are computed on the way.
 
     Parameters
     ----------
     c : Particles
         Whatever changes a leaf must have dropped its credit.
-    region : Region or None
+    rectangle : Rectangle or None
         Credit is the reduction of variance over this rectangle; None: the entropy.
     anew : bool
         Credit every leaf, whatever credit it has.
@@ -35,11 +35,11 @@ cdef class Tally:
     rounding does not add up, and a copy gives the same bits.
     """
 
-    def __init__(self, Particles c, Region region, bint anew):
+    def __init__(self, Particles c, Rectangle rectangle, bint anew):
         cdef int32_t i
         cdef int status = 0
         self.c = c
-        self.region = region
+        self.rectangle = rectangle
         self.anew = anew
         self.by_slot = np.zeros(c.pool.capacity + 1)
         c.stamp += 1
@@ -51,14 +51,14 @@ cdef class Tally:
         if status < 0:
             raise MemoryError()
 
-    cdef int reach(self, handle_t h, int32_t n, Step *above) noexcept nogil:
+    cdef int reach(self, handle_t h, int32_t n, PathStep *above) noexcept nogil:
         """One of the ways to h, on which n particles come; -1: no memory.
 
         The last way leads on from h with all of them. Nodes that have the same split
         above them in one tree have it in all, so that any way tells their rectangle.
         """
         cdef Node *node
-        cdef Step step
+        cdef PathStep step
         if h < 0:
             return self.reach_leaf(self.c.arena.leaf(h), n, above)
         node = self.c.arena.node(h)
@@ -73,15 +73,15 @@ cdef class Tally:
         if self.reach(node.left, node.entry, &step) < 0:
             return -1
         if step.taken:
-            self.region.leave(node, &step.kept)
+            self.rectangle.leave(node, &step.kept)
         step.left = step.taken = False
         if self.reach(node.right, node.entry, &step) < 0:
             return -1
         if step.taken:
-            self.region.leave(node, &step.kept)
+            self.rectangle.leave(node, &step.kept)
         return 0
 
-    cdef int reach_leaf(self, Leaf *leaf, int32_t n, Step *above) noexcept nogil:
+    cdef int reach_leaf(self, Leaf *leaf, int32_t n, PathStep *above) noexcept nogil:
         """The same for a leaf; the last way adds up the credit of its rows."""
         cdef double count
         cdef int32_t k
@@ -96,15 +96,15 @@ cdef class Tally:
             self.by_slot[leaf.rows[k]] += count * leaf.credit[k]
         return 0
 
-    cdef int credit(self, Leaf *leaf, Step *above) noexcept nogil:
+    cdef int credit(self, Leaf *leaf, PathStep *above) noexcept nogil:
         """Say what each row of the leaf is worth; -1: no memory."""
         cdef double entropy = 0.0, p
         cdef int32_t k
         if self.c.arena.reserve_credit(leaf) < 0:
             return -1
-        if self.region is not None:
-            narrow(self.region, above)
-            self.region.reductions(
+        if self.rectangle is not None:
+            narrow(self.rectangle, above)
+            self.rectangle.reductions(
                 leaf, self.c.pool.x_, leaf.rows, leaf.n_rows, leaf.credit
             )
             return 0

@@ -13,23 +13,23 @@ same in all these leaves. Where none of them may hand on what it has retired the
 among the same cuts, and their particles count as those of one leaf; the children are made
 for each leaf, whose region is its own.
 
-A leaf of n > CALM rows is looked at in one of n / CALM steps, drawn at random, and then
-with n / CALM times the odds: one row more says little about where so many rows should be
-split, and so the cost of a step stays bounded: its rows are not even gone through to find
-the leaves that hold the same. Prunes, which cost little, always compete.
+Splits of a leaf of n > CALM rows are proposed in one of n / CALM steps, drawn at random,
+and then with n / CALM times the odds: one row more says little about where so many rows
+should be split, and so the cost of a step stays bounded: its rows are not even gone
+through to find the leaves that hold the same. Prunes, which cost little, always compete.
 """
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.trees.moves cimport Moves
-from dyntree._core.trees.evidence_batch cimport EvidenceQueue
-from dyntree._core.trees.split_search cimport Rating
+from dyntree._core.trees.evidence_batch cimport EvidenceBatch
+from dyntree._core.trees.split_search cimport SplitSearch
 from dyntree._core.rng cimport RandomSource, RandomStream
 from dyntree._core.trees.nodes cimport Cut, Entry, Grown, Leaf, Move
 
 cdef enum:
     ALL_OFFER = 64          # particles in a leaf from which on not all propose
-    CALM = 64               # rows from which on a leaf is not looked at every step
+    CALM = 64               # rows from which on a leaf skips steps
 
 @cython.final
 cdef class SharedMoves(Moves):
@@ -42,13 +42,13 @@ cdef class SharedMoves(Moves):
     cdef int32_t *part_of               # of which part of its column each is
     cdef int32_t *places                # where each part of the columns starts
     cdef double *uniforms               # each particle's, for its move
-    cdef EvidenceQueue queue
+    cdef EvidenceBatch batch
     cdef Grown *made                    # of a step
     cdef int32_t n_made
-    cdef Rating rating
+    cdef SplitSearch search
     cdef double *inherited              # (stride,) by leaves that may be pruned
 
-    cdef bint looks(self, const Entry *entries, int32_t i, RandomSource source, int64_t time) noexcept nogil
+    cdef bint is_due(self, const Entry *entries, int32_t i, RandomSource source, int64_t time) noexcept nogil
     cdef void group(self, Entry *entries, int32_t n_entries, RandomSource source, int64_t time) noexcept nogil
     cdef bint may_inherit(self, const Leaf *leaf) noexcept nogil
     cdef void apportion(self, Entry *entries, int32_t first) noexcept nogil

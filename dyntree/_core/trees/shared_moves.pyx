@@ -6,9 +6,9 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memset
 
 from dyntree._core.memory cimport resize
-from dyntree._core.trees.evidence_batch cimport EvidenceQueue
-from dyntree._core.trees.split_search cimport N_CUTS, Rating
-from dyntree._core.rng cimport LOOKING, MOVING, PROPOSING, RandomSource
+from dyntree._core.trees.evidence_batch cimport EvidenceBatch
+from dyntree._core.trees.split_search cimport N_CUTS, SplitSearch
+from dyntree._core.rng cimport MOVING, PROPOSING, SKIPPING, RandomSource
 from dyntree._core.trees.nodes cimport GROW, PRUNE, STAY, Cut, Entry, retired_weight
 from dyntree._core.types cimport NONE, handle_t, slot_t
 
@@ -46,7 +46,7 @@ cdef inline bint same_rows(const Leaf *a, const Leaf *b) noexcept nogil:
 
 
 cdef inline double n_steps(const Leaf *leaf) noexcept nogil:
-    """In one of how many steps the leaf is looked at, see CALM."""
+    """In one of how many steps splits of the leaf are proposed, see CALM."""
     return max(1.0, leaf.n_rows / <double> CALM)
 
 
@@ -64,9 +64,9 @@ cdef class SharedMoves(Moves):
 
     def __init__(self, *args):
         Moves.__init__(self, *args)
-        self.queue = EvidenceQueue(self.model)
-        self.rating = Rating(
-            self.arena, self.model, self.pool, self.queue, self.min_leaf
+        self.batch = EvidenceBatch(self.model)
+        self.search = SplitSearch(
+            self.arena, self.model, self.pool, self.batch, self.min_leaf
         )
         resize(<void **> &self.inherited, self.arena.stride, sizeof(double))
 
@@ -95,20 +95,20 @@ cdef class SharedMoves(Moves):
     cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1:
         Moves.reserve(self, n_rows, n_leaves)
         self.model.reserve(self.pool)
-        return self.rating.reserve()
+        return self.search.reserve()
 
     cdef size_t nbytes(self) noexcept:
-        return Moves.nbytes(self) + self.rating.nbytes() + self.n_expected * (
+        return Moves.nbytes(self) + self.search.nbytes() + self.n_expected * (
             3 * sizeof(Cut) + sizeof(Grown) + sizeof(double) + 6 * sizeof(int32_t)
         )
 
     # ------------------------------------------------------------ proposals
-    cdef bint looks(
+    cdef bint is_due(
         self, const Entry *entries, int32_t i, RandomSource source, int64_t time
     ) noexcept nogil:
         """Whether splits of the i-th entry's leaf are proposed in this step, see CALM.
 
-        Leaves that may choose among the same cuts are looked at in the same steps.
+        Leaves that may choose among the same cuts are due in the same steps.
         """
         cdef const Leaf *leaf = self.arena.leaf(entries[i].leaf)
         cdef RandomStream stream
@@ -119,13 +119,13 @@ cdef class SharedMoves(Moves):
             return True
         if not self.may_inherit(leaf):
             place = <int32_t> mixed(leaf, self.pool.ids)
-        stream = source.open(time, place, LOOKING)
+        stream = source.open(time, place, SKIPPING)
         return stream.uniform(&stream) * n_steps(leaf) <= 1.0
 
     cdef void group(
         self, Entry *entries, int32_t n_entries, RandomSource source, int64_t time
     ) noexcept nogil:
-        """Chain the leaves to look at that hold the same rows to the first of them."""
+        """Chain the leaves that are due and hold the same rows to the first of them."""
         cdef int32_t n_heads = 1, i, k
         cdef Entry *e
         cdef const Leaf *leaf
@@ -136,7 +136,7 @@ cdef class SharedMoves(Moves):
         for i in range(n_entries):
             e = &entries[i]
             e.next_alike = e.last_alike = -1
-            if not self.looks(entries, i, source, time):
+            if not self.is_due(entries, i, source, time):
                 continue
             leaf = self.arena.leaf(e.leaf)
             k = mixed(leaf, self.pool.ids) & (n_heads - 1)
@@ -319,10 +319,10 @@ cdef class SharedMoves(Moves):
             while (end < n and end - start < N_CUTS
                     and cuts[end].variable == cuts[start].variable):
                 end += 1
-            self.rating.tally(leaf, cuts + start, end - start)
-            self.rating.rate(entries, leaf, cuts + start, end - start)
+            self.search.sum_below(leaf, cuts + start, end - start)
+            self.search.rate(entries, leaf, cuts + start, end - start)
             start = end
-        self.queue.flush()
+        self.batch.flush()
         self.hand_out(entries, first, n)
         while i >= 0:
             if entries[i].shares == i:
@@ -331,22 +331,22 @@ cdef class SharedMoves(Moves):
 
     # ------------------------------------------------------------ the choice
     cdef void ask_entry(self, Entry *e) noexcept nogil:
-        """`score_entry`, but that the score of a prune waits for the queue's flush."""
+        """`score_entry`, but that the score of a prune waits for the batch's flush."""
         cdef int32_t n = self.score_stay(e)
         if n == 0:
             return
         e.prune = self.leaf_prior(self.arena.node(e.parent).depth)
-        self.model.pool_sums(self.leaves, n, self.queue.place(), self.inherited)
-        self.queue.ask(&e.prune, 1.0)
+        self.model.pool_sums(self.leaves, n, self.batch.place(), self.inherited)
+        self.batch.ask(&e.prune, 1.0)
         if self.inherited[0] > 0.0:
             memcpy(
-                self.queue.place(), self.inherited, self.arena.stride * sizeof(double)
+                self.batch.place(), self.inherited, self.arena.stride * sizeof(double)
             )
-            self.queue.ask(&e.prune, -1.0)
+            self.batch.ask(&e.prune, -1.0)
 
     cdef void score_entry(self, Entry *e) noexcept nogil:
         self.ask_entry(e)
-        self.queue.flush()
+        self.batch.flush()
 
     cdef void compete(self, Entry *e, double gain) noexcept nogil:
         """Probabilities of staying and of pruning, given the gain of growing."""
@@ -400,7 +400,7 @@ cdef class SharedMoves(Moves):
             e.shares = i
             e.gain = -INFINITY
             self.ask_entry(e)
-        self.queue.flush()
+        self.batch.flush()
         for i in range(n_entries):
             entries[entries[i].owner].n_offered += entries[i].count
         self.group(entries, n_entries, source, time)

@@ -5,21 +5,21 @@ from libc.stdint cimport int32_t
 from dyntree._core.trees.arena cimport Arena
 from dyntree._core.trees.leaf cimport LeafModel
 from dyntree._core.trees.pool cimport ActivePool
-from dyntree._core.trees.evidence_batch cimport EvidenceQueue
+from dyntree._core.trees.evidence_batch cimport EvidenceBatch
 from dyntree._core.trees.nodes cimport Cut, Entry, Leaf
 
 cdef enum:
     N_CUTS = 256            # most cuts of a column that one pass over the rows rates
 
 @cython.final
-cdef class Rating:
+cdef class SplitSearch:
     cdef Arena arena
     cdef LeafModel model
     cdef ActivePool pool
-    cdef EvidenceQueue queue
+    cdef EvidenceBatch batch
     cdef int32_t min_leaf
     cdef int32_t stride
-    cdef double *tallies                # (N_CUTS + 2, stride) sums below cuts, and others
+    cdef double *sums                   # (N_CUTS + 2, stride) sums below cuts, and others
     cdef double *missing                # those of the rows without a value
     cdef double *left                   # (stride,) of a cut's children
     cdef double *right
@@ -29,7 +29,7 @@ cdef class Rating:
     cdef int reserve(self) except -1
     cdef size_t nbytes(self) noexcept
     # sums below n <= N_CUTS sorted cuts of one column, of leaves that hold these rows
-    cdef void tally(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil
+    cdef void sum_below(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil
     cdef bint alike(self, const Cut *cut, const Cut *other) noexcept nogil
     cdef void ask(self, const Leaf *leaf, Cut *cut, const double *child) noexcept nogil
     cdef void rate(self, Entry *entries, const Leaf *first, Cut *cuts, int32_t n) noexcept nogil

@@ -20,7 +20,7 @@ cdef int32_t n_below(const double *edges, int32_t n, double x) noexcept nogil:
 
 
 @cython.final
-cdef class Rating:
+cdef class SplitSearch:
     """What it takes to rate cuts.
 
     Rows are summed between neighbouring cuts of a column, so that one pass over them
@@ -28,21 +28,21 @@ cdef class Rating:
     """
 
     def __init__(
-        self, Arena arena, LeafModel model, ActivePool pool, EvidenceQueue queue,
+        self, Arena arena, LeafModel model, ActivePool pool, EvidenceBatch batch,
         int32_t min_leaf,
     ):
         self.arena = arena
         self.model = model
         self.pool = pool
-        self.queue = queue
+        self.batch = batch
         self.min_leaf = min_leaf
         self.stride = arena.stride
-        resize(<void **> &self.tallies, (N_CUTS + 4) * self.stride, sizeof(double))
-        self.left = self.tallies + (N_CUTS + 2) * self.stride
+        resize(<void **> &self.sums, (N_CUTS + 4) * self.stride, sizeof(double))
+        self.left = self.sums + (N_CUTS + 2) * self.stride
         self.right = self.left + self.stride
 
     def __dealloc__(self):
-        free(self.tallies)
+        free(self.sums)
         free(self.parts)
 
     cdef int reserve(self) except -1:
@@ -57,7 +57,7 @@ cdef class Rating:
         return ((N_CUTS + 4) * self.stride * sizeof(double)
                 + self.n_seats * sizeof(int32_t))
 
-    cdef void tally(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil:
+    cdef void sum_below(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil:
         """Sum the rows that are not above each cut, and tell cuts their places.
 
         Rows are parted by the cuts: part j has those above cut j - 1 and not above
@@ -90,23 +90,23 @@ cdef class Rating:
                 cuts[j].place = place[j]
             if count[j] > count[most]:
                 most = j
-        memset(self.tallies, 0, n_places * stride * sizeof(double))
+        memset(self.sums, 0, n_places * stride * sizeof(double))
         for k in range(leaf.n_rows):
             if self.parts[k] != most:
                 self.model.add_row(
-                    self.tallies + place[self.parts[k]] * stride, self.pool,
+                    self.sums + place[self.parts[k]] * stride, self.pool,
                     leaf.rows[k],
                 )
-        rest = self.tallies + place[most] * stride
+        rest = self.sums + place[most] * stride
         memcpy(rest, leaf.active, stride * sizeof(double))
         for j in range(n_places):
             if j != place[most]:
-                subtract(rest, rest, self.tallies + j * stride, stride)
+                subtract(rest, rest, self.sums + j * stride, stride)
         for j in range(1, n_places - 2):
             accumulate(
-                self.tallies + j * stride, self.tallies + (j - 1) * stride, stride
+                self.sums + j * stride, self.sums + (j - 1) * stride, stride
             )
-        self.missing = self.tallies + (n_places - 1) * stride
+        self.missing = self.sums + (n_places - 1) * stride
 
     cdef bint alike(self, const Cut *cut, const Cut *other) noexcept nogil:
         """Whether two cuts of a pass part the rows in the same way."""
@@ -122,23 +122,23 @@ cdef class Rating:
         cdef double *given
         cdef double *sums
         if not cut.inherits:
-            memcpy(self.queue.place(), child, n_bytes)
-            self.queue.ask(&cut.odds, 1.0)
+            memcpy(self.batch.place(), child, n_bytes)
+            self.batch.ask(&cut.odds, 1.0)
             return
-        given = self.queue.place()
+        given = self.batch.place()
         self.model.bequeath(child[0], leaf, given)
-        self.queue.ask(&cut.odds, -1.0)
-        sums = self.queue.place()       # what was asked about stands until the next
+        self.batch.ask(&cut.odds, -1.0)
+        sums = self.batch.place()       # what was asked about stands until the next
         memcpy(sums, given, n_bytes)
         accumulate(sums, child, self.stride)
-        self.queue.ask(&cut.odds, 1.0)
+        self.batch.ask(&cut.odds, 1.0)
 
     cdef void rate(
         self, Entry *entries, const Leaf *first, Cut *cuts, int32_t n
     ) noexcept nogil:
-        """Ask what n tallied cuts gain, of leaves that hold the rows of the first.
+        """Ask what n cuts with their sums gain, of leaves that hold the rows of the first.
 
-        Once the queue is flushed, the odds of a cut (of the one that it is like) are
+        Once the batch is flushed, the odds of a cut (of the one that it is like) are
         the log evidence of its children: given what they inherit, or as if nothing had
         been retired.
         """
@@ -151,7 +151,7 @@ cdef class Rating:
         for j in range(n):
             cut = &cuts[j]
             e = &entries[cut.entry]
-            below = self.tallies + cut.place * stride
+            below = self.sums + cut.place * stride
             cut.missing_left = cut.side * n_known < below[0]
             if cut.inherits:            # one of another pass stands before these
                 cut.like = e.heir if e.heir >= cuts else NULL

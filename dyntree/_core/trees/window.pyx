@@ -1,4 +1,4 @@
-"""Stream: rows come in and rows go out, one by one, without a way back to Python."""
+"""Window: rows come in and rows go out, one by one, without a way back to Python."""
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
