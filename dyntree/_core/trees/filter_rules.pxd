@@ -11,7 +11,7 @@ cdef class Numerics:
     cdef readonly bint asks_held        # ranges are those of the rows held
     cdef readonly bint keeps_order      # rows of a leaf stay by age: one goes, leaves merge
     cdef readonly bint spares_oldest    # of rows worth the same, the first in order goes
-    cdef readonly bint integrates       # criteria and indices are integrals; else R's formulas
+    cdef readonly bint integrates       # criteria are integrals; else R's formulas
     # densities -> ancestors; how many particles follow, or 0 to keep those there are
     cdef int32_t resample(
         self, double *weights, int32_t n, int32_t n_target, RandomStream *s,
@@ -21,3 +21,6 @@ cdef class Numerics:
     cdef int choose(self, double stay, double grow, double prune, RandomStream *s) noexcept nogil
     # log score of a proposal that leaves a child too small
     cdef double failed_split(self, int proposal, double stay) noexcept nogil
+
+cdef class NativeNumerics(Numerics):
+    pass

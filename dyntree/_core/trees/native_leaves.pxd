@@ -1,6 +1,6 @@
-"""The native rules: proper priors on a frozen scale, conjugate retirement.
+"""Regression leaves of the native rules: proper priors, conjugate retirement.
 
-Regression leaves, on the scale of `Cross`: t = level + z'slopes + noise with
+On the scale of `Cross`: t = level + z'slopes + noise with
     sigma^2 ~ IG(1/2, b0),  level | sigma^2 ~ N(0, sigma^2 / kappa0),
     slopes | sigma^2 ~ N(0, sigma^2 / (0.04 p)),  p columns in the regression.
 Retired rows are part of the posterior. A split may release them, and is then judged on
@@ -13,7 +13,6 @@ from libc.stdint cimport int32_t
 from dyntree._core.family cimport Cross
 from dyntree._core.lanes cimport Lanes
 from dyntree._core.trees.leaf cimport LeafModel
-from dyntree._core.trees.filter_rules cimport Numerics
 from dyntree._core.trees.nodes cimport Leaf
 
 # Places in `derived` of the Gaussian leaves; EVIDENCE is that of all rows given the
@@ -41,7 +40,15 @@ cdef class NativeGaussian(LeafModel):
     cdef double slope_precision
     cdef double log_b0, half_log_prior      # of the prior point
     cdef int skip           # 1: no level
-    cdef double *work
+    # scratch, in one piece that starts with the first
+    cdef double *total_row                  # (stride,) active and retired sums together
+    cdef Lanes *factors                     # (stride,) factors of sums that are judged
+    cdef double *predicted                  # (n_out,) as of `predict`
+    cdef double *inverse_columns            # (n_terms, n_terms) inverse factor of a leaf
+    cdef double *inverse_rows
+    cdef double *means                      # (n_terms,) of the regression's terms
+    cdef double *variances
+    cdef Lanes *explained                   # (2 n_terms,) scratch of explain_four
     cdef double[N_TABLE] log_gammas
     cdef double[N_B] log_bs                 # of the grid
     cdef double[N_KAPPA] half_log_priors
@@ -58,6 +65,3 @@ cdef class NativeGaussian(LeafModel):
     cdef void add_scores(self, const double *row, double multiplicity, double *scores) noexcept nogil
     cdef double whiten(self, const Leaf *leaf, const double *x, double *v) noexcept nogil
     cdef void invert_factor(self, const Leaf *leaf, double *columns, double *rows) noexcept nogil
-
-cdef class NativeNumerics(Numerics):
-    pass

@@ -1,6 +1,6 @@
-"""Leaf models and choices of the native rules."""
+"""Regression leaves of the native rules."""
 cimport cython
-from libc.math cimport INFINITY, NAN, exp, fabs, isfinite, isnan, log, log1p, sqrt
+from libc.math cimport NAN, fabs, isnan, log, log1p, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 
@@ -14,16 +14,13 @@ from dyntree._core.memory cimport resize
 from dyntree._core.trees.leaf cimport N_PRIORS
 from dyntree._core.trees.nodes cimport EVIDENCE, retired_weight
 from dyntree._core.trees.pool cimport ActivePool
-from dyntree._core.resample cimport residual
 from dyntree._core.rmath cimport log_gamma
-from dyntree._core.rng cimport RandomStream
 
 cdef double LOG_2PI = 1.8378770664093453
 cdef double LOG_PI = 1.1447298858494002
 cdef double SHAPE_0 = 0.5           # a0 of the inverse gamma prior
 cdef double SLOPE_UNIT = 0.04       # prior precision of a slope, per column
 cdef double HANDED_ON = 1.0         # most weight to inherit, per active row
-cdef double EQUAL = 1e-12           # relative spread below which weights are equal
 
 # the grid of priors that a cloud chooses from, N_KAPPA points a row
 cdef double[N_B] BS = [30.0, 3.0, 0.3, 0.03, 0.003, 3e-4, 3e-5, 3e-6]
@@ -65,7 +62,7 @@ cdef class NativeGaussian(LeafModel):
         self, int n_columns, bint has_level, double b0, double kappa0,
         bint has_evidence=True,
     ):
-        cdef int size = packed_size(n_columns + 2), k
+        cdef int size = packed_size(n_columns + 2), n_terms = n_columns + 1, k
         self.cross = Cross(n_columns)
         self.family = self.cross
         self.addends = Addends(self.cross)
@@ -81,15 +78,24 @@ cdef class NativeGaussian(LeafModel):
         self.logs = True
         self.may_inherit = has_evidence
         self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
-        resize(<void **> &self.work, (LANES + 1) * size + 2 * self.n_out,
-               sizeof(double))
+        resize(
+            <void **> &self.total_row, (1 + LANES) * size + self.n_out
+            + 2 * n_terms * n_terms + (2 + 2 * LANES) * n_terms, sizeof(double),
+        )
+        self.factors = <Lanes *> (self.total_row + size)
+        self.predicted = self.total_row + (1 + LANES) * size
+        self.inverse_columns = self.predicted + self.n_out
+        self.inverse_rows = self.inverse_columns + n_terms * n_terms
+        self.means = self.inverse_rows + n_terms * n_terms
+        self.variances = self.means + n_terms
+        self.explained = <Lanes *> (self.variances + n_terms)
         for k in range(N_TABLE):
             self.log_gammas[k] = log_gamma(SHAPE_0 + 0.5 * k)
         for k in range(N_B):
             self.log_bs[k] = log(BS[k])
 
     def __dealloc__(self):
-        free(self.work)
+        free(self.total_row)
 
     def set_scale(self, centre, spread, double y_centre, double y_spread):
         """Freeze the scale: before the first row, or with a checkpoint."""
@@ -195,8 +201,8 @@ cdef class NativeGaussian(LeafModel):
         if not retired_weight(leaf) > 0.0:
             return leaf.active
         for k in range(self.family.stride):
-            self.work[k] = leaf.active[k] + leaf.retired[k]
-        return self.work
+            self.total_row[k] = leaf.active[k] + leaf.retired[k]
+        return self.total_row
 
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
         cdef double *d = leaf.derived
@@ -299,7 +305,7 @@ cdef class NativeGaussian(LeafModel):
         if not self.has_evidence:
             return
         self.factorise_lanes(
-            rows, alike(self.kappa0), <Lanes *> self.work, half, residual
+            rows, alike(self.kappa0), self.factors, half, residual
         )
         for k in range(n):
             if rows[k][0] > 0.0:
@@ -313,7 +319,7 @@ cdef class NativeGaussian(LeafModel):
         cdef double residual, half
         if not (self.has_evidence and sums[0] > 0.0):
             return 0.0
-        half = self.factorise(sums, self.work + self.family.stride, &residual)
+        half = self.factorise(sums, <double *> self.factors, &residual)
         return self.evidence(
             sums[0], self.log_gamma_shape(sums[0]), self.half_log_prior - half, residual,
             self.b0, self.log_b0,
@@ -398,7 +404,7 @@ cdef class NativeGaussian(LeafModel):
 
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
         """Log density of the predictive Student t."""
-        cdef double *out = self.work + 2 * self.family.stride
+        cdef double *out = self.predicted
         cdef double z, df
         if not self.has_evidence:
             return 0.0
@@ -487,22 +493,19 @@ cdef class NativeGaussian(LeafModel):
         """With u = P^-1 (1, x): ((1, mean)'u)^2 + sum_j variance_j u_j^2 over 1 + kappa.
         """
         cdef int first = self.skip, n_terms = self.n_basis + 1 - first, i
-        cdef double *by_column = self.work + self.family.stride
-        cdef double *by_row = by_column + n_terms * n_terms
-        cdef double *means = by_row + n_terms * n_terms
-        cdef double *variances = means + n_terms
         cdef Lanes worth
         cdef const double *x[LANES]
         cdef int32_t k = 0, m, a
-        self.invert_factor(leaf, by_column, by_row)
+        self.invert_factor(leaf, self.inverse_columns, self.inverse_rows)
         for i in range(n_terms):
-            means[i] = mean[first + i - 1] if first + i else 1.0
-            variances[i] = variance[first + i - 1] if first + i else 0.0
+            self.means[i] = mean[first + i - 1] if first + i else 1.0
+            self.variances[i] = variance[first + i - 1] if first + i else 0.0
         while k < n:
             m = gather_lanes(rows, width, which + k, n - k, x)
             worth = explain_four(
-                n_terms, 1 - first, x, self.cross.centre, self.cross.inverse, by_column,
-                by_row, means, variances, <Lanes *> (variances + n_terms),
+                n_terms, 1 - first, x, self.cross.centre, self.cross.inverse,
+                self.inverse_columns, self.inverse_rows, self.means, self.variances,
+                self.explained,
             )
             for a in range(m):
                 out[k + a] = lane(worth, a)
@@ -551,7 +554,7 @@ cdef class NativeGaussian(LeafModel):
             rows[k] = row
         self.factorise_lanes(
             rows, of_four(KAPPAS[0], KAPPAS[1], KAPPAS[2], KAPPAS[3]),
-            <Lanes *> (self.work + self.family.stride), half, residual,
+            self.factors, half, residual,
         )
         for k in range(N_KAPPA):
             for i in range(N_B):
@@ -572,48 +575,3 @@ cdef class NativeGaussian(LeafModel):
             return False
         self.set_prior(BS[best // N_KAPPA], KAPPAS[best % N_KAPPA])
         return True
-
-
-cdef class NativeNumerics(Numerics):
-    """Weights on the log scale; moves are those of `SharedMoves`."""
-
-    def __init__(self):
-        self.weighs_one = True
-        self.forgets_all = True
-        self.keeps_order = True
-        self.integrates = True
-
-    cdef int32_t resample(
-        self, double *weights, int32_t n, int32_t n_target, RandomStream *s,
-        int32_t *ancestors, double *work, double *log_mean, double *variance,
-    ) noexcept nogil:
-        """Resample log densities unless they are all but equal.
-
-        Where no particle gives a positive density all count as equal.
-        """
-        cdef double top = -INFINITY, low = INFINITY, total = 0.0, mean, squares = 0.0
-        cdef int32_t i
-        for i in range(n):
-            if weights[i] > top:
-                top = weights[i]
-        log_mean[0] = -INFINITY
-        variance[0] = 0.0
-        if not isfinite(top):
-            return 0
-        for i in range(n):
-            weights[i] = exp(weights[i] - top)
-            if not weights[i] >= 0.0:
-                weights[i] = 0.0
-            if weights[i] < low:
-                low = weights[i]
-            total += weights[i]
-        log_mean[0] = top + log(total / n)
-        mean = total / n
-        if 1.0 - low <= EQUAL * mean and n == n_target:
-            return 0
-        for i in range(n):
-            weights[i] /= total
-            squares += weights[i] * weights[i]
-        variance[0] = squares / n - 1.0 / (<double> n * n)
-        residual(weights, n, n_target, s, ancestors, work)
-        return n_target

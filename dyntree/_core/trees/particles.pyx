@@ -10,7 +10,8 @@ from dyntree._core.trees.r_rules cimport (
 )
 from dyntree._core.trees.native_counts cimport NativeMultinomial
 from dyntree._core.memory cimport resize
-from dyntree._core.trees.native_leaves cimport NativeGaussian, NativeNumerics
+from dyntree._core.trees.filter_rules cimport NativeNumerics
+from dyntree._core.trees.native_leaves cimport NativeGaussian
 from dyntree._core.trees.leaf cimport N_PRIORS
 from dyntree._core.trees.shared_moves cimport SharedMoves
 from dyntree._core.rng cimport RESAMPLING, REWEIGHING, RandomStream
