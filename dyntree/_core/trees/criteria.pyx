@@ -319,16 +319,24 @@ def entropy_active(Particles c):
 
 
 cdef class _References:
-    """Reference rows by leaf: a chained list per leaf of the particle at hand."""
+    """Reference rows, and how much a row would explain of those in its leaf.
+
+    Those of a leaf of the particle at hand are a chained list.
+    """
 
     cdef Particles c
     cdef const double[:, ::1] rows
     cdef int32_t[::1] following
+    cdef const Leaf *leaf       # of the row that `meet` was given
+    cdef double c0              # that row, lifted
+    cdef double[::1] lifted
+    cdef double kappa
 
     def __init__(self, Particles c, rows):
         self.c = c
         self.rows = rows
         self.following = np.empty(len(rows), dtype=np.int32)
+        self.lifted = np.empty(2 * c.leaf_model.n_basis + 1)
 
     cdef void sort_into(self, handle_t root) noexcept nogil:
         """Chain the references to the leaves of this tree, in increasing order."""
@@ -343,23 +351,31 @@ cdef class _References:
             self.following[j] = leaf.entry
             leaf.entry = j
 
-    cdef int32_t first(self, const Leaf *leaf) noexcept nogil:
-        return leaf.entry if leaf.stamp == self.c.stamp else -1
+    cdef int32_t meet(self, handle_t root, const double *x) noexcept nogil:
+        """First reference in the leaf of row x, or -1; lifts the row if there is one.
+        """
+        cdef const Leaf *leaf = self.c.arena.leaf(find_leaf(self.c.arena, root, x))
+        if leaf.stamp != self.c.stamp:
+            return -1
+        self.leaf = leaf
+        self.c0 = self.c.leaf_model.lift(leaf, x, &self.lifted[0], &self.kappa)
+        return leaf.entry
 
+    cdef double explained(self, int32_t k, double factor) noexcept nogil:
+        """factor c^2 / (1 + kappa) for reference k.
 
-cdef double covariance(
-    Particles c, const Leaf *leaf, const double *z, double c0, const double *u
-) noexcept nogil:
-    """Covariance over sigma^2 of the leaf's means at z and at the lifted row.
-
-    What is missing in z stands at the frozen centre, where its coordinate is 0.
-    """
-    cdef double total = 0.0
-    cdef int32_t k
-    for k in range(c.leaf_model.n_basis):
-        if z[k] == z[k]:
-            total += c.leaf_model.coordinate(leaf, k, z[k]) * u[k]
-    return c0 + total
+        c is the covariance over sigma^2 of the leaf's means at the reference and at the
+        row that was met. What is missing in the reference stands at the frozen centre,
+        where its coordinate is 0.
+        """
+        cdef const double *z = &self.rows[k, 0]
+        cdef double total = 0.0, cov
+        cdef int32_t j
+        for j in range(self.c.leaf_model.n_basis):
+            if z[j] == z[j]:
+                total += self.c.leaf_model.coordinate(self.leaf, j, z[j]) * self.lifted[j]
+        cov = self.c0 + total
+        return factor * (cov * cov) / (1.0 + self.kappa)
 
 
 cdef object weights_for(Particles c, weights, int64_t n_references):
@@ -391,29 +407,24 @@ def alc_reference(Particles c, X, Xref, weights=None):
     references = rows_for(c, Xref)
     cdef _References r = _References(c, references)
     cdef const double[:, ::1] w = weights_for(c, weights, len(references))
-    cdef double[::1] lifted = np.empty(2 * c.leaf_model.n_basis + 1)
     cdef int32_t i, k
     cdef Py_ssize_t j
-    cdef Leaf *leaf
-    cdef double kappa, factor, cov, c0
+    cdef double factor
     out = np.zeros(rows.shape[0])
     cdef double[::1] sums = out
     with nogil:
         for i in range(c.n_particles):
             r.sort_into(c.roots[i])
             for j in range(rows.shape[0]):
-                leaf = c.arena.leaf(find_leaf(c.arena, c.roots[i], &rows[j, 0]))
-                k = r.first(leaf)
+                k = r.meet(c.roots[i], &rows[j, 0])
                 if k < 0:
                     continue
-                c0 = c.leaf_model.lift(leaf, &rows[j, 0], &lifted[0], &kappa)
-                factor = c.leaf_model.sum_squares(leaf) / (
-                    c.leaf_model.df(leaf) - 2.0
+                factor = c.leaf_model.sum_squares(r.leaf) / (
+                    c.leaf_model.df(r.leaf) - 2.0
                 )
                 while k >= 0:
                     if w[i, k] > EPSILON:
-                        cov = covariance(c, leaf, &r.rows[k, 0], c0, &lifted[0])
-                        sums[j] += w[i, k] * (factor * (cov * cov) / (1.0 + kappa))
+                        sums[j] += w[i, k] * r.explained(k, factor)
                     k = r.following[k]
     return _over(out, c.n_particles * len(references))
 
@@ -457,27 +468,20 @@ def _conditional_scales(
 ):
     """Pairs (row, reference) that share a leaf of particle i, and the new scales."""
     cdef _References r = _References(c, references)
-    cdef double[::1] lifted = np.empty(2 * c.leaf_model.n_basis + 1)
     cdef list chosen = [], reference = [], squared = []
     cdef Py_ssize_t j
     cdef int32_t k
-    cdef Leaf *leaf
-    cdef double kappa, factor, cov, c0
+    cdef double factor
     r.sort_into(c.roots[i])
     for j in range(rows.shape[0]):
-        leaf = c.arena.leaf(find_leaf(c.arena, c.roots[i], &rows[j, 0]))
-        k = r.first(leaf)
+        k = r.meet(c.roots[i], &rows[j, 0])
         if k < 0:
             continue
-        c0 = c.leaf_model.lift(leaf, &rows[j, 0], &lifted[0], &kappa)
-        factor = c.leaf_model.sum_squares(leaf) / c.leaf_model.df(leaf)
+        factor = c.leaf_model.sum_squares(r.leaf) / c.leaf_model.df(r.leaf)
         while k >= 0:
-            cov = covariance(c, leaf, &r.rows[k, 0], c0, &lifted[0])
             chosen.append(j)
             reference.append(k)
-            squared.append(
-                scale[i, k] * scale[i, k] - factor * (cov * cov) / (1.0 + kappa)
-            )
+            squared.append(scale[i, k] * scale[i, k] - r.explained(k, factor))
             k = r.following[k]
     return (
         np.array(chosen, dtype=np.int64), np.array(reference, dtype=np.int64),
