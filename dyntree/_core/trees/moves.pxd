@@ -52,12 +52,9 @@ cdef class Moves:
     cdef double leaf_prior(self, int32_t depth) noexcept nogil
     cdef double split_prior(self, int32_t depth) noexcept nogil
     cdef double score(self, handle_t h) noexcept nogil
-    cdef void order_pooled(self, int32_t n_leaves) noexcept nogil
-    cdef void merge_rows(self, slot_t *rows, int32_t first, int32_t n) noexcept nogil
     cdef int32_t score_stay(self, Entry *e) noexcept nogil
     cdef void score_entry(self, Entry *e) noexcept nogil
     cdef void limits(self, Leaf *leaf, int32_t variable) noexcept nogil
-    cdef void take_limits(self, Leaf *leaf, const Leaf *alike) noexcept nogil
     cdef int32_t outer(self) noexcept nogil
     cdef void rank(self, Leaf *leaf, int32_t variable) noexcept nogil
     cdef bint extend(self, Leaf *leaf, int32_t variable) noexcept nogil

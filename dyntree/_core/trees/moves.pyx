@@ -227,36 +227,6 @@ cdef class Moves:
         self.model.pool(self.pooled, self.leaves, n, self.pool)
         return n
 
-    cdef void order_pooled(self, int32_t n_leaves) noexcept nogil:
-        """Put the rows of `pooled`, which stand leaf by leaf, in order of age.
-
-        Native leaves hold rows by age, so that the same rows look the same. In trees
-        grown anew they stand as they were learned, and a merge mixes them: nothing but
-        the sharing of `SharedMoves` suffers.
-        """
-        cdef int32_t n = 0, k
-        for k in range(n_leaves):
-            self.merge_rows(self.pooled.rows, n, n + self.leaves[k].n_rows)
-            n += self.leaves[k].n_rows
-
-    cdef void merge_rows(
-        self, slot_t *rows, int32_t first, int32_t n
-    ) noexcept nogil:
-        """Merge two runs of rows that stand by age: the first ones, and those behind."""
-        cdef const int64_t *ids = self.pool.ids
-        cdef slot_t *old = self.left.rows       # nothing else needs it in a prune
-        cdef int32_t i = 0, j = first, k
-        memcpy(old, rows, first * sizeof(slot_t))
-        for k in range(n):
-            if i == first:
-                return
-            if j == n or ids[old[i]] < ids[rows[j]]:
-                rows[k] = old[i]
-                i += 1
-            else:
-                rows[k] = rows[j]
-                j += 1
-
     cdef int32_t score_stay(self, Entry *e) noexcept nogil:
         """Score of staying; returns how many `leaves` a prune would merge, 0: cannot.
         """
@@ -296,15 +266,6 @@ cdef class Moves:
         cdef bint known = leaf.n_rows > 0 and leaf.limited[variable] == leaf.n_rows
         if not known and not self.extend(leaf, variable):
             self.rank(leaf, variable)
-
-    cdef void take_limits(self, Leaf *leaf, const Leaf *alike) noexcept nogil:
-        """Take over the limits of a leaf that holds the same rows."""
-        cdef int32_t j
-        for j in range(self.pool.n_features):
-            if leaf.limited[j] != leaf.n_rows and alike.limited[j] == leaf.n_rows:
-                leaf.low[j] = alike.low[j]
-                leaf.high[j] = alike.high[j]
-                leaf.limited[j] = alike.limited[j]
 
     cdef int32_t outer(self) noexcept nogil:
         """Rank, from 0, of the order statistics that limit a column."""
@@ -536,9 +497,7 @@ cdef class Moves:
 
     cdef handle_t pruned(self, handle_t parent) noexcept nogil:
         """The leaf that pools everything below `parent`; NONE: no memory."""
-        cdef int32_t n_leaves = self.pool_below(parent)
-        if self.numerics.keeps_order:
-            self.order_pooled(n_leaves)
+        self.pool_below(parent)
         return self.fresh_leaf(self.pooled, self.arena.node(parent).depth)
 
     cdef void clear(self) noexcept nogil:

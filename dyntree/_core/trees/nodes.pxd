@@ -26,7 +26,7 @@ cdef struct Leaf:
     double *low             # (n_features,) lower proposal limits
     double *high            # (n_features,) upper proposal limits
     double *limited         # (n_features,) of how many rows, the first; 0: of none
-    slot_t *rows            # the slots of the rows held, see Moves.order_pooled
+    slot_t *rows            # the slots of the rows held, see SharedMoves.order_pooled
     double *credit          # (n_rows,) active-learning statistic per row, or NULL
     int64_t stamp
     int32_t n_rows

@@ -26,6 +26,7 @@ from dyntree._core.trees.evidence_batch cimport EvidenceBatch
 from dyntree._core.trees.split_search cimport SplitSearch
 from dyntree._core.rng cimport RandomSource, RandomStream
 from dyntree._core.trees.nodes cimport Cut, Entry, Grown, Leaf, Move
+from dyntree._core.types cimport slot_t
 
 cdef enum:
     ALL_OFFER = 64          # particles in a leaf from which on not all propose
@@ -54,6 +55,9 @@ cdef class SharedMoves(Moves):
     cdef void apportion(self, Entry *entries, int32_t first) noexcept nogil
     cdef int32_t draw(self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s) noexcept nogil
     cdef int32_t draw_alike(self, Entry *entries, int32_t first, RandomSource source, int64_t time) noexcept nogil
+    cdef void take_limits(self, Leaf *leaf, const Leaf *alike) noexcept nogil
+    cdef void order_pooled(self, int32_t n_leaves) noexcept nogil
+    cdef void merge_rows(self, slot_t *rows, int32_t first, int32_t n) noexcept nogil
     cdef void sort(self, const Leaf *leaf, int32_t n) noexcept nogil
     cdef void hand_out(self, Entry *entries, int32_t first, int32_t n) noexcept nogil
     cdef void cumulate(self, Entry *e) noexcept nogil
