@@ -11,7 +11,7 @@ from libc.string cimport memcmp, memcpy, memset
 from scipy.special.cython_special cimport stdtrit
 
 from dyntree._core.trees.arena cimport CHUNK
-from dyntree._core.trees.distinct_trees cimport DistinctTrees
+from dyntree._core.trees.distinct_trees cimport DistinctTrees, by_leaf
 from dyntree._core.trees.block_partition cimport (
     BLOCK, WHOLE, BlockPartition, Cell, close_block, open_block, parting_by,
 )
@@ -19,7 +19,7 @@ from dyntree._core.lanes cimport Pair, pair_at, pair_of, put_pair, sum_of
 from dyntree._core.memory cimport resized
 from dyntree._core.openmp cimport thread_number
 from dyntree._core.trees.tree cimport find_leaf
-from dyntree._core.trees.nodes cimport Leaf, Node, goes_left
+from dyntree._core.trees.nodes cimport Leaf, Node
 from dyntree._core.types cimport handle_t
 
 cdef enum:
@@ -31,39 +31,42 @@ cdef enum:
 cdef double UPPER = 0.95    # level of the quantiles among the moments
 
 
+cdef struct Entries:        # what leaves say about points, in the order they were met
+    int64_t n
+    int64_t room
+    double *values          # (room, width)
+    int32_t *points         # (room,) numbers within the block
+    handle_t *leaves        # (room,)
+    int64_t *versions       # (room,) state of a row for which the entry holds
+
+
 cdef struct Walk:           # one thread's way over the blocks
     Kind kind
     int32_t width           # doubles of an entry
     bint shared             # one entry a leaf, kept over all blocks
-    int32_t n_points        # of the block
+    bint summed             # entries are summed, and found by tree and point
+    Entries entries
+    int64_t expected        # entries of the block before
+    int64_t version         # the latest state of a row
+    # the block
+    int32_t n_points
     const double *rows      # (n_points, n_features)
-    double *row             # (2 n_features,) scratch
-    double *entry           # (width,) scratch
-    const int32_t *count    # (leaves,) particles that share a leaf, or NULL
-    double *out             # scratch of LeafModel.predict
-    BlockPartition block    # the block's points, parted by the splits met
-    int64_t stride          # of `ids`
-    int32_t *ids            # (n_trees, stride) entry of a tree at a point, or NULL
+    BlockPartition block    # its points, parted by the splits met
     char *rounded           # (size,) whether a leaf that the point meets rounds it
+    # scratch
+    double *row             # (2 n_features,)
+    double *entry           # (width,)
+    double *out             # of LeafModel.predict
+    # what is known of leaves
     int64_t base            # marks below it are of earlier blocks
-    int64_t *node_marks     # base + the first tree that met the node
-    int64_t *leaf_marks
+    int64_t *leaf_marks     # base + the first tree that met the leaf
     int32_t *leaf_entries   # (leaves,) 1 + the entry they share
     double *quantiles       # (leaves + N_QUANTILES,) of leaves and whole df, 0 = unknown
-    int64_t n_entries
-    int64_t room
-    double *entries         # (room, width)
-    int32_t *entry_points   # (room,)
-    handle_t *entry_leaves
-    int64_t *entry_versions # state of a row for which the entry holds
-    int64_t version         # the latest state
-    int64_t expected        # entries of the block before
-
-
-cdef struct Gathered:       # components of a block, in the order they were met
-    int64_t n
-    double *entries         # (n, 4) particles that share the leaf, location, scale, df
-    int32_t *points         # (n,)
+    # only where points go down the trees together; few rows go on their own
+    int64_t *node_marks     # base + the first tree that met the split
+    const int32_t *count    # (leaves,) particles that share a leaf
+    int64_t stride          # of `ids`
+    int32_t *ids            # (n_trees, stride) entry of a tree at a point, where summed
 
 
 cdef int open_walk(
@@ -73,32 +76,29 @@ cdef int open_walk(
     cdef int32_t q = c.pool.n_features, leaves = c.arena.leaf_capacity()
     w.kind = kind
     w.width = width
-    w.shared = kind != COMPONENTS and (kind != MOMENTS or c.leaf_model.n_basis == 0)
+    w.summed = kind != COMPONENTS
+    w.shared = w.summed and (kind != MOMENTS or c.leaf_model.n_basis == 0)
     w.base = 1
     w.row = <double *> malloc((2 * q + width) * sizeof(double))
     w.entry = w.row + 2 * q
     w.out = <double *> malloc(c.leaf_model.n_out * sizeof(double))
     w.leaf_marks = <int64_t *> calloc(leaves, sizeof(int64_t))
     w.leaf_entries = <int32_t *> calloc(leaves, sizeof(int32_t))
-    if w.row == NULL or w.out == NULL:
+    w.quantiles = <double *> calloc(leaves + N_QUANTILES, sizeof(double))
+    w.rounded = <char *> malloc(size)
+    if (w.row == NULL or w.out == NULL or w.rounded == NULL or w.quantiles == NULL
+            or w.leaf_marks == NULL or w.leaf_entries == NULL):
         return -1
-    if w.leaf_marks == NULL or w.leaf_entries == NULL:
-        return -1
-    if kind == MOMENTS:
-        w.quantiles = <double *> calloc(leaves + N_QUANTILES, sizeof(double))
-        if w.quantiles == NULL:
-            return -1
     if n_trees:
         w.node_marks = <int64_t *> calloc(
             c.arena.n_node_chunks * CHUNK, sizeof(int64_t)
         )
         if w.node_marks == NULL:
             return -1
-    if n_trees and kind != COMPONENTS:
+    if n_trees and w.summed:
         w.stride = (size + 15) // 16 * 16 | 16      # an odd number of cache lines
         w.ids = <int32_t *> malloc(n_trees * w.stride * sizeof(int32_t))
-        w.rounded = <char *> malloc(size)
-        if w.ids == NULL or w.rounded == NULL:
+        if w.ids == NULL:
             return -1
     return 0
 
@@ -113,24 +113,24 @@ cdef void close_walk(Walk *w) noexcept nogil:
     free(w.leaf_marks)
     free(w.leaf_entries)
     free(w.quantiles)
-    free(w.entries)
-    free(w.entry_points)
-    free(w.entry_leaves)
-    free(w.entry_versions)
+    free(w.entries.values)
+    free(w.entries.points)
+    free(w.entries.leaves)
+    free(w.entries.versions)
 
 
 cdef int make_room(Walk *w, int64_t n) noexcept nogil:
     """Room for n more entries; -1: no memory."""
     cdef int64_t room
-    if w.n_entries + n <= w.room:
+    if w.entries.n + n <= w.entries.room:
         return 0
-    room = w.n_entries + w.n_entries // 2 + n + n // 8 + 64
-    if (resized(<void **> &w.entries, room, w.width * sizeof(double)) < 0
-            or resized(<void **> &w.entry_points, room, sizeof(int32_t)) < 0
-            or resized(<void **> &w.entry_leaves, room, sizeof(handle_t)) < 0
-            or resized(<void **> &w.entry_versions, room, sizeof(int64_t)) < 0):
+    room = w.entries.n + w.entries.n // 2 + n + n // 8 + 64
+    if (resized(<void **> &w.entries.values, room, w.width * sizeof(double)) < 0
+            or resized(<void **> &w.entries.points, room, sizeof(int32_t)) < 0
+            or resized(<void **> &w.entries.leaves, room, sizeof(handle_t)) < 0
+            or resized(<void **> &w.entries.versions, room, sizeof(int64_t)) < 0):
         return -1
-    w.room = room
+    w.entries.room = room
     return 0
 
 
@@ -163,13 +163,13 @@ cdef inline void fill_moments(double *e, double quantile) noexcept nogil:
 cdef void describe(
     Walk *w, Particles c, handle_t h, const double *x, double *e
 ) noexcept nogil:
-    """Entry e of leaf h at row x."""
+    """Entry e of leaf h at row x, as one particle's."""
     cdef const Leaf *leaf = c.arena.leaf(h)
     cdef double p
     cdef int k
     if w.kind == COMPONENTS:
         c.leaf_model.predict(leaf, x, w.out)
-        e[0] = 1.0 if w.count == NULL else w.count[-h]
+        e[0] = 1.0
         memcpy(e + 1, w.out, 3 * sizeof(double))
     elif w.kind == MOMENTS:
         c.leaf_model.predict(leaf, x, w.out)
@@ -190,20 +190,19 @@ cdef void describe_all(
     Walk *w, Particles c, handle_t h, const int32_t *points, int32_t n, double *e
 ) noexcept nogil:
     """Entries from e on of leaf h at the block's points: components or moments."""
-    cdef bint counted = w.kind == COMPONENTS
     cdef double quantile = 0.0
     cdef int32_t k
     c.leaf_model.predict_rows(
-        c.arena.leaf(h), w.rows, c.pool.n_features, points, n, e + counted, w.width,
-        w.out,
+        c.arena.leaf(h), w.rows, c.pool.n_features, points, n, e + 1 - w.summed,
+        w.width, w.out,
     )
-    if not counted:
+    if w.summed:
         quantile = upper_quantile(w, h, e[2])       # one df for all points
     for k in range(n):
-        if counted:
-            e[0] = w.count[-h]
-        else:
+        if w.summed:
             fill_moments(e, quantile)
+        else:
+            e[0] = w.count[-h]
         e += w.width
     if c.leaf_model.rounds_rows:
         c.leaf_model.mark_rounded(
@@ -217,29 +216,29 @@ cdef int arrive(
 ) noexcept nogil:
     """Entries of a leaf for the points that reach it; -1: no memory."""
     cdef const int32_t *points = w.block.points + cell.first
-    cdef int32_t *ids = NULL if w.ids == NULL else w.ids + tree * w.stride
+    cdef int32_t *ids = w.ids + tree * w.stride     # where entries are summed
     cdef int32_t k, width = c.pool.n_features
-    cdef int64_t e = w.n_entries
+    cdef int64_t e = w.entries.n
     if make_room(w, cell.n) < 0:
         return -1
     if w.shared:
         if w.leaf_entries[-h] == 0:
-            w.n_entries += 1
-            w.leaf_entries[-h] = <int32_t> w.n_entries
-            describe(w, c, h, w.rows + points[0] * width, w.entries + w.width * e)
+            w.entries.n += 1
+            w.leaf_entries[-h] = <int32_t> w.entries.n
+            describe(w, c, h, w.rows + points[0] * width, w.entries.values + w.width * e)
         e = w.leaf_entries[-h] - 1
         for k in range(cell.n):
             ids[points[k]] = <int32_t> e
         return 0
-    describe_all(w, c, h, points, cell.n, w.entries + w.width * e)
+    describe_all(w, c, h, points, cell.n, w.entries.values + w.width * e)
     for k in range(cell.n):
-        w.entry_points[e] = points[k]
-        if ids != NULL:
-            w.entry_leaves[e] = h
-            w.entry_versions[e] = 0
+        w.entries.points[e] = points[k]
+        if w.summed:
+            w.entries.leaves[e] = h
+            w.entries.versions[e] = 0
             ids[points[k]] = <int32_t> e
         e += 1
-    w.n_entries = e
+    w.entries.n = e
     return 0
 
 
@@ -256,7 +255,7 @@ cdef int walk(
     while cell:
         mark = w.node_marks + h if h > 0 else w.leaf_marks - h
         if mark[0] >= w.base:
-            if w.ids != NULL:
+            if w.summed:
                 ids = w.ids + tree * w.stride
                 known = w.ids + (mark[0] - w.base) * w.stride
                 points = w.block.points + w.block.cells[cell].first
@@ -281,52 +280,13 @@ cdef int visit(Walk *w, Particles c, DistinctTrees distinct) noexcept nogil:
     if open_block(&w.block, w.rows, w.n_points, c.pool.n_features) < 0:
         return -1
     if not w.shared:
-        w.n_entries = 0
-    if w.rounded != NULL:
-        memset(w.rounded, 0, w.n_points)
+        w.entries.n = 0
+    memset(w.rounded, 0, w.n_points)
     for tree in range(distinct.n_trees):
         if walk(w, c, distinct.trees[tree], WHOLE, tree) < 0:
             return -1
     w.base += distinct.n_trees
     return 0
-
-
-# ---------------------------------------------------------------- neighbours
-cdef void part_order(
-    Particles c, handle_t h, const double[:, ::1] X, int64_t *order, int64_t n,
-    int64_t *scratch,
-) noexcept nogil:
-    """Bring rows order[0] .. order[n - 1] into the order of the leaves below h."""
-    cdef Node *node
-    cdef int64_t k, left = 0, right = 0
-    cdef bint goes
-    if h < 0 or n == 0:
-        return
-    node = c.arena.node(h)
-    for k in range(n):
-        goes = goes_left(node, &X[order[k], 0])
-        scratch[right] = order[left] = order[k]
-        left += goes
-        right += not goes
-    memcpy(order + left, scratch, right * sizeof(int64_t))
-    part_order(c, node.left, X, order, left, scratch)
-    part_order(c, node.right, X, order + left, right, scratch)
-
-
-cdef object neighbours(Particles c, object rows):
-    """The rows, those of one leaf of the first tree together, and where each was.
-
-    Blocks of such rows meet few leaves, of other trees as well.
-    """
-    cdef const double[:, ::1] X = rows
-    order = np.arange(X.shape[0])
-    cdef int64_t[::1] view = order, scratch
-    if X.shape[0] <= BLOCK:
-        return rows, order
-    scratch = np.empty_like(order)
-    with nogil:
-        part_order(c, c.roots[0], X, &view[0], X.shape[0], &scratch[0])
-    return rows[order], order
 
 
 # ---------------------------------------------------------------- sums
@@ -347,8 +307,8 @@ cdef void add_up(
         t0 = t1 = t2 = u0 = u1 = u2 = pair_of(0.0)
         for i in range(n):
             ids = w.ids + place[i] * w.stride
-            e = w.entries + (ids[p] * <int64_t> w.width + first)
-            f = w.entries + (ids[r] * <int64_t> w.width + first)
+            e = w.entries.values + (ids[p] * <int64_t> w.width + first)
+            f = w.entries.values + (ids[r] * <int64_t> w.width + first)
             t0 = sum_of(t0, pair_at(e))
             t1 = sum_of(t1, pair_at(e + 2))
             t2 = sum_of(t2, pair_at(e + 4))
@@ -398,12 +358,12 @@ cdef bint add_rounding(
     memcpy(w.row, x, q * sizeof(double))
     for i in range(c.n_particles):
         k = w.ids[distinct.place[i] * w.stride + p]
-        e = w.entries + k * <int64_t> w.width
-        if w.entry_versions[k] != version:
-            describe(w, c, w.entry_leaves[k], w.row, e)
-            w.entry_versions[k] = version
+        e = w.entries.values + k * <int64_t> w.width
+        if w.entries.versions[k] != version:
+            describe(w, c, w.entries.leaves[k], w.row, e)
+            w.entries.versions[k] = version
             memcpy(before, w.row, q * sizeof(double))
-            c.leaf_model.round_row(c.arena.leaf(w.entry_leaves[k]), w.row)
+            c.leaf_model.round_row(c.arena.leaf(w.entries.leaves[k]), w.row)
             if memcmp(before, w.row, q * sizeof(double)):
                 version += 1
                 for j in range(q):
@@ -432,8 +392,7 @@ cdef int sum_block(
     Walk *w, Particles c, DistinctTrees distinct, const double *rows, int32_t n,
     const int64_t *order, double *total,
 ) noexcept nogil:
-    """Sums over particles at n <= BLOCK rows, to rows order[p] of total; -1: no memory.
-    """
+    """Sum at n <= BLOCK rows over particles, to rows order[p] of total; -1: no memory."""
     cdef int32_t p, q = c.pool.n_features, waiting = -1
     cdef double *out
     w.rows = rows
@@ -462,7 +421,9 @@ cdef int sum_block(
 
 
 cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
-    rows, order = neighbours(c, rows)
+    order = np.arange(len(rows))
+    if len(rows) > BLOCK:
+        rows, order = by_leaf(c, rows)
     cdef const double[:, ::1] X = rows
     cdef const int64_t[::1] to = order
     cdef Py_ssize_t n_rows = X.shape[0], b, n_blocks
@@ -501,7 +462,7 @@ cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
 # ---------------------------------------------------------------- components
 cdef int add_components(Walk *w, Particles c, int32_t p) noexcept nogil:
     """Entries of the distinct leaves that point p meets, in order; -1: no memory."""
-    cdef int64_t begin = w.n_entries
+    cdef int64_t begin = w.entries.n
     cdef int32_t i
     cdef int64_t *mark
     cdef handle_t h
@@ -512,12 +473,12 @@ cdef int add_components(Walk *w, Particles c, int32_t p) noexcept nogil:
         h = find_leaf(c.arena, c.roots[i], w.row)
         mark = w.leaf_marks - h
         if mark[0] >= w.base:
-            w.entries[w.width * (begin + mark[0] - w.base)] += 1.0
+            w.entries.values[w.width * (begin + mark[0] - w.base)] += 1.0
         else:
-            mark[0] = w.base + w.n_entries - begin
-            describe(w, c, h, w.row, w.entries + w.width * w.n_entries)
-            w.entry_points[w.n_entries] = p
-            w.n_entries += 1
+            mark[0] = w.base + w.entries.n - begin
+            describe(w, c, h, w.row, w.entries.values + w.width * w.entries.n)
+            w.entries.points[w.entries.n] = p
+            w.entries.n += 1
         c.leaf_model.round_row(c.arena.leaf(h), w.row)
     w.base += c.n_particles
     return 0
@@ -525,14 +486,14 @@ cdef int add_components(Walk *w, Particles c, int32_t p) noexcept nogil:
 
 cdef int gather_block(
     Walk *w, Particles c, DistinctTrees distinct, const double *rows, int32_t n,
-    int64_t *counts, Gathered *into,
+    int64_t *counts, Entries *into,
 ) noexcept nogil:
-    """Hand over the components of n <= BLOCK rows, and count them; -1: no memory."""
+    """Hand over values and points of n <= BLOCK rows, and count them; -1: no memory."""
     cdef int32_t p
     cdef int64_t k
     w.rows = rows
     w.n_points = n
-    w.n_entries = 0
+    w.entries.n = 0
     if make_room(w, w.expected) < 0:
         return -1
     if distinct.n_trees:
@@ -543,12 +504,12 @@ cdef int gather_block(
         for p in range(n):
             if add_components(w, c, p) < 0:
                 return -1
-    into.n = w.expected = w.n_entries
-    into.entries = w.entries
-    into.points = w.entry_points
-    w.room = 0
-    w.entries = NULL
-    w.entry_points = NULL
+    into.n = w.expected = w.entries.n
+    into.values = w.entries.values
+    into.points = w.entries.points
+    w.entries.room = 0
+    w.entries.values = NULL
+    w.entries.points = NULL
     memset(counts, 0, n * sizeof(int64_t))
     for k in range(into.n):
         counts[into.points[k]] += 1
@@ -556,12 +517,12 @@ cdef int gather_block(
 
 
 cdef void spread(
-    const Gathered *from_, int32_t n, double n_particles, const int64_t *start,
+    const Entries *from_, int32_t n, double n_particles, const int64_t *start,
     double *weight, double *location, double *scale, double *df,
 ) noexcept nogil:
     """Write a block's components where its n rows begin."""
     cdef int64_t[BLOCK] places
-    cdef const double *e = from_.entries
+    cdef const double *e = from_.values
     cdef int64_t k, at
     cdef int32_t p
     memcpy(places, start, n * sizeof(int64_t))
@@ -584,14 +545,14 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
     cdef int32_t failed = 0
     cdef int thread
     cdef Walk *walks
-    cdef Gathered *blocks
+    cdef Entries *blocks
     cdef double[::1] w, m, s, d
     start = np.zeros(n_rows + 1, dtype=np.int64)
     weight = location = scale = df = np.empty(0)
     cdef int64_t[::1] ends = start
     n_threads = <int> max(1, min(n_threads, n_blocks))
     walks = <Walk *> calloc(n_threads, sizeof(Walk))
-    blocks = <Gathered *> calloc(n_blocks + 1, sizeof(Gathered))
+    blocks = <Entries *> calloc(n_blocks + 1, sizeof(Entries))
     failed = walks == NULL or blocks == NULL
     if not failed:
         for thread in range(n_threads):
@@ -627,7 +588,7 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
                 )
     if blocks != NULL:
         for b in range(n_blocks):
-            free(blocks[b].entries)
+            free(blocks[b].values)
             free(blocks[b].points)
     free(blocks)
     if failed:

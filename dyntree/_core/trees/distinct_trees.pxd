@@ -1,4 +1,4 @@
-"""Distinct trees, how many particles share a leaf, where splits lie."""
+"""Distinct trees, how many particles share a leaf, where splits lie; rows by leaf."""
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.trees.particles cimport Particles
@@ -14,3 +14,7 @@ cdef class DistinctTrees:
 
     # whether some split on column j sends a and b to different sides
     cdef bint separated(self, int32_t j, double a, double b) noexcept nogil
+
+# the rows, those of one leaf of the first tree together, and where each was: blocks of
+# such rows meet few leaves, of other trees as well
+cdef object by_leaf(Particles c, object rows)

@@ -1,8 +1,10 @@
 """The distinct trees of a cloud, and what is known of their nodes."""
 import numpy as np
 
+from libc.string cimport memcpy
+
 from dyntree._core.trees.arena cimport CHUNK, Arena
-from dyntree._core.trees.nodes cimport Node
+from dyntree._core.trees.nodes cimport Node, goes_left
 
 
 cdef int32_t collect(
@@ -88,3 +90,33 @@ cdef class DistinctTrees:
             else:
                 high = middle
         return low < self.first[j + 1] and self.values[low] < max(a, b)
+
+
+cdef void part_order(
+    Particles c, handle_t h, const double[:, ::1] X, int64_t *order, int64_t n,
+    int64_t *scratch,
+) noexcept nogil:
+    """Bring rows order[0] .. order[n - 1] into the order of the leaves below h."""
+    cdef Node *node
+    cdef int64_t k, left = 0, right = 0
+    cdef bint goes
+    if h < 0 or n == 0:
+        return
+    node = c.arena.node(h)
+    for k in range(n):
+        goes = goes_left(node, &X[order[k], 0])
+        scratch[right] = order[left] = order[k]
+        left += goes
+        right += not goes
+    memcpy(order + left, scratch, right * sizeof(int64_t))
+    part_order(c, node.left, X, order, left, scratch)
+    part_order(c, node.right, X, order + left, right, scratch)
+
+
+cdef object by_leaf(Particles c, object rows):
+    cdef const double[:, ::1] X = rows
+    order = np.arange(X.shape[0])
+    cdef int64_t[::1] view = order, scratch = np.empty_like(order)
+    with nogil:
+        part_order(c, c.roots[0], X, &view[0], X.shape[0], &scratch[0])
+    return rows[order], order
