@@ -29,7 +29,7 @@ CORE_ORDER = [
 ]  # fmt: skip
 TREES_ORDER = [
     {"nodes"}, {"filter_rules", "arena", "pool"}, {"addends"}, {"leaf"},
-    {"tree", "evidence_batch"}, {"moves", "split_search"}, {"shared_moves"},
+    {"tree"}, {"moves", "split_search"}, {"shared_moves"},
     {"r_rules", "native_counts", "native_leaves"}, {"particles"}, {"snapshot"},
     {"distinct_trees", "block_partition"}, {"cloud"}, {"block_sums"}, {"query"},
     {"rectangle"}, {"r_rectangle"}, {"row_credit"}, {"criteria"}, {"input_samples"},
@@ -165,15 +165,15 @@ def test_the_core_points_down(path: Path) -> None:
 
 
 def test_an_arrow_that_points_up_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "tree.pyx"
+    path = tmp_path / "moves.pyx"
     path.write_text(
         "from dyntree._core cimport linalg, student_mixture\n"
-        "from dyntree._core.trees cimport arena, cloud, evidence_batch\n"
+        "from dyntree._core.trees cimport arena, cloud, split_search\n"
         "from dyntree._core.trees.tree cimport descend\nimport dyntree.params\n"
     )
-    level_mate, above, outside = "evidence_batch", "cloud", "dyntree.params"
+    level_mate, above, outside = "split_search", "cloud", "dyntree.params"
     core = {f"dyntree._core.trees.{name}" for name in (level_mate, above)}
-    assert set(arrows_up("dyntree._core.trees.tree", path)) == core | {outside}
+    assert set(arrows_up("dyntree._core.trees.moves", path)) == core | {outside}
     path.write_text("from dyntree._core cimport rmath, student\n")
     assert arrows_up("dyntree._core.rng", path) == ["dyntree._core.student"]
     path.write_text("from dyntree._core.trees cimport pool\n")

@@ -22,8 +22,7 @@ cimport cython
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.trees.moves cimport Moves
-from dyntree._core.trees.evidence_batch cimport EvidenceBatch
-from dyntree._core.trees.split_search cimport SplitSearch
+from dyntree._core.trees.split_search cimport EvidenceBatch, SplitSearch
 from dyntree._core.rng cimport RandomSource, RandomStream
 from dyntree._core.trees.nodes cimport Cut, Entry, Grown, Leaf, Move
 from dyntree._core.types cimport slot_t

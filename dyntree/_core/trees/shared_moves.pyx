@@ -6,8 +6,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memset
 
 from dyntree._core.memory cimport resize
-from dyntree._core.trees.evidence_batch cimport EvidenceBatch
-from dyntree._core.trees.split_search cimport N_CUTS, SplitSearch
+from dyntree._core.trees.split_search cimport EvidenceBatch, N_CUTS, SplitSearch
 from dyntree._core.rng cimport MOVING, PROPOSING, SKIPPING, RandomSource
 from dyntree._core.trees.nodes cimport GROW, PRUNE, STAY, Cut, Entry, retired_weight
 from dyntree._core.types cimport NONE, handle_t, slot_t

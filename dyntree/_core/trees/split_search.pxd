@@ -1,15 +1,41 @@
-"""Cuts of a leaf, and their odds against leaving it whole."""
+"""Cuts of a leaf, and their odds against leaving it whole.
+
+Evidences wait until enough of them are asked for to be found side by side.
+"""
 cimport cython
 from libc.stdint cimport int32_t
 
+from dyntree._core.lanes cimport LANES
 from dyntree._core.trees.arena cimport Arena
 from dyntree._core.trees.leaf cimport LeafModel
 from dyntree._core.trees.pool cimport ActivePool
-from dyntree._core.trees.evidence_batch cimport EvidenceBatch
 from dyntree._core.trees.nodes cimport Cut, Entry, Leaf
 
 cdef enum:
     N_CUTS = 256            # most cuts of a column that one pass over the rows rates
+
+@cython.final
+cdef class EvidenceBatch:
+    cdef LeafModel model
+    cdef int stride
+    cdef int n                          # how many wait
+    cdef double *sums                   # (LANES, stride)
+    cdef double *into[LANES]
+    cdef double[LANES] sign
+
+    # where the next sums go; the last ones asked about stay as they are until `ask`
+    cdef inline double *place(self) noexcept nogil:
+        return self.sums + self.n * self.stride
+
+    # into += sign times the log evidence of the sums at `place`, at the latest by `flush`
+    cdef inline void ask(self, double *into, double sign) noexcept nogil:
+        self.into[self.n] = into
+        self.sign[self.n] = sign
+        self.n += 1
+        if self.n == LANES:
+            self.flush()
+
+    cdef void flush(self) noexcept nogil
 
 @cython.final
 cdef class SplitSearch:
