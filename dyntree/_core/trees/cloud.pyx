@@ -108,7 +108,7 @@ cdef class Cloud(Particles):
             self.moves.observe(&X[k, 0])
             self.pool.put(&X[k, 0], y[k])
         try:
-            self.plant(<int32_t> y.shape[0])
+            self.start_trees(<int32_t> y.shape[0])
         except MemoryError:
             while self.pool.n_rows:
                 self.pool.free(self.pool.n_rows - 1)
@@ -286,7 +286,7 @@ cdef class Cloud(Particles):
             leaf.stamp = self.stamp
             k = seat_of(leaf, s)
             take_out(leaf, k, self.numerics.keeps_order)
-            self.moves.lose(leaf, self.pool.x(s))
+            self.moves.drop_limits(leaf, self.pool.x(s))
             faded = self.leaf_model.retire(leaf, self.pool, s, forget)
             if faded and not self.numerics.keeps_credit:
                 self.arena.drop_credit(leaf)
@@ -418,7 +418,7 @@ cdef class Cloud(Particles):
         cdef double unused
         if self.numerics.weighs_one:
             n_start = 0
-        self.plant(n_start)
+        self.start_trees(n_start)
         for k in range(n_start, n_rows):
             PyErr_CheckSignals()
             self.reserve(n_rows)

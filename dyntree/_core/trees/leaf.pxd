@@ -63,12 +63,12 @@ cdef class LeafModel:
     # predictive density of (x, y); may round x where rounds_rows says so
     cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil
     # log evidence of each of n <= LANES rows of sums, one after the other
-    cdef void judge(self, const double *sums, int n, double *out) noexcept nogil
+    cdef void log_evidences(self, const double *sums, int n, double *out) noexcept nogil
     # that of a leaf's active sums alone, and given its retired ones
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil
     cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil
     # what a child with n_rows active rows inherits
-    cdef void bequeath(self, double n_rows, const Leaf *parent, double *out) noexcept nogil
+    cdef void child_share(self, double n_rows, const Leaf *parent, double *out) noexcept nogil
     # rows that count towards a leaf that may be pruned to
     cdef double size(self, const Leaf *leaf) noexcept nogil
     # location, scale, df of the predictive t, then scratch
@@ -102,5 +102,5 @@ cdef class LeafModel:
     # the prior that a cloud tunes: N_PRIORS scores of a grid of points, and the choice
     cdef void score_priors(self, const Leaf *leaf, double multiplicity, double *scores) noexcept nogil
     cdef bint adopt_prior(self, const double *scores) noexcept nogil
-    # refresh, after the prior has moved
-    cdef void reprice(self, Leaf *leaf) noexcept nogil
+    # refresh, and all that refreshing keeps, after the prior has moved
+    cdef void refresh_all(self, Leaf *leaf) noexcept nogil

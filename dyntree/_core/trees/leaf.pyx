@@ -171,7 +171,7 @@ cdef class LeafModel:
     ) noexcept nogil:
         pass
 
-    cdef void judge(self, const double *sums, int n, double *out) noexcept nogil:
+    cdef void log_evidences(self, const double *sums, int n, double *out) noexcept nogil:
         cdef int k
         for k in range(n):
             out[k] = NAN
@@ -182,7 +182,7 @@ cdef class LeafModel:
     cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil:
         return NAN
 
-    cdef void bequeath(
+    cdef void child_share(
         self, double n_rows, const Leaf *parent, double *out
     ) noexcept nogil:
         pass
@@ -235,7 +235,7 @@ cdef class LeafModel:
     cdef bint adopt_prior(self, const double *scores) noexcept nogil:
         return False
 
-    cdef void reprice(self, Leaf *leaf) noexcept nogil:
+    cdef void refresh_all(self, Leaf *leaf) noexcept nogil:
         self.refresh(leaf)
 
     def to_state(self):

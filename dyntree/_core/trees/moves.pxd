@@ -59,7 +59,7 @@ cdef class Moves:
     cdef void rank(self, Leaf *leaf, int32_t variable) noexcept nogil
     cdef bint extend(self, Leaf *leaf, int32_t variable) noexcept nogil
     cdef double neighbour(self, const slot_t *rows, int32_t n, int32_t variable, double limit, double sign) noexcept nogil
-    cdef void lose(self, Leaf *leaf, const double *x) noexcept nogil
+    cdef void drop_limits(self, Leaf *leaf, const double *x) noexcept nogil
     cdef bint propose(self, Leaf *leaf, RandomStream *s, Move *move) noexcept nogil
     cdef bint split(self, const Leaf *leaf, const Move *move) noexcept nogil
     cdef Move decide(self, Entry *e, RandomStream *s) noexcept nogil

@@ -311,7 +311,7 @@ cdef class Moves:
             top = x if x > top else top
         return top if n_below > self.outer() else limit
 
-    cdef void lose(self, Leaf *leaf, const double *x) noexcept nogil:
+    cdef void drop_limits(self, Leaf *leaf, const double *x) noexcept nogil:
         """Drop the limits that may change with row x, which has just left the leaf.
 
         Between two order statistics it leaves both, and min_leaf rows on either side.

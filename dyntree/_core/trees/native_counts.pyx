@@ -63,7 +63,7 @@ cdef class NativeMultinomial(LeafModel):
         if faded:
             self.refresh(leaf)
 
-    cdef void judge(self, const double *sums, int n, double *out) noexcept nogil:
+    cdef void log_evidences(self, const double *sums, int n, double *out) noexcept nogil:
         cdef int k
         for k in range(n):
             out[k] = self.evidence(sums + k * self.family.stride, NULL)

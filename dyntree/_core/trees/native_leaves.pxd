@@ -55,7 +55,7 @@ cdef class NativeGaussian(LeafModel):
     cdef double log_gamma_shape(self, double weight) noexcept nogil
     cdef double factorise(self, const double *row, double *u, double *residual) noexcept nogil
     cdef void factorise_lanes(self, const double **rows, Lanes kappa0, Lanes *u, double *half_log_det, double *residual) noexcept nogil
-    cdef double judge_one(self, const double *sums) noexcept nogil
+    cdef double log_evidence_of(self, const double *sums) noexcept nogil
     cdef double evidence(self, double weight, double log_gamma, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
     cdef void set_prior(self, double b0, double kappa0) noexcept nogil
     cdef double half_prior_log_det(self, double kappa0) noexcept nogil

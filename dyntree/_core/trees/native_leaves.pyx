@@ -223,7 +223,7 @@ cdef class NativeGaussian(LeafModel):
         else:
             d[EVIDENCE] = 0.0
         if isnan(d[INHERITED]):
-            d[INHERITED] = self.judge_one(self.inherited(leaf))
+            d[INHERITED] = self.log_evidence_of(self.inherited(leaf))
         d[EVIDENCE] -= d[INHERITED]
         d[ACTIVE] = NAN if retired_weight(leaf) > 0.0 else d[EVIDENCE]
 
@@ -290,11 +290,11 @@ cdef class NativeGaussian(LeafModel):
             self.family.scale(inherited, self.max_retired / weight)
         return weight
 
-    cdef void reprice(self, Leaf *leaf) noexcept nogil:
+    cdef void refresh_all(self, Leaf *leaf) noexcept nogil:
         leaf.derived[RETIRED] = leaf.derived[INHERITED] = NAN
         self.refresh(leaf)
 
-    cdef void judge(self, const double *sums, int n, double *out) noexcept nogil:
+    cdef void log_evidences(self, const double *sums, int n, double *out) noexcept nogil:
         cdef const double *rows[LANES]
         cdef double[LANES] half, residual
         cdef int k
@@ -314,8 +314,8 @@ cdef class NativeGaussian(LeafModel):
                     self.half_log_prior - half[k], residual[k], self.b0, self.log_b0,
                 )
 
-    cdef double judge_one(self, const double *sums) noexcept nogil:
-        """`judge` of one row of sums."""
+    cdef double log_evidence_of(self, const double *sums) noexcept nogil:
+        """`log_evidences` of one row of sums."""
         cdef double residual, half
         if not (self.has_evidence and sums[0] > 0.0):
             return 0.0
@@ -327,10 +327,10 @@ cdef class NativeGaussian(LeafModel):
 
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
         if isnan(leaf.derived[ACTIVE]):
-            leaf.derived[ACTIVE] = self.judge_one(leaf.active)
+            leaf.derived[ACTIVE] = self.log_evidence_of(leaf.active)
         return leaf.derived[ACTIVE]
 
-    cdef void bequeath(
+    cdef void child_share(
         self, double n_rows, const Leaf *parent, double *out
     ) noexcept nogil:
         cdef double factor = self.share(parent, n_rows)
@@ -341,7 +341,7 @@ cdef class NativeGaussian(LeafModel):
     cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil:
         cdef double *d = leaf.derived
         if isnan(d[RETIRED]):
-            d[RETIRED] = self.judge_one(leaf.retired)
+            d[RETIRED] = self.log_evidence_of(leaf.retired)
         return d[EVIDENCE] + d[INHERITED] - d[RETIRED]
 
     cdef double size(self, const Leaf *leaf) noexcept nogil:

@@ -84,7 +84,7 @@ cdef struct Entry:          # what a step knows about one distinct (parent, leaf
     int32_t n_offered       # splits that may be proposed for it
     int32_t first_cut       # where its cuts start
     int32_t n_cuts
-    Cut *heir               # the last that was rated and whose children inherit
+    Cut *last_inheriting    # the last that was rated and whose children inherit
     double gain             # log mean of their odds, but for the tree prior
     double grow             # log odds of splitting the leaf against leaving it
     double stays            # probabilities of two of the moves

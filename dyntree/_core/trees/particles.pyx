@@ -435,7 +435,7 @@ cdef class Particles:
         self.fades = True
         self.leaf_model.may_inherit = False
 
-    cdef int plant(self, int32_t n_rows) except -1:
+    cdef int start_trees(self, int32_t n_rows) except -1:
         """Every particle becomes one leaf with the first n_rows rows of the pool."""
         cdef handle_t h = self.arena.take_leaf()
         cdef Leaf *leaf = self.arena.leaf(h)
@@ -521,7 +521,7 @@ cdef class Particles:
                     leaf = self.arena.leaf(handles[k])
                     self.arena.drop_credit(leaf)
                     change[k] = -log_evidence(leaf)
-                    self.leaf_model.reprice(leaf)
+                    self.leaf_model.refresh_all(leaf)
                     change[k] += log_evidence(leaf)
                 self.reweigh(&change[0])
         return 0

@@ -13,10 +13,11 @@ same in all these leaves. Where none of them may hand on what it has retired the
 among the same cuts, and their particles count as those of one leaf; the children are made
 for each leaf, whose region is its own.
 
-Splits of a leaf of n > CALM rows are proposed in one of n / CALM steps, drawn at random,
-and then with n / CALM times the odds: one row more says little about where so many rows
-should be split, and so the cost of a step stays bounded: its rows are not even gone
-through to find the leaves that hold the same. Prunes, which cost little, always compete.
+Splits of a leaf of n > ALWAYS_DUE rows are proposed in one of n / ALWAYS_DUE steps, drawn
+at random, and then with n / ALWAYS_DUE times the odds: one row more says little about
+where so many rows should be split, and so the cost of a step stays bounded: its rows are
+not even gone through to find the leaves that hold the same. Prunes, which cost little,
+always compete.
 """
 cimport cython
 from libc.stdint cimport int32_t, int64_t
@@ -29,7 +30,7 @@ from dyntree._core.types cimport slot_t
 
 cdef enum:
     ALL_OFFER = 64          # particles in a leaf from which on not all propose
-    CALM = 64               # rows from which on a leaf skips steps
+    ALWAYS_DUE = 64         # most rows of a leaf whose splits are proposed in every step
 
 @cython.final
 cdef class SharedMoves(Moves):

@@ -45,8 +45,8 @@ cdef inline bint same_rows(const Leaf *a, const Leaf *b) noexcept nogil:
 
 
 cdef inline double n_steps(const Leaf *leaf) noexcept nogil:
-    """In one of how many steps splits of the leaf are proposed, see CALM."""
-    return max(1.0, leaf.n_rows / <double> CALM)
+    """In one of how many steps splits of the leaf are proposed, see ALWAYS_DUE."""
+    return max(1.0, leaf.n_rows / <double> ALWAYS_DUE)
 
 
 cdef int32_t offered(int32_t n) noexcept nogil:
@@ -105,7 +105,7 @@ cdef class SharedMoves(Moves):
     cdef bint is_due(
         self, const Entry *entries, int32_t i, RandomSource source, int64_t time
     ) noexcept nogil:
-        """Whether splits of the i-th entry's leaf are proposed in this step, see CALM.
+        """Whether splits of entry i's leaf are proposed in this step, see ALWAYS_DUE.
 
         Leaves that may choose among the same cuts are due in the same steps.
         """
@@ -114,7 +114,7 @@ cdef class SharedMoves(Moves):
         cdef int32_t place = i
         if entries[i].owner != i or leaf.n_rows < 2 * self.min_leaf:
             return False
-        if leaf.n_rows <= CALM:
+        if leaf.n_rows <= ALWAYS_DUE:
             return True
         if not self.may_inherit(leaf):
             place = <int32_t> mixed(leaf, self.pool.ids)
@@ -404,7 +404,7 @@ cdef class SharedMoves(Moves):
         for i in range(n_entries):
             e = &entries[i]
             e.n_offered = e.first_cut = e.n_cuts = 0
-            e.heir = NULL
+            e.last_inheriting = NULL
             e.shares = i
             e.gain = -INFINITY
             self.ask_entry(e)

@@ -26,7 +26,7 @@ cdef class EvidenceBatch:
     Parameters
     ----------
     model : LeafModel
-        Whose `judge` answers.
+        Whose `log_evidences` answers.
     """
 
     def __init__(self, LeafModel model):
@@ -43,7 +43,7 @@ cdef class EvidenceBatch:
         cdef int k
         if self.n == 0:
             return
-        self.model.judge(self.sums, self.n, evidence)
+        self.model.log_evidences(self.sums, self.n, evidence)
         for k in range(self.n):
             self.into[k][0] += self.sign[k] * evidence[k]
         self.n = 0
@@ -156,7 +156,7 @@ cdef class SplitSearch:
             self.batch.ask(&cut.odds, 1.0)
             return
         given = self.batch.place()
-        self.model.bequeath(child[0], leaf, given)
+        self.model.child_share(child[0], leaf, given)
         self.batch.ask(&cut.odds, -1.0)
         sums = self.batch.place()       # what was asked about stands until the next
         memcpy(sums, given, n_bytes)
@@ -184,14 +184,14 @@ cdef class SplitSearch:
             below = self.sums + cut.place * stride
             cut.missing_left = cut.side * n_known < below[0]
             if cut.inherits:            # one of another pass stands before these
-                cut.like = e.heir if e.heir >= cuts else NULL
+                cut.like = e.last_inheriting if e.last_inheriting >= cuts else NULL
             else:
                 cut.like = before
             if self.alike(cut, cut.like):
                 continue
             cut.like = NULL
             if cut.inherits:
-                e.heir = cut
+                e.last_inheriting = cut
             else:
                 before = cut
             memcpy(self.left, below, stride * sizeof(double))
