@@ -36,6 +36,9 @@ cdef class Arena:
     cdef int grow_nodes(self) noexcept nogil
     cdef int grow_leaves(self) noexcept nogil
     cdef int32_t leaf_capacity(self) noexcept nogil
+    # doubles of a leaf's active sums, retired sums and derived values, side by side
+    cdef inline int32_t n_sums(self) noexcept nogil:
+        return 2 * self.stride + self.n_derived
     cdef int32_t doubles_per_leaf(self) noexcept nogil
     cdef handle_t take_node(self) noexcept nogil
     cdef handle_t take_leaf(self) noexcept nogil

@@ -60,7 +60,7 @@ cdef class Arena:
         free(self.sum_chunks)
 
     cdef int32_t doubles_per_leaf(self) noexcept nogil:
-        return 2 * self.stride + self.n_derived + 3 * self.n_features
+        return self.n_sums() + 3 * self.n_features
 
     cdef int grow_nodes(self) noexcept nogil:
         cdef Node *chunk
@@ -140,7 +140,7 @@ cdef class Arena:
         leaf.n_rows = leaf.capacity = leaf.depth = leaf.entry = 0
         leaf.refs = 1
         memset(
-            leaf.active, 0, (2 * self.stride + self.n_derived) * sizeof(double)
+            leaf.active, 0, self.n_sums() * sizeof(double)
         )
         memset(leaf.limited, 0, self.n_features * sizeof(double))
         self.live_leaves += 1

@@ -12,6 +12,10 @@ cdef enum Kind:             # what a leaf tells about a point
     CLASSES = 2             # probability of every class, then their entropy
     COEFFICIENTS = 3        # of its regression
 
+cdef enum:
+    COMPONENT_WIDTH = 4     # doubles of an entry
+    MOMENT_WIDTH = 6
+
 # sums over particles, ndarray of shape (n_rows, width)
 cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads)
 # distinct components of each row: (start, weight, location, scale, df)

@@ -534,7 +534,7 @@ cdef void spread(
         location[at] = e[1]
         scale[at] = e[2]
         df[at] = e[3]
-        e += 4
+        e += COMPONENT_WIDTH
 
 
 cdef object distinct_components(Particles c, object rows, int n_threads):
@@ -557,7 +557,7 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
     if not failed:
         for thread in range(n_threads):
             failed |= open_walk(
-                walks + thread, c, COMPONENTS, 4, distinct.n_trees, BLOCK
+                walks + thread, c, COMPONENTS, COMPONENT_WIDTH, distinct.n_trees, BLOCK
             )
     if not failed:
         for b in prange(

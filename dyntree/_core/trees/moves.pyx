@@ -97,7 +97,7 @@ cdef class Moves:
         self, Arena arena, LeafModel model, ActivePool pool, Numerics numerics,
         double alpha, double beta, int32_t min_leaf, int32_t first_split, int proposal,
     ):
-        cdef int32_t size = 2 * arena.stride + arena.n_derived
+        cdef int32_t size = arena.n_sums()
         cdef Leaf *leaf
         cdef int32_t k
         self.arena = arena
@@ -467,10 +467,7 @@ cdef class Moves:
         leaf.n_rows = source.n_rows
         if source.n_rows:
             memcpy(leaf.rows, source.rows, source.n_rows * sizeof(slot_t))
-        memcpy(
-            leaf.active, source.active,
-            (2 * self.arena.stride + self.arena.n_derived) * sizeof(double),
-        )
+        memcpy(leaf.active, source.active, self.arena.n_sums() * sizeof(double))
         return h
 
     cdef handle_t grown(self, const Leaf *leaf, const Move *move) noexcept nogil:

@@ -8,7 +8,7 @@ from libc.stdlib cimport free, malloc
 
 from dyntree._core.rmath cimport t_constant, t_density
 from dyntree._core.trees.block_sums cimport (
-    CLASSES, COEFFICIENTS, MOMENTS, distinct_components, sums,
+    CLASSES, COEFFICIENTS, MOMENT_WIDTH, MOMENTS, distinct_components, sums,
 )
 from dyntree._core.trees.tree cimport find_leaf
 from dyntree._core.trees.nodes cimport Leaf, Node
@@ -190,7 +190,7 @@ def predict(Particles c, X, y=None, quantiles=False, improvement=False):
             labels = np.asarray(y, dtype=np.int64)
             out["density"] = out["p"][np.arange(len(rows)), labels]
         return out
-    total = sums(c, rows, MOMENTS, 6, 1) / c.n_particles
+    total = sums(c, rows, MOMENTS, MOMENT_WIDTH, 1) / c.n_particles
     mean, square, var, df, q1, q2 = total.T.copy()
     with np.errstate(all="ignore"):
         vmean = square - mean * mean

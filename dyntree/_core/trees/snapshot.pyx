@@ -77,14 +77,13 @@ def to_arrays(Particles cloud):
         )
 
     depths = np.empty((len(leaves), 3), dtype=np.int32)
-    sums = np.empty((len(leaves), 2 * a.stride + a.n_derived))
+    sums = np.empty((len(leaves), a.n_sums()))
     cdef double[:, ::1] sums_view = sums
     rows, credit = [], []
     for k, h in enumerate(leaves):
         leaf = a.leaf(h)
         depths[k] = leaf.depth, leaf.n_rows, leaf.credit != NULL and leaf.n_rows > 0
-        memcpy(&sums_view[k, 0], leaf.active,
-               (2 * a.stride + a.n_derived) * sizeof(double))
+        memcpy(&sums_view[k, 0], leaf.active, a.n_sums() * sizeof(double))
         for i in range(leaf.n_rows):
             rows.append(place[leaf.rows[i]])
             if leaf.credit != NULL:
@@ -164,8 +163,7 @@ def from_arrays(kind, header, arrays, RandomSource source):
                 leaf.credit[i] = credit[n_credit + i]
         n_rows += leaf.n_rows
         n_credit += leaf.n_rows if shape[k, 2] else 0
-        memcpy(leaf.active, &sums[k, 0],
-               (2 * a.stride + a.n_derived) * sizeof(double))
+        memcpy(leaf.active, &sums[k, 0], a.n_sums() * sizeof(double))
     for k in range(n_nodes):
         node_at[k + 1] = a.take_node()
         a.node(node_at[k + 1]).refs = 0

@@ -99,10 +99,7 @@ cdef int copy_leaf(Arena a, const Leaf *leaf, Leaf *into) noexcept nogil:
     into.depth = leaf.depth
     if leaf.n_rows:
         memcpy(into.rows, leaf.rows, leaf.n_rows * sizeof(slot_t))
-    memcpy(
-        into.active, leaf.active,
-        (2 * a.stride + a.n_derived + 3 * a.n_features) * sizeof(double),
-    )
+    memcpy(into.active, leaf.active, a.doubles_per_leaf() * sizeof(double))
     if leaf.credit != NULL and leaf.n_rows:
         if a.reserve_credit(into) < 0:
             return -1
