@@ -169,6 +169,21 @@ class OnlineModelChecks:
         assert N_FIRST < n <= len(y)
         assert model_bytes(model) == model_bytes(fresh().update(X[:n], y[:n]))
 
+    @pytest.mark.parametrize("progress", [True, False, None])
+    def test_a_bar_is_shown_only_where_asked_and_changes_nothing(
+        self,
+        progress: bool | None,
+        fresh: Callable[[], Any],
+        rows: Rows,
+        capfd: pytest.CaptureFixture[str],
+    ) -> None:
+        X, y = rows
+        model = fresh().update(X, y, progress=progress)
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert (f"{len(y)}/{len(y)}" in err) == (progress is True)
+        assert model_bytes(model) == model_bytes(fresh().update(X, y))
+
     # ------------------------------------------------------------ answers
     def test_asking_changes_nothing(self, learned: Any, rows: Rows) -> None:
         X, y = rows

@@ -231,31 +231,10 @@ class TreeLearning(TreeQueries):
     def preview(
         self, X: Any, y: Any, start: int | None = None
     ) -> tuple[Encoded, list[Any]]:
-        """Check a stream that is to be learned, and encode it; no tree changes.
+        """Check a stream that is to be learned, and encode it; see `Learner.preview`.
 
-        The first rows fix the encoding just as they will when the model learns them.
-
-        Parameters
-        ----------
-        X, y
-            As for `update`.
-        start : int, optional
-            Rows that will be learned in a first call, all others one by one after it;
-            by default all at once.
-
-        Returns
-        -------
-        rows : Encoded
-            Rows that `predict` and, once there are trees, `update` take as they are;
-            ``feature_map.take`` cuts them.
-        y : list
-            Responses or labels.
-
-        Raises
-        ------
-        ValueError
-            For what `update` would refuse, but for a response that the first rows do
-            not prepare for.
+        The first rows fix the encoding just as they will when the model learns them. A
+        response that the first rows do not prepare for is refused by `update` alone.
         """
         features, n_first = self._features, 0
         if self._cloud is None:

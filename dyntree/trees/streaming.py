@@ -167,25 +167,8 @@ class StreamingTree:
     def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
         """Learn rows in order, retiring one for each that the window cannot hold.
 
-        A frozen model checks the rows and learns nothing from them.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-        y : array_like of shape (n_rows,)
-        progress : bool, callable or None, default None
-            As in `DynamicTree.update`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            On bad input; the model is then what it was before.
-        KeyboardInterrupt
-            The model is then what it is after the last complete row.
+        A frozen model checks the rows and learns nothing from them. Parameters, what is
+        returned and what bad rows and interrupts do are those of `DynamicTree.update`.
         """
         tree = self.tree
         with tree._lock:

@@ -257,16 +257,21 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     assert process.returncode == 141
 
 
-def test_ctrl_c_ends_with_130(tmp_path: Path) -> None:
-    call = [sys.executable, "-m", "dyntree", "stream", "-", "--formula", "y ~ ."]
-    with subprocess.Popen(
-        [*call, *SMALL],
+def piped(*options: Any, answers: int = subprocess.PIPE) -> subprocess.Popen[str]:
+    """A stream of its own process that reads rows from a pipe."""
+    call = [sys.executable, "-m", "dyntree", "stream", "-", *SMALL, *map(str, options)]
+    return subprocess.Popen(
+        call,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdout=answers,
+        stderr=answers,
         text=True,
-    ) as process:
+    )
+
+
+def test_ctrl_c_ends_with_130(tmp_path: Path) -> None:
+    with piped("--formula", "y ~ .") as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write("a,y\n1,2\n")
@@ -409,15 +414,8 @@ def test_what_does_not_fit_the_checkpoint_is_refused(
 
 def test_checkpoints_come_by_time_too(tmp_path: Path) -> None:
     saved = tmp_path / "m.dyn"
-    call = [sys.executable, "-m", "dyntree", "stream", "-", "--formula", "y ~ a"]
-    with subprocess.Popen(
-        [*call, *SMALL, "--checkpoint", str(saved), "--seconds", "0.001"],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
+    options = ["--formula", "y ~ a", "--checkpoint", saved, "--seconds", "0.001"]
+    with piped(*options, answers=subprocess.DEVNULL) as process:
         assert process.stdin is not None
         process.stdin.write("a,y\n")
         end = time.monotonic() + 60.0

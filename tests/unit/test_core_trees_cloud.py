@@ -19,6 +19,13 @@ BOX = np.zeros(2), np.ones(2), np.zeros(2, dtype=bool), False
 # Retirement -----------------------------------------------------------------------
 
 
+def learn_on(name: str, core: Any, oracle: Any) -> None:
+    """Both learn the same further rows, and are the same then."""
+    X, y = helpers.data(name, 20, seed=9)
+    helpers.assert_close(core.update(X, y), oracle.update(X, y))
+    helpers.assert_same_cloud(core, oracle)
+
+
 @pytest.mark.parametrize("forget", [1.0, 0.9, 0.2])
 @pytest.mark.parametrize("name", helpers.RETIRING)
 def test_retiring_is_the_oracles(name: str, forget: float) -> None:
@@ -32,9 +39,7 @@ def test_retiring_is_the_oracles(name: str, forget: float) -> None:
         oracle.retire(places, forget)
         helpers.assert_same_cloud(core, oracle)
         helpers.audit(core)
-    X, y = helpers.data(name, 20, seed=9)
-    helpers.assert_close(core.update(X, y), oracle.update(X, y))
-    helpers.assert_same_cloud(core, oracle)
+    learn_on(name, core, oracle)
 
 
 def test_positions_are_those_before_the_call() -> None:
@@ -173,9 +178,7 @@ def test_rejuvenating_is_the_oracles(name: str) -> None:
     assert (core.n_particles, core.n_target) == (24, 8)
     helpers.assert_same_cloud(core, oracle)
     helpers.audit(core)
-    X, y = helpers.data(name, 20, seed=9)
-    helpers.assert_close(core.update(X, y), oracle.update(X, y))
-    helpers.assert_same_cloud(core, oracle)
+    learn_on(name, core, oracle)
 
 
 def test_rows_move_to_their_destinations() -> None:

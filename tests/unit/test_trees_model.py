@@ -431,18 +431,6 @@ def test_ctrl_c_at_the_end_of_rejuvenation_keeps_all_of_it() -> None:
 
 
 # ---------------------------------------------------------------- progress
-@pytest.mark.parametrize("progress", [True, False, None])
-def test_a_bar_is_shown_only_where_asked_and_changes_nothing(
-    progress: bool | None, capfd: pytest.CaptureFixture[str]
-) -> None:
-    X, y = data("constant")
-    model = fresh("constant").update(X, y, progress=progress)
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert ("60/60" in err) == (progress is True)
-    assert model_bytes(model) == model_bytes(grown("constant"))
-
-
 def test_a_callable_hears_of_every_row_given() -> None:
     X, y = data("constant", 1000)
     told: list[tuple[int, int]] = []

@@ -345,6 +345,19 @@ def test_an_interrupt_as_trees_are_planted_keeps_the_rows_of_earlier_calls(
     np.testing.assert_array_equal(tree.predict(X).mean, expected.predict(X).mean)
 
 
+def assert_interrupts_leave_complete_rows(model: Any, X: Any, y: Any) -> None:
+    """Real interrupts during `update` leave what whole rows would have."""
+    kept = model.copy()
+    for seconds in (0.03, 0.0413, 0.0537):
+        before = model.n_seen
+        with interrupt_after(seconds) as arm:
+            model.update(X, y, progress=arm)
+        learned = model.n_seen - before
+        assert 0 < learned < len(X)
+        kept.update(X[:learned], y[:learned])
+        assert model_bytes(model) == model_bytes(kept)
+
+
 @pytest.mark.parametrize(("model", "rule"), NATIVE)
 @pytest.mark.parametrize("every", [0, 2])
 def test_ctrl_c_leaves_a_native_stream_after_a_complete_row(
@@ -352,15 +365,7 @@ def test_ctrl_c_leaves_a_native_stream_after_a_complete_row(
 ) -> None:
     X, y = native_rows(model, 200_000)  # more than a second's, of any of them
     tree = native(model, rule, rejuvenate_every=every).update(X[:100], y[:100])
-    kept = tree.copy()
-    for seconds in (0.03, 0.0413, 0.0537):
-        before = tree.n_seen
-        with interrupt_after(seconds) as arm:
-            tree.update(X, y, progress=arm)
-        learned = tree.n_seen - before
-        assert 0 < learned < len(X)
-        kept.update(X[:learned], y[:learned])
-        assert model_bytes(tree) == model_bytes(kept)
+    assert_interrupts_leave_complete_rows(tree, X, y)
 
 
 @pytest.mark.parametrize(("name", "rule"), DISCARDS)
@@ -389,15 +394,7 @@ def test_ctrl_c_leaves_the_model_after_the_last_complete_row(
 ) -> None:
     X, y = data(name, 20_000)
     model = stream(name, discard=rule, rejuvenate_every=every).update(X[:100], y[:100])
-    kept = model.copy()
-    for seconds in (0.03, 0.0413, 0.0537):
-        before = model.n_seen
-        with interrupt_after(seconds) as arm:
-            model.update(X, y, progress=arm)
-        learned = model.n_seen - before
-        assert 0 < learned < len(X)
-        kept.update(X[:learned], y[:learned])
-        assert model_bytes(model) == model_bytes(kept)
+    assert_interrupts_leave_complete_rows(model, X, y)
 
 
 @pytest.mark.parametrize(
@@ -427,18 +424,6 @@ def test_an_interrupt_inside_a_row_waits_for_its_end(
 
 
 # ---------------------------------------------------------------- progress, memory
-@pytest.mark.parametrize("progress", [True, False, None])
-def test_a_bar_is_shown_only_where_asked_and_changes_nothing(
-    progress: bool | None, capfd: pytest.CaptureFixture[str]
-) -> None:
-    X, y = data("constant")
-    model = stream("constant").update(X, y, progress=progress)
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert ("60/60" in err) == (progress is True)
-    assert model_bytes(model) == model_bytes(stream("constant").update(X, y))
-
-
 def test_a_callable_hears_of_all_rows_given() -> None:
     X, y = data("constant")
     told: list[tuple[int, int]] = []
