@@ -32,12 +32,16 @@ WHOLE = {"window": None}
 
 
 def sklearn(name: str) -> Callable[..., Any]:
-    estimators = pytest.importorskip("dyntree.api.estimators")
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    from dyntree.api import estimators
+
     return getattr(estimators, name)
 
 
 def river(name: str) -> Callable[..., Any]:
-    adapters = pytest.importorskip("dyntree.api.adapters")
+    pytest.importorskip("river", reason="river is not installed")
+    from dyntree.api import adapters
+
     return getattr(adapters, name)
 
 
