@@ -144,7 +144,7 @@ class TreeQueries:
                 if self.options.rules == "r":
                     raise self._not_ready("predict")
                 return self._predict_cold(X)
-            rows = self.stored_rows(X)
+            rows = self._rows(X)
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
             if classes is None:
                 parts = query.mixture(cloud, rows, n_threads)
@@ -201,20 +201,8 @@ class TreeQueries:
         first: Vector = proba[0]
         return first
 
-    def stored_rows(self, X: Any, argument: str = "X") -> Matrix:
-        """Rows as the trees store them, checked; for a model that is ready.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-        argument : str, default "X"
-            What errors call them.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_stored)
-            Features; with R's explicit intercept after a column of ones.
-        """
+    def _rows(self, X: Any, argument: str = "X") -> Matrix:
+        """Rows as the cloud stores them, checked; for a tree that has one."""
         features = self._features
         assert features is not None
         rows = features.encode(X, argument, self._warn_unseen)
@@ -285,11 +273,11 @@ class TreeQueries:
                 f"rule={rule!r} needs a real response; for model='class' see "
                 "predict(X).entropy."
             )
-        references = None if Xref is None else self.stored_rows(Xref, "Xref")
+        references = None if Xref is None else self._rows(Xref, "Xref")
         return criteria.score(
             cloud,
             self._ones,
-            self.stored_rows(X),
+            self._rows(X),
             rule,
             references,
             q,
@@ -339,7 +327,7 @@ class TreeQueries:
             raise ValueError(
                 f"coef needs model='linear'; got model={self.options.model!r}."
             )
-        return np.asarray(query.coef(cloud, self.stored_rows(X)))
+        return np.asarray(query.coef(cloud, self._rows(X)))
 
     @locked
     def relevance(

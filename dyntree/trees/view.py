@@ -75,7 +75,7 @@ class TreeView:
 
     def encode(self, X: Any) -> Matrix:
         """Features of rows, ndarray of shape (n_rows, n_features), checked."""
-        return np.asarray(self.tree.stored_rows(X)[:, self._ones :])
+        return np.asarray(self.tree._rows(X)[:, self._ones :])
 
     def rows(self) -> tuple[Matrix, NDArray[Any]]:
         """Active rows as features, and their responses or places of labels."""
