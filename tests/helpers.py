@@ -84,14 +84,21 @@ def state_bytes(cloud: Cloud) -> dict[str, Any]:
     )
 
 
-def assert_close(got: Any, expected: Any, what: str = "", bound: float = CLOSE) -> None:
-    """Within `bound` relative to max(1, |value|); NaN and infinities in place."""
+def assert_close(
+    got: Any, expected: Any, what: str = "", bound: float = CLOSE, size: Any = 0.0
+) -> None:
+    """Within `bound` relative to max(1, |value|, size); NaN and infinities in place.
+
+    `size` is of the terms that were added up to the values, where it is known.
+    """
     a, b = np.asarray(got, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     assert a.shape == b.shape, (what, a.shape, b.shape)
     finite = np.isfinite(b)
     np.testing.assert_array_equal(a[~finite], b[~finite], err_msg=what)
     assert np.isfinite(a[finite]).all(), (what, a, b)
-    error = np.abs(a[finite] - b[finite]) / np.maximum(1.0, np.abs(b[finite]))
+    terms = np.broadcast_to(np.asarray(size, dtype=np.float64), b.shape)[finite]
+    unit = np.maximum(np.maximum(1.0, np.abs(b[finite])), terms)
+    error = np.abs(a[finite] - b[finite]) / unit
     assert (error <= bound).all(), (what, error.max(initial=0.0), a, b)
 
 

@@ -337,22 +337,38 @@ def relevance(cloud: Cloud, lower, upper, categorical, approx: bool) -> np.ndarr
     -------
     ndarray of shape (n_particles, n_features)
     """
+    return relevance_and_size(cloud, lower, upper, categorical, approx)[0]
+
+
+def relevance_and_size(
+    cloud: Cloud, lower, upper, categorical, approx: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """`relevance`, and the sum of the sizes of all that was added up to it.
+
+    Where leaves are badly conditioned the terms may be larger than their sum by as many
+    powers of ten as a double has digits; the order of summing then decides the result.
+    """
     box = Rectangle(cloud, lower, upper, categorical, approx)
-    deltas = np.array(
-        [_tree_relevance(tree, box, cloud.n_features) for tree in cloud.trees]
-    ).reshape(len(cloud.trees), cloud.n_features)
+    found = [_tree_relevance(tree, box, cloud.n_features) for tree in cloud.trees]
+    deltas, sizes = (
+        np.array(part).reshape(len(cloud.trees), cloud.n_features)
+        for part in zip(*found, strict=True)
+    )
     if cloud.model == "prior":
-        return deltas
+        return deltas, sizes
     with np.errstate(all="ignore"):
-        return deltas / box.whole_area(cloud)
+        area = box.whole_area(cloud)
+        return deltas / area, sizes / abs(area)
 
 
-def _tree_relevance(tree: Tree, box: Rectangle, m: int) -> list[float]:
-    delta = [0.0] * m
+def _tree_relevance(
+    tree: Tree, box: Rectangle, m: int
+) -> tuple[list[float], list[float]]:
+    delta, size = [0.0] * m, [0.0] * m
     if tree.pool.rules.model == "prior":
         for node in tree.root.splits():
             delta[node.variable] += 1.0
-        return delta
+        return delta, delta
 
     def walk(node: Node) -> float:
         if node.leaf is not None:
@@ -364,10 +380,11 @@ def _tree_relevance(tree: Tree, box: Rectangle, m: int) -> list[float]:
             below += walk(child)
             box.restore(memo)
         delta[node.variable] += value - below
+        size[node.variable] += abs(value) + abs(below)
         return value
 
     walk(tree.root)
-    return delta
+    return delta, size
 
 
 def _volume(leaf: Leaf, box: Rectangle) -> float:

@@ -11,14 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import dyntree.formula.api as dtf
 from dyntree import DynamicTree, StreamingTree
-from dyntree.api.adapters import (
-    RiverDynamicTreeClassifier,
-    RiverDynamicTreeRegressor,
-)
-from dyntree.api.estimators import DynamicTreeClassifier, DynamicTreeRegressor
-from dyntree.api.formula import DynamicTreeModel
 
 N, M = 40, 6  # rows learned before, and after
 RNG = np.random.default_rng(3)
@@ -39,6 +32,14 @@ def row(k: int) -> dict[str, Any]:
 
 def models() -> dict[str, Any]:
     """Fitted models by the names of their files."""
+    import dyntree.formula.api as dtf
+    from dyntree.api.adapters import (
+        RiverDynamicTreeClassifier,
+        RiverDynamicTreeRegressor,
+    )
+    from dyntree.api.estimators import DynamicTreeClassifier, DynamicTreeRegressor
+    from dyntree.api.formula import DynamicTreeModel
+
     first = slice(N)
     regressor = RiverDynamicTreeRegressor("linear", seed=1, **SMALL)
     classifier = RiverDynamicTreeClassifier(seed=1, **SMALL)
