@@ -105,17 +105,17 @@ Of a function itself, without what it calls. In the design that the core follows
 was measured, a step with constant leaves spends 48 % on deciding (scans and sums), 21 %
 on copies of paths, 11 % on weights and 11 % on adoption; with linear leaves deciding
 and copying take 61 %. What stands above 10 % here is the work itself: rows between cuts
-are summed (`tally`, of class leaves), splits judged (`factor_four`, of linear ones),
-rows taken through a leaf's factor (`predict_lanes`), roots of mixture cdfs found
+are summed (`sum_below`, of class leaves), splits judged (`factor_four`, of linear
+ones), rows taken through a leaf's factor (`predict_lanes`), roots of mixture cdfs found
 (`quantiles`). In streams by ALC it is also the credit of the rows in the leaves that
 the newcomer changed, two products with a triangle for each (`explain_four`), one visit
-of each distinct split, which finds how many particles hold a leaf (`Tally_reach`), and
-the sums of credit (`Tally_reach_leaf`); with class leaves, drawing numbers. Leaves that
-hold the same rows share passes over them. Loops over small triangles are written out
-for each size, since counters took more of them than sums. Updates of rank one would
-make the credit of a row linear in the number of columns, and running totals would spare
-most visits; both let rounding add up from row to row, and a sum would no longer equal
-one taken afresh.
+of each distinct split, which finds how many particles hold a leaf (`RowCredit_reach`),
+and the sums of credit (`RowCredit_reach_leaf`); with class leaves, drawing numbers.
+Leaves that hold the same rows share passes over them. Loops over small triangles are
+written out for each size, since counters took more of them than sums. Updates of rank
+one would make the credit of a row linear in the number of columns, and running totals
+would spare most visits; both let rounding add up from row to row, and a sum would no
+longer equal one taken afresh.
 """
 
 
