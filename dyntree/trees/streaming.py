@@ -170,24 +170,28 @@ class StreamingTree:
         A frozen model checks the rows and learns nothing from them. Parameters, what is
         returned and what bad rows and interrupts do are those of `DynamicTree.update`.
         """
-        tree = self.tree
-        with tree._lock:
+        with self.tree._lock:
             if progress in (None, False) and self._is_one_plain_row(X, y):
                 self.learn_row(X, y.item())
-                return self
-            check_progress(progress)
-            if self.is_frozen:
-                tree._check(X, y)
-                return self
-            if not tree.is_ready:
-                width = tree._extended(X)[0].n_features
-                self.options.check_model(tree.options.with_width(width))
-            before = tree.n_seen
-            rows, responses = tree._accept(X, y)
-            learn = self._replace if tree.options.rules == "r" else self._roll
-            with tree._watch():
-                tree._learn(rows, responses, progress, tree.n_seen - before, learn)
+            else:
+                check_progress(progress)
+                self._learn_rows(X, y, progress)
             return self
+
+    def _learn_rows(self, X: Any, y: Any, progress: Progress) -> None:
+        """Check and learn rows of any form."""
+        tree = self.tree
+        if self.is_frozen:
+            tree._check(X, y)
+            return
+        if not tree.is_ready:
+            width = tree._extended(X)[0].n_features
+            self.options.check_model(tree.options.with_width(width))
+        before = tree.n_seen
+        rows, responses = tree._accept(X, y)
+        learn = self._replace if tree.options.rules == "r" else self._roll
+        with tree._watch():
+            tree._learn(rows, responses, progress, tree.n_seen - before, learn)
 
     def _is_one_plain_row(self, X: Any, y: Any) -> bool:
         """Whether these are one row and its response that need no encoding."""
@@ -221,7 +225,7 @@ class StreamingTree:
             cloud, known = tree._cloud, tree.options.classes
             is_new = known is not None and y not in known
             if cloud is None or self.is_frozen or is_new:
-                self.update(row, [y])
+                self._learn_rows(row, [y], None)
                 return
             place = y if known is None else known.index(y)
             response = np.array([place], dtype=np.float64)
