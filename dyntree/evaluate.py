@@ -14,9 +14,7 @@ from scipy.stats import rankdata
 
 from dyntree import params
 from dyntree.encoding.feature_map import take
-from dyntree.encoding.targets import (
-    label_codes,
-)
+from dyntree.encoding.targets import label_codes
 from dyntree.encoding.values import Vector
 from dyntree.online import Learner, OnlineModel, check_online_model
 from dyntree.runtime.parallel import Brake, side_by_side
@@ -198,6 +196,7 @@ def prequential(
     share = params.real("level", level)
     if not 0.0 < share < 1.0:
         raise ValueError(f"level must be in (0, 1); got {level!r}.")
+    check_online_model("model", model, Learner)
     rows, y = model.preview(X, y, start)
     n_rows = len(y)
     if start >= n_rows:

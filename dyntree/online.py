@@ -1,4 +1,4 @@
-"""OnlineModel: what every model offers, so that the rooms above serve all of them.
+"""OnlineModel: what every model offers, so that the layers above serve all of them.
 
 `evaluate` and `repeats` ask for what stands here and know no model by name,
 `checkpoint` stores whatever is `Savable`, and the command line prints the `facts` of
@@ -27,14 +27,6 @@ class Learner(Protocol):
     @property
     def is_ready(self) -> bool:
         """Whether there is something to answer from."""
-
-    @property
-    def is_frozen(self) -> bool:
-        """Whether `update` checks its rows and learns nothing from them."""
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether responses are labels."""
 
     @property
     def classes(self) -> tuple[Hashable, ...] | None:
@@ -103,6 +95,14 @@ class OnlineModel(Learner, Savable, Protocol):
         """Rows ever given to `update`."""
 
     @property
+    def is_frozen(self) -> bool:
+        """Whether `update` checks its rows and learns nothing from them."""
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether responses are labels."""
+
+    @property
     def seed(self) -> int:
         """What all its random draws come from."""
 
@@ -127,12 +127,12 @@ class OnlineModel(Learner, Savable, Protocol):
         """Bytes held by the model."""
 
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as plain values that JSON can hold."""
+        """What the model is, by name, as values for JSON, but for odd labels."""
 
 
-def check_online_model(name: str, value: Any) -> None:
-    """Raise ValueError unless an argument is a model that learns online."""
-    if isinstance(value, type) or not isinstance(value, OnlineModel):
+def check_online_model(name: str, value: Any, kind: type = OnlineModel) -> None:
+    """Raise ValueError unless an argument is an OnlineModel, or a Learner."""
+    if isinstance(value, type) or not isinstance(value, kind):
         raise ValueError(
             f"{name} must be a model that learns online, such as DynamicTree or "
             f"StreamingTree; got {value!r}."

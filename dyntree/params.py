@@ -6,8 +6,8 @@ import math
 import numbers
 import os
 import reprlib
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
@@ -435,29 +435,52 @@ class StreamOptions:
         Most active rows, >= 2.
     discard : {"alc", "entropy", "age", "random"} or None
         Which active row makes room for a new one; None stands for a default.
-    forget : float in [0, 1] or None
-        Factor on a leaf's retired sums whenever one of its rows retires. None stands
-        for 1, or `DRIFT_FORGET` with `drift`.
+    forget : float in [0, 1]
+        Factor on a leaf's retired sums whenever one of its rows retires.
     rejuvenate_every : int or None
         Rows between rejuvenations; 0 never. None stands for a default.
-    drift : bool
-        Whether the stream changes, which sets the defaults of the two before; it is
-        not kept.
     """
 
     window: int = 500
     discard: str | None = None
-    forget: float = None  # type: ignore[assignment]  # a float once it is made
+    forget: float = 1.0
     rejuvenate_every: int | None = None
-    drift: InitVar[bool] = False
 
-    def __post_init__(self, drift: bool) -> None:
+    @classmethod
+    def given(
+        cls,
+        window: int = 500,
+        discard: str | None = None,
+        forget: float | None = None,
+        drift: bool = False,
+        rejuvenate_every: int | None = None,
+    ) -> StreamOptions:
+        """Options as users give them; `drift` sets the defaults of two others.
+
+        Parameters
+        ----------
+        window, discard
+            As above.
+        forget : float in [0, 1], optional
+            Default 1, or `DRIFT_FORGET` with `drift`.
+        drift : bool, default False
+            Whether the stream changes.
+        rejuvenate_every : int, optional
+            As above; with `drift` once a window by default.
+
+        Returns
+        -------
+        StreamOptions
+        """
         drifts = flag("drift", drift)
+        if forget is None:
+            forget = DRIFT_FORGET if drifts else 1.0
+        if rejuvenate_every is None and drifts:
+            rejuvenate_every = window
+        return cls(window, discard, forget, rejuvenate_every)
+
+    def __post_init__(self) -> None:
         count("window", self.window, 2, MAX_ROWS)
-        if self.forget is None:
-            object.__setattr__(self, "forget", DRIFT_FORGET if drifts else 1.0)
-        if self.rejuvenate_every is None and drifts:
-            object.__setattr__(self, "rejuvenate_every", self.window)
         if self.discard is not None:
             one_of("discard", self.discard, DISCARDS)
         if self.rejuvenate_every is not None:
@@ -523,13 +546,13 @@ class StreamOptions:
             )
 
 
-def defaults_of(kind: type) -> dict[str, Any]:
-    """Names of all options that such an object takes, with their defaults."""
-    return {name: one.default for name, one in signature(kind).parameters.items()}
+def defaults_of(maker: Callable[..., Any]) -> dict[str, Any]:
+    """Names of all options that are taken, with their defaults."""
+    return {name: one.default for name, one in signature(maker).parameters.items()}
 
 
 TREE_OPTIONS = defaults_of(TreeOptions)
-STREAM_OPTIONS = defaults_of(StreamOptions)
+STREAM_OPTIONS = defaults_of(StreamOptions.given)
 
 
 def given_options(

@@ -264,6 +264,18 @@ class OnlineModelChecks:
         with same_bytes(one), pytest.raises(ValueError, match="first row"):
             one.reseeded(7)
 
+    def test_a_preview_is_the_models_own(self, learned: Any, rows: Rows) -> None:
+        X, y = rows[0][N_FIRST:].copy(), rows[1][N_FIRST:]
+        encoded, _ = learned.preview(X, y)
+        expected = learned.predict(rows[0][N_FIRST:])
+        X[:] = np.inf  # the caller's to change
+        same_answers(learned.predict(encoded), expected)
+        for start in (-1, "a", 1.5):
+            with pytest.raises(ValueError, match="start must be"):
+                learned.preview(rows[0], rows[1], start)
+        with pytest.raises(ValueError, match="at least one row"):
+            learned.preview(X[:0], y[:0])
+
     def test_models_fit_into_evaluation_and_repeats(
         self, fresh: Callable[[], Any], rows: Rows
     ) -> None:

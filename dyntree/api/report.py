@@ -282,19 +282,16 @@ def inline(figure: Figure, caption: str) -> str:
 
 def _settings(model: DynamicTree | StreamingTree, tree: TreeQueries) -> dict[str, Any]:
     """What the model was made to be, and how far it has come."""
-    facts = model.facts()
-    settings = asdict(tree.options) | asdict(model.options)
-    return (
-        {"kind": facts["kind"]}
-        | settings
-        | {
-            "seed": facts["seed"],
-            "features": ", ".join(tree.feature_names),
-            "rows learned": facts["rows learned"],
-            "rows held": facts["rows held"],
-            "log evidence": f"{facts['log evidence']:.6g}",
-        }
-    )
+    settings = {"kind": type(model).__name__, **asdict(tree.options)}
+    if isinstance(model, StreamingTree):
+        settings |= asdict(model.options)
+    return settings | {
+        "seed": tree.seed,
+        "features": ", ".join(tree.feature_names),
+        "rows learned": tree.n_seen,
+        "rows held": tree.n_active,
+        "log evidence": f"{tree.log_evidence:.6g}",
+    }
 
 
 def facts_table(facts: Mapping[str, Any]) -> str:

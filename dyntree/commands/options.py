@@ -66,7 +66,7 @@ def fresh(options: dict[str, Any]) -> DynamicTree | StreamingTree:
     """The model that `described` options stand for."""
     if options["window"]:
         return make_tree(options)
-    for name in only_for_windows(options):
-        flag = name.replace("_", "-")
+    if stray := only_for_windows(options):
+        flag = stray[0].replace("_", "-")
         raise ValueError(f"--{flag} needs a window; got --window 0.")
     return make_tree(options | {"window": None})

@@ -8,12 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.encoding.values import (
-    LARGEST,
-    Vector,
-    real_array,
-    too_large,
-)
+from dyntree.encoding.values import LARGEST, Vector, real_array, too_large
 from dyntree.params import as_array, is_label, plain_label
 
 

@@ -15,7 +15,10 @@ MOVED = {
     "dyntree.expressions": "dyntree.encoding.expressions",
     "dyntree.factors": "dyntree.encoding.factors",
     "dyntree.frames": "dyntree.encoding.tables",
+    "dyntree.features": "dyntree.encoding.feature_map",
     "dyntree.growing": "dyntree.encoding.growing_map",
+    "dyntree.model": "dyntree.trees.model",
+    "dyntree.streaming": "dyntree.trees.streaming",
 }
 
 

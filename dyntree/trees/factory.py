@@ -40,9 +40,9 @@ window to the most rows to hold.
     """
     if options.get("window") is not None:
         return StreamingTree(**options)
-    for name in only_for_windows(options):
+    if stray := only_for_windows(options):
         raise ValueError(
-            f"{name} is an option of windows only; got {options[name]!r} with "
+            f"{stray[0]} is an option of windows only; got {options[stray[0]]!r} with "
             "window=None. Set window to the most rows to hold."
         )
     return DynamicTree(**{k: v for k, v in options.items() if k not in STREAM_OPTIONS})

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, take
 from dyntree.encoding.targets import (
     label_codes,
@@ -23,7 +24,7 @@ from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.trees.queries import TreeQueries
-from dyntree.trees.scaling import on_scale
+from dyntree.trees.scaling import check_scale, on_scale
 from dyntree.trees.view import Rehearsal, rehearsed
 from dyntree.trees.warmup import n_waiting, plant, widened, with_ones
 
@@ -52,9 +53,7 @@ class CheckedRows:
 
 
 class TreeLearning(TreeQueries):
-    """The half of `DynamicTree` that takes rows in."""
-
-    _waiting_X: Matrix
+    """The part of `DynamicTree` that takes rows in."""
 
     @property
     def n_degenerate(self) -> int:
@@ -233,9 +232,12 @@ class TreeLearning(TreeQueries):
     ) -> tuple[Encoded, list[Any]]:
         """Check a stream that is to be learned, and encode it; see `Learner.preview`.
 
-        The first rows fix the encoding just as they will when the model learns them. A
-        response that the first rows do not prepare for is refused by `update` alone.
+        The first rows fix the encoding just as they will when the model learns them.
+        While there are no trees, values that are beyond the scale of the first rows are
+        refused by `update` alone.
         """
+        if start is not None:
+            start = params.count("start", start, 0)
         features, n_first = self._features, 0
         if self._cloud is None:
             first = X if start is None else take(X, slice(max(1, start)))
@@ -243,17 +245,21 @@ class TreeLearning(TreeQueries):
             n_first = len(codes) if start is None else start
             options = self.options.with_width(features.n_features)
             needed = n_waiting(options, self._n_scale) - len(self._waiting_y)
-            one_by_one = range(n_first + 1, needed + 1)
+            one_by_one = range(n_first + 1, needed + 1) if start is not None else ()
             for end in one_by_one if features.allow_missing else ():
                 features, codes = features.extend(take(X, slice(end)))
             n_first = max(n_first, needed)
             features, _ = features.settle(codes)
         assert features is not None
         rows = features.encode(X, tell_unseen=self._warn_unseen)
+        if not len(rows):
+            raise ValueError("X must have at least one row; got none.")
+        rows = rows.copy() if rows is X else rows  # which is the caller's to change
         if self.options.model != "class":
-            return Encoded(rows), real_response(
-                y, len(rows), self.options.rules
-            ).tolist()
+            response = real_response(y, len(rows), self.options.rules)
+            if self._cloud is not None:
+                check_scale(self._cloud, features, rows, response)
+            return Encoded(rows), response.tolist()
         labels = label_list(y, len(rows))
         if self.options.rules == "r":
             known = self.classes or sorted_labels([*self._waiting_y, *labels[:n_first]])
@@ -274,12 +280,15 @@ class TreeLearning(TreeQueries):
         Rehearsal, or None for a label that comes for the first time
         """
         cloud, given = self._ready("rehearse"), self._check(X, y)
+        if len(given.rows) != 1:
+            raise ValueError(f"X must be one row to rehearse; got {len(given.rows)}.")
         known = self.options.classes
         if known is not None and given.labels[0] not in known:
             return None
         rows = with_ones(given.rows, self._ones)
         return rehearsed(cloud, rows, self._responses(given.labels))
 
+    @locked
     def fix_columns(self, features: FeatureMap) -> None:
         """Settle which columns rows have, before the first row comes.
 
@@ -299,6 +308,8 @@ class TreeLearning(TreeQueries):
         self, features: FeatureMap, widen: Callable[[Matrix], Matrix]
     ) -> Iterator[None]:
         """Have more columns from the block on; an error in it takes them back.
+
+        An interrupt does not, as the block may have learned its row by then.
 
         Parameters
         ----------

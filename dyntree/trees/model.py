@@ -155,17 +155,6 @@ class DynamicTree(TreeLearning):
         self._waiting_y: list[Any] = []
         self._n_scale = N_SCALE
 
-    # ------------------------------------------------------------ learning
-    @property
-    def n_active(self) -> int:
-        """Rows held one by one."""
-        return len(self._waiting_y) if self._cloud is None else self._cloud.n_active
-
-    @property
-    def n_retired(self) -> int:
-        """Rows given up since the start."""
-        return 0 if self._cloud is None else self._cloud.n_retired
-
     @property
     def tree(self) -> Self:
         """The tree itself, by the name that a stream has for its own."""
@@ -175,21 +164,6 @@ class DynamicTree(TreeLearning):
     def is_frozen(self) -> bool:
         """Whether `update` learns nothing; see `StreamingTree.freeze`."""
         return False
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether responses are labels."""
-        return self.options.model == "class"
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether trees have been planted, so that questions can be answered."""
-        return self._cloud is not None
-
-    @property
-    def log_evidence(self) -> float:
-        """Sum of the log predictive densities of the rows learned by the filter."""
-        return 0.0 if self._cloud is None else self._cloud.log_evidence
 
     @locked
     def retire(self, row_ids: ArrayLike, forget: float = 1.0) -> Self:
@@ -281,6 +255,7 @@ class DynamicTree(TreeLearning):
         """Context in which no other thread's call comes between the caller's calls."""
         return self._lock
 
+    @locked
     def reseeded(self, seed: int) -> Self:
         """Return a copy of a tree that has seen no row, with another seed."""
         if self.n_seen:
@@ -325,38 +300,6 @@ class DynamicTree(TreeLearning):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.copy()
-
-    # ------------------------------------------------------------ looking
-    @locked
-    def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as plain values that JSON can hold."""
-        return {
-            "kind": type(self).__name__,
-            "model": self.options.model,
-            "rules": self.options.rules,
-            "particles": self.options.n_particles,
-            "seed": self.seed,
-            "columns": list(self.feature_names),
-            "classes": None if self.classes is None else list(self.classes),
-            "rows learned": self.n_seen,
-            "rows held": self.n_active,
-            "log evidence": self.log_evidence,
-            "bytes in memory": self.memory_usage(),
-        }
-
-    @property
-    @locked
-    def active_ids(self) -> RowIds:
-        """Numbers of the active rows, ndarray of int64 of shape (n_active,)."""
-        if self._cloud is None:
-            return np.arange(len(self._waiting_y))
-        return np.asarray(self._cloud.row_ids())
-
-    @locked
-    def memory_usage(self) -> int:
-        """Bytes held by trees, rows and scratch."""
-        waiting = int(self._waiting_X.nbytes) + 8 * len(self._waiting_y)
-        return waiting if self._cloud is None else int(self._cloud.nbytes())
 
     @locked
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

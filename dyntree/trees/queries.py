@@ -35,7 +35,7 @@ from dyntree.trees.warmup import n_ones, n_waiting, with_ones
 
 
 class TreeQueries:
-    """The half of `DynamicTree` that changes no tree: prediction, criteria, summaries.
+    """The part of `DynamicTree` that changes no tree: prediction, criteria, summaries.
 
     `sensitivity` and ``score_active("random")`` draw from the model's stream, and
     ``score_active("alc")`` and ``("entropy")`` keep what they found in the leaves.
@@ -46,6 +46,7 @@ class TreeQueries:
     _lock: AbstractContextManager[Any]
     _features: FeatureMap | None
     _cloud: Any
+    _waiting_X: Matrix
     _waiting_y: list[Any]
     _n_scale: int
     _warned_unseen: bool
@@ -54,6 +55,62 @@ class TreeQueries:
     def n_seen(self) -> int:
         """Rows ever given to `update`."""
         return len(self._waiting_y) if self._cloud is None else self._cloud.n_seen
+
+    @property
+    def n_active(self) -> int:
+        """Rows held one by one."""
+        return len(self._waiting_y) if self._cloud is None else self._cloud.n_active
+
+    @property
+    def n_retired(self) -> int:
+        """Rows given up since the start."""
+        return 0 if self._cloud is None else self._cloud.n_retired
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether trees have been planted, so that questions can be answered."""
+        return self._cloud is not None
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether responses are labels."""
+        return self.options.model == "class"
+
+    @property
+    def log_evidence(self) -> float:
+        """Sum of the log predictive densities of the rows learned by the filter."""
+        return 0.0 if self._cloud is None else self._cloud.log_evidence
+
+    @property
+    @locked
+    def active_ids(self) -> NDArray[np.int64]:
+        """Numbers of the active rows, ndarray of int64 of shape (n_active,)."""
+        if self._cloud is None:
+            return np.arange(len(self._waiting_y))
+        return np.asarray(self._cloud.row_ids())
+
+    @locked
+    def memory_usage(self) -> int:
+        """Bytes held by trees, rows and scratch."""
+        waiting = int(self._waiting_X.nbytes) + 8 * len(self._waiting_y)
+        return waiting if self._cloud is None else int(self._cloud.nbytes())
+
+    @locked
+    def facts(self) -> dict[str, Any]:
+        """What the model is, by name, as values for JSON, but for odd labels."""
+        return {
+            "kind": type(self).__name__,
+            "model": self.options.model,
+            "rules": self.options.rules,
+            "particles": self.options.n_particles,
+            "seed": self.seed,
+            "columns": list(self.feature_names),
+            "classes": None if self.classes is None else list(self.classes),
+            "rows learned": self.n_seen,
+            "rows held": self.n_active,
+            "log evidence": self.log_evidence,
+            "bytes in memory": self.memory_usage(),
+        }
 
     def _ready(self, what: str) -> Any:
         """Return the cloud, or raise NotReadyError."""
@@ -181,6 +238,8 @@ class TreeQueries:
         row : ndarray of shape (1, n_features)
             Encoded and checked.
         """
+        if self.is_classifier:
+            raise ValueError("mean_at needs real responses; got model='class'.")
         if self._cloud is None:
             prediction = self._predict_cold(row)
             assert isinstance(prediction, Prediction)
@@ -192,6 +251,10 @@ class TreeQueries:
     @locked
     def proba_at(self, row: Matrix) -> Vector:
         """Probabilities of the classes at one row, as in `mean_at`."""
+        if not self.is_classifier:
+            raise ValueError(
+                f"proba_at needs model='class'; got model={self.options.model!r}."
+            )
         if self._cloud is None:
             prediction = self._predict_cold(row)
             assert isinstance(prediction, ClassPrediction)

@@ -68,9 +68,22 @@ def on_scale(
     ndarray of shape (n_rows, n_features)
         X itself where nothing is moved.
     """
+    check_scale(cloud, features, X, y, n_before, argument)
+    return _within_reach(cloud, features, X, argument)
+
+
+def check_scale(
+    cloud: Any,
+    features: FeatureMap,
+    X: Matrix,
+    y: Vector | None = None,
+    n_before: int = 0,
+    argument: str = "X",
+) -> None:
+    """Raise ValueError for what `on_scale` refuses; parameters are its own."""
     found = cloud.first_beyond(X, y, LARGEST)
     if found is None:
-        return _within_reach(cloud, features, X, argument)
+        return
     row, j = found
     scale, where = cloud.prior_point, f"in row {row - n_before}"
     if j < 0:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree._core.trees.window import next_to_go, roll
 from dyntree.encoding.feature_map import Encoded, FeatureMap
-from dyntree.encoding.values import LARGEST, Matrix, Vector
+from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
 from dyntree.errors import StaleWindowWarning, warn
 from dyntree.params import N_SCALE, NIG, STREAM_OPTIONS, TREE_OPTIONS, StreamOptions
 from dyntree.runtime.progress import Progress, check_progress
@@ -110,7 +110,7 @@ class StreamingTree:
         seed: int | None = None,
     ) -> None:
         given = locals()
-        options = StreamOptions(**params.given_options(given, STREAM_OPTIONS))
+        options = StreamOptions.given(**params.given_options(given, STREAM_OPTIONS))
         tree = params.given_options(given, TREE_OPTIONS)
         self.tree = DynamicTree(**tree, seed=seed)
         self.options = options.for_model(self.tree.options)
@@ -228,6 +228,8 @@ class StreamingTree:
                 self._learn_rows(row, [y], None)
                 return
             place = y if known is None else known.index(y)
+            if not abs(place) <= LARGEST:  # NaN, too
+                raise ValueError(too_large("y", place, "in the row"))
             response = np.array([place], dtype=np.float64)
             assert tree._features is not None
             row = on_scale(cloud, tree._features, row, response)
@@ -328,7 +330,7 @@ class StreamingTree:
         return self._around(self.tree.reseeded(seed), self.options, self.is_frozen)
 
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as plain values that JSON can hold."""
+        """What the model is, by name, as values for JSON, but for odd labels."""
         options = self.options
         return self.tree.facts() | {
             "kind": type(self).__name__,

@@ -75,7 +75,7 @@ class TreeView:
 
     def encode(self, X: Any) -> Matrix:
         """Features of rows, ndarray of shape (n_rows, n_features), checked."""
-        return np.asarray(self.tree._rows(X)[:, self._ones :])
+        return np.array(self.tree._rows(X)[:, self._ones :])
 
     def rows(self) -> tuple[Matrix, NDArray[Any]]:
         """Active rows as features, and their responses or places of labels."""
@@ -111,11 +111,17 @@ class TreeView:
         -------
         three ndarrays of shape (n_particles, n_rows)
         """
+        if self.tree.is_classifier:
+            raise ValueError("predictive needs real responses; got model='class'.")
         location, scale, df = query.predictive(self._cloud, self._stored(rows))
         return location, scale, df
 
     def proba(self, rows: Matrix) -> NDArray[np.float64]:
         """Each tree's probabilities, shape (n_particles, n_rows, n_classes)."""
+        if not self.tree.is_classifier:
+            raise ValueError(
+                f"proba needs model='class'; got model={self.tree.options.model!r}."
+            )
         stored = self._stored(rows)
         classes = range(len(self.tree.classes or ()))
         parts = [query.class_probabilities(self._cloud, k, stored) for k in classes]

@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dyntree import DynamicTree, StreamingTree
+from dyntree.encoding.feature_map import FeatureMap
+
 from .pickles.__main__ import answer, go_on
 
 FILES = sorted((Path(__file__).parent / "pickles").glob("*/*.pickle"))
@@ -50,3 +53,14 @@ def test_there_is_a_pickle_of_each_kind() -> None:
         assert {path.stem for path in folder.glob("*.pickle")} == kinds
         assert json.loads((folder / "answers.json").read_text()).keys() == kinds
     assert FILES
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "now"),
+    [("model", "DynamicTree", DynamicTree), ("features", "FeatureMap", FeatureMap),
+     ("streaming", "StreamingTree", StreamingTree)],
+)  # fmt: skip
+def test_classes_themselves_are_found_where_they_were(
+    module: str, name: str, now: type
+) -> None:
+    assert pickle.loads(f"cdyntree.{module}\n{name}\n.".encode()) is now

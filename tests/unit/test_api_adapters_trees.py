@@ -396,3 +396,44 @@ def test_many_rows_must_be_a_frame_of_distinct_columns(name: str) -> None:
             tree.learn_many(rows, responses)
         with refused("X", told, tree.stream):
             tree.predict_many(rows)
+
+
+class Pressed:
+    """A call that an interrupt cuts short, before or after it has done its work."""
+
+    def __init__(self, call: Any, late: bool) -> None:
+        self.call, self.late = call, late
+
+    def __call__(self, *arguments: Any) -> None:
+        if self.late:
+            self.call(*arguments)
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_interrupt_while_a_column_comes_leaves_tree_and_adapter_alike(
+    late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = RiverDynamicTreeRegressor(n_particles=10, seed=1)
+    for k in range(30):
+        tree.learn_one({"a": float(k)}, float(k))
+    with monkeypatch.context() as patch:
+        patch.setattr(tree.stream, "learn_row", Pressed(tree.stream.learn_row, late))
+        with pytest.raises(KeyboardInterrupt):
+            tree.learn_one({"a": 1.0, "b": 2.0}, 3.0)
+    assert tree.stream.feature_names == ("a", "b")
+    assert tree.stream.n_seen == 30 + late
+    assert np.isfinite(tree.predict_one({"a": 1.0}))
+    tree.learn_one({"c": 1.0}, 3.0)
+    assert tree.stream.feature_names == ("a", "b", "c")
+
+
+def test_a_bad_row_that_brings_a_column_leaves_neither() -> None:
+    tree = RiverDynamicTreeRegressor(n_particles=10, seed=1)
+    for k in range(30):
+        tree.learn_one({"a": 1e-3 * k}, 1e-3 * k)
+    before = model_bytes(tree.stream)
+    with pytest.raises(ValueError, match="spreads of the first rows"):
+        tree.learn_one({"a": 9e149, "b": 1.0}, 9e149)
+    assert model_bytes(tree.stream) == before
+    assert tree.predict_one({"b": 1.0}) == tree.predict_one({})

@@ -9,7 +9,7 @@ import pytest
 
 from dyntree import DynamicTree, StreamingTree
 from dyntree.api import plots
-from tests.helpers import model_bytes
+from tests.helpers import model_bytes, same_bytes
 
 from .models import MODELS, data, labelled, stream
 
@@ -123,3 +123,15 @@ def test_a_new_label_leaves_a_gap() -> None:
     y = ["a"] * 9 + ["b"] * 11
     trace = recorder.update(X, y).trace()
     assert np.isnan(trace.ess).tolist() == [True, False]
+
+
+def test_bad_rows_are_refused_before_any_is_learned() -> None:
+    X, y = data("constant", 60)
+    tree = DynamicTree(n_particles=10, seed=1).update(X[:20] * 1e-3, y[:20] * 1e-3)
+    recorder = plots.Recorder(tree, every=5)
+    y = y.copy()
+    y[-1] = 9e149  # finite, but beyond the scale of the first rows
+    with same_bytes(tree), pytest.raises(ValueError, match="in row 39"):
+        recorder.update(X[20:], y[20:])
+    with same_bytes(tree), pytest.raises(ValueError, match="at least one row"):
+        recorder.update(X[:0], y[:0])

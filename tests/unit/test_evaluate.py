@@ -428,3 +428,9 @@ def test_several_models_stay_as_they_are_and_are_scored_as_one() -> None:
 def test_what_are_no_models_is_refused(models: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         prequential_each(models, *data("constant"))
+
+
+@pytest.mark.parametrize("model", [None, 3, DynamicTree])
+def test_what_cannot_learn_is_refused_by_name(model: Any) -> None:
+    with pytest.raises(ValueError, match="model must be a model that learns online"):
+        prequential(model, *data("constant"))

@@ -474,3 +474,19 @@ def test_options_reach_the_tree() -> None:
     got = vars(tree.options) | {"seed": tree.seed}
     assert {name: got[name] for name in options} == options
     assert MODELS["augmented"].items() <= vars(stream("augmented").tree.options).items()
+
+
+def test_the_short_way_refuses_what_no_leaf_may_hold() -> None:
+    X, y = data("constant")
+    model = stream("constant", rules="native").update(X, y)
+    for bad in (np.nan, np.inf, 1e151):
+        with same_bytes(model), pytest.raises(ValueError, match="y must be"):
+            model.learn_row(X[:1], bad)
+    with pytest.raises(ValueError, match="proba_at needs model='class'"):
+        model.tree.proba_at(X[:1])
+
+
+def test_drift_is_what_it_stands_for() -> None:
+    options = StreamingTree(drift=True, window=60).options
+    assert (options.forget, options.rejuvenate_every) == (0.95, 60)
+    assert not hasattr(options, "drift")

@@ -80,11 +80,15 @@ class StreamAdapter(base.Estimator):
             if not (may_grow and columns.is_new(x)) or self.stream.is_frozen:
                 self.stream.learn_row(columns.encode(x), y)
                 return
-            columns = columns.grown(x)
-            row, features = columns.encode(x), columns.features()
-            with self.stream.tree.with_columns(features, columns.widen):
-                self.stream.learn_row(row, y)
-            self._columns = columns
+            wider = columns.grown(x)
+            row, features = wider.encode(x), wider.features()
+            self._columns = wider
+            try:
+                with self.stream.tree.with_columns(features, wider.widen):
+                    self.stream.learn_row(row, y)
+            except Exception:  # an interrupt leaves both with the new columns
+                self._columns = columns
+                raise
 
     def _rows(self, X: pd.DataFrame) -> Matrix:
         """Rows of a frame, ndarray of shape (n_rows, n_features)."""

@@ -161,16 +161,6 @@ class Recorder:
         return self.model.preview(X, y, start)
 
     @property
-    def is_frozen(self) -> bool:
-        """Whether the model learns nothing."""
-        return self.model.is_frozen
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether responses are labels."""
-        return self.model.is_classifier
-
-    @property
     def is_ready(self) -> bool:
         """Whether the model has trees."""
         return self.tree.is_ready
