@@ -20,6 +20,7 @@ from dyntree.api.adapters import (
     RiverDynamicTreeRegressor,
 )
 from dyntree.errors import DistantInputsWarning
+from dyntree.trees import learning
 from tests.helpers import model_bytes
 
 from .models import data, refused
@@ -426,6 +427,23 @@ def test_an_interrupt_while_a_column_comes_leaves_tree_and_adapter_alike(
     assert np.isfinite(tree.predict_one({"a": 1.0}))
     tree.learn_one({"c": 1.0}, 3.0)
     assert tree.stream.feature_names == ("a", "b", "c")
+
+
+def test_an_interrupt_before_a_column_is_there_leaves_neither(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tree = RiverDynamicTreeRegressor(n_particles=10, seed=1)
+    for k in range(30):
+        tree.learn_one({"a": float(k)}, float(k))
+    before = model_bytes(tree.stream)
+    with monkeypatch.context() as patch:
+        patch.setattr(learning, "widened", Pressed(learning.widened, late=True))
+        with pytest.raises(KeyboardInterrupt):
+            tree.learn_one({"a": 1.0, "b": 2.0}, 3.0)
+    assert model_bytes(tree.stream) == before
+    assert np.isfinite(tree.predict_one({"a": 1.0, "b": 2.0}))
+    tree.learn_one({"a": 1.0}, 1.0)
+    assert tree.stream.feature_names == ("a",)
 
 
 def test_a_bad_row_that_brings_a_column_leaves_neither() -> None:

@@ -82,11 +82,11 @@ class StreamAdapter(base.Estimator):
                 return
             wider = columns.grown(x)
             row, features = wider.encode(x), wider.features()
-            self._columns = wider
             try:
                 with self.stream.tree.with_columns(features, wider.widen):
+                    self._columns = wider
                     self.stream.learn_row(row, y)
-            except Exception:  # an interrupt leaves both with the new columns
+            except Exception:  # an interrupt leaves both as wide as each other
                 self._columns = columns
                 raise
 
