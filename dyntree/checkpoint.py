@@ -19,7 +19,7 @@ from dyntree.storage import archive
 from dyntree.storage.atomic_files import replacing
 
 FORMAT = "dyntree"
-VERSION = 1
+VERSION = 2  # 1 lacks the place of a prior: it stands where the first rows put it
 UNSOUND = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 LABELS = (str, int, float)  # and bool, which is an int
 
@@ -170,10 +170,10 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any]]:
         if header.get("format") != FORMAT:
             raise CheckpointError("it is no file of dyntree's")
         version = header.get("version")
-        if type(version) is not int or version != VERSION:
+        if type(version) is not int or not 1 <= version <= VERSION:
             raise CheckpointError(
                 f"it has version {version!r} of the format, and this dyntree reads "
-                f"version {VERSION}; use the dyntree that wrote it"
+                f"versions up to {VERSION}; use the dyntree that wrote it"
             )
         described = header.get("model")
         notes = header.get("notes")

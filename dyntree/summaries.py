@@ -68,21 +68,6 @@ class StudentMixture:
             start=start, weight=weight, location=location, scale=scale, df=df
         )
 
-    @classmethod
-    def of_sample(cls, values: Sequence[float], n_rows: int) -> StudentMixture:
-        """Predictive of a normal sample under a flat prior, the same for every row.
-
-        Student's t about the mean with n - 1 degrees of freedom. Without two distinct
-        values the scale is infinite, and without any value the location is 0.
-        """
-        n, df, scale = len(values), 1.0, np.inf
-        location = float(np.mean(values)) if n else 0.0
-        if n > 1 and np.ptp(values) > 0.0:
-            df = float(n - 1)
-            scale = float(np.std(values, ddof=1) * np.sqrt(1.0 + 1.0 / n))
-        one = np.ones(n_rows)
-        return cls(np.arange(n_rows + 1), one, location * one, scale * one, df * one)
-
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -166,23 +151,69 @@ class Prediction:
         Degrees of freedom, averaged over particles.
     mixture : StudentMixture
         The distribution itself.
+    of_mean : StudentMixture
+        Posterior of the mean response, without the noise about it. In a leaf with the
+        posterior precision P of its coefficients (in units of the noise) and the
+        posterior IG(a, b) of the noise's variance, the mean at w is Student's t about
+        the leaf's prediction, with 2a degrees of freedom and the scale
+        sqrt(b / a w'P^-1 w) (O'Hagan and Forster 2004, section 11.4).
     """
 
     mean: Vector
     var: Vector
     df: Vector
     mixture: StudentMixture
+    of_mean: StudentMixture
 
     def __init__(
-        self, mean: Vector, var: Vector, df: Vector, mixture: StudentMixture
+        self,
+        mean: Vector,
+        var: Vector,
+        df: Vector,
+        mixture: StudentMixture,
+        of_mean: StudentMixture,
     ) -> None:
         _freeze(mean, var, df)
-        self.__dict__.update(mean=mean, var=var, df=df, mixture=mixture)
+        self.__dict__.update(
+            mean=mean, var=var, df=df, mixture=mixture, of_mean=of_mean
+        )
 
     @classmethod
-    def of(cls, mixture: StudentMixture) -> Prediction:
-        """Return the moments of a mixture beside it."""
-        return cls(*core.moments(*mixture._parts), mixture)
+    def of(cls, mixture: StudentMixture, of_mean: StudentMixture) -> Prediction:
+        """Return the moments of a mixture beside it and that of its mean."""
+        return cls(*core.moments(*mixture._parts), mixture, of_mean)
+
+    @classmethod
+    def of_sample(cls, values: Sequence[float], n_rows: int) -> Prediction:
+        """Predictive of a normal sample under a flat prior, the same for every row.
+
+        Student's t about the mean with n - 1 degrees of freedom. Without two distinct
+        values the scale is infinite, and without any value the location is 0.
+
+        Parameters
+        ----------
+        values : sequence of float of length n
+        n_rows : int
+        """
+        n, df, spread = len(values), 1.0, np.inf
+        location = float(np.mean(values)) if n else 0.0
+        if n > 1 and np.ptp(values) > 0.0:
+            df, spread = float(n - 1), float(np.std(values, ddof=1))
+        start, one = np.arange(n_rows + 1), np.ones(n_rows)
+        of_new, of_mean = (
+            StudentMixture(start, one, location * one, spread * scale * one, df * one)
+            for scale in (np.sqrt(1.0 + 1.0 / max(n, 1)), np.sqrt(1.0 / max(n, 1)))
+        )
+        return cls.of(of_new, of_mean)
+
+    @property
+    def mean_se(self) -> Vector:
+        """Standard deviation of the posterior of the mean, shape (n_rows,).
+
+        Infinite where leaves have two degrees of freedom or less.
+        """
+        _, variance, _ = core.moments(*self.of_mean._parts)
+        return np.sqrt(variance)
 
     def quantile(self, q: ArrayLike) -> Vector:
         """Quantiles of the predictive distribution.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from dyntree import params
 from dyntree.encoding.tables import Table
@@ -40,16 +39,13 @@ class PredictionResults:
 
     @property
     def se_mean(self) -> Vector:
-        """Standard deviation, over the trees, of their means, shape (n_rows,).
+        """Standard deviation of the posterior of the mean, shape (n_rows,).
 
-        It tells how far the posterior's trees disagree on the mean of the response. It
-        leaves out what each leaf does not know of its own mean, and the noise.
+        What is not known of the mean response: the spread of the trees' means, and
+        within each tree what its leaf does not know of its own mean. It leaves out the
+        noise about the mean.
         """
-        prediction = self._real()
-        mixture = prediction.mixture
-        apart = mixture.location - prediction.mean[mixture.row]
-        spread: Vector = np.sqrt(mixture.average(apart**2))
-        return spread
+        return self._real().mean_se
 
     @property
     def se_obs(self) -> Vector:
@@ -62,9 +58,8 @@ class PredictionResults:
         Parameters
         ----------
         obs : bool, default False
-            False: the mean, give or take `se_mean` times the normal quantile, so that
-            it leaves out what `se_mean` does. True: what holds a new response with
-            probability 1 - alpha.
+            False: holds the mean response with posterior probability 1 - alpha, by the
+            quantiles of `Prediction.of_mean`. True: holds a new response.
         alpha : float in (0, 1), default 0.05
 
         Returns
@@ -75,10 +70,8 @@ class PredictionResults:
         if not 0.0 < params.real("alpha", alpha) < 1.0:
             raise ValueError(f"alpha must be in (0, 1); got {alpha!r}.")
         levels = np.array([alpha / 2.0, 1.0 - alpha / 2.0])
-        if obs:
-            return prediction.quantile(levels)
-        ends: Matrix = prediction.mean[:, None] + self.se_mean[:, None] * ndtri(levels)
-        return ends
+        mixture = prediction.mixture if obs else prediction.of_mean
+        return mixture.quantiles(levels)
 
     def summary_frame(self, alpha: float = 0.05) -> Any:
         """One row of answers for each row asked.
@@ -92,11 +85,11 @@ class PredictionResults:
         frame
             Of the caller's type, with its index; of pandas' where rows came as dicts.
             For numbers: `mean`, the predictive mean; `mean_se`, the standard deviation
-            of the trees' means (see `se_mean`); `mean_ci_lower` and `mean_ci_upper`,
-            the normal interval that goes with it; `obs_ci_lower` and `obs_ci_upper`,
-            between which a new response lies with probability 1 - alpha, noise and all
-            that the trees do not know included. For labels: ``p_<label>``, their
-            probabilities; `class`, the most probable; `entropy`, in nats.
+            of the posterior of the mean; `mean_ci_lower` and `mean_ci_upper`, between
+            which the mean lies with probability 1 - alpha; `obs_ci_lower` and
+            `obs_ci_upper`, the same for a new response, noise included. For labels:
+            ``p_<label>``, their probabilities; `class`, the most probable; `entropy`,
+            in nats.
         """
         prediction = self.distribution
         if isinstance(prediction, ClassPrediction):

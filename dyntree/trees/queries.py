@@ -204,8 +204,14 @@ class TreeQueries:
             rows = self._rows(X)
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
             if classes is None:
-                parts = query.mixture(cloud, rows, n_threads)
-                return Prediction(*moments(*parts, n_threads), StudentMixture(*parts))
+                start, weight, location, scale, df, of_mean = query.mixture(
+                    cloud, rows, n_threads
+                )
+                return Prediction(
+                    *moments(start, weight, location, scale, df, n_threads),
+                    StudentMixture(start, weight, location, scale, df),
+                    StudentMixture(start, weight, location, of_mean, df),
+                )
             answer = query.predict_class(cloud, rows, n_threads)
             entropy = answer["entropy"]
             if self.options.rules == "native":
@@ -220,7 +226,7 @@ class TreeQueries:
             proba = np.full((n_rows, len(classes)), 1.0 / max(1, len(classes)))
             entropy = np.full(n_rows, float(np.log(max(1, len(classes)))))
             return ClassPrediction(proba, classes, entropy)
-        return Prediction.of(StudentMixture.of_sample(self._waiting_y, n_rows))
+        return Prediction.of_sample(self._waiting_y, n_rows)
 
     def _extended(self, X: Any) -> tuple[FeatureMap, Matrix]:
         """Columns as they are known with these rows too, and the rows' codes."""
@@ -246,7 +252,8 @@ class TreeQueries:
             return float(prediction.mean[0])
         assert self._features is not None
         row = on_scale(self._cloud, self._features, row)
-        return float(moments(*query.mixture(self._cloud, row))[0][0])
+        parts = query.mixture(self._cloud, row)[:5]
+        return float(moments(*parts)[0][0])
 
     @locked
     def proba_at(self, row: Matrix) -> Vector:
@@ -358,8 +365,9 @@ class TreeQueries:
         ----------
         rule : {"alc", "entropy", "age", "random"}
             Average reduction of variance over the default rectangle of `score`
-            (regression), entropy of the row's leaf (classes), the row's number, or
-            chance.
+            (regression), under native rules times the root of rows learned over rows
+            held in the row's leaf; entropy of the row's leaf (classes); the row's
+            number; or chance.
 
         Returns
         -------

@@ -193,6 +193,8 @@ def _check_counts(
 
 def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
     """The leaf model's prior point and frozen scale."""
+    for name in like.keys() & {"middle", "spreads", "y_unit", "grain"}:
+        state.setdefault(name, like[name])  # files from before priors moved
     demand(state.keys() == like.keys(), "leaf_model has other fields")
     for name, model in like.items():
         value = state[name]
@@ -201,10 +203,10 @@ def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
         else:
             demand(not isinstance(value, list), f"{name} is no number")
         values = [params.real(name, v) for v in np.atleast_1d(value).tolist()]
-        if name in ("b0", "kappa0", "y_spread"):
-            demand(min(values) > 0.0, f"{name} is {value!r}")
-        if name == "spread":
-            demand(min(values, default=0.0) >= 0.0, f"spread is {value!r}")
+        if name in ("b0", "kappa0", "y_spread", "y_unit", "spreads"):
+            demand(min(values, default=1.0) > 0.0, f"{name} is {value!r}")
+        if name in ("spread", "grain"):
+            demand(min(values, default=0.0) >= 0.0, f"{name} is {value!r}")
 
 
 def _check_rows(

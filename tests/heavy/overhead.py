@@ -105,7 +105,7 @@ def core(tree: Any, X: np.ndarray, y: np.ndarray) -> Step:
         if is_class:
             query.predict_class(cloud, X[t : t + 1])
         else:
-            moments(*query.mixture(cloud, X[t : t + 1]))
+            moments(*query.mixture(cloud, X[t : t + 1])[:5])
         window.roll(cloud, X[t : t + 1], y[t : t + 1], WINDOW, "age", 1.0)
 
     return step

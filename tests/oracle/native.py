@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
@@ -11,25 +13,58 @@ Vector = NDArray[np.float64]
 SHAPE_0, SLOPE_UNIT = 0.5, 0.04
 
 
-def prior_precision(p: int, kappa0: float, level: bool = True) -> Vector:
-    """Prior precision of level and p slopes over the variance of the noise."""
-    return np.diag([kappa0] * level + [SLOPE_UNIT * max(p, 1)] * p)
+@dataclass(frozen=True)
+class Place:
+    """Where a prior stands on the frozen scale, and the least variance of a leaf."""
+
+    middle: tuple[float, ...]
+    spreads: tuple[float, ...]
+    grain: float = 0.0
+
+    @classmethod
+    def first(cls, p: int) -> Place:
+        """At the centre of the frozen scale, with spreads of one."""
+        return cls((0.0,) * (p + 1), (1.0,) * p)
 
 
-def log_evidence(gram: Vector, b0: float, kappa0: float, level: bool = True) -> float:
+def hidden_variance(y: Vector) -> float:
+    """C^2 V: the share of equal pairs, squared, times the variance."""
+    n = len(y)
+    pairs = sum(float(np.sum(y[k + 1 :] == y[k])) for k in range(n))
+    share = pairs / (n * (n - 1) / 2)
+    return float(share**2 * np.var(y, ddof=1)) if share > 1e-4 else 0.0
+
+
+def prior_rows(kappa0: float, place: Place, level: bool = True) -> Vector:
+    """Cross products of (1, z, t) that stand for the prior of level and slopes."""
+    v = np.array([1.0, *place.middle])
+    slopes = SLOPE_UNIT * max(len(place.spreads), 1) * np.array(place.spreads) ** 2
+    return kappa0 * level * np.outer(v, v) + np.diag([0.0, *slopes, 0.0])
+
+
+def log_evidence(
+    gram: Vector,
+    b0: float,
+    kappa0: float,
+    level: bool = True,
+    place: Place | None = None,
+) -> float:
     """Log evidence of rows with cross products `gram` of (1, z, t)."""
     first = 0 if level else 1
     weight, p = gram[0, 0], len(gram) - 2
-    prior = prior_precision(p, kappa0, level)
-    precision = prior + gram[first:-1, first:-1]
-    cross = gram[first:-1, -1]
-    residual = gram[-1, -1] - cross @ np.linalg.solve(precision, cross)
+    place = place or Place.first(p)
+    prior = prior_rows(kappa0, place, level)
+    both, inside = prior + gram, slice(first, -1)
+    precision, cross = both[inside, inside], both[inside, -1]
+    residual = both[-1, -1] - cross @ np.linalg.solve(precision, cross)
+    residual = max(residual, weight * place.grain)
     shape = SHAPE_0 + weight / 2
+    log_prior = np.linalg.slogdet(prior[inside, inside])[1]
     return float(
         -weight / 2 * np.log(2 * np.pi)
-        + (np.linalg.slogdet(prior)[1] - np.linalg.slogdet(precision)[1]) / 2
+        + (log_prior - np.linalg.slogdet(precision)[1]) / 2
         + SHAPE_0 * np.log(b0)
-        - shape * np.log(b0 + max(residual, 0.0) / 2)
+        - shape * np.log(b0 + residual / 2)
         + gammaln(shape)
         - gammaln(SHAPE_0)
     )
@@ -50,6 +85,8 @@ class Leaf:
         Prior point.
     level : bool, default True
         False: regression through the origin.
+    place : Place, optional
+        By default where a prior stands at first.
     """
 
     def __init__(
@@ -60,18 +97,20 @@ class Leaf:
         b0: float,
         kappa0: float,
         level: bool = True,
+        place: Place | None = None,
     ) -> None:
-        p = z.shape[1]
+        place = place or Place.first(z.shape[1])
         rows = np.column_stack([np.ones(len(t)), z, t])
         gram = (rows * weight[:, None]).T @ rows
         inside = slice(None if level else 1, -1)
         self.level = level
-        self.precision = prior_precision(p, kappa0, level) + gram[inside, inside]
-        cross = gram[inside, -1]
+        both = prior_rows(kappa0, place, level) + gram
+        self.precision, cross = both[inside, inside], both[inside, -1]
         self.mean = np.linalg.solve(self.precision, cross)
         self.shape = SHAPE_0 + weight.sum() / 2
-        self.scale = b0 + (gram[-1, -1] - cross @ self.mean) / 2
-        self.log_evidence = log_evidence(gram, b0, kappa0, level)
+        residual = both[-1, -1] - cross @ self.mean
+        self.scale = b0 + max(residual, weight.sum() * place.grain) / 2
+        self.log_evidence = log_evidence(gram, b0, kappa0, level, place)
 
     def solved(self, z: Vector) -> tuple[Vector, float]:
         """P^-1 w and kappa = w'P^-1 w of one row w = (1, z), or z without a level."""

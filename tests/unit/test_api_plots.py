@@ -72,7 +72,10 @@ def test_a_fit_shows_mean_interval_and_active_rows(real: DynamicTree) -> None:
         np.testing.assert_allclose(edge.get_ydata(), answer.quantile(q), rtol=1e-12)
     np.testing.assert_array_equal(rows.get_data(), (X[:, 1], y))
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["80 % interval", "mean", "active rows"]
+    assert texts == ["80 % interval", "80 % interval, mean", "mean", "active rows"]
+    inside = answer.of_mean.quantiles(np.array([0.1, 0.9]))
+    drawn = ax.collections[1].get_paths()[0].vertices[:, 1]
+    assert (drawn.min(), drawn.max()) == (inside.min(), inside.max())
 
 
 def test_slices_stand_at_the_medians(real: DynamicTree) -> None:
@@ -346,7 +349,11 @@ def test_every_line_of_a_legend_can_be_told_apart_without_colour(
             handles, _ = ax.get_legend_handles_labels()
             lines = [part for part in handles if hasattr(part, "get_linestyle")]
             looks = [
-                (str(one.get_linestyle()), str(getattr(one, "get_marker", str)()))
+                (
+                    str(one.get_linestyle()),
+                    str(getattr(one, "get_marker", str)()),
+                    str(getattr(one, "get_facecolor", str)()),  # of bands, in greys
+                )
                 for one in lines
             ]
             assert len({*looks}) == len(looks)

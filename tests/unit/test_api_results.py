@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[formula]")
 
@@ -75,19 +74,15 @@ def test_summary_frame_of_numbers() -> None:
     assert frame.index.equals(new.index)
     assert frame["mean"].equals(fit.predict(new).rename("mean"))
     assert frame["mean"].tolist() == told.predicted_mean.tolist()
-    mixture = told.distribution.mixture
-    for k in range(8):
-        part = slice(mixture.start[k], mixture.start[k + 1])
-        places, weights = mixture.location[part], mixture.weight[part]
-        centre = np.average(places, weights=weights)
-        spread = np.sqrt(np.average((places - centre) ** 2, weights=weights))
-        assert frame["mean_se"].iloc[k] == pytest.approx(spread, rel=1e-9, abs=1e-12)
+    draws = told.distribution.of_mean.sample(20_000, np.random.default_rng(1))
+    # with a kurtosis of up to 20 the error of such a deviation is .015 of it
+    assert frame["mean_se"].tolist() == pytest.approx(draws.std(axis=0), rel=0.1)
+    for name, q in (("mean_ci_lower", 0.1), ("mean_ci_upper", 0.9)):
+        at = frame[name].to_numpy()
+        assert told.distribution.of_mean.cdf(at) == pytest.approx(q, abs=1e-9)
     for name, q in (("obs_ci_lower", 0.1), ("obs_ci_upper", 0.9)):
         assert told.distribution.cdf(frame[name]) == pytest.approx(q, abs=1e-9)
     assert list(frame) == FRAME
-    half = stats.norm.ppf(0.9) * frame["mean_se"]
-    for name, end in (("mean_ci_lower", -half), ("mean_ci_upper", half)):
-        assert frame[name].tolist() == pytest.approx((frame["mean"] + end).tolist())
     assert told.conf_int(True, 0.2).tolist() == frame[FRAME[4:]].to_numpy().tolist()
     assert told.conf_int(alpha=0.2).tolist() == frame[FRAME[2:4]].to_numpy().tolist()
     assert np.all(told.se_obs > told.se_mean)

@@ -125,7 +125,7 @@ def test_expected_improvement_is_an_integral() -> None:
 def test_mixtures_are_the_predictive_tables_without_repeats(name: str) -> None:
     cloud = helpers.grown(name, 30)
     X, _ = helpers.data(name, 40, seed=6)
-    start, weight, location, scale, df = query.mixture(cloud, X)
+    start, weight, location, scale, df, _ = query.mixture(cloud, X)
     table = np.stack(query.predictive(cloud, X), axis=2)
     for j in range(40):
         part = slice(start[j], start[j + 1])

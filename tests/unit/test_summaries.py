@@ -45,6 +45,12 @@ def parts(mix: StudentMixture, row: int) -> tuple[np.ndarray, Any]:
     return mix.weight[k], stats.t(mix.df[k], mix.location[k], mix.scale[k])
 
 
+def told_by(mix: StudentMixture) -> Prediction:
+    """A prediction whose mean has from all to a tenth of each component's scale."""
+    part = mix.scale * np.linspace(1.0, 0.1, len(mix.scale))
+    return Prediction.of(mix, dataclasses.replace(mix, scale=part))
+
+
 def empty() -> StudentMixture:
     return StudentMixture(np.zeros(1, np.int64), *np.empty((4, 0)))
 
@@ -134,7 +140,7 @@ def test_samples_follow_the_distribution(seed: int) -> None:
 def test_samples_match_the_moments(seed: int) -> None:
     """z tests with 10^5 draws: see an error of .02 standard deviations in the mean."""
     mix, n = mixture(seed, least_df=9.0), 100_000
-    told = Prediction.of(mix)
+    told = told_by(mix)
     draws = told.sample(n, seed)
     z = stats.norm.isf(FALSE_FAIL / 2 / (2 * 2 * mix.n_rows))
     centred = draws - told.mean
@@ -145,7 +151,7 @@ def test_samples_match_the_moments(seed: int) -> None:
 
 def test_moments_are_those_of_the_mixture() -> None:
     mix = mixture()
-    told = Prediction.of(mix)
+    told = told_by(mix)
     for row in range(mix.n_rows):
         weight, component = parts(mix, row)
         mean = weight @ component.mean()
@@ -157,27 +163,36 @@ def test_moments_are_those_of_the_mixture() -> None:
         assert told.df[row] == pytest.approx(weight @ mix.df[k], rel=1e-12)
 
 
+def test_the_mean_has_a_standard_error() -> None:
+    told = told_by(mixture(least_df=5.0))
+    for row in range(told.of_mean.n_rows):
+        weight, component = parts(told.of_mean, row)
+        second = weight @ (component.var() + component.mean() ** 2)
+        want = np.sqrt(second - told.mean[row] ** 2)
+        assert told.mean_se[row] == pytest.approx(want, rel=1e-9)
+
+
 @pytest.mark.parametrize("df", [0.5, 1.0, 1.5, 2.0])
 def test_two_degrees_of_freedom_or_less_leave_no_variance(df: float) -> None:
     mix = mixture()
     heavy = dataclasses.replace(mix, df=np.where(mix.row == 1, df, mix.df))
-    assert np.isinf(Prediction.of(heavy).var).tolist() == [False, True, False, False]
+    assert np.isinf(told_by(heavy).var).tolist() == [False, True, False, False]
 
 
 def test_no_rows_give_empty_answers() -> None:
-    told = Prediction.of(empty())
+    told = told_by(empty())
     for values in (told.mean, told.var, told.df, told.cdf([]), told.log_density([])):
         assert values.shape == (0,)
     assert told.quantile(0.5).shape == (0,)
     assert told.quantile([0.1, 0.9]).shape == (0, 2)
     assert told.sample(3).shape == (3, 0)
-    told = Prediction.of(mixture())
+    told = told_by(mixture())
     assert told.quantile([]).shape == (4, 0)
     assert told.sample(0).shape == (0, 4)
 
 
 def test_one_quantile_or_many() -> None:
-    told = Prediction.of(mixture())
+    told = told_by(mixture())
     many = told.quantile((0.1, 0.5))
     assert many.shape == (4, 2)
     assert many[:, 1].tolist() == told.quantile(0.5).tolist()
@@ -187,19 +202,19 @@ def test_one_quantile_or_many() -> None:
 @pytest.mark.parametrize("q", [0.0, 1.0, -0.5, np.nan, "a", [0.5, 1.0], [[0.5]], None])
 def test_probabilities_are_inside_zero_and_one(q: Any) -> None:
     with refused("q", repr(q)):
-        Prediction.of(mixture()).quantile(q)
+        told_by(mixture()).quantile(q)
 
 
 @pytest.mark.parametrize("n", [-1, 2.5, "3", None, True])
 def test_a_number_of_draws_is_a_count(n: Any) -> None:
-    for told in (Prediction.of(mixture()), labels()):
+    for told in (told_by(mixture()), labels()):
         with refused("n", repr(n)):
             told.sample(n)
 
 
 @pytest.mark.parametrize("ask", ["cdf", "log_density"])
 def test_responses_are_one_a_row(ask: str) -> None:
-    told = Prediction.of(mixture())
+    told = told_by(mixture())
     with refused("y", "(3,)"):
         getattr(told, ask)([1.0, 2.0, 3.0])
     with refused("y", "nan in row 2"):
@@ -207,7 +222,7 @@ def test_responses_are_one_a_row(ask: str) -> None:
 
 
 def test_draws_are_fixed_by_seed_or_generator() -> None:
-    for told in (Prediction.of(mixture()), labels()):
+    for told in (told_by(mixture()), labels()):
         first = told.sample(5, seed=3)
         assert (told.sample(5, seed=np.random.default_rng(3)) == first).all()
         assert (told.sample(5, seed=4) != first).any()
@@ -266,7 +281,7 @@ def test_drawn_labels_follow_the_probabilities() -> None:
 def test_records_are_frozen_through_and_through() -> None:
     records = [
         mixture(),
-        Prediction.of(mixture()),
+        told_by(mixture()),
         labels(),
         Relevance(np.ones((2, 3)), ("a", "b", "c")),
         Sensitivity(*np.ones((2, 2, 2)), *np.ones((2, 2, 2)), ("a", "b")),

@@ -3,7 +3,7 @@ import numpy as np
 
 from cython.parallel import prange
 
-from libc.math cimport NAN, log
+from libc.math cimport NAN, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
@@ -17,6 +17,7 @@ from dyntree._core.trees.block_partition cimport (
 )
 from dyntree._core.lanes cimport Pair, pair_at, pair_of, put_pair, sum_of
 from dyntree._core.memory cimport resized
+from dyntree._core.trees.leaf cimport LeafModel
 from dyntree._core.openmp cimport thread_number
 from dyntree._core.trees.tree cimport find_leaf
 from dyntree._core.trees.nodes cimport Leaf, Node
@@ -160,6 +161,11 @@ cdef inline void fill_moments(double *e, double quantile) noexcept nogil:
     e[5] = location + half
 
 
+cdef inline double without_noise(double scale, double variance) noexcept nogil:
+    """What is left of the scale of a response for its mean."""
+    return sqrt(max(scale * scale - variance, 0.0))
+
+
 cdef void describe(
     Walk *w, Particles c, handle_t h, const double *x, double *e
 ) noexcept nogil:
@@ -171,6 +177,9 @@ cdef void describe(
         c.leaf_model.predict(leaf, x, w.out)
         e[0] = 1.0
         memcpy(e + 1, w.out, 3 * sizeof(double))
+        e[4] = without_noise(
+            e[2], c.leaf_model.sum_squares(leaf) / c.leaf_model.df(leaf)
+        )
     elif w.kind == MOMENTS:
         c.leaf_model.predict(leaf, x, w.out)
         memcpy(e, w.out, 3 * sizeof(double))
@@ -190,7 +199,7 @@ cdef void describe_all(
     Walk *w, Particles c, handle_t h, const int32_t *points, int32_t n, double *e
 ) noexcept nogil:
     """Entries from e on of leaf h at the block's points: components or moments."""
-    cdef double quantile = 0.0
+    cdef double quantile = 0.0, noise = 0.0
     cdef int32_t k
     c.leaf_model.predict_rows(
         c.arena.leaf(h), w.rows, c.pool.n_features, points, n, e + 1 - w.summed,
@@ -198,11 +207,17 @@ cdef void describe_all(
     )
     if w.summed:
         quantile = upper_quantile(w, h, e[2])       # one df for all points
+    else:
+        noise = (
+            c.leaf_model.sum_squares(c.arena.leaf(h))
+            / c.leaf_model.df(c.arena.leaf(h))
+        )
     for k in range(n):
         if w.summed:
             fill_moments(e, quantile)
         else:
             e[0] = w.count[-h]
+            e[4] = without_noise(e[2], noise)
         e += w.width
     if c.leaf_model.rounds_rows:
         c.leaf_model.mark_rounded(
@@ -518,7 +533,7 @@ cdef int gather_block(
 
 cdef void spread(
     const Entries *from_, int32_t n, double n_particles, const int64_t *start,
-    double *weight, double *location, double *scale, double *df,
+    double *weight, double *location, double *scale, double *df, double *of_mean,
 ) noexcept nogil:
     """Write a block's components where its n rows begin."""
     cdef int64_t[BLOCK] places
@@ -534,6 +549,7 @@ cdef void spread(
         location[at] = e[1]
         scale[at] = e[2]
         df[at] = e[3]
+        of_mean[at] = e[4]
         e += COMPONENT_WIDTH
 
 
@@ -546,9 +562,9 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
     cdef int thread
     cdef Walk *walks
     cdef Entries *blocks
-    cdef double[::1] w, m, s, d
+    cdef double[::1] w, m, s, d, z
     start = np.zeros(n_rows + 1, dtype=np.int64)
-    weight = location = scale = df = np.empty(0)
+    weight = location = scale = df = of_mean = np.empty(0)
     cdef int64_t[::1] ends = start
     n_threads = <int> max(1, min(n_threads, n_blocks))
     walks = <Walk *> calloc(n_threads, sizeof(Walk))
@@ -577,14 +593,15 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
             ends[j + 1] += ends[j]
         if ends[n_rows]:
             # one block, for which NumPy asks large pages if it is large
-            weight, location, scale, df = np.empty((4, ends[n_rows]))
-            w, m, s, d = weight, location, scale, df
+            weight, location, scale, df, of_mean = np.empty((5, ends[n_rows]))
+            w, m, s, d, z = weight, location, scale, df, of_mean
             for b in prange(
                 n_blocks, num_threads=n_threads, nogil=True, schedule="dynamic"
             ):
                 spread(
                     blocks + b, <int32_t> min(BLOCK, n_rows - b * BLOCK),
                     c.n_particles, &ends[b * BLOCK], &w[0], &m[0], &s[0], &d[0],
+                    &z[0],
                 )
     if blocks != NULL:
         for b in range(n_blocks):
@@ -593,4 +610,4 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
     free(blocks)
     if failed:
         raise MemoryError()
-    return start, weight, location, scale, df
+    return start, weight, location, scale, df, of_mean

@@ -289,6 +289,7 @@ cdef object credits(Particles c, Rectangle rectangle, object subject):
 def alc_active(Particles c, lower, upper, categorical, approx):
     """`alc_rectangle` at the active rows, in internal order, shape (n_active,).
 
+    Under native rules each leaf's share is weighed; see `RowCredit`.
     A leaf's values are kept and used again until its posterior or the rectangle changes.
     A row that retires leaves the posterior as it is, unless the past fades. R's rules
     keep values whatever rectangle is given and though the past fades, as CRAN dynaTree

@@ -15,6 +15,11 @@ from dyntree._core.types cimport slot_t
 cdef enum:
     N_PRIORS = 32           # points of the grid of priors that a cloud chooses from
 
+cdef enum Place:            # what a survey of all rows did to the place of a prior
+    UNKNOWN = -1            # nothing: all responses are equal
+    KEPT = 0
+    MOVED = 1
+
 cdef class LeafModel:
     cdef Family family
     cdef Addends addends                # of the family, where a model keeps them
@@ -99,7 +104,13 @@ cdef class LeafModel:
     cdef void explain_rows(self, const Leaf *leaf, const double *mean, const double *variance, const double *rows, int32_t width, const int32_t *which, int32_t n, double *out) noexcept nogil
     # mean of kappa over independent coordinates; v is scratch of n_basis + 1
     cdef double mean_kappa(self, const Leaf *leaf, const double *mean, const double *variance, double *v) noexcept nogil
-    # the prior that a cloud tunes: N_PRIORS scores of a grid of points, and the choice
+    # the prior that a cloud tunes. First its place by all rows that the leaves hold, summed
+    # leaf by leaf, and by the responses of the active ones, which are sorted: UNKNOWN where
+    # they cannot tell, else whether it moved
+    cdef void begin_survey(self) noexcept nogil
+    cdef void survey_leaf(self, const Leaf *leaf, double multiplicity) noexcept nogil
+    cdef Place take_place(self, double *y, int32_t n) noexcept nogil
+    # then N_PRIORS scores of a grid of points, and the choice
     cdef void score_priors(self, const Leaf *leaf, double multiplicity, double *scores) noexcept nogil
     cdef bint adopt_prior(self, const double *scores) noexcept nogil
     # refresh, and all that refreshing keeps, after the prior has moved

@@ -227,6 +227,15 @@ cdef class LeafModel:
     ) noexcept nogil:
         return NAN
 
+    cdef void begin_survey(self) noexcept nogil:
+        pass
+
+    cdef void survey_leaf(self, const Leaf *leaf, double multiplicity) noexcept nogil:
+        pass
+
+    cdef Place take_place(self, double *y, int32_t n) noexcept nogil:
+        return KEPT
+
     cdef void score_priors(
         self, const Leaf *leaf, double multiplicity, double *scores
     ) noexcept nogil:

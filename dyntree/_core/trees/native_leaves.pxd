@@ -1,8 +1,12 @@
 """Regression leaves of the native rules: proper priors, conjugate retirement.
 
-On the scale of `Cross`: t = level + z'slopes + noise with
-    sigma^2 ~ IG(1/2, b0),  level | sigma^2 ~ N(0, sigma^2 / kappa0),
-    slopes | sigma^2 ~ N(0, sigma^2 / (0.04 p)),  p columns in the regression.
+On the scale of `Cross`: t = level + (z - m)'slopes + noise with
+    sigma^2 ~ IG(1/2, b0),  level | sigma^2 ~ N(m_y, sigma^2 / kappa0),
+    slope_j | sigma^2 ~ N(0, sigma^2 / (0.04 p s_j^2)),  p columns in the regression.
+`Cross` keeps the scale of the first rows for good. Where the prior stands upon it moves
+with the rows: m, m_y and s are means and spreads of all that the leaves hold, 0 and 1 at
+first. Where responses are equal to others, no leaf's variance is taken for less than
+their grain hides: the posterior's scale is bn = b0 + max(residual, n grain) / 2.
 Retired rows are part of the posterior. A split may release them, and is then judged on
 active rows alone; or its children inherit a share, which is part of their prior: the
 evidence of a leaf is that of its rows given what it inherited.
@@ -12,7 +16,7 @@ from libc.stdint cimport int32_t
 
 from dyntree._core.family cimport Cross
 from dyntree._core.lanes cimport Lanes
-from dyntree._core.trees.leaf cimport LeafModel
+from dyntree._core.trees.leaf cimport LeafModel, Place
 from dyntree._core.trees.nodes cimport Leaf
 
 # Places in `derived` of the Gaussian leaves; EVIDENCE is that of all rows given the
@@ -37,12 +41,18 @@ cdef class NativeGaussian(LeafModel):
     cdef Cross cross
     cdef readonly double b0
     cdef readonly double kappa0
-    cdef double slope_precision
+    cdef double slope_unit  # prior precision of a slope whose column has spread 1
+    cdef double y_unit      # variance of the responses, as a power of ten: unit of the grid
+    cdef double grain       # variance that no leaf goes below
     cdef double log_b0, half_log_prior      # of the prior point
     cdef int skip           # 1: no level
     # scratch, in one piece that starts with the first
     cdef double *total_row                  # (stride,) active and retired sums together
     cdef Lanes *factors                     # (stride,) factors of sums that are judged
+    cdef double *point                      # (stride,) v v' of v = (1, m, m_y)
+    cdef double *slopes                     # (n_terms,) prior precision of terms 1, 2, ...
+    cdef double *spreads                    # (n_terms,) of the rows, on the frozen scale
+    cdef double *survey                     # (stride,) sums of all leaves
     cdef double *predicted                  # (n_out,) as of `predict`
     cdef double *inverse_columns            # (n_terms, n_terms) inverse factor of a leaf
     cdef double *inverse_rows
@@ -58,6 +68,11 @@ cdef class NativeGaussian(LeafModel):
     cdef double log_evidence_of(self, const double *sums) noexcept nogil
     cdef double evidence(self, double weight, double log_gamma, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
     cdef void set_prior(self, double b0, double kappa0) noexcept nogil
+    cdef double spread_in(self, const double *sums, int i) noexcept nogil
+    cdef void place_prior(self, const double *sums) noexcept nogil
+    cdef void multiply_out(self) noexcept nogil
+    cdef bint is_displaced(self, const double *sums) noexcept nogil
+    cdef double held(self, double weight, double residual) noexcept nogil
     cdef double half_prior_log_det(self, double kappa0) noexcept nogil
     cdef const double *total(self, const Leaf *leaf) noexcept nogil
     cdef double *inherited(self, const Leaf *leaf) noexcept nogil

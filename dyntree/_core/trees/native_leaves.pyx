@@ -1,6 +1,6 @@
 """Regression leaves of the native rules."""
 cimport cython
-from libc.math cimport NAN, fabs, isnan, log, log1p, sqrt
+from libc.math cimport NAN, fabs, isnan, log, log1p, log10, round, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 
@@ -11,7 +11,8 @@ from dyntree._core.lanes cimport (
 )
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.memory cimport resize
-from dyntree._core.trees.leaf cimport N_PRIORS
+from dyntree._core.ties cimport hidden_variance
+from dyntree._core.trees.leaf cimport KEPT, MOVED, N_PRIORS, UNKNOWN, Place
 from dyntree._core.trees.nodes cimport EVIDENCE, retired_weight
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.rmath cimport log_gamma
@@ -20,6 +21,11 @@ cdef double LOG_2PI = 1.8378770664093453
 cdef double LOG_PI = 1.1447298858494002
 cdef double SHAPE_0 = 0.5           # a0 of the inverse gamma prior
 cdef double SLOPE_UNIT = 0.04       # prior precision of a slope, per column
+cdef double DISPLACED = 0.5         # spreads from the rows' mean at which a prior follows
+cdef double OTHER_SPREAD = 1.5      # factor on a spread, and
+cdef double OTHER_GRAIN = 1.25      # on a grain, at which it does
+cdef double OTHER_UNIT = 0.75       # decades off the unit of the responses' variance
+cdef double ROUNDING = 1e-12        # of a mean square: a variance that is only rounding
 cdef double HANDED_ON = 1.0         # most weight to inherit, per active row
 
 # the grid of priors that a cloud chooses from, N_KAPPA points a row
@@ -51,11 +57,17 @@ cdef class NativeGaussian(LeafModel):
 
     Notes
     -----
-    With prior precision P0, sums W'W of w = (1, z) and W't over active and retired
-    rows, P = P0 + W'W: an = 1/2 + n/2, bn = b0 + (t't - t'W P^-1 W't)/2 and
-    log evidence = -n/2 log 2 pi + (log|P0| - log|P|)/2 + a0 log b0 - an log bn
+    With w = (1, z), prior precision P0, sums W'W and W't over active and retired rows,
+    P = P0 + W'W: an = 1/2 + n/2, bn = b0 + r/2 with the residual r of all and the prior,
+    and log evidence = -n/2 log 2 pi + (log|P0| - log|P|)/2 + a0 log b0 - an log bn
     + lnG(an) - lnG(a0) (O'Hagan and Forster 2004, section 11.4). One Cholesky factor of
-    the cross products of (1, z, t) gives all of it.
+    the cross products of (1, z, t) gives all of it. The prior of the level is kappa0
+    rows at the point (m, m_y), which makes P0 = kappa0 (1, m)(1, m)' + diag(0, 0.04 p
+    s^2) and log|P0| = log kappa0 + sum_j log(0.04 p s_j^2).
+
+    Ties. A density says nothing within the grain of a response: n equal ones would have
+    an evidence without bound as b0 falls. The residual counts as n `grain` at least; see
+    `ties.hidden_variance`.
     """
 
     def __init__(
@@ -77,57 +89,76 @@ cdef class NativeGaussian(LeafModel):
         self.retires = self.subtracts = True
         self.logs = True
         self.may_inherit = has_evidence
-        self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
         resize(
-            <void **> &self.total_row, (1 + LANES) * size + self.n_out
-            + 2 * n_terms * n_terms + (2 + 2 * LANES) * n_terms, sizeof(double),
+            <void **> &self.total_row, (3 + LANES) * size + self.n_out
+            + 2 * n_terms * n_terms + (4 + 2 * LANES) * n_terms, sizeof(double),
         )
         self.factors = <Lanes *> (self.total_row + size)
-        self.predicted = self.total_row + (1 + LANES) * size
+        self.point = self.total_row + (1 + LANES) * size
+        self.survey = self.point + size
+        self.predicted = self.survey + size
         self.inverse_columns = self.predicted + self.n_out
         self.inverse_rows = self.inverse_columns + n_terms * n_terms
         self.means = self.inverse_rows + n_terms * n_terms
         self.variances = self.means + n_terms
-        self.explained = <Lanes *> (self.variances + n_terms)
+        self.slopes = self.variances + n_terms
+        self.spreads = self.slopes + n_terms
+        self.explained = <Lanes *> (self.spreads + n_terms)
         for k in range(N_TABLE):
             self.log_gammas[k] = log_gamma(SHAPE_0 + 0.5 * k)
-        for k in range(N_B):
-            self.log_bs[k] = log(BS[k])
+        self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
 
     def __dealloc__(self):
         free(self.total_row)
 
     def set_scale(self, centre, spread, double y_centre, double y_spread):
-        """Freeze the scale: before the first row, or with a checkpoint."""
-        cdef int k
+        """Freeze the scale, before the first row; the prior stands at its centre."""
         self.cross.set_scale(centre, spread, y_centre, y_spread)
-        n_used = sum(s > 0.0 for s in spread)
-        self.slope_precision = SLOPE_UNIT * max(n_used, 1)
-        for k in range(N_KAPPA):
-            self.half_log_priors[k] = self.half_prior_log_det(KAPPAS[k])
+        self.slope_unit = SLOPE_UNIT * max(sum(s > 0.0 for s in spread), 1)
+        self.stand([0.0] * (self.n_basis + 1), [1.0] * self.n_basis, 1.0, 0.0)
+
+    def stand(self, middle, spreads, double y_unit, double grain):
+        """Place the prior: means (m, m_y), spreads of the columns, unit and grain."""
+        cdef int j
+        for j in range(1, self.n_basis + 2):
+            self.point[at(0, j)] = middle[j - 1]
+        for j in range(self.n_basis):
+            self.spreads[1 + j] = spreads[j]
+        self.multiply_out()
+        self.y_unit = y_unit
+        self.grain = grain
         self.set_prior(self.b0, self.kappa0)
 
     cdef void set_prior(self, double b0, double kappa0) noexcept nogil:
         """Change the prior point; every leaf must be refreshed."""
+        cdef int k
         self.b0 = b0
         self.kappa0 = kappa0
         self.log_b0 = log(b0)
         self.half_log_prior = self.half_prior_log_det(kappa0)
+        for k in range(N_KAPPA):
+            self.half_log_priors[k] = self.half_prior_log_det(KAPPAS[k])
+        for k in range(N_B):
+            self.log_bs[k] = log(BS[k] * self.y_unit)
 
     def to_state(self):
-        """Prior point and frozen scale, as plain numbers and lists."""
+        """Prior point and its place, and the frozen scale, as plain numbers and lists."""
         centre, spread, y_centre, y_spread = self.cross.scale_of()
         return {
             "b0": self.b0, "kappa0": self.kappa0, "centre": centre, "spread": spread,
             "y_centre": y_centre, "y_spread": y_spread,
+            "middle": [self.point[at(0, 1 + j)] for j in range(self.n_basis + 1)],
+            "spreads": [self.spreads[1 + j] for j in range(self.n_basis)],
+            "y_unit": self.y_unit, "grain": self.grain,
         }
 
     def from_state(self, state):
         """Take over what `to_state` gave."""
-        self.set_prior(state["b0"], state["kappa0"])
+        self.b0, self.kappa0 = state["b0"], state["kappa0"]
         self.set_scale(
             state["centre"], state["spread"], state["y_centre"], state["y_spread"]
         )
+        self.stand(state["middle"], state["spreads"], state["y_unit"], state["grain"])
 
     def first_beyond(self, const double[:, ::1] X, y, double limit):
         """(row, column) of the first value `limit` spreads away from its centre.
@@ -153,7 +184,7 @@ cdef class NativeGaussian(LeafModel):
     ) noexcept nogil:
         """Factor prior precision + cross products into u; returns half log|P|."""
         return factor_of(
-            self.n_basis + 2, self.skip, row, self.kappa0, self.slope_precision, u,
+            self.n_basis + 2, self.skip, row, self.kappa0, self.point, self.slopes, u,
             residual,
         )
 
@@ -163,15 +194,21 @@ cdef class NativeGaussian(LeafModel):
     ) noexcept nogil:
         """`factorise` of four rows."""
         factor_four(
-            self.n_basis + 2, self.skip, rows, kappa0, self.slope_precision, u,
+            self.n_basis + 2, self.skip, rows, kappa0, self.point, self.slopes, u,
             half_log_det, residual,
         )
 
     cdef double half_prior_log_det(self, double kappa0) noexcept nogil:
-        return 0.5 * (
-            (0.0 if self.skip else log(kappa0))
-            + self.n_basis * log(self.slope_precision)
-        )
+        cdef double total = 0.0 if self.skip else log(kappa0)
+        cdef int j
+        for j in range(self.n_basis):
+            total += log(self.slopes[1 + j])
+        return 0.5 * total
+
+    cdef double held(self, double weight, double residual) noexcept nogil:
+        """The residual, or what the grain of as many responses hides where it is more."""
+        cdef double least = weight * self.grain
+        return residual if residual > least else least
 
     cdef double log_gamma_shape(self, double weight) noexcept nogil:
         """log Gamma(a0 + weight / 2), looked up for small whole weights."""
@@ -191,7 +228,7 @@ cdef class NativeGaussian(LeafModel):
         cdef double shape = SHAPE_0 + 0.5 * weight
         return (
             half_log_det - 0.5 * weight * LOG_2PI + SHAPE_0 * log_b0
-            - shape * log(b0 + 0.5 * residual)
+            - shape * log(b0 + 0.5 * self.held(weight, residual))
             + log_gamma - self.log_gammas[0]
         )
 
@@ -210,7 +247,7 @@ cdef class NativeGaussian(LeafModel):
         cdef double log_gamma = self.log_gamma_shape(row[0]), residual, half
         half = self.factorise(row, d + FACTOR, &residual)
         d[SHAPE] = SHAPE_0 + 0.5 * row[0]
-        d[SCALE] = self.b0 + 0.5 * residual
+        d[SCALE] = self.b0 + 0.5 * self.held(row[0], residual)
         d[T_CONSTANT] = (
             self.log_gamma_shape(row[0] + 1.0) - log_gamma
             - 0.5 * (log(2.0 * d[SHAPE]) + LOG_PI)
@@ -535,6 +572,79 @@ cdef class NativeGaussian(LeafModel):
         return total
 
     # ------------------------------------------------------------ prior
+    cdef void begin_survey(self) noexcept nogil:
+        self.family.clear(self.survey)
+
+    cdef void survey_leaf(self, const Leaf *leaf, double multiplicity) noexcept nogil:
+        cdef const double *row = self.total(leaf)
+        cdef int k
+        for k in range(self.family.stride):
+            self.survey[k] += multiplicity * row[k]
+
+    cdef double spread_in(self, const double *sums, int i) noexcept nogil:
+        """Standard deviation of term i; 0 where rounding could have made it."""
+        cdef double mean = sums[at(0, i)] / sums[0], square = sums[at(i, i)] / sums[0]
+        cdef double variance = square - mean * mean
+        return sqrt(variance) if variance > ROUNDING * square else 0.0
+
+    cdef bint is_displaced(self, const double *sums) noexcept nogil:
+        """Whether means or spreads of the rows are far from where the prior stands."""
+        cdef int i, y = self.n_basis + 1
+        cdef double spread, ratio
+        for i in range(1, y + 1):
+            spread = self.spread_in(sums, i)
+            if spread == 0.0:
+                continue
+            if not self.skip and (
+                fabs(sums[at(0, i)] / sums[0] - self.point[at(0, i)]) > DISPLACED * spread
+            ):
+                return True
+            if i == y:
+                return fabs(log10(spread * spread / self.y_unit)) > OTHER_UNIT
+            ratio = spread / self.spreads[i]
+            if ratio > OTHER_SPREAD or ratio * OTHER_SPREAD < 1.0:
+                return True
+        return False
+
+    cdef void place_prior(self, const double *sums) noexcept nogil:
+        """Bring the prior to the means and spreads of the rows."""
+        cdef int i, j, y = self.n_basis + 1
+        cdef double spread
+        for i in range(1, y + 1):
+            spread = self.spread_in(sums, i)
+            self.point[at(0, i)] = 0.0 if self.skip else sums[at(0, i)] / sums[0]
+            if i < y and spread > 0.0:
+                self.spreads[i] = spread
+            if i == y and spread > 0.0:
+                self.y_unit = 10.0 ** round(2.0 * log10(spread))
+        self.multiply_out()
+
+    cdef void multiply_out(self) noexcept nogil:
+        """v v' from v, its first row, and precisions from spreads."""
+        cdef int i, j
+        self.point[0] = 1.0
+        for j in range(1, self.n_basis + 1):
+            self.slopes[j] = self.slope_unit * self.spreads[j] * self.spreads[j]
+        for j in range(1, self.n_basis + 2):
+            for i in range(1, j + 1):
+                self.point[at(i, j)] = self.point[at(0, i)] * self.point[at(0, j)]
+
+    cdef Place take_place(self, double *y, int32_t n) noexcept nogil:
+        cdef double grain = hidden_variance(y, n)
+        cdef Place place = KEPT
+        if grain < 0.0 or not self.survey[0] > 1.0:
+            return UNKNOWN
+        grain *= self.cross.y_inverse * self.cross.y_inverse
+        if grain > OTHER_GRAIN * self.grain or grain * OTHER_GRAIN < self.grain:
+            self.grain = grain
+            place = MOVED
+        if self.is_displaced(self.survey):
+            self.place_prior(self.survey)
+            place = MOVED
+        if place == MOVED:
+            self.set_prior(self.b0, self.kappa0)
+        return place
+
     cdef void score_priors(
         self, const Leaf *leaf, double multiplicity, double *scores
     ) noexcept nogil:
@@ -560,7 +670,7 @@ cdef class NativeGaussian(LeafModel):
             for i in range(N_B):
                 scores[i * N_KAPPA + k] += multiplicity * self.evidence(
                     row[0], log_gamma, self.half_log_priors[k] - half[k], residual[k],
-                    BS[i], self.log_bs[i],
+                    BS[i] * self.y_unit, self.log_bs[i],
                 )
 
     cdef bint adopt_prior(self, const double *scores) noexcept nogil:
@@ -569,9 +679,9 @@ cdef class NativeGaussian(LeafModel):
         for k in range(N_PRIORS):
             if scores[k] > scores[best]:
                 best = k
-            if BS[k // N_KAPPA] == self.b0 and KAPPAS[k % N_KAPPA] == self.kappa0:
+            if BS[k // N_KAPPA] * self.y_unit == self.b0 and KAPPAS[k % N_KAPPA] == self.kappa0:
                 now = k
         if now >= 0 and not scores[best] > scores[now] + 1.0:
             return False
-        self.set_prior(BS[best // N_KAPPA], KAPPAS[best % N_KAPPA])
+        self.set_prior(BS[best // N_KAPPA] * self.y_unit, KAPPAS[best % N_KAPPA])
         return True

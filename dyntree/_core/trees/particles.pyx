@@ -12,7 +12,7 @@ from dyntree._core.trees.native_counts cimport NativeMultinomial
 from dyntree._core.memory cimport resize
 from dyntree._core.trees.filter_rules cimport NativeNumerics
 from dyntree._core.trees.native_leaves cimport NativeGaussian
-from dyntree._core.trees.leaf cimport N_PRIORS
+from dyntree._core.trees.leaf cimport MOVED, N_PRIORS, UNKNOWN, Place
 from dyntree._core.trees.shared_moves cimport SharedMoves
 from dyntree._core.rng cimport RESAMPLING, REWEIGHING, RandomStream
 from dyntree._core.trees.tree cimport all_came, descend, gather, replaced
@@ -478,16 +478,17 @@ cdef class Particles:
         return out
 
     cdef int look(self) except -1:
-        """Let the cloud choose its prior point, where it is time to.
+        """Let the cloud choose its prior, where it is time to.
 
-        A point's score is the mean over particles of the summed log evidence of their
-        leaves; trees stay as they are. When the point moves, everything derived from it
+        Its place follows the rows that the leaves hold. Then a point's score is the mean over particles of the summed log evidence of their
+        leaves; trees stay as they are. When the prior moves, everything derived from it
         is computed anew, and the trees are resampled by what that did to their evidence.
         """
         cdef int64_t seen = self.pool.n_seen
         cdef bint due = seen >= self.next_look
         cdef double[N_PRIORS] scores
         cdef int32_t i, k, n_distinct = 0
+        cdef Place place
         cdef Leaf *leaf
         if self.n_retired and 2 * (seen - self.last_look) >= self.pool.n_rows:
             due = due or self.next_look < INFINITY
@@ -499,8 +500,9 @@ cdef class Particles:
         counts = np.empty(self.arena.live_leaves, dtype=np.int64)
         met = np.empty(self.arena.live_leaves, dtype=np.int32)
         changes = np.empty(self.arena.live_leaves)
+        held = np.empty(self.pool.n_rows + 1)
         cdef int64_t[::1] count = counts
-        cdef double[::1] change = changes
+        cdef double[::1] change = changes, responses = held
         cdef handle_t[::1] handles = met
         self.moves.reserve(0, self.arena.live_leaves + 1)
         with nogil:
@@ -509,6 +511,16 @@ cdef class Particles:
                 n_distinct = self.count_leaves(
                     self.roots[i], 1, &handles[0], &count[0], n_distinct
                 )
+            self.leaf_model.begin_survey()
+            for k in range(n_distinct):
+                self.leaf_model.survey_leaf(
+                    self.arena.leaf(handles[k]), count[k] / <double> self.n_particles
+                )
+            for k in range(self.pool.n_rows):
+                responses[k] = self.pool.y(self.pool.order[k])
+            place = self.leaf_model.take_place(&responses[0], self.pool.n_rows)
+            if place == UNKNOWN:
+                return 0
             for k in range(N_PRIORS):
                 scores[k] = 0.0
             for k in range(n_distinct):
@@ -516,7 +528,7 @@ cdef class Particles:
                     self.arena.leaf(handles[k]),
                     count[k] / <double> self.n_particles, scores,
                 )
-            if self.leaf_model.adopt_prior(scores):
+            if self.leaf_model.adopt_prior(scores) or place == MOVED:
                 for k in range(n_distinct):
                     leaf = self.arena.leaf(handles[k])
                     self.arena.drop_credit(leaf)

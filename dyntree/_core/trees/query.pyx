@@ -118,7 +118,9 @@ def mixture(Particles c, X, int n_threads=1):
     -------
     start : ndarray of int64 of shape (n_rows + 1,)
         Row j has the components start[j] .. start[j + 1] - 1.
-    weight, location, scale, df : ndarray of shape (n_components,)
+    weight, location, scale, df, of_mean : ndarray of shape (n_components,)
+        The last is the scale of the posterior of the leaf's mean there: what is left of
+        the predictive one without the noise.
     """
     return distinct_components(c, rows_for(c, X), n_threads)
 

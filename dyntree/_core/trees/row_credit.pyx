@@ -1,8 +1,9 @@
 """What each active row is worth to the particles together."""
 import numpy as np
 
-from libc.math cimport log
+from libc.math cimport log, sqrt
 
+from dyntree._core.trees.nodes cimport retired_weight
 from dyntree._core.trees.tree cimport all_came, gather
 
 
@@ -33,6 +34,13 @@ cdef class RowCredit:
     leaves that the last one changed need a look (Anagnostopoulos and Gramacy 2013,
     section 4.4). Instead of a running total the distinct leaves are summed each time:
     rounding does not add up, and a copy gives the same bits.
+
+    ALC tells what a row does for the mean of its leaf, which all rows learned there tell.
+    A split is told by the rows still held: once many have gone, a leaf that seems well
+    known could never split. So ALC is multiplied by (rows learned / rows held)^1/2, the
+    standard error of a difference within the leaf by that of its mean. At Friedman's
+    function with 20,000 rows, a window of 500 and constant leaves, powers of 0, 1/4, 1/2
+    and 3/4 have RMSE 2.40, 2.38, 2.33 and 2.35 (standard errors .01 to .03).
     """
 
     def __init__(self, Particles c, Rectangle rectangle, bint anew):
@@ -92,6 +100,8 @@ cdef class RowCredit:
         if (self.anew or leaf.credit == NULL) and self.credit(leaf, above) < 0:
             return -1
         count = leaf.entry
+        if self.rectangle is not None:
+            count *= sqrt((leaf.n_rows + retired_weight(leaf)) / leaf.n_rows)
         for k in range(leaf.n_rows):
             self.by_slot[leaf.rows[k]] += count * leaf.credit[k]
         return 0

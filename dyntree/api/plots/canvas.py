@@ -25,6 +25,7 @@ LINES = ("-", "--", "-.", ":")  # one after the other where lines must be told a
 GREYS = ("black", "0.35", "0.55", "0.7")
 MARKERS = ("o", "x", "^", "s", "+", "v", "D", "*")
 BAND = "0.85"  # between quantiles
+MEAN_BAND = "0.65"  # between quantiles of the mean
 POINT = "0.45"  # observations
 MANY = 2000  # observations that are stored as pixels rather than one by one
 

@@ -18,6 +18,7 @@ from .canvas import (
     GREYS,
     LINES,
     MANY,
+    MEAN_BAND,
     POINT,
     Model,
     Target,
@@ -59,7 +60,7 @@ def plot_fit(
         Values of the other features; by default the medians of the active rows and
         the most frequent levels.
     level : float in (0, 1), default 0.9
-        Probability of the central predictive interval.
+        Probability of the central intervals, of a new response and of the mean.
     n_grid : int, default 200
         Points along the feature, >= 2.
     response : str, default "y"
@@ -216,12 +217,15 @@ def _slice(
 
 
 def _draw_band(ax: Axes, grid: Vector, answer: Prediction, share: float) -> None:
-    """Mean, and the central interval between its quantiles."""
-    low, high = answer.quantile([(1.0 - share) / 2.0, (1.0 + share) / 2.0]).T
-    ax.fill_between(
-        grid, low, high, color=BAND, lw=0, label=f"{100 * share:g} % interval"
+    """Mean, and central intervals of it and of a new response."""
+    levels = np.array([(1.0 - share) / 2.0, (1.0 + share) / 2.0])
+    of_new, of_mean = (
+        mixture.quantiles(levels).T for mixture in (answer.mixture, answer.of_mean)
     )
-    for edge in (low, high):
+    percent = f"{100 * share:g} % interval"
+    ax.fill_between(grid, *of_new, color=BAND, lw=0, label=percent)
+    ax.fill_between(grid, *of_mean, color=MEAN_BAND, lw=0, label=f"{percent}, mean")
+    for edge in of_new:
         ax.plot(grid, edge, "--", color=POINT, lw=0.9)
     ax.plot(grid, answer.mean, "-", color="black", lw=1.6, label="mean")
 
