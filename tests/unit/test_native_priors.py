@@ -109,13 +109,14 @@ def test_equal_responses_say_nothing_of_a_prior() -> None:
 
 
 def test_intervals_of_the_mean_hold_step_functions() -> None:
-    """Truths that constant leaves can have; 20 tables of 300 rows and 500 questions.
+    """Truths that constant leaves can have; 100 tables of 300 rows and 500 questions.
 
-    A table's coverage has a standard deviation of about .05, their mean one of .012:
-    chance carries it out of these bounds in fewer than one run of a thousand.
+    A table's coverage is .876 with a standard deviation of .16, as one edge in the wrong
+    place misses many rows at once, so that their mean has one of .016: chance carries it
+    out of these bounds in one run of two thousand. It was .39 without the leaves' part.
     """
     covers = []
-    for seed in range(20):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         X, new = rng.random((300, 2)), rng.random((500, 2))
         mean, truth = (1.0 * (Z[:, 0] > 0.5) + 0.5 * (Z[:, 1] > 0.3) for Z in (X, new))
@@ -123,7 +124,7 @@ def test_intervals_of_the_mean_hold_step_functions() -> None:
         tree = DynamicTree(n_particles=300, seed=seed).update(X, y)
         low, high = tree.predict(new).of_mean.quantiles(np.array([0.05, 0.95])).T
         covers.append(np.mean((low < truth) & (truth < high)))
-    assert 0.86 < np.mean(covers) < 0.95
+    assert 0.82 < np.mean(covers) < 0.935
 
 
 @pytest.mark.parametrize("model", ["constant", "linear"])
