@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from dyntree import __version__, params
 from dyntree.commands import batch, options
+from dyntree.commands.paths import check_paths
 from dyntree.commands.stream import stream
 from dyntree.params import TreeOptions
 
@@ -238,6 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show
+            check_paths(vars(given))
             given.run(given)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -17,7 +17,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -31,7 +31,7 @@ from dyntree.commands.tables import NDJSON, answer_columns, split_formula
 from dyntree.encoding.design import Design, check_columns
 from dyntree.encoding.tables import Table
 from dyntree.errors import NotReadyError
-from dyntree.storage.atomic_files import sweep
+from dyntree.storage.atomic_files import beginning, sweep
 from dyntree.summaries import ClassPrediction
 
 TICK = 1.0  # seconds between two words on progress
@@ -85,6 +85,7 @@ class Session:
         else:
             self.model = fresh(wanted["options"])
             self.notes = wanted | {"inputs": None, "rows": 0, "learned": 0, "bytes": 0}
+        self.place: Callable[[], None] = lambda: None  # the output where it belongs
         self.design: Design | None = None
         if "design" in self.notes:
             self.design = read_design(self.path, self.model.tree, self.notes)
@@ -124,6 +125,7 @@ class Session:
                 )
             notes |= {"response": response, "inputs": inputs}
         if notes["rows"] == 0:
+            self.place()
             self.save(out)
             if csv:
                 out.write(WRITERS["csv"]({name: name for name in self._titles()}))
@@ -242,16 +244,28 @@ def _length(file: BinaryIO) -> int | None:
 
 @contextmanager
 def _output(session: Session, path: str | None) -> Iterator[BinaryIO]:
-    """The output, cut back to where the checkpoint left it."""
+    """The output, cut back to where the checkpoint left it.
+
+    A new one takes the place of an old file when the first row has been read.
+    """
     if path is None or path == "-":
         if session.resumed:
             _cut(sys.stdout.buffer, session.notes["bytes"], "standard output")
         yield sys.stdout.buffer
         return
+    if not session.resumed and not _is_special(path):
+        with beginning(path) as (file, session.place):
+            yield file
+        return
     with open(path, "ab" if session.resumed else "wb") as file:
         if session.resumed:
             _cut(file, session.notes["bytes"], path)
         yield file
+
+
+def _is_special(path: str) -> bool:
+    """Whether there is a pipe or a device, which cannot be replaced."""
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def _cut(file: BinaryIO, n_bytes: int | None, name: str) -> None:

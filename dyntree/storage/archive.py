@@ -6,6 +6,7 @@ contents give equal bytes, and a size that a file claims is a size that it has.
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import re
@@ -103,6 +104,11 @@ def read(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
         ) from error
     except BROKEN as error:
         raise CheckpointError(f"it is broken ({error})") from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        # its directory counts bytes that are gone, back to before the file begins
+        raise CheckpointError("it is broken (bytes are missing)") from error
     if not isinstance(header, dict):
         raise CheckpointError("its header is no JSON object")
     return header, arrays

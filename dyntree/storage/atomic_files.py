@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -50,6 +50,34 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         kept = "; the file that was there is as it was" if target.is_file() else ""
         reason = f"cannot be written: {error.strerror or error}{kept}"
         raise OSError(error.errno, reason, str(path)) from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+@contextmanager
+def beginning(
+    path: str | os.PathLike[str],
+) -> Iterator[tuple[BinaryIO, Callable[[], None]]]:
+    """Open a file that takes the place of `path` once the second value is called.
+
+    For what is written bit by bit and read meanwhile. Until that call `path` is what it
+    was; if the block ends without it, nothing has changed.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder must exist. A link is followed.
+    """
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PART}")
+    try:
+        with open(part, "xb") as file:
+            yield file, lambda: os.replace(part, target)
+    except OSError as error:
+        if error.filename != str(part):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         with suppress(OSError):
             part.unlink()

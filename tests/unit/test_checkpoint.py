@@ -236,6 +236,17 @@ def test_a_later_version_is_named() -> None:
         checkpoint.loads(file.getvalue())
 
 
+@pytest.mark.parametrize("length", [1, 100, 1000, 5000])
+def test_a_file_that_lost_bytes_in_its_middle_is_broken(
+    tmp_path: Path, length: int
+) -> None:
+    whole, path = checkpoint.dumps(grown("constant", 60)), tmp_path / "m.dyn"
+    for start in range(0, len(whole) - length, max(1, len(whole) // 60)):
+        path.write_bytes(whole[:start] + whole[start + length :])
+        with pytest.raises(CheckpointError, match=r"m\.dyn cannot be loaded: its? "):
+            dyntree.load(path)
+
+
 def zipped(members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", compression) as made:

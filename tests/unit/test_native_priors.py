@@ -111,9 +111,10 @@ def test_equal_responses_say_nothing_of_a_prior() -> None:
 def test_intervals_of_the_mean_hold_step_functions() -> None:
     """Truths that constant leaves can have; 100 tables of 300 rows and 500 questions.
 
-    A table's coverage is .876 with a standard deviation of .16, as one edge in the wrong
-    place misses many rows at once, so that their mean has one of .016: chance carries it
-    out of these bounds in one run of two thousand. It was .39 without the leaves' part.
+    A table's coverage is .876 with a standard deviation of .16, as an edge in the wrong
+    place misses many rows at once, so that their mean has one of .016: chance carries
+    it out of these bounds in one run of two thousand. Without the leaves' part it was
+    .39.
     """
     covers = []
     for seed in range(100):

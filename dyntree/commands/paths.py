@@ -1,0 +1,65 @@
+"""Which files a command reads and writes: none of them may be the same."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+READ = {"table": "the table", "saved": "the model"}
+WRITTEN = {
+    name: f"--{name}" for name in ("out", "checkpoint", "html", "csv", "picture")
+}
+STANDARD = {"table": (0, "standard input"), "out": (1, "standard output")}
+
+
+def check_paths(arguments: Mapping[str, Any]) -> None:
+    """Raise ValueError where a command would write to what it reads, or twice.
+
+    Files are told apart by what they are, not by their names: links lead to what they
+    point to, and a shell's ``<`` and ``>`` count as the files behind them.
+
+    Parameters
+    ----------
+    arguments : mapping
+        Of a command, by name: those of `READ` and `WRITTEN` are paths, None or "-".
+    """
+    taken = {file: title for title, file in _files(arguments, READ)}
+    for title, file in _files(arguments, WRITTEN):
+        if file in taken:
+            other = taken[file]
+            read = other in READ.values() or other == "standard input"
+            raise ValueError(
+                f"{title} must be another file than {other}, which the command "
+                f"{'reads' if read else 'writes'}, too; got the same by both names. "
+                "Give it a name of its own."
+            )
+        taken[file] = title
+
+
+def _files(
+    arguments: Mapping[str, Any], titles: Mapping[str, str]
+) -> Iterator[tuple[str, Any]]:
+    """What each path leads to: a device and a number, or a place where nothing is yet.
+
+    Pipes, terminals and devices are left out: what is read there is not lost.
+    """
+    for name, title in titles.items():
+        path = arguments.get(name, "")
+        if name in STANDARD and name in arguments and path in (None, "-"):
+            number, title = STANDARD[name]
+            try:
+                found = os.fstat(number)
+            except OSError:  # closed
+                continue
+        elif not isinstance(path, str) or path in ("", "-"):
+            continue
+        else:
+            try:
+                found = os.stat(path)
+            except OSError:
+                yield title, os.path.realpath(path)
+                continue
+        if stat.S_ISREG(found.st_mode):
+            yield title, (found.st_dev, found.st_ino)
