@@ -17,7 +17,8 @@ from dyntree.commands.paths import check_paths
 from dyntree.commands.stream import stream
 from dyntree.params import TreeOptions
 
-TABLE = "CSV, NDJSON or Parquet file, or - (CSV)"
+TABLE = "CSV, NDJSON (packed: .gz, .bz2, .xz) or Parquet file, or - (CSV)"
+ROWS = "CSV or NDJSON file (packed: .gz, .bz2, .xz), or -"
 STREAM_HELP = """Read rows one by one; predict each, write a line, then learn it. Rows
 without a response are predicted only. With --checkpoint the command may be killed at
 any time: the same call with --resume cuts the output back to the last checkpoint and
@@ -56,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     made = command("predict", batch.predict, "predict the rows of a table")
     made.add_argument("saved", metavar="MODEL", help="a saved model")
     made.add_argument("table", metavar="TABLE", help=TABLE)
+    _add_separator(made)
     made.add_argument("--out", metavar="FILE", help="CSV file; default standard output")
     _add_quantiles(made)
 
@@ -93,9 +95,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_stream(made: argparse.ArgumentParser) -> None:
-    made.add_argument("table", metavar="ROWS", help="CSV or NDJSON file, or -")
+    made.add_argument("table", metavar="ROWS", help=ROWS)
     _add_formula(made)
-    made.add_argument("--format", choices=("csv", "ndjson"), help="by default as named")
+    made.add_argument(
+        "--format", choices=("csv", "ndjson"), help="default by the name of the file"
+    )
+    _add_separator(made)
     made.add_argument("--out", metavar="FILE", help="default standard output")
     made.add_argument("--checkpoint", metavar="MODEL", help="file to save to")
     made.add_argument(
@@ -122,17 +127,26 @@ def _add_crosscheck(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--formula", required=True, metavar="F", help="like 'y ~ .' or 'y ~ a + b'"
     )
-    made.add_argument("--model", default=TreeOptions.model, choices=params.MODELS)
     made.add_argument(
-        "--particles", type=_positive, default=TreeOptions.n_particles, metavar="N"
-    )
+        "--model", default=TreeOptions.model, choices=params.MODELS,
+        help="what leaves hold (default %(default)s)",
+    )  # fmt: skip
+    made.add_argument(
+        "--particles", type=_positive, default=TreeOptions.n_particles, metavar="N",
+        help="trees in the cloud (default %(default)s)",
+    )  # fmt: skip
     for name, choices in (
         ("intercept", params.INTERCEPTS), ("proposal", params.PROPOSALS)
     ):  # fmt: skip
         made.add_argument(
-            f"--{name}", default=params.TREE_OPTIONS[name], choices=choices
+            f"--{name}",
+            default=params.TREE_OPTIONS[name],
+            choices=choices,
+            help="as in dyntree.DynamicTree (default %(default)s)",
         )
-    made.add_argument("--seed", type=int, default=1, metavar="N")
+    made.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="of R and ours (default 1)"
+    )
     made.add_argument(
         "--backend", choices=("rpy2", "subprocess"), help="as it is there"
     )
@@ -146,8 +160,24 @@ def _add_crosscheck(made: argparse.ArgumentParser) -> None:
     made.add_argument("--picture", metavar="FILE", help="PNG, PDF or SVG, by its name")
 
 
+def _add_separator(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--separator", type=_separator, default=",", metavar="C",
+        help="between cells of CSV: one character, or tab (default ,)",
+    )  # fmt: skip
+
+
+def _separator(text: str) -> str:
+    """A character that can part cells."""
+    text = "\t" if text in ("tab", r"\t") else text
+    if len(text) != 1 or text in '"\r\n\0':
+        raise argparse.ArgumentTypeError(f"must be one character, or tab; got {text!r}")
+    return text
+
+
 def _add_table(made: argparse.ArgumentParser) -> None:
     made.add_argument("table", metavar="TABLE", help=TABLE)
+    _add_separator(made)
     _add_formula(made)
 
 
@@ -214,7 +244,7 @@ def _show(
     line: str | None = None,
 ) -> None:
     """Show a warning as a shell user expects it."""
-    print(f"dyntree: warning: {message}", file=sys.stderr)
+    print(f"dyntree: warning: {options.in_shell_words(str(message))}", file=sys.stderr)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -248,7 +278,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = str(error)
         if isinstance(error, OSError) and error.filename is not None:
             message = f"{error.filename}: {error.strerror}"
-        print(f"dyntree: {' '.join(message.split())}", file=sys.stderr)
+        message = " ".join(options.in_shell_words(message).split())
+        print(f"dyntree: {message}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("dyntree: interrupted", file=sys.stderr)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from dyntree.commands.tables import (
     read_table,
-    some_columns,
     split_formula,
     write_table,
 )
@@ -117,16 +116,16 @@ def _numbers(
     arguments: argparse.Namespace,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return inputs and response as R's dynaTree takes them; labels count from 1."""
-    frame = read_table(arguments.table)
-    response, inputs = split_formula(arguments.formula, list(frame.columns))
-    columns = some_columns(frame, inputs)
+    read = read_table(arguments.table)
+    response, inputs = split_formula(arguments.formula, list(read.frame.columns))
+    columns = read.columns(inputs)
     for name in inputs:
         if columns[name].dtype.kind not in "biuf" or columns[name].isna().any():
             raise ValueError(
                 f"column {name!r} must hold numbers, none of them missing, for R's "
                 f"dynaTree. Leave it out of the formula, or code it as 0 and 1."
             )
-    y = frame[response]
+    y = read.columns([response])[response]
     if y.isna().any():
         raise ValueError(f"column {response!r} must not have missing values.")
     if arguments.model == "class":

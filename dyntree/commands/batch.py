@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from dyntree import checkpoint
 from dyntree.api.formula import file_notes, read_design
 from dyntree.commands.formulas import designed
-from dyntree.commands.options import described, fresh
+from dyntree.commands.options import described, fresh, kinds_of, model_of
 from dyntree.commands.tables import (
     answer_columns,
     read_table,
-    some_columns,
     split_formula,
     warn_of_text,
     write_table,
@@ -25,6 +24,7 @@ from dyntree.encoding.expressions import columns_of
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.tables import Table, table_of
 from dyntree.evaluate import Prequential, compare, prequential
+from dyntree.params import TreeOptions
 from dyntree.storage.atomic_files import replacing
 
 if TYPE_CHECKING:
@@ -51,12 +51,16 @@ def predict(arguments: argparse.Namespace) -> None:
     import pandas as pd
 
     model, notes = checkpoint.load_with(arguments.saved)
-    frame = read_table(arguments.table)
+    known = dict.fromkeys(model.columns or (), "number")
+    known |= dict.fromkeys(model.tree.columns_with_levels, "level")
     if "design" in notes:
         design = read_design(arguments.saved, model.tree, notes)
-        frame = _features(design, table_of(frame))
-    elif model.columns is not None:
-        frame = some_columns(frame, model.columns)
+        known = dict.fromkeys(design.columns, "any")
+    read = read_table(arguments.table, arguments.separator, known)
+    if "design" in notes:
+        frame = _features(design, table_of(read.frame))
+    else:
+        frame = read.columns(model.columns or list(read.frame.columns))
     answer = model.predict(frame)
     columns = answer_columns(answer, arguments.quantiles)
     write_table(pd.DataFrame(columns), arguments.out)
@@ -133,25 +137,34 @@ def _model_and_rows(
     A model that learns row by row knows beforehand the levels in the table.
     """
     options, formula = described(arguments), arguments.formula
-    model, frame = fresh(options), read_table(arguments.table)
-    table = table_of(frame)
+    fresh(options)  # wrong ones are told before a long table is read
+    left = formula.partition("~")[0].strip()
+    known = kinds_of(options, left)
+    read = read_table(arguments.table, arguments.separator, known, left)
+    table = table_of(read.frame)
     design = designed(formula, table, options)
     if design is not None:
+        read.check([*design.columns, *design.response.columns])
         factors = [factor for term in design.terms for factor in term]
-        warn_of_text(frame, columns_of([f.expression for f in factors if f.levels]))
-        model = fresh(options | {"categories": None})  # the design has the levels
+        levels = columns_of([f.expression for f in factors if f.levels])
+        warn_of_text(read.frame, levels)
+        kind = "class" if design.is_class else options.get("model", TreeOptions.model)
+        # the design has the levels
+        model = fresh(options | {"model": kind, "categories": None})
         notes = file_notes(design, formula, "none")
         return model, _features(design, table), design.responses(table), notes
     response, inputs = split_formula(formula, table.names)
-    y, X = some_columns(frame, [response])[response].to_numpy(), frame[inputs]
-    warn_of_text(frame, inputs)
+    y, X = read.columns([response])[response].to_numpy(), read.columns(inputs)
+    options = {"model": model_of(y.tolist())} | options
+    named = options.get("categories", {})
+    warn_of_text(X, [name for name in inputs if name not in named])
     if row_by_row and options["rules"] == "native":
         found = {
             name: sorted(texts) for name, texts in FeatureMap.learn(X, True)[0].levels
         }
-        model = fresh(options | {"categories": found | options.get("categories", {})})
+        options |= {"categories": found | named}
     notes = {"formula": formula, "response": response}
-    return model, X, y, notes
+    return fresh(options), X, y, notes
 
 
 def _features(design: Design, table: Table) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dyntree.api.terms import parse
-from dyntree.commands.rows import Row, cell
+from dyntree.commands.rows import Kinds, Row, cell
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table
 
@@ -55,15 +55,14 @@ def designed(formula: str, table: Table, options: Mapping[str, Any]) -> Design |
         table,
         response,
         terms,
-        is_class=options["model"] == "class",
+        is_class=options["model"] == "class" if "model" in options else None,
         categories={name: [cell(text) for text in levels[name]] for name in levels},
     )
 
 
-def encoded_row(design: Design, row: Row) -> tuple[Row, Any]:
+def encoded_row(design: Design, row: Row, kinds: Kinds) -> tuple[Row, Any]:
     """Features of a row of text, by name, and its response, None where missing."""
-    columns = (*design.columns, *design.response.columns)
-    values = {name: cell(row.get(name)) for name in columns}
+    values = kinds.values(row, (*design.columns, *design.response.columns))
     features = design.encode_row(values)[0].tolist()
     y = design.response_of(values)
     if y is not None and not design.is_class and np.isnan(y):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dyntree import params
@@ -11,20 +13,44 @@ from dyntree.trees.factory import make_tree, only_for_windows
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 
+LEVELS = r"--levels \1=A,B,..."
+SHELL_NAMES = {
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        "model", "window", "discard", "forget", "drift", "rejuvenate_every", "rules",
+        "intercept", "min_leaf",
+    )
+}  # fmt: skip
+
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that `described` reads."""
     group = parser.add_argument_group("model", "as in dyntree.StreamingTree")
-    group.add_argument("--model", default=TreeOptions.model, choices=params.MODELS)
+    group.add_argument(
+        "--model", choices=params.MODELS,
+        help=f"what leaves hold; default class for labels, else {TreeOptions.model}",
+    )  # fmt: skip
     group.add_argument(
         "--window", type=int, default=StreamOptions.window, metavar="N",
         help="most rows held one by one (default %(default)s); 0 holds them all",
     )  # fmt: skip
-    group.add_argument("--discard", choices=params.DISCARDS, help="which row retires")
-    group.add_argument("--forget", type=float, metavar="F", help="in [0, 1]")
+    group.add_argument(
+        "--discard",
+        choices=params.DISCARDS,
+        help="which row retires; default by the model",
+    )
+    group.add_argument(
+        "--forget",
+        type=float,
+        metavar="F",
+        help="factor in [0, 1] on what is retired; default 1 forgets nothing",
+    )
     group.add_argument("--drift", action="store_true", help="follow a changing stream")
     group.add_argument(
-        "--rejuvenate-every", type=int, metavar="N", help="rows; 0 never"
+        "--rejuvenate-every",
+        type=int,
+        metavar="N",
+        help="rows between regrown trees; 0 never",
     )
     group.add_argument(
         "--particles",
@@ -34,11 +60,18 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         dest="n_particles",
         help="trees in the cloud (default %(default)s)",
     )
-    group.add_argument("--rules", default=TreeOptions.rules, choices=params.RULES)
     group.add_argument(
-        "--intercept", default=TreeOptions.intercept, choices=params.INTERCEPTS
-    )
-    group.add_argument("--min-leaf", type=int, metavar="N")
+        "--rules", default=TreeOptions.rules, choices=params.RULES,
+        help="of the filter; r gives the numbers of R's package (default %(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--intercept", default=TreeOptions.intercept, choices=params.INTERCEPTS,
+        help="how linear leaves get their level (default %(default)s)",
+    )  # fmt: skip
+    group.add_argument(
+        "--min-leaf", type=int, metavar="N",
+        help="fewest rows in a leaf; default by the model and its columns",
+    )  # fmt: skip
     group.add_argument(
         "--levels", action="append", default=[], metavar="COLUMN=A,B,...",
         dest="categories", help="levels of a column of strings; may come repeatedly",
@@ -52,6 +85,36 @@ def described(arguments: argparse.Namespace) -> dict[str, Any]:
     values = params.given_options(vars(arguments), *kinds)
     values["categories"] = dict(_levels(text) for text in arguments.categories) or None
     return {name: value for name, value in values.items() if value is not None}
+
+
+def kinds_of(options: Mapping[str, Any], response: str) -> dict[str, str]:
+    """What the options say of columns; see `commands.rows`."""
+    kinds = dict.fromkeys(options.get("categories", {}), "level")
+    if "model" in options:
+        kinds[response] = "any" if options["model"] == "class" else "number"
+    return kinds
+
+
+def model_of(y: Sequence[Any]) -> str:
+    """The model for these responses where none was named."""
+    first = next((value for value in y if isinstance(value, str) or value == value), 0)
+    return "class" if isinstance(first, str | bool) else TreeOptions.model
+
+
+def in_shell_words(message: str) -> str:
+    """A message of the classes, with the options of the commands.
+
+    Examples
+    --------
+    >>> in_shell_words("Name all levels: categories={'a': [...]}. Use model='class'.")
+    "Name all levels: --levels a=A,B,... Use --model class."
+    """
+    message = re.sub(r"categories=\{'([^']*)': \[\.\.\.\]\}\.?", LEVELS, message)
+    for name in params.given_options(SHELL_NAMES, TREE_OPTIONS, STREAM_OPTIONS):
+        flag = SHELL_NAMES[name]
+        message = re.sub(rf"\b{name}=True\b", flag, message)
+        message = re.sub(rf"\b{name}='?([\w.]+)'?", rf"{flag} \1", message)
+    return message
 
 
 def _levels(text: str) -> tuple[str, list[str]]:

@@ -1,24 +1,75 @@
-"""Rows as text: CSV or NDJSON in, predictions out, one line a row."""
+"""Rows as text: CSV or NDJSON in, predictions out, one line a row.
+
+All commands read tables by the same rules, row by row or as a whole (`Kinds`):
+
+- What is empty or one of `MISSING` is missing.
+- The first value of a column that is not missing makes it one of numbers or one of
+  levels. Among numbers whatever is none is an error, which names row and column; among
+  levels numbers are levels, too.
+- ``--levels COLUMN=A,B`` makes a column one of levels, whatever comes first.
+- A response that begins with text is of labels, and the model classifies, unless
+  ``--model`` says otherwise; labels may be text and numbers.
+- Whole numbers are kept as such up to 2^63, then as floats.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import lzma
 import math
+import reprlib
+import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
 from typing import Any, TextIO
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
+PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}  # suffixes, and who reads them
+FORMATS = {
+    ".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet", ".pq": "parquet",
+}  # fmt: skip
 Row = dict[str, Any]
 
 
-def read_csv(file: TextIO) -> Iterator[Row]:
+@contextmanager
+def text_of(path: str) -> Iterator[TextIO]:
+    """The text of a file, unpacked where its name ends as `PACKED` says; "-" is stdin.
+
+    Raises
+    ------
+    ValueError
+        If it is no text in UTF-8.
+    """
+    try:
+        if path == "-":
+            yield io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
+            return
+        opened = import_module(PACKED.get(Path(path).suffix, "io")).open
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+            yield file
+    except (UnicodeDecodeError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"{path} must be text in UTF-8: {error}") from error
+
+
+def format_of(path: str) -> str:
+    """Format of a file by its name: "csv", "ndjson" or "parquet"."""
+    bare = Path(path)
+    if bare.suffix in PACKED:
+        bare = bare.with_suffix("")
+    return FORMATS.get(bare.suffix, "csv")
+
+
+def read_csv(file: TextIO, separator: str = ",") -> Iterator[Row]:
     """Rows of a CSV file with a header, as text."""
-    lines = csv.reader(file)
+    lines = csv.reader(file, delimiter=separator)
     names = next(lines, None)
-    if names is None:
-        return
+    if not names:
+        raise ValueError("the table must have a header; got nothing.")
     if len(set(names)) != len(names):
         raise ValueError(f"the header must name each column once; got {names}.")
     for number, cells in enumerate(line for line in lines if line):
@@ -30,8 +81,8 @@ def read_csv(file: TextIO) -> Iterator[Row]:
         yield dict(zip(names, cells, strict=True))
 
 
-def read_ndjson(file: TextIO) -> Iterator[Row]:
-    """Rows of a file with one JSON object a line."""
+def read_ndjson(file: TextIO, separator: str = ",") -> Iterator[Row]:
+    """Rows of a file with one JSON object a line, which no separator parts."""
     for number, line in enumerate(line for line in file if not line.isspace()):
         try:
             row = json.loads(line)
@@ -53,22 +104,55 @@ def cell(text: Any) -> Any:
         return None
     for kind in () if "_" in text else (int, float):
         try:
-            return kind(text)
-        except ValueError:
-            pass
+            number = kind(text)
+        except ValueError:  # also ints of more digits than Python reads
+            continue
+        return number if abs(number) < 2**63 else float(text)
     return text
 
 
-def inputs_of(row: Row, names: Sequence[str], with_levels: Sequence[str]) -> Row:
-    """The inputs of a row; columns with levels keep their text."""
-    values: Row = {}
-    for name in names:
-        value = row.get(name)
-        if name in with_levels:
-            values[name] = None if value in MISSING else value
-        else:
-            values[name] = cell(value)
-    return values
+class Kinds:
+    """What each column holds: "number", "level", or "any" of both, as found or told.
+
+    Parameters
+    ----------
+    known : dict of str to str
+        Of columns that are known; those found are added to it.
+    response : str, optional
+        The column that errors call the response.
+    """
+
+    def __init__(self, known: dict[str, str], response: str = "") -> None:
+        self.known, self.response = known, response
+
+    def values(self, row: Row, names: Sequence[str]) -> Row:
+        """The values of a row of cells, None where missing.
+
+        Raises
+        ------
+        ValueError
+            For text among numbers.
+        """
+        return {name: self._value(name, row.get(name)) for name in names}
+
+    def _value(self, name: str, given: Any) -> Any:
+        value = cell(given)
+        if value is None:
+            return None
+        text = isinstance(value, str)
+        kind = self.known.setdefault(name, "level" if text else "number")
+        if kind == "number" and text:
+            remedy = (
+                f"leave the column out, or name its levels: --levels {name}=A,B,..."
+            )
+            remedy = f"leave it out, or name its levels: --levels {name}=A,B,..."
+            if name == self.response:
+                remedy = "or say --model class if the response is of labels."
+            raise ValueError(
+                f"column {name!r} must hold numbers; got {reprlib.repr(value)}. Mend "
+                f"it, {remedy}"
+            )
+        return given if kind == "level" else value
 
 
 def csv_line(values: Row) -> bytes:
@@ -91,7 +175,7 @@ def _finite(value: Any) -> Any:
     return value
 
 
-READERS: dict[str, Callable[[TextIO], Iterator[Row]]] = {
+READERS: dict[str, Callable[[TextIO, str], Iterator[Row]]] = {
     "csv": read_csv,
     "ndjson": read_ndjson,
 }

@@ -12,7 +12,6 @@ numbers.
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import stat
 import sys
@@ -20,14 +19,22 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO
 
 from dyntree import checkpoint
 from dyntree.api.formula import file_notes, read_design
 from dyntree.commands.formulas import designed, encoded_row
-from dyntree.commands.options import described, fresh
-from dyntree.commands.rows import READERS, WRITERS, Row, cell, inputs_of
-from dyntree.commands.tables import NDJSON, answer_columns, split_formula
+from dyntree.commands.options import described, fresh, kinds_of, model_of
+from dyntree.commands.rows import (
+    READERS,
+    WRITERS,
+    Kinds,
+    Row,
+    cell,
+    format_of,
+    text_of,
+)
+from dyntree.commands.tables import answer_columns, split_formula
 from dyntree.encoding.design import Design, check_columns
 from dyntree.encoding.tables import Table
 from dyntree.errors import NotReadyError
@@ -41,13 +48,16 @@ def stream(arguments: argparse.Namespace) -> None:
     """Predict and learn rows as they come; see the module."""
     session = Session(arguments)
     n_skipped = 0 if arguments.input_continues else session.notes["rows"]
-    with _source(arguments.table) as file, _output(session, arguments.out) as out:
-        rows = READERS[session.notes["format"]](file)
+    with text_of(arguments.table) as file, _output(session, arguments.out) as out:
+        rows = READERS[session.notes["format"]](file, session.notes["separator"])
+        number = -1
         for number, row in enumerate(rows):
             if number == 0:
-                session.begin(list(row), out)
+                session.begin(row, out)
             if number >= n_skipped:
                 session.take(row, out)
+        if number < 0 and not arguments.input_continues:
+            raise ValueError(f"{arguments.table} cannot be read: it has no row.")
         session.save(out)
     session.tell(last=True)
 
@@ -73,7 +83,8 @@ class Session:
         self.seconds, self.quiet = arguments.seconds, arguments.quiet
         wanted = {
             "formula": arguments.formula,
-            "format": arguments.format or _format(arguments.table),
+            "format": arguments.format or format_of(arguments.table),
+            "separator": arguments.separator,
             "quantiles": arguments.quantiles,
             "options": described(arguments),
         }
@@ -85,6 +96,14 @@ class Session:
         else:
             self.model = fresh(wanted["options"])
             self.notes = wanted | {"inputs": None, "rows": 0, "learned": 0, "bytes": 0}
+            self.notes["kinds"] = kinds_of(
+                self.notes["options"], self.notes["formula"].partition("~")[0].strip()
+            )
+        if self.notes["format"] == "parquet":
+            raise ValueError(
+                f"a stream must be CSV or NDJSON; got {arguments.table}, by its name "
+                "Parquet. See --format."
+            )
         self.place: Callable[[], None] = lambda: None  # the output where it belongs
         self.design: Design | None = None
         if "design" in self.notes:
@@ -99,6 +118,8 @@ class Session:
                 "remove it."
             )
         self.model, self.notes = checkpoint.load_with(self.path)
+        for name, value in {"separator": ",", "kinds": {}}.items():
+            self.notes.setdefault(name, value)  # older ones have none
         if not {*wanted, "inputs", "rows", "learned", "bytes"} <= {*self.notes}:
             raise ValueError(f"{self.path} is no checkpoint of a stream.")
         for name, value in wanted.items():
@@ -108,9 +129,14 @@ class Session:
                     f"{self.notes[name]!r}; got {value!r}."
                 )
 
-    def begin(self, columns: list[str], out: BinaryIO) -> None:
-        """Learn from the first row of the input which columns there are."""
-        notes, csv = self.notes, self.notes["format"] == "csv"
+    def begin(self, row: Row, out: BinaryIO) -> None:
+        """Learn from the first row of the input what the stream is of."""
+        notes, csv, columns = self.notes, self.notes["format"] == "csv", list(row)
+        if notes["inputs"] is None and "model" not in notes["options"]:
+            response = notes["formula"].partition("~")[0].strip()
+            notes["model"] = model_of([cell(row.get(response))])
+            notes["kinds"] |= kinds_of(self.options, response)
+            self.model = fresh(self.options)
         if notes["inputs"] is None or csv:
             response, inputs = self._planned(columns)
             if csv and self.design is None and response not in columns:
@@ -130,14 +156,22 @@ class Session:
             if csv:
                 out.write(WRITERS["csv"]({name: name for name in self._titles()}))
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the model, with what the first row made of it."""
+        found: dict[str, Any] = dict(self.notes["options"])
+        if "model" in self.notes:
+            found["model"] = self.notes["model"]
+        return found
+
     def _planned(self, columns: list[str]) -> tuple[str, list[str]]:
         """Response and inputs; for terms of all kinds the first call makes a design."""
         notes, empty = self.notes, Table(dict.fromkeys(columns, ()))
         if self.design is None and notes["inputs"] is None:
-            self.design = designed(notes["formula"], empty, notes["options"])
+            self.design = designed(notes["formula"], empty, self.options)
             if self.design is not None:
                 notes |= file_notes(self.design, notes["formula"], "none")
-                self.model = fresh(notes["options"] | {"categories": None})
+                self.model = fresh(self.options | {"categories": None})
         if self.design is None:
             return split_formula(notes["formula"], columns)
         check_columns(empty, self.design.response.columns + self.design.columns)
@@ -171,11 +205,12 @@ class Session:
 
     def _read(self, row: Row) -> tuple[Row, Any]:
         """Inputs and response of a row; None where the latter is missing."""
+        kinds = Kinds(self.notes["kinds"], self.notes["response"])
         if self.design is not None:
-            return encoded_row(self.design, row)
+            return encoded_row(self.design, row, kinds)
         notes = self.notes
-        x = inputs_of(row, notes["inputs"], self.model.tree.columns_with_levels)
-        return x, cell(row.get(notes["response"]))
+        values = kinds.values(row, [*notes["inputs"], notes["response"]])
+        return values, values.pop(notes["response"])
 
     def _foreseen(self, x: Row, y: Any) -> Row:
         """What the model says of a row before it learns it."""
@@ -216,24 +251,6 @@ class Session:
         text = f"{self.notes['rows']} rows taken, {self.notes['learned']} learned"
         start, end = ("\r" if terminal else "", "\n" if last else "")
         print(f"{start}dyntree: {text}", end=end, file=sys.stderr, flush=True)
-
-
-def _format(path: str) -> str:
-    """Format of the rows, by the name of the file."""
-    return "ndjson" if Path(path).suffix in NDJSON else "csv"
-
-
-@contextmanager
-def _source(path: str) -> Iterator[TextIO]:
-    """The input, as text."""
-    try:
-        if path != "-":
-            with open(path, encoding="utf-8-sig", newline="") as file:
-                yield file
-            return
-        yield io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be text in UTF-8: {error}") from error
 
 
 def _length(file: BinaryIO) -> int | None:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import sys
 import warnings
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dyntree.commands.rows import read_ndjson
+from dyntree.commands.rows import READERS, Kinds, format_of, text_of
 from dyntree.storage.atomic_files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
-
-NDJSON = (".ndjson", ".jsonl")  # suffixes
 
 
 def split_formula(formula: str, columns: Sequence[str]) -> tuple[str, list[str]]:
@@ -56,41 +52,90 @@ def split_formula(formula: str, columns: Sequence[str]) -> tuple[str, list[str]]
     return response, inputs
 
 
-def read_table(path: str) -> pd.DataFrame:
+class TableFile:
+    """A table as a frame, and what is wrong with columns that nobody may want.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    failures : dict of str to str
+        Of columns with text among numbers: what to say of them.
+    """
+
+    def __init__(self, frame: pd.DataFrame, failures: dict[str, str]) -> None:
+        self.frame, self.failures = frame, failures
+
+    def columns(self, names: Sequence[str]) -> pd.DataFrame:
+        """Columns by name, once each is there and sound."""
+        self.check(names)
+        return self.frame[list(names)]
+
+    def check(self, names: Sequence[str]) -> None:
+        """Raise ValueError for columns that are absent or not sound."""
+        found = list(self.frame.columns)
+        if absent := [name for name in names if name not in found]:
+            raise ValueError(
+                f"the table must have the columns {absent}; it has {found}."
+            )
+        for name in names:
+            if name in self.failures:
+                raise ValueError(self.failures[name])
+
+
+def read_table(
+    path: str,
+    separator: str = ",",
+    kinds: Mapping[str, str] | None = None,
+    response: str = "",
+) -> TableFile:
     """A CSV or, by its suffix, NDJSON or Parquet file; "-" is CSV on standard input.
+
+    Parameters
+    ----------
+    path : str
+    separator : str, default ","
+        Of a CSV file.
+    kinds : dict of str to str, optional
+        What is known of columns; see `commands.rows`.
+    response : str, optional
+        The column that errors call the response.
 
     Raises
     ------
     ValueError
-        If it is none, or its header names a column twice.
+        If it is none, has no row, or its header names a column twice.
     """
     import pandas as pd
 
+    kind = format_of(path)
     try:
-        if Path(path).suffix in (".parquet", ".pq"):
-            return pd.read_parquet(path)
-        if Path(path).suffix in NDJSON:
-            with open(path, encoding="utf-8-sig") as file:
-                return pd.DataFrame(list(read_ndjson(file)))
-        return _read_csv(io.StringIO(sys.stdin.read()) if path == "-" else path)
+        if kind == "parquet":
+            return TableFile(pd.read_parquet(path), {})
+        with text_of(path) as file:
+            rows = list(READERS[kind](file, separator))
     except ImportError as error:
         raise ImportError(
             f"reading {path} needs pyarrow: pip install pyarrow."
         ) from error
     except ValueError as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
-
-
-def _read_csv(source: str | io.StringIO) -> pd.DataFrame:
-    """A CSV file as a frame, whose columns have the names in the header."""
-    import pandas as pd
-
-    header = pd.read_csv(source, header=None, nrows=1, dtype=str).iloc[0].dropna()
-    if not header.is_unique:
-        raise ValueError(f"the header must name each column once; got {[*header]}.")
-    if isinstance(source, io.StringIO):
-        source.seek(0)
-    return pd.read_csv(source)
+    if not rows:
+        raise ValueError(f"{path} cannot be read: it has no row.")
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns, failures = {}, {}
+    for name in names:
+        known = {name: kinds[name]} if kinds and name in kinds else {}
+        reader, number = Kinds(known, response), 0
+        try:
+            for number, row in enumerate(rows):  # noqa: B007 # which one is told below
+                row[name] = reader.values(row, [name])[name]
+        except ValueError as error:
+            failures[name] = f"row {number}: {error}"
+        values = pd.Series([row[name] for row in rows], dtype=object)
+        if reader.known.get(name) == "number" and name not in failures:
+            values = pd.to_numeric(values)
+        columns[name] = values
+    return TableFile(pd.DataFrame(columns), failures)
 
 
 def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
@@ -113,16 +158,6 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
                 "it out of the formula.",
                 stacklevel=2,
             )
-
-
-def some_columns(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Columns by name."""
-    absent = [name for name in names if name not in frame.columns]
-    if absent:
-        raise ValueError(
-            f"the table must have the columns {absent}; it has {list(frame.columns)}."
-        )
-    return frame[list(names)]
 
 
 def write_table(frame: pd.DataFrame, path: str | None) -> None:

@@ -234,10 +234,15 @@ def test_an_empty_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     path = tmp_path / "empty.csv"
     path.write_text("")
     assert run("fit", path, "--formula", "y ~ .", "--out", tmp_path / "m.dyn") == 1
-    assert "No columns" in complaint(capsys)
+    assert "must have a header" in complaint(capsys)
     out = tmp_path / "o.csv"
-    assert run("stream", path, "--formula", "y ~ .", "--quiet", "--out", out) == 0
-    assert not out.exists()
+    for content, told in (("", "must have a header"), ("p,y\n", "it has no row")):
+        path.write_text(content)
+        for command in ("stream", "fit", "evaluate"):
+            call = [command, path, "--formula", "y ~ .", "--quiet", "--out", out]
+            assert run(*call) == 1
+            assert told in complaint(capsys)
+            assert not out.exists()
 
 
 def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
@@ -331,8 +336,10 @@ def test_rows_without_a_response_are_predicted_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [("1,2", "row 3 must have 4 cells"), ("x,1,u,1", "row 3: X must hold numbers"),
-     ("1,1,u,high", "row 3: y must hold real numbers")],
+    [("1,2", "row 3 must have 4 cells"),
+     ("x,1,u,1", "row 3: column 'p' must hold numbers; got 'x'"),
+     ("1,1,u,high", "row 3: column 'y' must hold numbers; got 'high'. Mend it, or say "
+      "--model class")],
 )  # fmt: skip
 def test_a_bad_row_is_named(
     line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -526,7 +533,7 @@ def test_ndjson_is_a_table_too(tmp_path: Path, capsys: Any) -> None:
 
 @pytest.mark.filterwarnings("always")
 def test_text_by_accident_is_warned_of(tmp_path: Path, capsys: Any) -> None:
-    frame = pd.DataFrame({"p": np.arange(30.0), "q": [*range(29), "n.a."]})
+    frame = pd.DataFrame({"p": np.arange(30.0), "q": ["n.a.", *range(29)]})
     frame["day"] = pd.date_range("2024-01-01", periods=30).astype(str)
     frame["site"], frame["y"] = ["u", "v"] * 15, frame["p"]
     frame.to_csv(tmp_path / "rows.csv", index=False)

@@ -94,7 +94,7 @@ FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]
         WHOLE | {"model": None, "missing": "none", "new_levels": "missing"}
         | {"subset": None, "drop_cols": None},
     ),
-    "command": (command, set(DECLARED) - COMMAND, {"categories": []}),
+    "command": (command, set(DECLARED) - COMMAND, {"categories": [], "model": None}),
 }  # fmt: skip
 
 

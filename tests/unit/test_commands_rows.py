@@ -1,0 +1,215 @@
+"""One reading of tables: all commands take them by the same rules."""
+
+from __future__ import annotations
+
+import argparse
+import bz2
+import csv
+import gzip
+import io
+import json
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dyntree
+from dyntree import cli
+
+SMALL = ["--particles", "10", "--seed", "1", "--quiet"]
+COMMANDS = ["fit", "stream", "evaluate"]
+
+
+def rows(n: int = 40) -> list[list[Any]]:
+    rng = np.random.default_rng(1)
+    table: list[list[Any]] = [["p", "q", "y"]]
+    table += rng.random((n, 3)).round(3).tolist()
+    return table
+
+
+def written(path: Path, table: list[list[Any]], separator: str = ",") -> Path:
+    with path.open("w", newline="") as file:
+        csv.writer(file, delimiter=separator).writerows(table)
+    return path
+
+
+def run(*arguments: Any) -> int:
+    return cli.main([str(one) for one in arguments])
+
+
+def call(command: str, path: Path, *more: Any, formula: str = "y ~ .") -> list[Any]:
+    out = path.with_name("out." + ("dyn" if command == "fit" else "csv"))
+    return [command, path, "--formula", formula, "--out", out, *SMALL, *more]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        (0, "row 7: column 'p' must hold numbers; got 'oops'. Mend it, leave it "
+            "out, or name its levels: --levels p=A,B,..."),
+        (2, "row 7: column 'y' must hold numbers; got 'oops'. Mend it, or say --model"),
+    ],
+)  # fmt: skip
+def test_a_bad_cell_is_told_alike(
+    command: str, column: int, told: str, tmp_path: Path, capsys: Any
+) -> None:
+    table = rows()
+    table[8][column] = "oops"
+    path = written(tmp_path / "a.csv", table)
+    assert run(*call(command, path)) == 1
+    assert told in capsys.readouterr().err
+    if column == 0:  # of no interest where the formula does not name it
+        assert run(*call(command, path, formula="y ~ q")) == 0
+
+
+@pytest.mark.parametrize(
+    ("suffix", "opened"), [(".gz", gzip), (".bz2", bz2), (".xz", lzma)]
+)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_packed_files(command: str, suffix: str, opened: Any, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", rows())
+    packed = path.with_name("a.csv" + suffix)
+    packed.write_bytes(opened.compress(path.read_bytes()))
+    told = []
+    for source in (path, packed):
+        assert run(*call(command, source)) == 0
+        (out,) = tmp_path.glob("out.*")
+        told.append(out.read_bytes())
+        out.unlink()
+    assert told[0] == told[1]
+    packed.write_bytes(packed.read_bytes()[:-20])
+    assert run(*call(command, packed)) == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_numbers_of_any_length(command: str, tmp_path: Path) -> None:
+    table = rows()
+    table[3][0], table[4][0], table[5][0] = "1" + "0" * 40, "9" * 5000, "-1e400"
+    path = written(tmp_path / "a.csv", table)
+    assert run(*call(command, path)) == 1  # too large for a double
+    table[4][0], table[5][0] = 1, 2
+    assert run(*call(command, written(path, table))) == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_labels_make_a_classifier(command: str, tmp_path: Path, capsys: Any) -> None:
+    table = rows()
+    for k, row in enumerate(table[1:]):
+        row[2] = "high" if k % 2 else "low"
+    path = written(tmp_path / "a.csv", table)
+    more = ["--checkpoint", tmp_path / "c.dyn"] if command == "stream" else []
+    assert run(*call(command, path, *more)) == 0
+    if command != "evaluate":
+        saved = tmp_path / ("c.dyn" if more else "out.dyn")
+        assert set(dyntree.load(saved).classes) == {"high", "low"}
+    assert run(*call(command, path, "--model", "linear")) == 1
+    assert "say --model class" in capsys.readouterr().err
+
+
+def test_a_stream_of_labels_is_resumed(tmp_path: Path) -> None:
+    table = rows()
+    for k, row in enumerate(table[1:]):
+        row[2] = "high" if k % 2 else "low"
+    path = written(tmp_path / "a.csv", table[:20])
+    rest = call("stream", path, "--checkpoint", tmp_path / "c.dyn")
+    assert run(*rest) == 0
+    written(path, table)
+    assert run(*rest, "--resume") == 0
+    assert dyntree.load(tmp_path / "c.dyn").n_seen == 40
+    assert (tmp_path / "out.csv").read_text().count("\n") == 41
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_levels_are_text_whatever_they_look_like(command: str, tmp_path: Path) -> None:
+    table = rows()
+    for k, row in enumerate(table[1:]):
+        row[0] = ("7", "8", "x")[k % 3]
+    path = written(tmp_path / "a.csv", table)
+    assert run(*call(command, path)) == 1
+    assert run(*call(command, path, "--levels", "p=7,8,x")) == 0
+
+
+@pytest.mark.parametrize(
+    ("separator", "named"), [(";", ";"), ("\t", "tab"), ("|", "|")]
+)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_separators(command: str, separator: str, named: str, tmp_path: Path) -> None:
+    told = []
+    for sign, word in ((",", ","), (separator, named)):
+        path = written(tmp_path / "a.csv", rows(), sign)
+        assert run(*call(command, path, "--separator", word)) == 0
+        (out,) = tmp_path.glob("out.*")
+        told.append(out.read_bytes())
+        if command == "fit":
+            answer = tmp_path / "answer.csv"
+            assert run("predict", out, path, "--separator", word, "--out", answer) == 0
+            assert answer.read_text().count("\n") == 41
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("word", ["", ",,", '"', "\n"])
+def test_separators_are_one_character(word: str, tmp_path: Path, capsys: Any) -> None:
+    path = written(tmp_path / "a.csv", rows())
+    with pytest.raises(SystemExit):
+        run(*call("fit", path, "--separator", word))
+    assert "must be one character, or tab" in capsys.readouterr().err
+
+
+def test_predict_reads_as_fit_did(tmp_path: Path, capsys: Any) -> None:
+    table = rows()
+    for k, row in enumerate(table[1:]):
+        row[0] = ("7", "8", "x")[k % 3]
+    path = written(tmp_path / "a.csv", table)
+    assert run(*call("fit", path, "--levels", "p=7,8,x")) == 0
+    new = written(tmp_path / "new.csv", [["p", "q"], ["7", ".5"], ["8", ".5"]])
+    assert run("predict", tmp_path / "out.dyn", new) == 0
+    lines = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    direct = dyntree.load(tmp_path / "out.dyn").predict(
+        [{"p": "7", "q": 0.5}, {"p": "8", "q": 0.5}]
+    )
+    assert [float(line[0]) for line in lines[1:]] == direct.mean.tolist()
+    written(new, [["p", "q"], ["7", ".5"], ["8", "x"]])
+    assert run("predict", tmp_path / "out.dyn", new) == 1
+    assert "row 1: column 'q' must hold numbers" in capsys.readouterr().err
+
+
+def test_text_that_looks_like_numbers_in_ndjson(tmp_path: Path) -> None:
+    path = tmp_path / "a.ndjson"
+    lines = [{"p": f"{k / 40}", "y": k % 5} for k in range(40)]
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    for command in COMMANDS:
+        assert run(*call(command, path)) == 0
+    assert dyntree.load(tmp_path / "out.dyn").columns == ("p",)
+
+
+@pytest.mark.filterwarnings("always")
+def test_remedies_are_in_the_words_of_the_shell(tmp_path: Path, capsys: Any) -> None:
+    table = [[*row[:2], "u", row[2]] for row in rows()]
+    table[0][2] = "site"
+    table[35][2] = "late"
+    path = written(tmp_path / "a.csv", table)
+    run(*call("stream", path, "--formula", "y ~ ."))
+    told = capsys.readouterr().err
+    assert "categories=" not in told
+    assert run(*call("fit", path, "--window", "3", "--model", "linear")) == 1
+    told = capsys.readouterr().err
+    assert "min_leaf=" not in told
+
+
+def options_of(parser: argparse.ArgumentParser) -> Iterator[tuple[str, Any]]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, one in action.choices.items():
+                yield from ((f"{name} {title}", got) for title, got in options_of(one))
+        else:
+            yield " ".join(action.option_strings) or action.dest, action.help
+
+
+def test_every_option_has_help() -> None:
+    found = dict(options_of(cli.parser()))
+    assert len(found) > 60
+    assert not [name for name, text in found.items() if not text]
