@@ -363,8 +363,30 @@ class Relevance:
 
 
 @dataclass(frozen=True, eq=False)
+class Importance:
+    """The share of the predicted variance that each input accounts for.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_inputs,)
+        Shares in [0, 1], which sum to one; all 0 where predictions do not vary.
+    se : ndarray of shape (n_inputs,)
+        Their Monte Carlo standard errors.
+    names : tuple of str
+        The inputs: a column each, but one for all levels of a factor.
+    """
+
+    values: Vector
+    se: Vector
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        _freeze(self.values, self.se)
+
+
+@dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """Main effects and Sobol' indices of the columns, one set a particle.
+    """Main effects of the columns and Sobol' indices of the inputs, one set a particle.
 
     Attributes
     ----------
@@ -372,10 +394,12 @@ class Sensitivity:
         Where the main effects are evaluated.
     main : ndarray of shape (n_particles, n_grid, n_features)
         Mean response as a function of one column at a time.
-    first, total : ndarray of shape (n_particles, n_features)
+    first, total : ndarray of shape (n_particles, n_inputs)
         First-order and total indices; Monte Carlo noise can carry them outside [0, 1].
     names : tuple of str
         The columns.
+    inputs : tuple of str
+        What has an index: a column each, but one for all levels of a factor.
     """
 
     grid: Matrix
@@ -383,6 +407,7 @@ class Sensitivity:
     first: Matrix
     total: Matrix
     names: tuple[str, ...]
+    inputs: tuple[str, ...]
 
     def __post_init__(self) -> None:
         _freeze(self.grid, self.main, self.first, self.total)

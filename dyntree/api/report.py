@@ -181,10 +181,15 @@ def _pictures(
 ) -> list[tuple[Figure, str]]:
     """Figures, each with what it shows."""
     tree, names = view.tree, view.tree.feature_names
-    found = tree.relevance()
-    order = np.argsort(-found.values.mean(axis=0), kind="stable")
-    there = with_values(view)
-    most = [names[k] for k in order if k in there]
+    found, there = tree.importance(), with_values(view)
+    order = np.argsort(-found.values, kind="stable")
+    inputs = [found.names[k] for k in order]
+    most = [
+        names[k]
+        for name in inputs
+        for k in tree.level_places.get(name) or [names.index(name)]
+        if k in there
+    ]
     drawn = [
         (
             plots.plot_rolling(seen, response=response),
@@ -218,9 +223,9 @@ def _pictures(
         )
     drawn.append(
         (
-            plots.plot_relevance(found, most[:N_BOXES]),
-            "How much splits on each feature reduce the predictive variance or "
-            "entropy, over particles.",
+            plots.plot_importance(found, inputs[:N_BOXES]),
+            "Importance: the share of the predicted variance that a feature accounts "
+            "for, through splits and slopes; whiskers: two Monte Carlo errors.",
         )
     )
     label = None if seen.classes is None else (tree.classes or ())[-1]
@@ -235,7 +240,7 @@ def _pictures(
             "others; grey: 90 % of the particles.",
         ),
         (
-            plots.plot_sobol(effects, most[:N_BOXES]),
+            plots.plot_sobol(effects, inputs[:N_BOXES]),
             "Sobol' indices: the share of the variance of the mean prediction that a "
             "feature has alone, and with the others.",
         ),

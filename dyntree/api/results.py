@@ -323,6 +323,30 @@ class DynamicTreeResults:
         columns["use"] = (splits > 0).mean(axis=0)
         return pd.DataFrame(columns, index=pd.Index(self.model.exog_names))
 
+    def importance(self) -> pd.DataFrame:
+        """Share of the predicted variance that each input of the formula accounts for.
+
+        Returns
+        -------
+        DataFrame
+            Indexed by input, one for all levels of a factor: `share`; `se`, its Monte
+            Carlo standard error; and `use`, the share of the trees that split on it.
+            See `DynamicTree.importance`.
+        """
+        import pandas as pd
+
+        factors, names = self.model.design.factors, self.model.exog_names
+        view = self.inner.frozen_view("importance")
+        found = view.tree.importance(factors=factors or None)
+        splits = view.split_counts() > 0
+        places = [
+            [names.index(feature) for feature in factors.get(name, [name])]
+            for name in found.names
+        ]
+        use = [splits[:, group].any(axis=1).mean() for group in places]
+        columns = {"share": found.values, "se": found.se, "use": use}
+        return pd.DataFrame(columns, index=pd.Index(found.names))
+
     def summary(self) -> Any:
         """Tables of what the model is and which features matter.
 
@@ -351,19 +375,19 @@ class DynamicTreeResults:
         summary = Summary()
         summary.tables.append(left)
         if self.tree.is_ready:
-            table = self.relevance()
+            table = self.importance()
             summary.tables.append(
                 SimpleTable(
-                    [[f"{value:.4g}" for value in row] for row in table.to_numpy()],
-                    headers=["relevance", "sd", "share", "use"],
+                    [[f"{value:.4f}" for value in row] for row in table.to_numpy()],
+                    headers=["importance", "std err", "use"],
                     stubs=list(table.index),
                     txt_fmt=fmt_params,
                 )
             )
         notes = [f"{name}: {unit}" for name, unit in self.model.design.units.items()]
         if self.tree.is_ready:
-            notes.append("relevance: what splits take from the variance or entropy")
-            notes.append("use: share of the trees that split on the feature")
+            notes.append("importance: share of the predicted variance, with its error")
+            notes.append("use: share of the trees that split on the input")
         summary.add_extra_txt(notes)
         return summary
 
@@ -414,6 +438,26 @@ class DynamicTreeResults:
 
         return plots.plot_relevance(self.inner.relevance(), features, ax=ax)
 
+    def plot_importance(
+        self, features: Sequence[str] | None = None, *, ax: Axes | None = None
+    ) -> Figure:
+        """Draw the share of the predicted variance that each input accounts for.
+
+        Parameters
+        ----------
+        features : sequence of str, optional
+            Inputs as in `importance`, by default all.
+        ax : Axes, optional
+
+        Returns
+        -------
+        Figure
+        """
+        from dyntree.api import plots
+
+        found = self.inner.importance(factors=self.model.design.factors or None)
+        return plots.plot_importance(found, features, ax=ax)
+
     def plot_partial(
         self,
         features: Sequence[str] | None = None,
@@ -443,7 +487,9 @@ class DynamicTreeResults:
         """
         from dyntree.api import plots
 
-        found = self.inner.copy().sensitivity(label=label)
+        found = self.inner.copy().sensitivity(
+            label=label, factors=self.model.design.factors or None
+        )
         name = self.model.endog_names if label is None else f"P({label})"
         return plots.plot_effects(found, features, response=name, ax=ax)
 

@@ -123,6 +123,15 @@ class Design:
         return tuple(name for term in self.terms for name in names_of(term))
 
     @property
+    def factors(self) -> dict[str, list[str]]:
+        """Features of each term that is the levels of one factor, by its label."""
+        return {
+            term[0].expression.label: names_of(term)
+            for term in self.terms
+            if len(term) == 1 and term[0].levels is not None
+        }
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Columns that the terms need."""
         return columns_of([factor.expression for term in self.terms for factor in term])

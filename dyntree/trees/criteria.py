@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -140,6 +140,7 @@ def sensitivity(
     shape: Sequence[float] | None,
     mode: Sequence[float] | None,
     categorical: Sequence[bool] | None,
+    groups: list[NDArray[np.int64]],
 ) -> tuple[Matrix, Matrix, Matrix, Matrix]:
     """Grid, main effects, first-order and total indices; see `DynamicTree`."""
     method = params.one_of("method", method, ("lhs", "boot"))
@@ -183,8 +184,47 @@ def sensitivity(
         categorical=flags,
         method=method,
         label=label,
+        groups=groups,
     )
     return grid, main, first, total
+
+
+def importance(
+    mean: Callable[[Matrix], Matrix],
+    X: Matrix,
+    groups: list[NDArray[np.int64]],
+    n_samples: int,
+    rng: np.random.Generator,
+) -> tuple[Vector, Vector]:
+    """Shares of the variance of a prediction, and their standard errors.
+
+    Parameters
+    ----------
+    mean : callable
+        Predictions, shape (n_rows, n_outputs), of rows.
+    X : ndarray of shape (n_rows, n_features)
+        Rows to draw from.
+    groups : list of ndarray of int
+        Columns of each input.
+    n_samples : int
+    rng : Generator
+    """
+    n_samples = params.count("n_samples", n_samples, 2)
+    base, other = X[rng.integers(len(X), size=(2, n_samples))]
+    mixed = np.tile(base, (len(groups) + 1, 1, 1))
+    for k, group in enumerate(groups):
+        mixed[k, :, group] = other[:, group].T
+    answers = mean(mixed.reshape(-1, X.shape[1])).reshape(len(mixed), n_samples, -1)
+    effects = 0.5 * ((answers[:-1] - answers[-1]) ** 2).sum(axis=2)
+    total = effects.mean(axis=1)
+    whole = total.sum()
+    if not whole > 0.0:
+        return np.zeros(len(groups)), np.zeros(len(groups))
+    values = total / whole
+    # of a ratio of means, by its linear part
+    apart = effects - values[:, None] * effects.sum(axis=0)
+    errors: Vector = apart.std(axis=1, ddof=1) / (whole * np.sqrt(n_samples))
+    return values, errors
 
 
 def _means(stored: Matrix, flags: NDArray[np.bool_]) -> Vector:

@@ -215,6 +215,16 @@ def test_relevance_by_feature() -> None:
     assert table["share"].idxmax() == "a"
 
 
+def test_importance_by_input() -> None:
+    fit = fitted("y ~ a + site + a:site", n=200)
+    table = fit.importance()
+    assert list(table.index[:2]) == ["a", "site"]  # one for all levels
+    assert list(table.columns) == ["share", "se", "use"]
+    assert table["share"].sum() == pytest.approx(1.0)
+    assert fit.summary().as_text().count("site[") == len(table) - 2
+    assert len(fit.plot_importance(["site"]).axes) == 1
+
+
 @pytest.mark.parametrize(
     ("formula", "options", "words"),
     [
@@ -228,7 +238,7 @@ def test_summary(formula: str, options: dict[str, Any], words: list[str]) -> Non
     summary = fit.summary()
     text = summary.as_text()
     assert str(summary) == text
-    for word in [*words, "Log-Evidence:", f"{fit.llf:.5g}", "relevance", "60"]:
+    for word in [*words, "Log-Evidence:", f"{fit.llf:.5g}", "importance", "60"]:
         assert word in text
     lines = text.splitlines()
     assert len({len(line) for line in lines if set(line) == {"="}}) <= 2
@@ -241,6 +251,6 @@ def test_summary_before_there_are_trees() -> None:
     fit = fitted(n=4)
     text = fit.summary().as_text()
     assert "Leaves:" not in text
-    assert "relevance" not in text
+    assert "importance" not in text
     assert np.isfinite(fit.predict()).all()
     assert fit.nobs == 4

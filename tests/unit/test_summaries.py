@@ -11,6 +11,7 @@ from scipy import integrate, special, stats
 
 from dyntree.summaries import (
     ClassPrediction,
+    Importance,
     Prediction,
     Relevance,
     Sensitivity,
@@ -284,7 +285,8 @@ def test_records_are_frozen_through_and_through() -> None:
         told_by(mixture()),
         labels(),
         Relevance(np.ones((2, 3)), ("a", "b", "c")),
-        Sensitivity(*np.ones((2, 2, 2)), *np.ones((2, 2, 2)), ("a", "b")),
+        Sensitivity(*np.ones((2, 2, 2)), *np.ones((2, 2, 2)), ("a", "b"), ("a", "b")),
+        Importance(np.ones(2), np.zeros(2), ("a", "b")),
         TreeStats(1.0, 2.0, 3.0, 4.0),
     ]
     for record in records:

@@ -71,6 +71,21 @@ def scaled_beta(RandomSource source, p, low, high, shape, mode):
     return low + (high - low) * unit
 
 
+def draw_levels(RandomSource source, values, group, shares):
+    """Fill the rows of a design that are levels of one input: in each draw one holds.
+
+    Shares, of all columns, say how often; the draws are a stratified sample.
+    """
+    n = values.shape[1]
+    order, u = np.empty(n, dtype=np.int64), source.uniforms(n)
+    shuffle(order, u)
+    share = np.maximum(np.asarray(shares, dtype=np.float64)[group], 0.0)
+    ends = np.cumsum(share if share.sum() > 0.0 else np.ones(len(group)))
+    place = np.searchsorted(ends / ends[len(group) - 1], (order + u) / n)
+    place = np.minimum(place, len(group) - 1)
+    values[group] = place == np.arange(len(group))[:, None]
+
+
 def bootstrap(Particles c, int n, int d):
     """Stored rows with replacement; each call draws other rows."""
     cdef const double[::1] u = c.source.uniforms(n)

@@ -18,6 +18,7 @@ def sensitivity(
     categorical: NDArray[np.bool_],
     method: str = "lhs",
     label: int | None = None,
+    groups: list[NDArray[np.int64]] | None = None,
 ) -> tuple[Vector, Vector, Vector]: ...
 def moving_average(
     v: Vector, y: Vector, grid: Vector, span: float, exact: bool

@@ -27,7 +27,7 @@ cdef double NARROW = 0.01       # of half the range: windows that are summed row
 
 def sensitivity(
     Particles c, *, n_samples, grid, span, lower, upper, shape, mode, categorical,
-    method="lhs", label=None,
+    method="lhs", label=None, groups=None,
 ):
     """Main effects on a grid, and Sobol' first-order and total indices.
 
@@ -48,31 +48,46 @@ def sensitivity(
         Latin hypercube samples, or stored rows drawn with replacement.
     label : int, optional
         Class whose probability is analysed.
+    groups : list of ndarray of int, optional
+        Places of the columns of each input, native rules; by default every column is
+        one. Columns that are an input together are levels of which one holds, with
+        probabilities in proportion to `mode`.
 
     Returns
     -------
     main : ndarray of shape (n_particles, n_grid, d)
-    first, total : ndarray of shape (n_particles, d)
+    first, total : ndarray of shape (n_particles, n_groups)
         As estimated: noise can carry them outside [0, 1].
     """
     cdef int32_t i
     cdef int n = n_samples
     cdef bint exact = c.numerics.integrates
     hypercube = input_samples.shuffled_hypercube if exact else input_samples.hypercube
-    respond = _expect if exact else _draw
     grid = np.ascontiguousarray(grid, dtype=np.float64)
     d = grid.shape[1]
     columns = np.ascontiguousarray(grid.T)
     inputs = list(zip(lower, upper, shape, mode))
     main = np.empty((c.n_particles, len(grid), d))
-    first = np.empty((c.n_particles, d))
-    total = np.empty((c.n_particles, d))
+    if groups is None:
+        groups = [np.array([j]) for j in range(d)]
+    first = np.empty((c.n_particles, len(groups)))
+    total = np.empty((c.n_particles, len(groups)))
+    levels = [group for group in groups if len(group) > 1]
+    members = np.concatenate([np.asarray(g, dtype=np.int32) for g in groups])
+    ends = np.cumsum([len(group) for group in groups], dtype=np.int32)
     for i in range(c.n_particles):
         if method == "lhs":
             (a, up_a), (b, up_b) = (hypercube(c.source, n, inputs) for _ in range(2))
+            for group in levels:
+                for values in (a, b):
+                    input_samples.draw_levels(c.source, values, group, mode)
         else:
             (a, up_a), (b, up_b) = (input_samples.bootstrap(c, n, d) for _ in range(2))
-        level, sums = respond(c, i, a, b, -1 if label is None else label)
+        asked = -1 if label is None else label
+        if exact:
+            level, sums = _expect(c, i, a, b, asked, members, ends)
+        else:
+            level, sums = _draw(c, i, a, b, asked)
         both = np.concatenate([a, b], axis=1)
         rising = np.concatenate([up_a, up_b + n], axis=1)
         mean = level.mean()
@@ -135,15 +150,19 @@ def _draw(
 
 def _expect(
     Particles c, int32_t particle, const double[:, ::1] a, const double[:, ::1] b,
-    int label,
+    int label, const int32_t[::1] members, const int32_t[::1] ends,
 ):
-    """What `_draw` gives, with the expectation over the draws for the sums."""
-    cdef Py_ssize_t n = a.shape[1], d = a.shape[0], i, k
+    """What `_draw` gives, with the expectation over the draws for the sums.
+
+    Mixed rows have the columns of one group from a: members[ends[g - 1] .. ends[g] - 1].
+    """
+    cdef Py_ssize_t n = a.shape[1], d = a.shape[0], n_groups = ends.shape[0], i, k, g, j
+    cdef Py_ssize_t begin
     cdef int32_t ones = c.pool.n_features - <int32_t> d
     cdef double at_a, at_b, mixed, variance, total = 0.0, squares = 0.0
     cdef handle_t[::1] others = np.empty(c.pool.n_features, dtype=np.int32)
     cdef handle_t h, at_mixed
-    level, with_a, with_b = np.empty(2 * n), np.zeros(d), np.zeros(d)
+    level, with_a, with_b = np.empty(2 * n), np.zeros(n_groups), np.zeros(n_groups)
     cdef double[::1] levels = level, from_a = with_a, from_b = with_b
     cdef double[::1] x = np.ones(c.pool.n_features), z = np.ones_like(x)
     cdef double[::1] out = np.empty(c.leaf_model.n_out)
@@ -158,16 +177,23 @@ def _expect(
             h = fork(c, c.roots[particle], &x[0], &z[0], &others[0])
             at_b = ask(c, h, &x[0], label, &out[0], &variance)
             squares += at_b * at_b + variance
-            for k in range(d):
-                x[ones + k] = a[k, i]
+            begin = 0
+            for g in range(n_groups):
+                k = members[begin]
                 mixed = at_b
-                if others[ones + k] or c.leaf_model.n_basis:
-                    at_mixed = others[ones + k] if others[ones + k] else h
+                at_mixed = others[ones + k] if others[ones + k] else h
+                for j in range(begin, ends[g]):
+                    x[ones + members[j]] = a[members[j], i]
+                if ends[g] > begin + 1:         # ways part where any of them does
+                    at_mixed = c.roots[particle]
+                if at_mixed != h or c.leaf_model.n_basis:
                     at_mixed = find_leaf(c.arena, at_mixed, &x[0])
                     mixed = ask(c, at_mixed, &x[0], label, &out[0], &variance)
-                x[ones + k] = b[k, i]
-                from_a[k] += mixed * at_a
-                from_b[k] += mixed * at_b
+                for j in range(begin, ends[g]):
+                    x[ones + members[j]] = b[members[j], i]
+                begin = ends[g]
+                from_a[g] += mixed * at_a
+                from_b[g] += mixed * at_b
             total += at_a + at_b
             levels[i] = at_a
             levels[n + i] = at_b

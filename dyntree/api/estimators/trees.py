@@ -34,21 +34,21 @@ class TreeMixin(OnlineMixin):
 
     @property
     def feature_importances_(self) -> Vector:
-        """Share of each column in what splits take from the predictive variance.
+        """Share of the predicted variance that each column accounts for.
 
-        For classes, from the entropy. Zeros where no tree splits.
+        Zeros where predictions do not vary. See `DynamicTree.importance`, which tells
+        their Monte Carlo errors, too.
 
         Returns
         -------
-        ndarray of shape (n_features,)
+        ndarray of shape (n_features_in_,)
         """
         check_is_fitted(self)
         tree = self.model_.tree
         if not tree.is_ready:
             return np.zeros(self.n_features_in_)
-        shares: Vector = tree.relevance().values.mean(axis=0).clip(min=0.0)
-        total = shares.sum()
-        return shares / total if total > 0.0 else np.zeros(len(shares))
+        shares: Vector = tree.importance().values
+        return shares.copy()
 
 
 class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
@@ -91,7 +91,7 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if X had names, all of them strings.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Relevance of the columns for the splits, normalised.
+        Share of the predicted variance that each column accounts for.
     log_evidence_ : float
 
     Examples
@@ -243,7 +243,7 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Only if X had names, all of them strings.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Relevance of the columns for the splits, normalised.
+        Share of the predicted variance that each column accounts for.
     log_evidence_ : float
 
     Examples

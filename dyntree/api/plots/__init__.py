@@ -5,7 +5,7 @@ into a new figure, and returns the figure; show it in a notebook, or call its
 ``savefig``. Nothing goes through pyplot, so that no global state changes.
 """
 
-from .effects import plot_effects, plot_relevance, plot_sobol
+from .effects import plot_effects, plot_importance, plot_relevance, plot_sobol
 from .fit import plot_fit, plot_slices
 from .recorder import Recorder, Trace
 from .scores import plot_rolling
@@ -19,6 +19,7 @@ __all__ = [
     "plot_classes",
     "plot_effects",
     "plot_fit",
+    "plot_importance",
     "plot_relevance",
     "plot_rolling",
     "plot_shape",

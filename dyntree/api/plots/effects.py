@@ -1,4 +1,4 @@
-"""What each feature does: main effects, Sobol' indices and relevance."""
+"""What each feature does: main effects, Sobol' indices, importance, relevance."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dyntree.encoding.values import Matrix
-from dyntree.summaries import Relevance, Sensitivity
+from dyntree.summaries import Importance, Relevance, Sensitivity
 
 from .canvas import (
     BAND,
@@ -104,7 +104,7 @@ def plot_sobol(
     sensitivity : Sensitivity
         What ``model.sensitivity()`` returns.
     features : sequence of str, optional
-        Names, by default all.
+        Names, by default all; a factor has one.
     ax : two Axes, optional
         For the first-order and the total indices.
 
@@ -126,15 +126,65 @@ def plot_sobol(
     found = record_of(
         sensitivity, "sensitivity", Sensitivity, "sensitivity() of a model"
     )
-    places = _places(found.names, features)
+    places = _places(found.inputs, features)
     figure, axes = panels(ax, 2, size=(max(3.6, 0.45 * len(places)), 3.4))
-    names = [found.names[k] for k in places]
+    names = [found.inputs[k] for k in places]
     _boxes(axes[0], found.first[:, places], names)
     _boxes(axes[1], found.total[:, places], names, "//")
     ends = np.array([one.get_ylim() for one in axes])
     for one, order in zip(axes, ("first-order", "total"), strict=True):
         one.set_ylim(ends[:, 0].min(), ends[:, 1].max())
         dress(one, "", f"{order} share of variance")
+    return figure
+
+
+def plot_importance(
+    importance: Importance | Model,
+    features: Sequence[str] | None = None,
+    *,
+    ax: Target = None,
+) -> Figure:
+    """Draw the share of the predicted variance that each input accounts for.
+
+    Whiskers are two Monte Carlo standard errors long to each side.
+
+    Parameters
+    ----------
+    importance : Importance, DynamicTree or StreamingTree
+        What ``model.importance()`` returns, or a model that is asked for it.
+    features : sequence of str, optional
+        Names, by default all; a factor has one.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import DynamicTree
+    >>> from dyntree.api.plots import plot_importance
+    >>> X = np.random.default_rng(0).random((100, 2))
+    >>> tree = DynamicTree(n_particles=50, seed=1).update(X, 3 * X[:, 0])
+    >>> axes = plot_importance(tree).axes[0]
+    >>> [label.get_text() for label in axes.get_xticklabels()]
+    ['x0', 'x1']
+    """
+    if not isinstance(importance, Importance):
+        importance = view_of(importance, "plot_importance").tree.importance()
+    places = _places(importance.names, features)
+    figure, (axes,) = panels(ax, size=(max(5.0, 0.45 * len(places)), 3.6))
+    at = np.arange(1, len(places) + 1)
+    axes.bar(
+        at, importance.values[places], 0.6, color=BAND, edgecolor="black",
+        yerr=2.0 * importance.se[places], capsize=3.0,
+    )  # fmt: skip
+    axes.set_xticks(at)
+    axes.set_ylim(0.0, 1.05 * np.max(importance.values + 2.0 * importance.se) or 1.0)
+    fit_names(axes, [importance.names[k] for k in places])
+    dress(axes, "", "share of predicted variance")
     return figure
 
 
