@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import integrate
 from scipy.special import roots_legendre
 from scipy.stats import t as student_t
 
@@ -13,6 +14,7 @@ from dyntree import DynamicTree
 from dyntree._core.trees import criteria
 from tests import helpers
 from tests.oracle import criteria as oracle_criteria
+from tests.statistical.clouds import native_cloud
 
 PASTS = [(name, False) for name in helpers.MODELS] + [
     (name, True) for name in helpers.RETIRING
@@ -227,3 +229,33 @@ def test_rectangles_of_another_shape_are_refused(short: int) -> None:
     ):
         with pytest.raises(ValueError, match="must have 2 entries"):
             ask()
+
+
+@pytest.mark.parametrize("name", ["constant", "linear"])
+def test_native_improvements_come_from_a_table(name: str) -> None:
+    """With weights of one every particle is taken on its own, by SciPy's functions."""
+    rng = np.random.default_rng(3)
+    cloud = native_cloud(name, 2, n_particles=60, min_leaf=5, adaptive=True)
+    X = rng.random((80, 2))
+    cloud.update(X, np.sin(6.0 * X[:, 0]) + X[:, 1])
+    cloud.retire(range(30), 0.9)  # degrees of freedom that are not whole
+    new, references = rng.random((40, 2)), rng.random((50, 2))
+    want = criteria.ieci(cloud, new, references, np.ones((60, 50)))
+    got = criteria.ieci(cloud, new, references)
+    np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-11 * want.max())
+
+
+def test_pieces_of_the_improvement_are_its_integral() -> None:
+    """E max(0, z - T) by quadrature, beyond the pieces too."""
+    for df in (1.5, 3.0, 40.0):
+        pieces = criteria.standard_improvement(np.array([df]))[0]
+        place = np.linspace(-15.9, -0.1, 30)
+        k = np.floor((place + 16) * 32).astype(int)
+        got = np.polynomial.polynomial.polyval(
+            (place + 16) * 32 - k, pieces[k].T, tensor=False
+        )
+        for z, one in zip(place, got, strict=True):
+            want = integrate.quad(
+                lambda t, df=df: student_t.cdf(t, df), -np.inf, z, epsabs=1e-13
+            )[0]
+            assert one == pytest.approx(want, rel=1e-5, abs=1e-11)
