@@ -1,5 +1,14 @@
 """Bayesian dynamic trees for data streams, in bounded memory."""
 
+try:
+    import dyntree._core.rng  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "dyntree's compiled core is not beside its sources, in "
+        f"{__path__[0]}. Build it there with pip install -e ., or leave this folder, "
+        "so that the installed package is found."
+    ) from error
+
 from dyntree.checkpoint import load, save
 from dyntree.repeats import fit_repeats
 from dyntree.storage.old_names import keep_old_names

@@ -29,11 +29,18 @@ MAX_THREADS = 2**16  # more than any machine has cores
 MAX_ROWS = 2**30 - 1  # in a leaf or a window; twice as many fit an int32
 
 
+def short(value: Any) -> str:
+    """What an error says that it got: tables by type and shape, all else by itself."""
+    if shape := getattr(value, "shape", None):
+        return f"{type(value).__name__} of shape {shape}"
+    return reprlib.repr(value)
+
+
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
     """Return `value`, one of the choices."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+        raise ValueError(f"{name} must be one of {listed}; got {short(value)}.")
     return value
 
 

@@ -338,6 +338,11 @@ class TreeQueries:
             High is promising.
         """
         cloud = self._ready("score")
+        if not isinstance(rule, str) and isinstance(X, str):
+            raise ValueError(
+                f"rule must be text, after the candidates; got {params.short(rule)}. "
+                f"Call score(X, {X!r})."
+            )
         params.one_of("rule", rule, params.SCORES)
         if self.options.model == "class":
             raise ValueError(

@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed: dyntree[sklearn]")
@@ -331,3 +332,40 @@ def test_plain_rows_are_taken_as_checked_ones_are(kind: Any) -> None:
     with pytest.raises(ValueError, match=r"y contains NaN|y must be finite"):
         short.partial_fit(X, np.where(X[:, 0] > 0.9, np.nan, y.astype(float)))
     assert model_bytes(short.model_) == before
+
+
+# ---------------------------------------------------------------- frames with levels
+def sites(n: int = 300) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.random(n), "k": rng.choice(["u", "v"], n)})
+    return frame, (3 * frame["a"] + 2 * (frame["k"] == "u")).to_numpy()
+
+
+@pytest.mark.parametrize("kind", [str, "category", object])
+def test_frames_of_strings(kind: Any) -> None:
+    frame, y = sites()
+    frame = frame.astype({"k": kind})
+    model = DynamicTreeRegressor("linear", n_particles=100, random_state=1)
+    assert model.fit(frame, y).score(frame, y) > 0.95
+    assert model.feature_names_in_.tolist() == ["a", "k"]
+    assert model.feature_importances_.shape == (model.n_features_in_,)
+    model.partial_fit(frame[:10], y[:10])
+    core = model.model_.predict(frame[:5]).mean
+    assert model.predict(frame[:5]).tolist() == core.tolist()
+    before = model.predict(frame[:5])
+    for wrong, told in (
+        (frame[["a"]], "expecting 2 features"),
+        (frame[["k", "a"]], "feature names"),
+        (frame.to_numpy(dtype=object), "could not convert string"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            model.partial_fit(wrong, y)
+    assert model.predict(frame[:5]).tolist() == before.tolist()
+
+
+def test_labels_of_frames_of_strings() -> None:
+    frame, y = sites()
+    label = np.where(y > 2, "high", "low")
+    model = DynamicTreeClassifier(n_particles=100, random_state=1).fit(frame, label)
+    assert model.score(frame, label) > 0.95
+    assert model.predict_proba(frame[:3]).shape == (3, 2)

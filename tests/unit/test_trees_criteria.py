@@ -274,3 +274,14 @@ def test_a_grid_of_one_point_and_a_categorical_column(method: str) -> None:
     assert told.main.shape == (20, 1, 2)
     assert told.first.shape == told.total.shape == (20, 2)
     assert np.isfinite(told.first).any()
+
+
+def test_swapped_arguments_are_told_in_few_words() -> None:
+    """An error that printed 300 rows came before."""
+    X = np.random.default_rng(0).random((300, 2))
+    tree = DynamicTree(n_particles=10, seed=1).update(X[:50], X[:50, 0])
+    with pytest.raises(ValueError, match=r"rule must be text") as caught:
+        tree.score("ei", X)  # type: ignore[arg-type]
+    assert "ndarray of shape (300, 2)" in str(caught.value)
+    with pytest.raises(ValueError, match=r"got ndarray of shape \(300, 2\)"):
+        tree.score(X, X)  # type: ignore[arg-type]

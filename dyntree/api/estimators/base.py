@@ -8,10 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dyntree import params
+from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
@@ -69,12 +70,33 @@ class OnlineMixin:
         )
 
     def _checked(self, X: Any, y: Any, first: bool, **more: Any) -> tuple[Matrix, Any]:
-        """Rows and responses as arrays; the first ones fix the columns."""
+        """Rows and responses; the first ones fix the columns.
+
+        Rows are an array, or the frame itself where the model has to read its levels.
+        """
+        if self._holds_levels(X, first):
+            responses = column_or_1d(y, warn=True, input_name="y")
+            check_consistent_length(X, responses)
+            return self._named(X, first), responses
         rows, responses = validate_data(
             self, X, y, reset=first, dtype=np.float64, ensure_all_finite="allow-nan",
             **more,
         )  # fmt: skip
         return rows, responses
+
+    def _holds_levels(self, X: Any, first: bool) -> bool:
+        """Whether rows come in a frame that has columns of strings or categories."""
+        if not hasattr(X, "columns"):
+            return False
+        if not first and self.model_.tree.columns_with_levels:
+            return True
+        if np.asarray(X).dtype.kind not in "OUS":
+            return False
+        return bool(FeatureMap.learn(X, True)[0].levels)
+
+    def _named(self, X: Any, first: bool) -> Any:
+        """A frame once scikit-learn has checked its columns."""
+        return validate_data(self, X, reset=first, skip_check_array=True)
 
     def _learn(self, rows: Matrix, responses: Any, first: bool) -> Self:
         """Give rows to the model, at first to a new one."""
@@ -86,6 +108,8 @@ class OnlineMixin:
         """The model's prediction at the rows of X."""
         if not self._is_plain(X):
             check_is_fitted(self)
+            if self._holds_levels(X, first=False):
+                return self.model_.predict(self._named(X, first=False))
             X = validate_data(
                 self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
             )
