@@ -107,7 +107,7 @@ def in_shell_words(message: str) -> str:
     Examples
     --------
     >>> in_shell_words("Name all levels: categories={'a': [...]}. Use model='class'.")
-    "Name all levels: --levels a=A,B,... Use --model class."
+    'Name all levels: --levels a=A,B,... Use --model class.'
     """
     message = re.sub(r"categories=\{'([^']*)': \[\.\.\.\]\}\.?", LEVELS, message)
     for name in params.given_options(SHELL_NAMES, TREE_OPTIONS, STREAM_OPTIONS):
