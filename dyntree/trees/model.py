@@ -74,7 +74,9 @@ class DynamicTree(TreeLearning):
         an error.
     prior : "adaptive" or NIG, default "adaptive"
         Native regression leaves: a normal-inverse-gamma prior whose scale and level
-        weight the cloud tunes by its evidence, or a fixed ``params.NIG(b0, kappa0)``.
+        weight the cloud tunes by its evidence, and which follows the means and spreads
+        of the rows learned and knows how coarse the responses are; or a fixed
+        ``params.NIG(b0, kappa0)`` on the scale of the first ten rows.
     class_mass : float, default 1.0
         Native class leaves: total mass of the Dirichlet prior, spread over the labels.
     max_retired_mass : float, optional
@@ -105,12 +107,12 @@ class DynamicTree(TreeLearning):
     between two rows; ``predict(X, threads=4)`` and `fit_repeats` use more cores.
 
     Regression keeps the first ten rows back: their mean and standard deviation fix the
-    scale of the priors for good. To linear leaves, an input more than 10^6 of these
-    deviations away from its mean counts as that far, with a warning: beside sums of
-    larger squares, doubles hold no other rows. (Not through the origin, nor in columns
-    whose first ten values are equal.) Under R's rules rows are kept back until
-    more than ``n_start`` have come, and regression needs two distinct responses among
-    the first ``min_leaf``.
+    scale of sums for good, and where priors start. To linear leaves, an input more than
+    10^6 of these deviations away from its mean counts as that far, with a warning:
+    beside sums of larger squares, doubles hold no other rows. (Not through the origin,
+    nor in columns whose first ten values are equal.) Under R's rules rows are kept back
+    until more than ``n_start`` have come, and regression needs two distinct responses
+    among the first ``min_leaf``.
 
     Examples
     --------
