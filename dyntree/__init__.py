@@ -12,6 +12,7 @@ except ModuleNotFoundError as error:
 from dyntree.checkpoint import load, save
 from dyntree.repeats import fit_repeats
 from dyntree.storage.old_names import keep_old_names
+from dyntree.trees.averaging import AveragedStream
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 
@@ -19,4 +20,12 @@ keep_old_names()
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["DynamicTree", "StreamingTree", "__version__", "fit_repeats", "load", "save"]
+__all__ = [
+    "AveragedStream",
+    "DynamicTree",
+    "StreamingTree",
+    "__version__",
+    "fit_repeats",
+    "load",
+    "save",
+]

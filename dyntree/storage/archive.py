@@ -23,7 +23,7 @@ from dyntree.online import Arrays
 
 HEADER = "header.json"
 MAX_HEADER = 1 << 24  # bytes
-MAX_MEMBERS = 64
+MAX_MEMBERS = 1 << 14
 MAGIC = b"\x93NUMPY\x01\x00"
 LAYOUT = re.compile(
     rb"\{'descr': '(<f8|<i4|<i8|<u8)', 'fortran_order': False, "

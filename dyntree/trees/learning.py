@@ -127,18 +127,34 @@ class TreeLearning(TreeQueries):
             As the cloud stores them.
         responses : ndarray of shape (n_rows,)
         """
+        rows, responses, n_old = self._admit(X, y)
+        self._relearn(rows[:n_old], responses[:n_old])
+        return rows[n_old:], responses[n_old:]
+
+    def _admit(self, X: Any, y: Any) -> tuple[Matrix, Vector, int]:
+        """Check rows, keep them back or plant trees.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_rows, n_stored)
+            What the cloud has to learn, as it stores them: with those that earlier
+            calls kept back, none while there are no trees.
+        responses : ndarray of shape (n_rows,)
+        n_old : int
+            How many of them came with earlier calls.
+        """
         given, ones = self._check(X, y), self._ones
         rows, labels = given.rows, given.labels
         if self._cloud is not None:
             self._take_new_labels(labels)
-            return with_ones(rows, ones), self._responses(labels)
+            return with_ones(rows, ones), self._responses(labels), 0
         n_before = len(self._waiting_y)
         rows = np.concatenate([self._waiting_X.reshape(-1, rows.shape[1]), rows])
         labels = [*self._waiting_y, *labels]
         if len(labels) < n_waiting(given.options, self._n_scale):
             self._features = given.features
             self._waiting_X, self._waiting_y = rows, labels
-            return np.empty((0, rows.shape[1] + ones)), np.empty(0)
+            return np.empty((0, rows.shape[1] + ones)), np.empty(0), 0
         features, rows = given.features.settle(rows)
         planted = plant(given.options, rows, labels, self.seed, self._n_scale)
         rows = on_scale(planted.cloud, features, rows, planted.responses, n_before)
@@ -146,9 +162,8 @@ class TreeLearning(TreeQueries):
         self._cloud = planted.cloud
         self._waiting_X, self._waiting_y = np.empty((0, 0)), []
         rows, responses = with_ones(rows, ones), planted.responses
-        n_held, n_old = planted.n_held, max(planted.n_held, n_before)
-        self._relearn(rows[n_held:n_old], responses[n_held:n_old])
-        return rows[n_old:], responses[n_old:]
+        n_held = planted.n_held
+        return rows[n_held:], responses[n_held:], max(0, n_before - n_held)
 
     def _take_new_labels(self, labels: list[Any]) -> None:
         """Give labels that were not known a place after the others (native rules)."""
@@ -216,12 +231,13 @@ class TreeLearning(TreeQueries):
         yield
         self._warn_degenerate(before)
 
-    def _warn_degenerate(self, before: int) -> None:
+    def _warn_degenerate(self, before: int, now: int | None = None) -> None:
         """Warn if there are more degenerate steps now than before."""
-        if self.n_degenerate > before:
+        now = self.n_degenerate if now is None else now
+        if now > before:
             warn(
                 DegenerateWeightsWarning,
-                f"{self.n_degenerate - before} row(s) had density zero or NaN under "
+                f"{now - before} row(s) had density zero or NaN under "
                 "every particle and weighed them equally: leaves without variance, "
                 "from repeated or noise-free responses.",
             )

@@ -189,7 +189,7 @@ class StreamingTree:
             self.options.check_model(tree.options.with_width(width))
         before = tree.n_seen
         rows, responses = tree._accept(X, y)
-        learn = self._replace if tree.options.rules == "r" else self._roll
+        learn = self._replace if tree.options.rules == "r" else self._roll_some
         with tree._watch():
             tree._learn(rows, responses, progress, tree.n_seen - before, learn)
 
@@ -237,11 +237,16 @@ class StreamingTree:
             self._roll(row, response)
             tree._warn_degenerate(before)
 
-    def _roll(self, rows: Matrix, responses: Vector) -> int:
-        """Learn rows and retire as many, up to the next rejuvenation; returns how many.
+    def _roll_some(self, rows: Matrix, responses: Vector) -> int:
+        """Learn rows up to the next rejuvenation; returns how many."""
+        return len(self._roll(rows, responses))
 
-        Native rules. An interrupt leaves complete rows, a rejuvenation that is due
-        among them.
+    def _roll(self, rows: Matrix, responses: Vector) -> Vector:
+        """Learn rows and retire as many, up to the next rejuvenation (native rules).
+
+        Returns the log predictive densities of the rows learned, each given those
+        before it. An interrupt leaves complete rows, a rejuvenation that is due among
+        them.
         """
         cloud, options = self.tree._cloud, self.options
         every, discard = options.rejuvenate_every, options.discard
@@ -250,11 +255,12 @@ class StreamingTree:
         if every and n > every - seen % every:
             n = every - seen % every
             rows, responses = rows[:n], responses[:n]
+        log_densities = np.empty(0)
         n_particles = interrupt = None
         while True:
             try:
                 if interrupt is None:
-                    roll(
+                    log_densities = roll(
                         cloud, rows, responses, options.window, discard,
                         options.forget,
                     )  # fmt: skip
@@ -268,7 +274,15 @@ class StreamingTree:
                 interrupt = error
         if interrupt is not None:
             raise interrupt
-        return n
+        return log_densities
+
+    def _roll_all(self, rows: Matrix, responses: Vector) -> Vector:
+        """Learn rows as `_roll` does, with every rejuvenation among them."""
+        found = []
+        while len(rows):
+            found.append(self._roll(rows, responses))
+            rows, responses = rows[len(found[-1]) :], responses[len(found[-1]) :]
+        return np.concatenate([np.empty(0), *found])
 
     def _replace(self, rows: Matrix, responses: Vector) -> int:
         """Fill the window, or let one row take another's place; returns how many.
@@ -312,6 +326,23 @@ class StreamingTree:
     ) -> tuple[Encoded, list[Any]]:
         """Check a stream that is to be learned; see `DynamicTree.preview`."""
         return self.tree.preview(X, y, start)
+
+    def with_window(self, window: int, **others: Any) -> Self:
+        """Return a stream that has seen no row like this one, in another window.
+
+        Parameters
+        ----------
+        window : int
+        **others
+            The other options of windows; those not named have their defaults.
+
+        Returns
+        -------
+        StreamingTree
+        """
+        tree = self.tree.reseeded(self.seed)
+        options = StreamOptions.given(**others | {"window": window})
+        return self._around(tree, options.for_model(tree.options), self.is_frozen)
 
     def fix_columns(self, features: FeatureMap) -> None:
         """Settle which columns rows have; see `DynamicTree.fix_columns`."""

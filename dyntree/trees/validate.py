@@ -7,6 +7,7 @@ that a file changed by chance or on purpose makes an error and nothing else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -413,3 +414,50 @@ class Forest:
             leaf = np.repeat(np.arange(first, last), self.n_rows[first:last])
             yield first, last, row, leaf
             first = last
+
+
+def check_average(header: dict[str, Any], arrays: Arrays, members: list[Any]) -> None:
+    """Raise an error unless the state of an average fits its members.
+
+    Parameters
+    ----------
+    header, arrays : dict
+        As from ``AveragedStream.to_arrays``.
+    members : list of StreamingTree
+        Checked by themselves.
+
+    Raises
+    ------
+    CheckpointError, LookupError, TypeError or ValueError
+    """
+    m = len(members)
+    demand(m > 0, "it has no members")
+    for member in members:
+        params.one_of("rules", member.tree.options.rules, ("native",))
+    states = {
+        (t.options.model, t.classes, t.is_ready, t.n_seen, t.feature_names, t.columns)
+        for t in (member.tree for member in members)
+    }
+    demand(len(states) == 1, "its members do not belong together")
+    params.discount_factor("discount", header["discount"])
+    params.positive("tempering", header["tempering"])
+    params.count("seed", header["seed"], 0, params.MAX_SEED)
+    params.flag("is_frozen", header["is_frozen"])
+    params.flag("follows_width", header["_follows_width"])
+    demand(isinstance(header["_log_evidence"], float), "its evidence is no number")
+    params.count("note_every", header["_note_every"], 1, MAX_COUNT)
+    n = len(arrays["noted"])
+    wanted = {
+        "log_weights": (m,),
+        "coef": (m,),
+        "covariance": (m, m),
+        "log_shares": (2,),
+        "noted_weights": (n, m),
+    }
+    for name, shape in wanted.items():
+        fits = arrays[name].shape == shape and arrays[name].dtype == np.float64
+        demand(fits and bool(np.all(np.isfinite(arrays[name]))), f"its {name} are odd")
+    noted = arrays["noted"]
+    demand(noted.shape == (n,) and noted.dtype == np.int64, "its notes are odd")
+    strays = [k for k in arrays if k not in wanted and not re.match(r"m\d+_", k)]
+    demand(strays == ["noted"], "it has arrays without a use")

@@ -25,7 +25,8 @@ SOURCES = sorted(p for kind in ("*.pyx", "*.pxd") for p in CORE.rglob(kind))
 # A file may use those of a strictly lower level; what models share is below them all.
 CORE_ORDER = [
     {"types", "openmp", "lanes", "memory"}, {"kernels", "linalg"}, {"rng", "rmath"},
-    {"resample", "spans", "family", "student", "ties"}, {"student_mixture", "probe"},
+    {"resample", "spans", "family", "student", "ties", "averaging"},
+    {"student_mixture", "probe"},
 ]  # fmt: skip
 TREES_ORDER = [
     {"nodes"}, {"filter_rules", "arena", "pool"}, {"addends"}, {"leaf"},
@@ -51,7 +52,8 @@ FOLDER_ORDER = {
     ],
     "trees": [
         {"scaling", "criteria"}, {"warmup"}, {"queries", "validate"}, {"view"},
-        {"learning"}, {"model"}, {"streaming"}, {"factory"},
+        {"learning"}, {"model"}, {"streaming", "average_view"}, {"average"},
+        {"averaging"}, {"factory"},
     ],
 }  # fmt: skip
 # Faces that use another. Plots are a face for people and where the others draw; they

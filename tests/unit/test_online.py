@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree import DynamicTree, StreamingTree
+from dyntree import AveragedStream, DynamicTree, StreamingTree
 from dyntree.online import OnlineModel, check_online_model
 from tests.contract import OnlineModelChecks, Rows
 
@@ -53,6 +53,33 @@ class TestTrees(OnlineModelChecks):
     @pytest.fixture
     def rows(self, kind: str) -> Rows:
         return data("class" if "class" in kind else "constant", 45)
+
+
+MEMORIES = [{"window": 20}, {"window": 12, "forget": 0.9}]
+AVERAGES: dict[str, dict[str, Any]] = {
+    "constant": {"model": "constant"},
+    "linear, own members": {"model": "linear", "members": MEMORIES},
+    "class": {"model": "class", "classes": ABC},
+    "class, two labels": {"model": "class", "classes": ("a", "b")},
+}
+
+
+class TestAverages(OnlineModelChecks):
+    """Averages of streams, with and without a stacker."""
+
+    @pytest.fixture(params=AVERAGES)
+    def kind(self, request: pytest.FixtureRequest) -> str:
+        name: str = request.param
+        return name
+
+    @pytest.fixture
+    def fresh(self, kind: str) -> Callable[[], Any]:
+        return lambda: AveragedStream(**AVERAGES[kind], **SMALL)
+
+    @pytest.fixture
+    def rows(self, kind: str) -> Rows:
+        X, y = data("class" if "class" in kind else "constant", 45)
+        return X, np.where(y == "c", "b", y) if "two" in kind else y
 
 
 @pytest.mark.parametrize("value", [3, None, DynamicTree, object(), np.ones(3)])

@@ -84,21 +84,27 @@ def roll(
     forget : float in [0, 1]
         As in `Cloud.retire`.
 
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Log predictive densities of the rows, each given those before it.
+
     Notes
     -----
     An interrupt is answered between rows: the cloud then is what it was after the last
     complete one. One that comes within a row waits for its end.
     """
     cdef int64_t seen
-    cdef double log_density
     cdef Py_ssize_t k
     c.check_rows(X, y)
+    log_densities = np.zeros(y.shape[0])
+    cdef double[::1] out = log_densities
     interrupt = None
     for k in range(y.shape[0]):
         PyErr_CheckSignals()
         seen = c.pool.n_seen
         try:
-            c.learn(&X[k, 0], y[k], &log_density, 0, None)
+            c.learn(&X[k, 0], y[k], &out[k], 0, None)
         except KeyboardInterrupt as error:
             if c.pool.n_seen == seen:
                 raise
@@ -118,3 +124,4 @@ def roll(
                 drawn = None
         if interrupt is not None:
             raise interrupt
+    return log_densities

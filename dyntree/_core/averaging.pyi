@@ -1,0 +1,16 @@
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+def weigh(
+    log_densities: Vector,
+    discount: float,
+    tempering: float,
+    log_weights: Vector,
+    weights: Vector,
+) -> Vector: ...
+def stack(
+    log_probabilities: Vector, y: Vector, coef: Vector, covariance: Vector
+) -> Vector: ...
+def stacked(proba: Vector, coef: Vector) -> Vector: ...

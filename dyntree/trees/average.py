@@ -1,0 +1,463 @@
+"""TreeAverage: several clouds of trees, asked as one model."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from dyntree import params
+from dyntree._core.student_mixture import moments
+from dyntree._core.trees import query
+from dyntree.encoding.feature_map import Encoded
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.params import TreeOptions
+from dyntree.runtime.locking import locked
+from dyntree.summaries import (
+    ClassPrediction,
+    Importance,
+    Prediction,
+    Relevance,
+    Sensitivity,
+    StudentMixture,
+    TreeStats,
+)
+from dyntree.trees import criteria
+from dyntree.trees.average_view import AverageView, picked
+from dyntree.trees.model import DynamicTree
+
+Parts = tuple[NDArray[np.int64], Vector, Vector, Vector, Vector, Vector]
+
+
+class Member(Protocol):
+    """A cloud of trees in an average: a DynamicTree or a StreamingTree."""
+
+    @property
+    def tree(self) -> DynamicTree:
+        """The tree inside."""
+
+
+def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
+    """One mixture a row out of one a row and member.
+
+    Parameters
+    ----------
+    parts : sequence of (start, weight, ...)
+        Of each member, as `query.mixture` gives them.
+    weights : ndarray of shape (n_members,)
+
+    Returns
+    -------
+    tuple of the same arrays
+        The components of a row stand together, those of the first member first.
+    """
+    if len(parts[0][0]) == 2:  # one row
+        columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)][2:]
+        weight = np.concatenate([w * p[1] for w, p in zip(weights, parts, strict=True)])
+        return np.array([0, len(weight)]), weight, *columns  # type: ignore[return-value]
+    sizes = np.array([np.diff(part[0]) for part in parts])
+    start = np.concatenate([[0], np.cumsum(sizes.sum(axis=0))])
+    first = start[:-1] + np.cumsum(sizes, axis=0) - sizes
+    found = [np.empty(start[-1]) for _ in parts[0][1:]]
+    for k, (begin, weight, *others) in enumerate(parts):
+        place = np.repeat(first[k] - begin[:-1], sizes[k]) + np.arange(len(weight))
+        for array, values in zip(found, [weights[k] * weight, *others], strict=True):
+            array[place] = values
+    return start, *found  # type: ignore[return-value]
+
+
+class TreeAverage:
+    """What several clouds say together, each by its weight.
+
+    Every answer is that of the mixture of their predictive distributions.
+
+    Attributes
+    ----------
+    members : list of DynamicTree or StreamingTree
+        The clouds, open to every question of their own.
+    seed : int
+    """
+
+    members: list[Any]
+    seed: int
+    _lock: AbstractContextManager[Any]
+
+    @property
+    def weights(self) -> Vector:
+        """Weight of each member in the answers now, shape (n_members,)."""
+        raise NotImplementedError  # each average has its own rule
+
+    @property
+    def _lead(self) -> DynamicTree:
+        """The first member's tree: all know the same columns and labels."""
+        tree: DynamicTree = self.members[0].tree
+        return tree
+
+    @property
+    def _trees(self) -> list[DynamicTree]:
+        return [member.tree for member in self.members]
+
+    @property
+    def tree(self) -> Any:
+        """The average itself, by the name that a stream has for its own tree."""
+        return self
+
+    @property
+    def options(self) -> TreeOptions:
+        """Options of the first member's trees."""
+        return self._lead.options
+
+    @property
+    def n_seen(self) -> int:
+        """Rows ever given to `update`."""
+        return self._lead.n_seen
+
+    @property
+    def n_active(self) -> int:
+        """Rows held one by one, in all members together."""
+        return sum(tree.n_active for tree in self._trees)
+
+    @property
+    def n_retired(self) -> int:
+        """Rows given up since the start, in all members together."""
+        return sum(tree.n_retired for tree in self._trees)
+
+    @property
+    def n_degenerate(self) -> int:
+        """Steps at which no particle of a member gave the row a positive density."""
+        return sum(tree.n_degenerate for tree in self._trees)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether trees have been planted, so that questions can be answered."""
+        return all(tree.is_ready for tree in self._trees)
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether responses are labels."""
+        return self._lead.is_classifier
+
+    @property
+    def classes(self) -> tuple[Hashable, ...] | None:
+        """Labels in the order of the probabilities; None while they are not known."""
+        return self._lead.classes
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns of X, where it had names; None while not known."""
+        return self._lead.columns
+
+    @property
+    def columns_with_levels(self) -> tuple[str, ...]:
+        """Columns of strings or categories, as far as they are known or were named."""
+        return self._lead.columns_with_levels
+
+    @property
+    def level_places(self) -> dict[str, list[int]]:
+        """Places of its levels among the features, of each column that has levels."""
+        return self._lead.level_places
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features; x0, x1, ... where none were given."""
+        return self._lead.feature_names
+
+    def class_place(self, label: Hashable) -> int:
+        """Place of a label among `classes`; see `DynamicTree.class_place`."""
+        return self._lead.class_place(label)
+
+    def exclusive(self) -> AbstractContextManager[Any]:
+        """Context in which no other thread's call comes between the caller's calls."""
+        return self._lock
+
+    @locked
+    def memory_usage(self) -> int:
+        """Bytes held by trees, rows and scratch of all members."""
+        return sum(member.memory_usage() for member in self.members)
+
+    def _ready(self, what: str) -> list[DynamicTree]:
+        """Return the trees, or raise NotReadyError."""
+        trees = self._trees
+        for tree in trees:
+            tree._ready(what)
+        return trees
+
+    # ------------------------------------------------------------ predictions
+    def predict(
+        self, X: Any, *, threads: int | None = None
+    ) -> Prediction | ClassPrediction:
+        """Predictive distribution at each row of X: the mixture of the members'.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            Values may be missing (NaN).
+        threads : int, optional
+            Threads over rows, default DYNTREE_NUM_THREADS or 1. The answer does not
+            depend on it.
+
+        Returns
+        -------
+        Prediction or ClassPrediction
+            The latter for class models.
+        """
+        n_threads = params.n_threads(threads)
+        with self._lock:
+            if not self.is_ready:
+                return self._lead.predict(X)
+            rows = self._member_rows(X)
+            n_threads = n_threads if len(rows[0]) > 1 else 1
+            if self.is_classifier:
+                proba = self._proba(rows, n_threads)
+                entropy: Vector = entr(proba).sum(axis=1)
+                return ClassPrediction(proba, self.classes or (), entropy)
+            start, weight, location, scale, df, of_mean = self._mixture(rows, n_threads)
+            return Prediction(
+                *moments(start, weight, location, scale, df, n_threads),
+                StudentMixture(start, weight, location, scale, df),
+                StudentMixture(start, weight, location, of_mean, df),
+            )
+
+    def mean_at(self, row: Matrix) -> float:
+        """Predictive mean at one encoded row; see `DynamicTree.mean_at`."""
+        prediction = self.predict(Encoded(row))
+        if not isinstance(prediction, Prediction):
+            raise ValueError("mean_at needs real responses; got model='class'.")
+        return float(prediction.mean[0])
+
+    def proba_at(self, row: Matrix) -> Vector:
+        """Probabilities of the classes at one encoded row, as in `mean_at`."""
+        prediction = self.predict(Encoded(row))
+        if not isinstance(prediction, ClassPrediction):
+            raise ValueError(
+                f"proba_at needs model='class'; got model={self.options.model!r}."
+            )
+        first: Vector = prediction.proba[0]
+        return first
+
+    def _member_rows(self, X: Any, argument: str = "X") -> list[Matrix]:
+        """Rows as the cloud of each member stores them, checked."""
+        lead = self._lead
+        rows = lead._rows(X, argument)
+        plain = Encoded(rows[:, lead._ones :])
+        return [rows, *(tree._rows(plain, argument) for tree in self._trees[1:])]
+
+    def _mixture(self, rows: Sequence[Matrix], n_threads: int = 1) -> Parts:
+        """Components of the mixture at each row."""
+        parts = [
+            query.mixture(tree._cloud, own, n_threads)
+            for tree, own in zip(self._trees, rows, strict=True)
+        ]
+        return joined(parts, self.weights)
+
+    def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
+        """Probabilities at each row, shape (n_rows, n_classes)."""
+        proba: Matrix = self._averaged(self._member_proba(rows, n_threads))
+        return proba
+
+    def _member_proba(self, rows: Sequence[Matrix], n_threads: int) -> list[Matrix]:
+        """Probabilities at each row by each member."""
+        return [
+            query.predict_class(tree._cloud, own, n_threads)["p"]
+            for tree, own in zip(self._trees, rows, strict=True)
+        ]
+
+    def _averaged(self, values: Any) -> Any:
+        """Weighted mean of one array a member."""
+        return sum(w * value for w, value in zip(self.weights, values, strict=True))
+
+    # ------------------------------------------------------------ other questions
+    @locked
+    def score(
+        self,
+        X: Any,
+        rule: str,
+        *,
+        Xref: Any = None,
+        q: float = 0.0,
+        alpha: float = 2.0,
+        bounds: criteria.Bounds | None = None,
+        categorical: Sequence[bool] | None = None,
+        approx: bool = False,
+    ) -> Vector:
+        """How much sampling a response at each candidate row promises.
+
+        Parameters
+        ----------
+        X, rule, Xref, q, alpha, categorical, approx
+            As in `DynamicTree.score`.
+        bounds : array_like of shape (n_features, 2), optional
+            Rectangle of "alc"; the default covers that of every member.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The variance of the mixture for "alm", else the members' scores averaged by
+            weight.
+        """
+        trees = self._ready("score")
+        if rule == "alm" and not self.is_classifier:
+            prediction = self.predict(X)
+            assert isinstance(prediction, Prediction)
+            return prediction.var.copy()
+        if rule == "alc" and bounds is None and Xref is None:
+            bounds = self._bounds(X)
+        scores: Vector = self._averaged(
+            tree.score(
+                X, rule, Xref=Xref, q=q, alpha=alpha, bounds=bounds,
+                categorical=categorical, approx=approx,
+            )
+            for tree in trees
+        )  # fmt: skip
+        return scores
+
+    def _bounds(self, X: Any = None) -> Matrix:
+        """Rectangle of all members, and of rows, shape (n_features, 2)."""
+        sides = []
+        for tree in self._trees:
+            rows = None if X is None else tree._rows(X)
+            low, high, _ = criteria.region(tree._cloud, tree._ones, rows)
+            sides.append((low[tree._ones :], high[tree._ones :]))
+        lows, highs = zip(*sides, strict=True)
+        return np.column_stack([np.min(lows, axis=0), np.max(highs, axis=0)])
+
+    @locked
+    def coef(self, X: Any) -> Matrix:
+        """Coefficients of linear leaves at each row; see `DynamicTree.coef`."""
+        trees = self._ready("coef")
+        coefficients: Matrix = self._averaged(tree.coef(X) for tree in trees)
+        return coefficients
+
+    @locked
+    def relevance(
+        self,
+        *,
+        bounds: criteria.Bounds | None = None,
+        categorical: Sequence[bool] | None = None,
+        approx: bool = False,
+    ) -> Relevance:
+        """How much splits on each column reduce the predictive variance or entropy.
+
+        Parameters are those of `score`. The values are those of as many trees as the
+        members have together, taken from each in proportion to its weight.
+        """
+        found = [
+            tree.relevance(bounds=bounds, categorical=categorical, approx=approx)
+            for tree in self._ready("relevance")
+        ]
+        places = picked([len(part.values) for part in found], self.weights)
+        values = np.concatenate([part.values for part in found])[places]
+        return Relevance(values, self.feature_names)
+
+    @locked
+    def importance(
+        self,
+        *,
+        n_samples: int = 500,
+        factors: Mapping[str, Sequence[str]] | None = None,
+    ) -> Importance:
+        """Share of the predicted variance that each input accounts for.
+
+        See `DynamicTree.importance`; the prediction is that of the average, the rows
+        are those of the member that holds most.
+        """
+        trees = self._ready("importance")
+        holder = max(trees, key=lambda tree: tree.n_active)
+        inputs = holder._inputs(factors)
+        ones = holder._ones
+        values, errors = criteria.importance(
+            lambda rows: self._means(Encoded(np.ascontiguousarray(rows[:, ones:]))),
+            holder._cloud.rows()[0],
+            [group + ones for group in inputs.values()],
+            n_samples,
+            np.random.default_rng([self.seed, self.n_seen]),
+        )
+        return Importance(values, errors, tuple(inputs))
+
+    def _means(self, rows: Encoded) -> Matrix:
+        """Mean prediction or probabilities of encoded rows, (n_rows, n_outputs)."""
+        answer = self.predict(rows)
+        if isinstance(answer, ClassPrediction):
+            return answer.proba
+        return answer.mean[:, None]
+
+    @locked
+    def sensitivity(
+        self,
+        *,
+        label: Hashable | None = None,
+        n_samples: int = 1000,
+        n_grid: int = 100,
+        span: float = 0.3,
+        method: str = "lhs",
+        bounds: criteria.Bounds | None = None,
+        shape: Sequence[float] | None = None,
+        mode: Sequence[float] | None = None,
+        categorical: Sequence[bool] | None = None,
+        factors: Mapping[str, Sequence[str]] | None = None,
+    ) -> Sensitivity:
+        """Estimate main effects and Sobol' indices.
+
+        Parameters are those of `DynamicTree.sensitivity`; the default bounds cover
+        those of every member. There is one set for each of as many trees as the members
+        have together, taken from each in proportion to its weight.
+        """
+        trees = self._ready("sensitivity")
+        if bounds is None and method != "boot":
+            bounds = self._bounds()
+        found = [
+            tree.sensitivity(
+                label=label, n_samples=n_samples, n_grid=n_grid, span=span,
+                method=method, bounds=bounds, shape=shape, mode=mode,
+                categorical=categorical, factors=factors,
+            )
+            for tree in trees
+        ]  # fmt: skip
+        places = picked([len(part.first) for part in found], self.weights)
+        main, first, total = (
+            np.concatenate([getattr(part, name) for part in found])[places]
+            for name in ("main", "first", "total")
+        )
+        one = found[0]
+        return Sensitivity(one.grid, main, first, total, one.names, one.inputs)
+
+    @locked
+    def stats(self) -> TreeStats:
+        """Return height, leaves and leaf sizes, averaged over particles."""
+        found = [tree.stats() for tree in self._ready("stats")]
+        names = ("height", "n_leaves", "leaf_size", "leaf_retired")
+        return TreeStats(
+            *(float(self._averaged([getattr(s, n) for s in found])) for n in names)
+        )
+
+    @locked
+    def frozen_view(self, what: str = "a view") -> AverageView:
+        """Return the trees as they are now, to look at one by one.
+
+        Parameters
+        ----------
+        what : str, default "a view"
+            What asks, for errors.
+
+        Returns
+        -------
+        AverageView
+        """
+        self._ready(what)
+        twin = self.copy()
+        views = [member.frozen_view(what) for member in twin.members]
+        return AverageView(twin, views, twin.weights)
+
+    def copy(self) -> Any:
+        """Return an independent model that would draw the same random numbers."""
+        raise NotImplementedError  # each average has its own state
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.copy()

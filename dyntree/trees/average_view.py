@@ -1,0 +1,108 @@
+"""AverageView: the trees of several clouds, to look at one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.trees.view import LeafView, SplitView, TreeView
+
+
+def picked(sizes: Sequence[int], weights: Vector) -> NDArray[np.int64]:
+    """Places of trees that stand, each alike, for clouds of different weights.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Trees in each cloud.
+    weights : ndarray of shape (n_clouds,)
+
+    Returns
+    -------
+    ndarray of int64 of shape (sum(sizes),)
+        Places in the clouds laid end to end: at the middles of as many equal parts of
+        the weights (a systematic sample without chance).
+    """
+    n = sum(sizes)
+    ends = np.cumsum(np.repeat(weights / np.array(sizes), sizes))
+    middles = (np.arange(n) + 0.5) / n * ends[-1]
+    return np.asarray(np.minimum(np.searchsorted(ends, middles), n - 1))
+
+
+class AverageView:
+    """The trees of an average as they were when it was made.
+
+    It has the attributes and methods of `TreeView`; its trees are taken from each
+    member in proportion to its weight.
+
+    Attributes
+    ----------
+    tree : TreeAverage
+        A copy of the average, open to all its questions.
+    n_particles : int
+        As many trees as the members have together.
+    """
+
+    def __init__(self, tree: Any, views: Sequence[TreeView], weights: Vector) -> None:
+        self.tree, self._views = tree, list(views)
+        sizes = [view.n_particles for view in views]
+        self.n_particles = sum(sizes)
+        self._places = picked(sizes, weights)
+        self._homes = [(k, i) for k, size in enumerate(sizes) for i in range(size)]
+
+    def encode(self, X: Any) -> Matrix:
+        """Features of rows, ndarray of shape (n_rows, n_features), checked."""
+        return self._views[0].encode(X)
+
+    def rows(self) -> tuple[Matrix, NDArray[Any]]:
+        """Rows of the member that holds most, and their responses or label places."""
+        return max((view.rows() for view in self._views), key=lambda rows: len(rows[1]))
+
+    def spans(self) -> tuple[Vector, Vector]:
+        """Lowest and highest value of each feature, each of shape (n_features,)."""
+        low, high = zip(*(view.spans() for view in self._views), strict=True)
+        return np.fmin.reduce(low), np.fmax.reduce(high)
+
+    def shapes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Height and number of leaves of each tree, each of shape (n_particles,)."""
+        height, leaves = zip(*(view.shapes() for view in self._views), strict=True)
+        return np.concatenate(height)[self._places], np.concatenate(leaves)[
+            self._places
+        ]
+
+    def split_counts(self) -> NDArray[Any]:
+        """Splits of each tree on each feature, shape (n_particles, n_features)."""
+        found = np.concatenate([view.split_counts() for view in self._views])
+        return np.asarray(found[self._places])
+
+    def predictive(self, rows: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+        """Location, scale and degrees of freedom of each tree's Student t.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_features)
+
+        Returns
+        -------
+        three ndarrays of shape (n_particles, n_rows)
+        """
+        parts = zip(*(view.predictive(rows) for view in self._views), strict=True)
+        location, scale, df = (np.concatenate(part)[self._places] for part in parts)
+        return location, scale, df
+
+    def proba(self, rows: Matrix) -> NDArray[np.float64]:
+        """Each tree's probabilities, shape (n_particles, n_rows, n_classes)."""
+        found = np.concatenate([view.proba(rows) for view in self._views])
+        return np.asarray(found[self._places])
+
+    def particle(self, particle: int) -> SplitView | LeafView:
+        """Root of one tree; see `TreeView.particle`."""
+        place = params.count("particle", particle, 0, self.n_particles - 1)
+        member, own = self._homes[self._places[place]]
+        root: SplitView | LeafView = self._views[member].particle(own)
+        return root

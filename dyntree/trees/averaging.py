@@ -1,0 +1,518 @@
+"""AveragedStream: clouds of different memories, averaged by how well each foresees."""
+
+from __future__ import annotations
+
+import secrets
+import warnings
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import checkpoint, params
+from dyntree._core import averaging
+from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
+from dyntree.params import MEMORIES, NIG, TREE_OPTIONS
+from dyntree.runtime.locking import locked
+from dyntree.runtime.parallel import late_interrupts
+from dyntree.runtime.progress import Progress, check_progress
+from dyntree.runtime.seeds import spawned
+from dyntree.trees.average import TreeAverage
+from dyntree.trees.scaling import on_scale
+from dyntree.trees.streaming import StreamingTree
+from dyntree.trees.validate import check_average
+
+STACK_DISCOUNT = 0.99  # of the two weights of average and stacker
+N_NOTES = 512  # rows at most whose weights are remembered
+PLAIN = (
+    "discount", "tempering", "seed", "is_frozen", "_follows_width", "_log_evidence",
+    "_note_every",
+)  # fmt: skip
+ARRAYS = (
+    "_log_weights", "_coef", "_covariance", "_log_shares", "_noted", "_noted_weights",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class WeightHistory:
+    """Weights of the members over time.
+
+    Attributes
+    ----------
+    rows : ndarray of int64 of shape (n_noted,)
+        Numbers of rows, evenly spaced; at most 512 are remembered.
+    weights : ndarray of shape (n_noted, n_members)
+        What each member counted for when that row was foreseen.
+    """
+
+    rows: NDArray[np.int64]
+    weights: Matrix
+
+
+@checkpoint.savable
+class AveragedStream(TreeAverage):
+    """Streams of different memories, averaged by how well each foresaw the last rows.
+
+    No single window serves a stream whose pace is not known: a short one follows fast
+    drift and wastes what does not change, a long one is slow to see a change. Here
+    several clouds learn every row, each with a memory of its own, and the answer is the
+    mixture of theirs: dynamic model averaging (Raftery, Karny and Ettler 2010) over
+    windows. There is nothing to tune.
+
+    Parameters
+    ----------
+    model : {"constant", "linear", "class"}, default "constant"
+        What leaves hold; as in `DynamicTree`.
+    members : sequence of dict, optional
+        The memories: options of `StreamingTree` a member, such as ``{"window": 50,
+        "forget": 0.9}``; none of ``rules``, ``classes``, ``categories`` and ``seed``,
+        which all members share. By default six for real responses and eight for labels;
+        where linear leaves need more rows than a window of these holds, it is larger.
+    n_particles : int, default 100
+        Of each member. Several small clouds tell more than one large one, whose trees
+        are near copies of one another.
+    discount : float in (0, 1], default 0.98
+        What is left of a member's log weight after a row: rows count for about
+        1 / (1 - discount) rows.
+    tempering : float > 0, default 0.3
+        Power of the predictive densities in the weights. At 1 one member soon has all
+        the weight, by chance as often as by right.
+    intercept, proposal, min_leaf, tree_prior, first_split, n_basis
+        As in `DynamicTree`, for all members that do not name their own.
+    classes, prior, class_mass, max_retired_mass, categories
+        As in `DynamicTree`.
+    seed : int, optional
+        Drawn from the system where absent; members have seeds of their own from it.
+
+    Attributes
+    ----------
+    members : list of StreamingTree
+        The clouds, open to every question of their own.
+    weights : ndarray of shape (n_members,)
+        What each counts for now.
+    log_evidence : float
+        Sum of the log predictive densities of the average, each row given those before.
+    is_frozen : bool
+
+    Notes
+    -----
+    Log weights move by L <- discount (L + tempering log p(y | member)), and the weights
+    are proportional to exp(L). Where there are two labels, a logistic regression on the
+    members' log odds stands beside the average (an extended Kalman filter; prior mean
+    1/m and variance 1/m of each of m coefficients), and both are averaged in turn, with
+    a discount of .99 and no tempering: `stacker_share` tells how much it counts for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import AveragedStream
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((600, 2))
+    >>> level = np.where(np.arange(600) < 300, 1.0, -1.0)  # a jump that nobody told
+    >>> y = level * X[:, 0] + 0.1 * rng.standard_normal(600)
+    >>> stream = AveragedStream("linear", n_particles=30, seed=1).update(X, y)
+    >>> stream.predict([[0.9, 0.5]]).mean.round(1)
+    array([-0.9])
+    >>> len(stream.members), stream.weights.sum().round(6)
+    (6, np.float64(1.0))
+    """
+
+    def __init__(
+        self,
+        model: str = "constant",
+        *,
+        members: Sequence[Mapping[str, Any]] | None = None,
+        n_particles: int = 100,
+        discount: float = 0.98,
+        tempering: float = 0.3,
+        intercept: str = "implicit",
+        proposal: str = "luvar",
+        min_leaf: int | None = None,
+        tree_prior: tuple[float, float] | None = None,
+        first_split: int = 0,
+        n_basis: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        prior: str | NIG = "adaptive",
+        class_mass: float = 1.0,
+        max_retired_mass: float | None = None,
+        categories: Mapping[str, Sequence[Hashable]] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        shared = params.given_options(locals(), TREE_OPTIONS)
+        params.one_of("model", model, tuple(MEMORIES))
+        given = MEMORIES[model] if members is None else params.memories(members)
+        self.discount = params.discount_factor("discount", discount)
+        self.tempering = params.positive("tempering", tempering)
+        if seed is None:
+            seed = secrets.randbits(31)
+        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        self._lock = RLock()
+        self._follows_width = members is None
+        self.is_frozen = False
+        self.members = [
+            StreamingTree(**shared | dict(memory), seed=own)
+            for memory, own in zip(given, spawned(seed, len(given)), strict=True)
+        ]
+        self._align()
+        m = len(self.members)
+        self._log_evidence = 0.0
+        self._log_weights = np.zeros(m)
+        self._coef = np.full(m, 1.0 / m)
+        self._covariance = np.eye(m) / m
+        self._log_shares = np.zeros(2)
+        self._note_every = 1
+        self._noted = np.empty(0, dtype=np.int64)
+        self._noted_weights = np.empty((0, m))
+
+    def _align(self) -> None:
+        """Let all members keep as many first rows back, so that they begin together."""
+        least = min(member.tree._n_scale for member in self.members)
+        for member in self.members:
+            member.tree._n_scale = least
+
+    # ------------------------------------------------------------ what it is
+    @property
+    def weights(self) -> Vector:
+        """Weight of each member in the answers now, shape (n_members,)."""
+        weights = np.exp(self._log_weights)
+        return np.asarray(weights / weights.sum())
+
+    @property
+    def stacker_share(self) -> float:
+        """Weight of the regression beside the average; 0 unless labels are two."""
+        if not self._stacks:
+            return 0.0
+        shares = np.exp(self._log_shares)
+        return float(shares[1] / shares.sum())
+
+    @property
+    def _stacks(self) -> bool:
+        """Whether labels are two, so that log odds can be regressed on."""
+        return self.classes is not None and len(self.classes) == 2
+
+    @property
+    def weight_history(self) -> WeightHistory:
+        """Weights of the members over time, a `WeightHistory`."""
+        return WeightHistory(self._noted.copy(), self._noted_weights.copy())
+
+    @property
+    def log_evidence(self) -> float:
+        """Sum of the log predictive densities of the average, row by row."""
+        return self._log_evidence
+
+    @locked
+    def facts(self) -> dict[str, Any]:
+        """What the model is, by name, as values for JSON, but for odd labels."""
+        weights = self.weights.round(4).tolist()
+        return self._lead.facts() | {
+            "kind": type(self).__name__,
+            "particles": sum(tree.options.n_particles for tree in self._trees),
+            "seed": self.seed,
+            "rows held": self.n_active,
+            "log evidence": self.log_evidence,
+            "bytes in memory": self.memory_usage(),
+            "frozen": self.is_frozen,
+            "members": [
+                {
+                    "window": member.options.window,
+                    "forget": member.options.forget,
+                    "weight": weight,
+                }
+                for member, weight in zip(self.members, weights, strict=True)
+            ],
+        }
+
+    # ------------------------------------------------------------ learning
+    def update(
+        self, X: Any, y: Any, *, threads: int | None = None, progress: Progress = None
+    ) -> Self:
+        """Learn rows in order: every member learns each of them.
+
+        A frozen model checks the rows and learns nothing from them.
+
+        Parameters
+        ----------
+        X, y
+            As in `DynamicTree.update`.
+        threads : int, optional
+            Members that learn side by side, default DYNTREE_NUM_THREADS or 1. What is
+            learned does not depend on it.
+        progress : bool, callable or None, default None
+            As in `DynamicTree.update`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad input; the model is then what it was before.
+        KeyboardInterrupt
+            The model is then what it is after the last complete row.
+        """
+        n_threads = params.n_threads(threads)
+        with self._lock:
+            lead = self.members[0]
+            if progress in (None, False) and lead._is_one_plain_row(X, y):
+                self.learn_row(X, y.item())
+                return self
+            check_progress(progress)
+            self._learn_rows(X, y, n_threads, progress)
+        return self
+
+    def learn_row(self, row: Matrix, y: Any) -> None:
+        """Learn one row by a shorter way; see `StreamingTree.learn_row`."""
+        with self._lock:
+            lead, known = self._lead, self.classes
+            is_new = known is not None and y not in known
+            if not self.is_ready or self.is_frozen or is_new:
+                self._learn_rows(row, [y], 1, None)
+                return
+            place = y if known is None else known.index(y)
+            if not abs(place) <= LARGEST:  # NaN, too
+                raise ValueError(too_large("y", place, "in the row"))
+            response = np.array([place], dtype=np.float64)
+            assert lead._features is not None
+            row = on_scale(lead._cloud, lead._features, row, response)
+            before = self.n_degenerate
+            self._learn_part(row, response, map)
+            lead._warn_degenerate(before, self.n_degenerate)
+
+    def _learn_rows(self, X: Any, y: Any, n_threads: int, progress: Progress) -> None:
+        """Check and learn rows of any form."""
+        if self.is_frozen:
+            self._lead._check(X, y)
+            return
+        if len({member.n_seen for member in self.members}) > 1:
+            raise RuntimeError(
+                "members have learned different numbers of rows, since memory ran out "
+                "in mid-row; go on from a checkpoint."
+            )
+        before, degenerate = self.n_seen, self.n_degenerate
+        rows, responses, n_old = self._admit(X, y)
+        n_kept = self.n_seen - before if not len(rows) else -n_old
+        n_threads = min(n_threads, len(self.members))
+        with ExitStack() as stack:
+            run: Callable[..., Any] = map
+            if n_threads > 1 and len(rows) > 1:
+                run = stack.enter_context(ThreadPoolExecutor(n_threads)).map
+            learn = partial(self._learn_part, run=run)
+            self._lead._learn(rows, responses, progress, n_kept, learn)
+        self._lead._warn_degenerate(degenerate, self.n_degenerate)
+
+    def _admit(self, X: Any, y: Any) -> tuple[Matrix, Vector, int]:
+        """Let all members check rows, and keep them back or plant trees.
+
+        The first member encodes and checks for all; returns as its own `_admit`.
+        """
+        if self.is_ready:
+            lead, *others = self._trees
+            rows, responses, _ = lead._admit(X, y)
+            for tree in others:
+                tree._features = lead._features
+                tree._take_new_labels(list(lead.classes or ()))
+            return rows, responses, 0
+        fresh = self._fitting(self._lead._extended(X)[0].n_features)
+        found = fresh[0].tree._admit(X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the first has said it
+            for member in fresh[1:]:
+                member.tree._admit(X, y)
+        self.members = fresh
+        return found
+
+    def _fitting(self, width: int) -> list[StreamingTree]:
+        """Copies of members without trees, checked, with windows for rows so wide."""
+        options = self.options.with_width(width)
+        fresh = [member.copy() for member in self.members]
+        if self._follows_width and not self.n_seen:
+            least = 2 * options.least_rows(options.n_basis or 1)
+            for k, memory in enumerate(MEMORIES[options.model]):
+                if memory["window"] < least:
+                    fresh[k] = fresh[k].with_window(**memory | {"window": least})
+        for old, new in zip(self.members, fresh, strict=True):
+            new.options.check_model(new.tree.options.with_width(width))
+            new.tree._n_scale = old.tree._n_scale
+        return fresh
+
+    def _learn_part(
+        self, rows: Matrix, responses: Vector, run: Callable[..., Any]
+    ) -> int:
+        """Let every member learn rows, and the rows move the weights; returns how many.
+
+        An interrupt waits until all members have learned all rows.
+        """
+        with late_interrupts():
+            learned = run(lambda m: m._roll_all(rows, responses), self.members)
+            found = np.column_stack(list(learned))
+            self._weigh(found, responses)
+        return len(rows)
+
+    def _weigh(self, log_densities: Matrix, responses: Vector) -> None:
+        """Move the weights by what members said of rows, shape (n_rows, n_members)."""
+        weights = np.empty_like(log_densities)
+        found = averaging.weigh(
+            log_densities, self.discount, self.tempering, self._log_weights, weights
+        )
+        self._note(weights)
+        if self._stacks:
+            regressed = averaging.stack(
+                log_densities, responses, self._coef, self._covariance
+            )
+            both = np.column_stack([found, regressed])
+            found = averaging.weigh(
+                both, STACK_DISCOUNT, 1.0, self._log_shares, np.empty_like(both)
+            )
+        for value in found.tolist():  # in order, however rows come
+            self._log_evidence += value
+
+    def _note(self, weights: Matrix) -> None:
+        """Remember weights now and then, more seldom the longer the stream."""
+        end = self.n_seen
+        rows = np.arange(end - len(weights), end)
+        due = rows % self._note_every == 0
+        if not due.any():
+            return
+        self._noted = np.concatenate([self._noted, rows[due]])
+        self._noted_weights = np.concatenate([self._noted_weights, weights[due]])
+        while len(self._noted) > N_NOTES:
+            self._note_every *= 2
+            kept = self._noted % self._note_every == 0
+            self._noted, self._noted_weights = (
+                self._noted[kept],
+                self._noted_weights[kept],
+            )
+
+    def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
+        """Probabilities at each row: of the average, and of the stacker beside it."""
+        members = self._member_proba(rows, n_threads)
+        proba: Matrix = self._averaged(members)
+        share = self.stacker_share
+        if share:
+            odds = np.column_stack([p[:, 1] for p in members])
+            second = averaging.stacked(odds, self._coef)
+            regressed = np.column_stack([1.0 - second, second])
+            proba = (1.0 - share) * proba + share * regressed
+        return proba
+
+    def preview(
+        self, X: Any, y: Any, start: int | None = None
+    ) -> tuple[Encoded, list[Any]]:
+        """Check a stream that is to be learned; see `DynamicTree.preview`."""
+        return self._lead.preview(X, y, start)
+
+    @locked
+    def fix_columns(self, features: FeatureMap) -> None:
+        """Settle which columns rows have; see `DynamicTree.fix_columns`."""
+        for tree in self._trees:
+            tree.fix_columns(features)
+
+    @contextmanager
+    def with_columns(
+        self, features: FeatureMap, widen: Callable[[Matrix], Matrix]
+    ) -> Iterator[None]:
+        """Have more columns from the block on.
+
+        Parameters
+        ----------
+        features, widen
+            As in `DynamicTree.with_columns`, which also says what errors do.
+
+        Yields
+        ------
+        None
+        """
+        with self._lock, ExitStack() as stack:
+            for tree in self._trees:
+                stack.enter_context(tree.with_columns(features, widen))
+            yield
+
+    @locked
+    def freeze(self) -> Self:
+        """Stop learning: from now on `update` checks its rows and forgets them."""
+        self.is_frozen = True
+        return self
+
+    # ------------------------------------------------------------ copies and files
+    @locked
+    def reseeded(self, seed: int) -> Self:
+        """Return a copy of a stream that has seen no row, with another seed."""
+        again = self.copy()
+        again.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        again.members = [
+            member.reseeded(own)
+            for member, own in zip(
+                self.members, spawned(seed, len(self.members)), strict=True
+            )
+        ]
+        again._align()
+        return again
+
+    @locked
+    def copy(self) -> Self:
+        """Return an independent model that would draw the same random numbers."""
+        header, arrays = self._own_arrays()
+        return self._around([m.copy() for m in self.members], header, arrays)
+
+    @locked
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything the model is; see `DynamicTree.to_arrays`."""
+        header, arrays = self._own_arrays()
+        header["members"] = {}
+        for k, member in enumerate(self.members):
+            header["members"][str(k)], own = member.to_arrays()
+            arrays |= {f"m{k}_{name}": array for name, array in own.items()}
+        return header, arrays
+
+    def _own_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything the model is besides its members."""
+        header: dict[str, Any] = {"kind": "AveragedStream"}
+        header |= {name: getattr(self, name) for name in PLAIN}
+        arrays = {name.strip("_"): getattr(self, name).copy() for name in ARRAYS}
+        return header, arrays
+
+    @classmethod
+    def from_arrays(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Self:
+        """Return the model that `to_arrays` described, as a DynamicTree does."""
+        members = []
+        for k in range(len(header["members"])):
+            start = f"m{k}_"
+            own = {
+                name.removeprefix(start): array
+                for name, array in arrays.items()
+                if name.startswith(start)
+            }
+            member = header["members"][str(k)]
+            members.append(StreamingTree.from_arrays(member, own))
+        check_average(header, arrays, members)
+        return cls._around(members, header, arrays)
+
+    @classmethod
+    def _around(
+        cls,
+        members: list[StreamingTree],
+        header: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+    ) -> Self:
+        """An average of these members, with the state of one."""
+        model = cls.__new__(cls)
+        model.members, model._lock = members, RLock()
+        model._align()
+        for name in PLAIN:
+            setattr(model, name, header[name])
+        for name in ARRAYS:
+            setattr(model, name, arrays[name.strip("_")].copy())
+        return model
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return checkpoint.loads, (checkpoint.dumps(self),)
