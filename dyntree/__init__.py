@@ -12,6 +12,7 @@ except ModuleNotFoundError as error:
 from dyntree.checkpoint import load, save
 from dyntree.repeats import fit_repeats
 from dyntree.storage.old_names import keep_old_names
+from dyntree.trees.averaged_trees import AveragedTrees
 from dyntree.trees.averaging import AveragedStream
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
@@ -22,6 +23,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "AveragedStream",
+    "AveragedTrees",
     "DynamicTree",
     "StreamingTree",
     "__version__",

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from dyntree import params
-from dyntree.encoding.feature_map import take
 from dyntree.online import OnlineModel, check_online_model
-from dyntree.runtime.parallel import Brake, side_by_side
+from dyntree.runtime.parallel import side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
-
-Model = TypeVar("Model", bound=OnlineModel)
+from dyntree.runtime.seeds import spawned
+from dyntree.trees.averaged_trees import AveragedTrees, taught
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
 
 
 def fit_repeats(
-    model: Model,
+    model: OnlineModel,
     X: Any,
     y: Any,
     n_repeats: int = 10,
@@ -24,7 +26,7 @@ def fit_repeats(
     shuffle: bool = True,
     threads: int | None = None,
     progress: Progress = None,
-) -> list[Model]:
+) -> Sequence[Any]:
     """Fit copies of a model to the same rows, each with its own seed and row order.
 
     What a cloud of particles says depends a little on its random draws and on the order
@@ -53,8 +55,9 @@ def fit_repeats(
 
     Returns
     -------
-    list of models of the same class
-        The fitted ones, `n_repeats` of them.
+    AveragedTrees, or list of models of the same class
+        The fitted ones, `n_repeats` of them. Those of trees are a sequence that also
+        answers as one model, with the average of their predictive distributions.
 
     Raises
     ------
@@ -96,20 +99,18 @@ def fit_repeats(
     if model.is_frozen:
         raise ValueError("model must not be frozen: it would learn nothing.")
     _, y = model.preview(X, y)
-    children = np.random.SeedSequence(model.seed).spawn(n_repeats)
-    seeds = [int(child.generate_state(1)[0]) for child in children]
-
-    jobs = [(model, X, y, seed, shuffle and k > 0) for k, seed in enumerate(seeds)]
+    seeds = spawned(model.seed, n_repeats)
+    jobs = [
+        (
+            model.reseeded(seed),
+            X,
+            y,
+            np.random.default_rng(seed).permutation(len(y)) if shuffle and k else None,
+        )
+        for k, seed in enumerate(seeds)
+    ]
     with rows_bar(progress, n_repeats * len(y), "repeats") as tell:
-        return side_by_side(_fitted, jobs, n_jobs, lambda: tell(len(y)))
-
-
-def _fitted(
-    model: Model, X: Any, y: list[Any], seed: int, shuffled: bool, brake: Brake
-) -> Model:
-    """A copy of the model with this seed that has learned the rows."""
-    repeat = model.reseeded(seed)
-    if shuffled:
-        order = np.random.default_rng(seed).permutation(len(y))
-        X, y = take(X, order), [y[k] for k in order]
-    return repeat.update(X, y, progress=brake)
+        found = side_by_side(taught, jobs, n_jobs, lambda: tell(len(y)))
+    if isinstance(model, DynamicTree | StreamingTree):
+        return AveragedTrees.of(found, model.seed, shuffle)
+    return found

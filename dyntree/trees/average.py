@@ -456,6 +456,30 @@ class TreeAverage:
         """Return an independent model that would draw the same random numbers."""
         raise NotImplementedError  # each average has its own state
 
+    def _with_members(
+        self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """State of an average with that of its members."""
+        header["members"] = {}
+        for k, member in enumerate(self.members):
+            header["members"][str(k)], own = member.to_arrays()
+            arrays |= {f"m{k}_{name}": array for name, array in own.items()}
+        return header, arrays
+
+    @staticmethod
+    def _members_in(
+        header: dict[str, Any], arrays: dict[str, NDArray[Any]], kinds: dict[str, Any]
+    ) -> tuple[list[Any], dict[str, NDArray[Any]]]:
+        """Members that `_with_members` described, and arrays that belong to none."""
+        members, rest = [], dict(arrays)
+        for k in range(len(header["members"])):
+            start = f"m{k}_"
+            own = {n: rest.pop(n) for n in [*rest] if n.startswith(start)}
+            plain = {name.removeprefix(start): array for name, array in own.items()}
+            member = header["members"][str(k)]
+            members.append(kinds[member["kind"]].from_arrays(member, plain))
+        return members, rest
+
     def __copy__(self) -> Any:
         return self.copy()
 

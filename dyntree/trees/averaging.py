@@ -465,12 +465,7 @@ class AveragedStream(TreeAverage):
     @locked
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything the model is; see `DynamicTree.to_arrays`."""
-        header, arrays = self._own_arrays()
-        header["members"] = {}
-        for k, member in enumerate(self.members):
-            header["members"][str(k)], own = member.to_arrays()
-            arrays |= {f"m{k}_{name}": array for name, array in own.items()}
-        return header, arrays
+        return self._with_members(*self._own_arrays())
 
     def _own_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything the model is besides its members."""
@@ -484,18 +479,9 @@ class AveragedStream(TreeAverage):
         cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
     ) -> Self:
         """Return the model that `to_arrays` described, as a DynamicTree does."""
-        members = []
-        for k in range(len(header["members"])):
-            start = f"m{k}_"
-            own = {
-                name.removeprefix(start): array
-                for name, array in arrays.items()
-                if name.startswith(start)
-            }
-            member = header["members"][str(k)]
-            members.append(StreamingTree.from_arrays(member, own))
-        check_average(header, arrays, members)
-        return cls._around(members, header, arrays)
+        members, own = cls._members_in(header, arrays, {"StreamingTree": StreamingTree})
+        check_average(header, own, members)
+        return cls._around(members, header, own)
 
     @classmethod
     def _around(

@@ -7,7 +7,6 @@ that a file changed by chance or on purpose makes an error and nothing else.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -416,13 +415,32 @@ class Forest:
             first = last
 
 
+def check_members(members: list[Any]) -> None:
+    """Raise an error unless models of trees have learned the same rows.
+
+    Parameters
+    ----------
+    members : list of DynamicTree or StreamingTree
+        Checked by themselves.
+
+    Raises
+    ------
+    CheckpointError
+    """
+    states = {
+        (t.options.model, t.classes, t.is_ready, t.n_seen, t.feature_names, t.columns)
+        for t in (member.tree for member in members)
+    }
+    demand(len(states) == 1, "its members do not belong together")
+
+
 def check_average(header: dict[str, Any], arrays: Arrays, members: list[Any]) -> None:
     """Raise an error unless the state of an average fits its members.
 
     Parameters
     ----------
     header, arrays : dict
-        As from ``AveragedStream.to_arrays``.
+        As from ``AveragedStream.to_arrays``, without those of the members.
     members : list of StreamingTree
         Checked by themselves.
 
@@ -431,14 +449,9 @@ def check_average(header: dict[str, Any], arrays: Arrays, members: list[Any]) ->
     CheckpointError, LookupError, TypeError or ValueError
     """
     m = len(members)
-    demand(m > 0, "it has no members")
+    check_members(members)
     for member in members:
         params.one_of("rules", member.tree.options.rules, ("native",))
-    states = {
-        (t.options.model, t.classes, t.is_ready, t.n_seen, t.feature_names, t.columns)
-        for t in (member.tree for member in members)
-    }
-    demand(len(states) == 1, "its members do not belong together")
     params.discount_factor("discount", header["discount"])
     params.positive("tempering", header["tempering"])
     params.count("seed", header["seed"], 0, params.MAX_SEED)
@@ -453,11 +466,10 @@ def check_average(header: dict[str, Any], arrays: Arrays, members: list[Any]) ->
         "covariance": (m, m),
         "log_shares": (2,),
         "noted_weights": (n, m),
+        "noted": (n,),
     }
+    demand(arrays.keys() == wanted.keys(), "it has arrays without a use")
     for name, shape in wanted.items():
-        fits = arrays[name].shape == shape and arrays[name].dtype == np.float64
+        dtype = np.int64 if name == "noted" else np.float64
+        fits = arrays[name].shape == shape and arrays[name].dtype == dtype
         demand(fits and bool(np.all(np.isfinite(arrays[name]))), f"its {name} are odd")
-    noted = arrays["noted"]
-    demand(noted.shape == (n,) and noted.dtype == np.int64, "its notes are odd")
-    strays = [k for k in arrays if k not in wanted and not re.match(r"m\d+_", k)]
-    demand(strays == ["noted"], "it has arrays without a use")

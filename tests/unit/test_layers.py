@@ -53,7 +53,7 @@ FOLDER_ORDER = {
     "trees": [
         {"scaling", "criteria"}, {"warmup"}, {"queries", "validate"}, {"view"},
         {"learning"}, {"model"}, {"streaming", "average_view"}, {"average"},
-        {"averaging"}, {"factory"},
+        {"averaging", "averaged_trees"}, {"factory"},
     ],
 }  # fmt: skip
 # Faces that use another. Plots are a face for people and where the others draw; they

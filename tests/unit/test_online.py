@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree import AveragedStream, DynamicTree, StreamingTree
+from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
 from dyntree.online import OnlineModel, check_online_model
 from tests.contract import OnlineModelChecks, Rows
+from tests.helpers import model_bytes, same_bytes
 
 from .models import MODELS, data
 
@@ -80,6 +81,53 @@ class TestAverages(OnlineModelChecks):
     def rows(self, kind: str) -> Rows:
         X, y = data("class" if "class" in kind else "constant", 45)
         return X, np.where(y == "c", "b", y) if "two" in kind else y
+
+
+class TestAveragedTrees(OnlineModelChecks):
+    """Clouds that learn rows in one order; a call is all or nothing."""
+
+    @pytest.fixture(params=["constant", "class"])
+    def kind(self, request: pytest.FixtureRequest) -> str:
+        name: str = request.param
+        return name
+
+    @pytest.fixture
+    def fresh(self, kind: str) -> Callable[[], Any]:
+        known = {"classes": ABC} if kind == "class" else {}
+        return lambda: AveragedTrees(kind, n_clouds=3, shuffle=False, **known, **SMALL)
+
+    @pytest.fixture
+    def rows(self, kind: str) -> Rows:
+        return data(kind, 45)
+
+    def test_an_error_of_the_callers_leaves_complete_rows(
+        self, fresh: Callable[[], Any], rows: Rows
+    ) -> None:
+        """Of none of the call's: clouds that took other orders have none in common."""
+
+        def stop(done: int, total: int) -> None:
+            raise ZeroDivisionError
+
+        X, y = rows
+        model = fresh().update(X[:25], y[:25])
+        with same_bytes(model), pytest.raises(ZeroDivisionError):
+            model.update(X[25:], y[25:], progress=stop)
+
+    @pytest.mark.parametrize("progress", [True, False, None])
+    def test_a_bar_is_shown_only_where_asked_and_changes_nothing(
+        self,
+        progress: bool | None,
+        fresh: Callable[[], Any],
+        rows: Rows,
+        capfd: pytest.CaptureFixture[str],
+    ) -> None:
+        """It runs over the rows of all clouds."""
+        X, y = rows
+        model = fresh().update(X, y, progress=progress)
+        out, err = capfd.readouterr()
+        assert out == ""
+        assert (f"{3 * len(y)}/{3 * len(y)}" in err) == (progress is True)
+        assert model_bytes(model) == model_bytes(fresh().update(X, y))
 
 
 @pytest.mark.parametrize("value", [3, None, DynamicTree, object(), np.ones(3)])

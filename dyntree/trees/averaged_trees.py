@@ -1,0 +1,305 @@
+"""AveragedTrees: clouds that learned the same rows, each in an order of its own."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import checkpoint, params
+from dyntree.encoding.feature_map import Encoded, take
+from dyntree.encoding.values import Vector
+from dyntree.params import NIG, TREE_OPTIONS
+from dyntree.runtime.locking import locked
+from dyntree.runtime.parallel import Brake, late_interrupts, side_by_side
+from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.runtime.seeds import spawned
+from dyntree.trees.average import TreeAverage
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
+from dyntree.trees.validate import check_members, demand
+
+KINDS: dict[str, Any] = {"DynamicTree": DynamicTree, "StreamingTree": StreamingTree}
+
+
+def taught(
+    member: Any, X: Any, y: list[Any], order: NDArray[np.int64] | None, brake: Brake
+) -> Any:
+    """A model once it has learned rows, in this order if there is one.
+
+    At the top of a module, so that processes find it.
+    """
+    if order is not None:
+        X, y = take(X, order), [y[k] for k in order.tolist()]
+    return member.update(X, y, progress=brake)
+
+
+@checkpoint.savable
+class AveragedTrees(TreeAverage, Sequence[Any]):
+    """Several small clouds of trees that learn the same rows, averaged.
+
+    Particles of one cloud are near copies of one another, so that what a cloud says
+    depends on chance and on the order in which rows came. Clouds with seeds and orders
+    of their own differ where one cloud is in doubt without knowing it: their average
+    errs less, and its intervals are honest where those of one cloud are too narrow.
+
+    Parameters
+    ----------
+    model : {"constant", "linear", "class"}, default "constant"
+        What leaves hold; as in `DynamicTree`.
+    n_clouds : int, default 10
+    shuffle : bool, default True
+        Whether all clouds but the first learn the rows of a call in random orders;
+        False for rows whose order has a meaning.
+    n_particles : int, default 100
+        Of each cloud.
+    intercept, proposal, min_leaf, tree_prior, first_split, n_basis
+        As in `DynamicTree`.
+    classes, prior, class_mass, max_retired_mass, categories
+        As in `DynamicTree`.
+    seed : int, optional
+        Drawn from the system where absent; clouds have seeds of their own from it.
+
+    Attributes
+    ----------
+    members : list of DynamicTree
+        The clouds, open to every question of their own; the model is a sequence of
+        them.
+    weights : ndarray of shape (n_clouds,)
+        All equal.
+
+    Notes
+    -----
+    A cloud with seed s takes the rows of its first call in the order
+    ``numpy.random.default_rng(s).permutation(n_rows)``, those of a call after n_seen
+    rows in that of ``default_rng([s, n_seen])``; the first cloud takes them as they
+    come.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import AveragedTrees
+    >>> x = np.linspace(0, 1, 80)[:, None]
+    >>> trees = AveragedTrees("linear", n_clouds=5, n_particles=50, seed=1)
+    >>> trees.update(x, np.sin(6 * x[:, 0])).predict([[0.25], [0.75]]).mean.round(1)
+    array([ 1., -1.])
+    """
+
+    def __init__(
+        self,
+        model: str = "constant",
+        *,
+        n_clouds: int = 10,
+        shuffle: bool = True,
+        n_particles: int = 100,
+        intercept: str = "implicit",
+        proposal: str = "luvar",
+        min_leaf: int | None = None,
+        tree_prior: tuple[float, float] | None = None,
+        first_split: int = 0,
+        n_basis: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        prior: str | NIG = "adaptive",
+        class_mass: float = 1.0,
+        max_retired_mass: float | None = None,
+        categories: Mapping[str, Sequence[Hashable]] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        options = params.given_options(locals(), TREE_OPTIONS)
+        n_clouds = params.count("n_clouds", n_clouds, 1)
+        if seed is None:
+            seed = secrets.randbits(31)
+        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        self.shuffle = params.flag("shuffle", shuffle)
+        self._lock = RLock()
+        self.members = [
+            DynamicTree(**options, seed=own) for own in spawned(seed, n_clouds)
+        ]
+
+    @classmethod
+    def of(cls, members: Iterable[Any], seed: int, shuffle: bool) -> Self:
+        """Return the average of models of trees that learned the same rows.
+
+        Parameters
+        ----------
+        members : iterable of DynamicTree or StreamingTree
+        seed : int
+        shuffle : bool
+            As in the class.
+
+        Returns
+        -------
+        AveragedTrees
+        """
+        average = cls.__new__(cls)
+        average.members, average.seed, average.shuffle = [*members], seed, shuffle
+        average._lock = RLock()
+        return average
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.members[place]
+
+    # ------------------------------------------------------------ what it is
+    @property
+    def weights(self) -> Vector:
+        """Weight of each cloud in the answers, shape (n_clouds,): all equal."""
+        return np.full(len(self.members), 1.0 / len(self.members))
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether `update` learns nothing."""
+        return any(member.is_frozen for member in self.members)
+
+    @property
+    def log_evidence(self) -> float:
+        """Log of the mean evidence of the clouds, each an estimate of the same."""
+        found = np.array([member.log_evidence for member in self.members])
+        return float(np.logaddexp.reduce(found) - np.log(len(found)))
+
+    @locked
+    def facts(self) -> dict[str, Any]:
+        """What the model is, by name, as values for JSON, but for odd labels."""
+        facts: dict[str, Any] = self.members[0].facts()
+        return facts | {
+            "kind": type(self).__name__,
+            "clouds": len(self.members),
+            "particles": sum(tree.options.n_particles for tree in self._trees),
+            "seed": self.seed,
+            "log evidence": self.log_evidence,
+            "bytes in memory": self.memory_usage(),
+        }
+
+    # ------------------------------------------------------------ learning
+    def update(
+        self, X: Any, y: Any, *, threads: int | None = None, progress: Progress = None
+    ) -> Self:
+        """Let every cloud learn the rows, each in an order of its own.
+
+        Parameters
+        ----------
+        X, y
+            As in `DynamicTree.update`.
+        threads : int, optional
+            Clouds at a time: default DYNTREE_NUM_THREADS, or ``n_jobs`` of an enclosing
+            ``joblib.parallel_config``, or 1. They learn in threads, or where such a
+            config says, as in processes of "loky" or on a cluster of "dask". What is
+            learned depends on neither.
+        progress : bool, callable or None, default None
+            As in `DynamicTree.update`, over the rows of all clouds; it moves on when a
+            cloud is done.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad input.
+        KeyboardInterrupt
+            As after any other error, the model is then what it was before the call.
+        """
+        check_progress(progress)
+        n_jobs = params.n_jobs(threads)
+        with self._lock:
+            X, y = self._checked(X, y)
+            if len(y) == 1:
+                self._learn_one(X, y, progress)
+                return self
+            fresh = [member.copy() for member in self.members]
+            if self.is_classifier:
+                for member in fresh:
+                    _know(member.tree, y)
+            orders = (self._order(k, len(y)) for k in range(len(fresh)))
+            jobs = [(m, X, y, order) for m, order in zip(fresh, orders, strict=True)]
+            with rows_bar(progress, len(jobs) * len(y), "clouds") as tell:
+                self.members = side_by_side(taught, jobs, n_jobs, lambda: tell(len(y)))
+        return self
+
+    def _learn_one(self, X: Any, y: list[Any], progress: Progress) -> None:
+        """Let every cloud learn a row that was checked; an interrupt waits for all."""
+        with rows_bar(progress, len(self.members), "clouds") as tell, late_interrupts():
+            for member in self.members:
+                member.update(X, y, progress=False)
+                tell(1)
+
+    def _checked(self, X: Any, y: Any) -> tuple[Any, list[Any]]:
+        """Rows and responses that all clouds can learn."""
+        rows, responses = self.members[0].preview(X, y)
+        return (rows if self.is_ready else X), responses
+
+    def _order(self, k: int, n_rows: int) -> NDArray[np.int64] | None:
+        """Order in which a cloud learns rows; None as they come."""
+        if not self.shuffle or k == 0:
+            return None
+        seed, n_seen = self.members[k].seed, self.n_seen
+        rng = np.random.default_rng([seed, n_seen] if n_seen else seed)
+        return rng.permutation(n_rows)
+
+    def preview(
+        self, X: Any, y: Any, start: int | None = None
+    ) -> tuple[Encoded, list[Any]]:
+        """Check rows that are to be learned; see `DynamicTree.preview`."""
+        rows, responses = self.members[0].preview(X, y, start)
+        return rows, responses
+
+    # ------------------------------------------------------------ copies and files
+    @locked
+    def reseeded(self, seed: int) -> Self:
+        """Return a copy of a model that has seen no row, with another seed."""
+        seed = params.count("seed", seed, 0, params.MAX_SEED)
+        seeds = spawned(seed, len(self.members))
+        members = [
+            member.reseeded(own)
+            for member, own in zip(self.members, seeds, strict=True)
+        ]
+        return self.of(members, seed, self.shuffle)
+
+    @locked
+    def copy(self) -> Self:
+        """Return an independent model that would draw the same random numbers."""
+        return self.of([m.copy() for m in self.members], self.seed, self.shuffle)
+
+    @locked
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything the model is; see `DynamicTree.to_arrays`."""
+        header: dict[str, Any] = {
+            "kind": "AveragedTrees",
+            "seed": self.seed,
+            "shuffle": self.shuffle,
+        }
+        return self._with_members(header, {})
+
+    @classmethod
+    def from_arrays(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Self:
+        """Return the model that `to_arrays` described, as a DynamicTree does."""
+        members, own = cls._members_in(header, arrays, KINDS)
+        demand(not own, "it has arrays without a use")
+        check_members(members)
+        seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
+        return cls.of(members, seed, params.flag("shuffle", header["shuffle"]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return checkpoint.loads, (checkpoint.dumps(self),)
+
+
+def _know(tree: DynamicTree, labels: list[Any]) -> None:
+    """Give new labels their places in the order of the rows, for every cloud alike."""
+    known = tree.options.classes
+    if known is None or tree.options.rules == "r":
+        return  # sorted once trees are planted; named, all of them
+    if tree.is_ready:
+        tree._take_new_labels(labels)
+    else:
+        classes = tuple(dict.fromkeys([*known, *labels]))
+        tree.options = replace(tree.options, classes=classes)
