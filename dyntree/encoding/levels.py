@@ -53,6 +53,7 @@ def indicators(places: Vector, n_levels: int, first: int = 0) -> Matrix:
     array([[ 0.,  1.],
            [nan, nan]])
     """
-    rows: Matrix = (places[:, None] == np.arange(first, first + n_levels)).astype(np.float64)
+    levels = np.arange(first, first + n_levels)
+    rows: Matrix = (places[:, None] == levels).astype(np.float64)
     rows[~(places >= 0.0)] = np.nan
     return rows

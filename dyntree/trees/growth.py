@@ -43,9 +43,7 @@ class Growth:
 
     def since(self, row: int) -> Growth:
         """The growth among the rows from one on, which become row 0."""
-        return Growth(
-            self.features, [max(0, k - row) for k in self.starts], self.widen
-        )
+        return Growth(self.features, [max(0, k - row) for k in self.starts], self.widen)
 
     def width(self, row: int) -> int:
         """How many features there are at a row."""

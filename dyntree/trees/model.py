@@ -27,7 +27,10 @@ from dyntree.trees.view import TreeView
 RowIds = NDArray[np.int64]
 
 # what a file says by not naming an option, by its rules: those from before it do not
-UNSAID = {"native": {"new_levels": "missing"}, "r": {"new_levels": "grow"}}
+UNSAID: dict[str, dict[str, Any]] = {
+    "native": {"new_levels": "missing"},
+    "r": {"new_levels": "grow"},
+}
 
 
 @checkpoint.savable
@@ -324,10 +327,10 @@ class DynamicTree(TreeLearning):
         arrays : dict of ndarray
         """
         unsaid = UNSAID[self.options.rules].items()
-        options = dict(item for item in asdict(self.options).items() if item not in unsaid)
+        options = asdict(self.options).items()
         header: dict[str, Any] = {
             "kind": "DynamicTree",
-            "options": options,
+            "options": dict(option for option in options if option not in unsaid),
             "seed": self.seed,
             "features": None if self._features is None else self._features.to_header(),
             "waiting_y": list(self._waiting_y),
