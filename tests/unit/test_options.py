@@ -24,7 +24,7 @@ REGRESSION = {"prior", "intercept", "first_split", "n_basis", "model"}
 WINDOW = set(STREAM_OPTIONS)
 COMMAND = {
     "model", "window", "discard", "forget", "drift", "rejuvenate_every", "n_particles",
-    "rules", "intercept", "min_leaf", "categories", "seed",
+    "rules", "intercept", "min_leaf", "categories", "new_levels", "seed",
 }  # fmt: skip
 
 # What a face has of its own, and the defaults it changes: whole tables are held by
@@ -95,7 +95,11 @@ FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]
         WHOLE | {"model": None, "missing": "none", "new_levels": "grow"}
         | {"subset": None, "drop_cols": None},
     ),
-    "command": (command, set(DECLARED) - COMMAND, {"categories": [], "model": None}),
+    "command": (
+        command,
+        set(DECLARED) - COMMAND,
+        {"categories": [], "model": None, "new_levels": None},  # what is not named
+    ),
 }  # fmt: skip
 
 
