@@ -25,8 +25,8 @@ any time: the same call with --resume cuts the output back to the last checkpoin
 goes on, so that no row and no line is lost or doubled. The input must then come again
 from its first row (the rows taken are skipped), or begin after them with
 --input-continues. The output must be a file: --out FILE, or >> FILE in a shell; readers
-of a pipe may see lines again, which bear their row numbers. Levels of columns of
-strings are those before the first trees; name them all with --levels."""
+of a pipe may see lines again, which bear their row numbers. Columns of strings take new
+levels as they come, unless their levels are named with --levels; see --new-levels."""
 
 CROSSCHECK = "compare with the R package dynaTree, number for number"
 CROSSCHECK_HELP = """Fit a table in CRAN dynaTree and in dyntree from one seed, learn,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 MODELS = ("constant", "linear", "class", "prior")
 INTERCEPTS = ("implicit", "augmented", "none")
 PROPOSALS = ("luvar", "luall", "reject")
+NEW_LEVELS = ("grow", "missing", "error")
 RULES = ("native", "r")
 DRIFT_FORGET = 0.95  # the factor that `drift` stands for
 N_SCALE = 10  # rows that fix the scale of regression under the native rules
@@ -268,6 +269,8 @@ class TreeOptions:
         Native rules: most weight of a leaf's retired sums.
     categories : tuple of (str, tuple of str), or None
         Native rules: levels of columns of strings, as the user named them.
+    new_levels : {"grow", "missing", "error"}
+        Native rules: what a level means that comes once there are trees.
     """
 
     model: str = "constant"
@@ -286,12 +289,14 @@ class TreeOptions:
     class_mass: float = 1.0
     max_retired_mass: float | None = None
     categories: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+    new_levels: str = "grow"
 
     def __post_init__(self) -> None:
         one_of("model", self.model, MODELS)
         one_of("rules", self.rules, RULES)
         one_of("intercept", self.intercept, INTERCEPTS)
         one_of("proposal", self.proposal, PROPOSALS)
+        one_of("new_levels", self.new_levels, NEW_LEVELS)
         count("n_particles", self.n_particles, 1, MAX_PARTICLES)
         if self.min_leaf is not None:
             count("min_leaf", self.min_leaf, 1, MAX_ROWS)
@@ -329,6 +334,7 @@ class TreeOptions:
             "class_mass": 1.0,
             "max_retired_mass": None,
             "categories": None,
+            "new_levels": "grow",
         }
         for name, default in defaults.items():
             value = getattr(self, name)
@@ -623,7 +629,10 @@ MEMORIES: dict[str, tuple[dict[str, Any], ...]] = {
         {"window": 8000},
     ),
 }
-SHARED = {"model", "rules", "n_start", "variance_prior", "classes", "categories"}
+SHARED = {
+    "model", "rules", "n_start", "variance_prior", "classes", "categories",
+    "new_levels",
+}  # fmt: skip
 
 
 def memories(members: Any) -> list[dict[str, Any]]:

@@ -115,7 +115,7 @@ class DynamicTreeModel:
         exog: Any,
         *,
         missing: str = "none",
-        new_levels: str = "missing",
+        new_levels: str = "grow",
         categories: Mapping[str, Sequence[Level]] | None = None,
         model: str | None = None,
         window: int | None = None,
@@ -156,7 +156,7 @@ class DynamicTreeModel:
         subset: Sequence[Any] | None = None,
         drop_cols: Sequence[str] | None = None,
         missing: str = "none",
-        new_levels: str = "missing",
+        new_levels: str = "grow",
         categories: Mapping[str, Sequence[Level]] | None = None,
         model: str | None = None,
         window: int | None = None,
@@ -204,11 +204,13 @@ class DynamicTreeModel:
             Rows with missing values: "none" keeps those whose inputs are missing, which
             trees take, and refuses missing responses; "drop" leaves out every row with
             any; "raise" refuses them all.
-        new_levels : {"missing", "raise"}, default "missing"
-            What a level means that `data` did not have: it counts as missing, with a
-            warning the first time, or is an error.
+        new_levels : {"grow", "missing", "error"}, default "grow"
+            What a level means that `data` did not have: by `append` it brings features
+            of its own, it counts as missing, with a warning the first time, or it is an
+            error. To predictions it is missing, or an error. See `DynamicTree`.
         categories : dict of str to sequence, optional
-            Levels of columns, where they are known beforehand.
+            Levels of columns, where they are known beforehand. Any other level of such
+            a column counts as missing.
         model : {"constant", "linear", "class", "prior"}, optional
             What leaves hold; "class" for labels and else "constant".
         window : int, optional
@@ -287,7 +289,8 @@ class DynamicTreeModel:
         if model is None:
             options["model"] = "class" if design.is_class else "constant"
         self._describe(design, formula, missing)
-        self.exog, responses, kept = self._complete(*self._encoded(table))
+        rows, responses = design.encode(table), design.responses(table)
+        self.exog, responses, kept = self._complete(rows, responses)
         kind = object if design.is_class else np.float64
         self.endog = np.fromiter(responses, dtype=kind, count=len(responses))
         self.table = table if kept is None else table.take(kept)
@@ -338,10 +341,25 @@ class DynamicTreeModel:
             return table_of_inputs(data, self.design.columns)
         return table_of(data)
 
-    def rows(self, endog: Any, exog: Any = None) -> tuple[Matrix, list[Any]]:
+    def rows(
+        self, design: Design, endog: Any, exog: Any = None
+    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
         """Features and responses of raw data, by the rule for missing values.
 
-        Parameters are those of `DynamicTreeResults.append`.
+        Parameters
+        ----------
+        design : Design
+            The terms, with all levels that have come.
+        endog, exog
+            As for `DynamicTreeResults.append`.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_rows, n_features)
+            By the last of the designs.
+        responses : list of length n_rows
+        designs : list of (int, Design)
+            As from `Design.grown`.
         """
         if exog is not None:
             if self.formula is not None:
@@ -350,18 +368,21 @@ class DynamicTreeModel:
                     "the response."
                 )
             table = with_response(self.table_of(exog), endog, self.endog_names)
-            return self._complete(*self._encoded(table))[:2]
-        if is_row(endog):
-            rows, responses = (
-                self.design.encode_row(endog),
-                [self.design.response_of(endog)],
-            )
-            return self._complete(rows, responses)[:2]
-        return self._complete(*self._encoded(table_of(endog)))[:2]
-
-    def _encoded(self, table: Table) -> tuple[Matrix, list[Any]]:
-        """Features and responses of a table."""
-        return self.design.encode(table), self.design.responses(table)
+        elif is_row(endog) and not design.brings(endog):
+            row, response = design.encode_row(endog), design.response_of(endog)
+            return *self._complete(row, [response])[:2], []
+        else:
+            table = table_of([endog] if is_row(endog) else endog)
+        designs = design.grown(table)
+        wider = designs[-1][1] if designs else design
+        rows, responses = wider.encode(table), wider.responses(table)
+        rows, responses, kept = self._complete(rows, responses)
+        if kept is None or not designs:
+            return rows, responses, designs
+        table = table.take(kept)  # rows that are left out bring no levels
+        designs = design.grown(table)
+        wider = designs[-1][1] if designs else design
+        return wider.encode(table), responses, designs
 
     def _complete(
         self, rows: Matrix, responses: list[Any]
@@ -447,9 +468,9 @@ class DynamicTreeModel:
         """Let go of the data; `fit` is no longer possible."""
         self.endog = self.exog = self.table = self._blank = None
 
-    def notes(self) -> dict[str, Any]:
-        """What a file keeps beside the trees."""
-        return file_notes(self.design, self.formula, self.missing)
+    def notes(self, design: Design) -> dict[str, Any]:
+        """What a file keeps beside the trees, which know the terms of `design`."""
+        return file_notes(design, self.formula, self.missing)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> DynamicTreeResults:

@@ -10,11 +10,13 @@ import numpy as np
 
 from dyntree import checkpoint, params
 from dyntree.api.predictions import PredictionResults
+from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table, is_row
 from dyntree.encoding.targets import label_list
-from dyntree.encoding.values import Vector
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.trees.growth import Grown, Growth
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 
@@ -43,7 +45,9 @@ class DynamicTreeResults:
     ----------
     model : DynamicTreeModel
     tree : DynamicTree or StreamingTree
-        The trees, open to every question, over the features ``model.exog_names``.
+        The trees, open to every question, over the features `exog_names`.
+    design : Design
+        The terms, with the levels that have come by `append`.
 
     Examples
     --------
@@ -65,15 +69,27 @@ class DynamicTreeResults:
     """
 
     def __init__(
-        self, model: DynamicTreeModel, tree: DynamicTree | StreamingTree
+        self,
+        model: DynamicTreeModel,
+        tree: DynamicTree | StreamingTree,
+        design: Design | None = None,
     ) -> None:
-        self.model, self.tree = model, tree
+        self.model, self.tree, self.design = model, tree, design or model.design
         self._replayed: tuple[list[Any], Vector] | None = None
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        before = {"design": state["model"].design}  # pickles from before it could grow
+        self.__dict__ |= before | state
 
     @property
     def inner(self) -> DynamicTree:
         """The tree itself, without its window."""
         return self.tree.tree
+
+    @property
+    def exog_names(self) -> list[str]:
+        """Names of the features: those of the model, and of levels that came since."""
+        return list(self.design.names)
 
     @property
     def nobs(self) -> int:
@@ -161,7 +177,7 @@ class DynamicTreeResults:
         values = view.tree.relevance().values.T
         height, n_leaves = view.shapes()
         columns = {"height": height, "n_leaves": n_leaves}
-        names = [f"relevance[{name}]" for name in self.model.exog_names]
+        names = [f"relevance[{name}]" for name in self.exog_names]
         return pd.DataFrame(columns | dict(zip(names, values, strict=True)))
 
     @property
@@ -205,7 +221,7 @@ class DynamicTreeResults:
             exog.
         transform : bool, default True
             False: `exog` holds features, of shape (n_rows, n_features), in the order of
-            ``model.exog_names``.
+            `exog_names`.
 
         Returns
         -------
@@ -219,7 +235,7 @@ class DynamicTreeResults:
             If columns of the formula are absent or hold what they cannot.
         """
         if params.flag("transform", transform) and is_row(exog):
-            row, tree = self.model.design.encode_row(exog), self.inner
+            row, tree = self.design.encode_row(exog), self.inner
             if tree.classes is None:
                 return tree.mean_at(row)
             return tree.classes[int(tree.proba_at(row).argmax())]
@@ -259,7 +275,7 @@ class DynamicTreeResults:
                 "exog must be given, because the model has no data: it was loaded from "
                 "a file, or they were removed; got None."
             )
-        return self.tree.predict(self.model.design.encode(table)), table
+        return self.tree.predict(self.design.encode(table)), table
 
     def append(
         self, endog: Any, exog: Any = None, *, progress: Progress = None
@@ -289,8 +305,10 @@ class DynamicTreeResults:
         KeyboardInterrupt
             The model is then what it is after the last complete row.
         """
-        rows, responses = self.model.rows(endog, exog)
-        if len(rows) == 1 and isinstance(self.tree, StreamingTree):
+        rows, responses, designs = self.model.rows(self.design, endog, exog)
+        if designs:
+            self._append_levels(rows, responses, designs, progress)
+        elif len(rows) == 1 and isinstance(self.tree, StreamingTree):
             check_progress(progress)
             (y,) = responses if self.inner.classes is None else label_list(responses, 1)
             self.tree.learn_row(rows, y)
@@ -298,9 +316,29 @@ class DynamicTreeResults:
             self.tree.update(rows, responses, progress=progress)
         return self
 
+    def _append_levels(
+        self,
+        rows: Matrix,
+        responses: list[Any],
+        designs: list[tuple[int, Design]],
+        progress: Progress,
+    ) -> None:
+        """Learn rows that bring levels; the design goes as far as the trees do."""
+        starts: list[int] = []
+        wider, width = self.design, len(self.exog_names)
+        for row, wider in designs:
+            starts += [row] * (len(wider.names) - width - len(starts))
+        growth = Growth(wider.features(), starts, wider.widen)
+        try:
+            self.tree.update(Grown(rows, growth), responses, progress=progress)
+        finally:
+            names = self.inner.feature_names
+            known = [self.design, *(design for _, design in designs)]
+            self.design = next(design for design in known if design.names == names)
+
     def copy(self) -> Self:
         """Return independent results that would learn alike, of the same model."""
-        return type(self)(self.model, self.tree.copy())
+        return type(self)(self.model, self.tree.copy(), self.design)
 
     def relevance(self) -> pd.DataFrame:
         """How much splits on each feature reduce the predictive variance or entropy.
@@ -321,7 +359,7 @@ class DynamicTreeResults:
         share = part / (part.sum() or 1.0)
         columns = {"mean": mean, "sd": values.std(axis=0), "share": share}
         columns["use"] = (splits > 0).mean(axis=0)
-        return pd.DataFrame(columns, index=pd.Index(self.model.exog_names))
+        return pd.DataFrame(columns, index=pd.Index(self.exog_names))
 
     def importance(self) -> pd.DataFrame:
         """Share of the predicted variance that each input of the formula accounts for.
@@ -335,7 +373,7 @@ class DynamicTreeResults:
         """
         import pandas as pd
 
-        factors, names = self.model.design.factors, self.model.exog_names
+        factors, names = self.design.factors, self.exog_names
         view = self.inner.frozen_view("importance")
         found = view.tree.importance(factors=factors or None)
         splits = view.split_counts() > 0
@@ -384,7 +422,7 @@ class DynamicTreeResults:
                     txt_fmt=fmt_params,
                 )
             )
-        notes = [f"{name}: {unit}" for name, unit in self.model.design.units.items()]
+        notes = [f"{name}: {unit}" for name, unit in self.design.units.items()]
         if self.tree.is_ready:
             notes.append("importance: share of the predicted variance, with its error")
             notes.append("use: share of the trees that split on the input")
@@ -427,7 +465,7 @@ class DynamicTreeResults:
         Parameters
         ----------
         features : sequence of str, optional
-            Names among ``model.exog_names``, by default all.
+            Names among `exog_names`, by default all.
         ax : Axes, optional
 
         Returns
@@ -455,7 +493,7 @@ class DynamicTreeResults:
         """
         from dyntree.api import plots
 
-        found = self.inner.importance(factors=self.model.design.factors or None)
+        found = self.inner.importance(factors=self.design.factors or None)
         return plots.plot_importance(found, features, ax=ax)
 
     def plot_partial(
@@ -470,7 +508,7 @@ class DynamicTreeResults:
         Parameters
         ----------
         features : sequence of str, optional
-            Names among ``model.exog_names``, by default all.
+            Names among `exog_names`, by default all.
         label : hashable, optional
             Labels: whose probability is drawn; needed there.
         ax : sequence of Axes, optional
@@ -488,7 +526,7 @@ class DynamicTreeResults:
         from dyntree.api import plots
 
         found = self.inner.copy().sensitivity(
-            label=label, factors=self.model.design.factors or None
+            label=label, factors=self.design.factors or None
         )
         name = self.model.endog_names if label is None else f"P({label})"
         return plots.plot_effects(found, features, response=name, ax=ax)
@@ -520,6 +558,6 @@ class DynamicTreeResults:
             If the file cannot be written.
         """
         remove_data = params.flag("remove_data", remove_data)
-        checkpoint.save_with(self.tree, self.model.notes(), path)
+        checkpoint.save_with(self.tree, self.model.notes(self.design), path)
         if remove_data:
             self.remove_data()

@@ -21,7 +21,6 @@ from dyntree.commands.tables import (
 )
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import columns_of
-from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.tables import Table, table_of
 from dyntree.evaluate import Prequential, compare, prequential
 from dyntree.params import TreeOptions
@@ -70,7 +69,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     """Predict, score and learn a table row by row; print scores beside a baseline."""
     import pandas as pd
 
-    model, X, y, notes = _model_and_rows(arguments, row_by_row=True)
+    model, X, y, notes = _model_and_rows(arguments)
     learner: Any = model
     if arguments.html is not None:
         from dyntree.api.plots import Recorder
@@ -130,12 +129,9 @@ def info(arguments: argparse.Namespace) -> None:
 
 
 def _model_and_rows(
-    arguments: argparse.Namespace, row_by_row: bool = False
+    arguments: argparse.Namespace,
 ) -> tuple[Any, Any, Any, dict[str, Any]]:
-    """A fresh model, inputs, responses, and what to remember of them.
-
-    A model that learns row by row knows beforehand the levels in the table.
-    """
+    """A fresh model, inputs, responses, and what to remember of them."""
     options, formula = described(arguments), arguments.formula
     fresh(options)  # wrong ones are told before a long table is read
     left = formula.partition("~")[0].strip()
@@ -158,11 +154,6 @@ def _model_and_rows(
     options = {"model": model_of(y.tolist())} | options
     named = options.get("categories", {})
     warn_of_text(X, [name for name in inputs if name not in named])
-    if row_by_row and options["rules"] == "native":
-        found = {
-            name: sorted(texts) for name, texts in FeatureMap.learn(X, True)[0].levels
-        }
-        options |= {"categories": found | named}
     notes = {"formula": formula, "response": response}
     return fresh(options), X, y, notes
 

@@ -16,6 +16,7 @@ from dyntree.api.terms import parse
 from dyntree.commands.rows import Kinds, Row, cell
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table
+from dyntree.params import TreeOptions
 
 SPECIAL = re.compile(r"[-()\[\]{}:*^/|`%~]")
 
@@ -57,6 +58,7 @@ def designed(formula: str, table: Table, options: Mapping[str, Any]) -> Design |
         terms,
         is_class=options["model"] == "class" if "model" in options else None,
         categories={name: [cell(text) for text in levels[name]] for name in levels},
+        new_levels=options.get("new_levels", TreeOptions.new_levels),
     )
 
 

@@ -18,7 +18,7 @@ SHELL_NAMES = {
     name: f"--{name.replace('_', '-')}"
     for name in (
         "model", "window", "discard", "forget", "drift", "rejuvenate_every", "rules",
-        "intercept", "min_leaf",
+        "intercept", "min_leaf", "new_levels",
     )
 }  # fmt: skip
 
@@ -75,6 +75,12 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--levels", action="append", default=[], metavar="COLUMN=A,B,...",
         dest="categories", help="levels of a column of strings; may come repeatedly",
+    )  # fmt: skip
+    group.add_argument(
+        "--new-levels", choices=params.NEW_LEVELS,
+        help="what a level means that comes once there are trees and that nobody named:"
+        f" a column of its own, a missing value, an error; default "
+        f"{TreeOptions.new_levels}",
     )  # fmt: skip
     group.add_argument("--seed", type=int, metavar="N", help="drawn where absent")
 

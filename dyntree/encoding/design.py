@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ from dyntree.encoding.levels import indicators
 from dyntree.encoding.tables import Row, Table
 from dyntree.encoding.values import (
     LARGEST,
+    MOST_LEVELS,
     PLAIN,
     Matrix,
     Vector,
@@ -33,9 +34,9 @@ from dyntree.encoding.values import (
     is_missing,
 )
 from dyntree.errors import UnseenLevelWarning, warn
-from dyntree.params import one_of
+from dyntree.params import NEW_LEVELS, TreeOptions, one_of
 
-NEW_LEVELS = ("missing", "raise")
+OLD_NAMES = {"raise": "error"}  # in files from before levels came late
 TEXT = (str, int, bool)  # levels that need none
 
 
@@ -55,15 +56,22 @@ class Design:
     kinds : dict of str to str
         Of the columns that are read as numbers: "number", "date" or "duration", which
         count in days.
-    new_levels : {"missing", "raise"}
-        What a level that is not known means.
+    new_levels : {"grow", "missing", "error"}
+        What a level that is not known means to rows that are learned; to all others it
+        is missing, or an error.
+    declared : tuple of str
+        Columns whose levels were named: they take no others.
+    late : tuple of str
+        Features that came with levels later than the first table, which are last.
     """
 
     response: Expression
     is_class: bool
     terms: tuple[tuple[Factor, ...], ...]
     kinds: dict[str, str]
-    new_levels: str = "missing"
+    new_levels: str = TreeOptions.new_levels
+    declared: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
     _told: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
@@ -75,7 +83,7 @@ class Design:
         *,
         is_class: bool | None = None,
         categories: Mapping[str, Sequence[Level]] | None = None,
-        new_levels: str = "missing",
+        new_levels: str = TreeOptions.new_levels,
     ) -> Design:
         """Learn kinds and levels from a first table.
 
@@ -89,7 +97,7 @@ class Design:
             By default, whether the response is a column of text, categories or bools.
         categories : mapping of str to sequence, optional
             Levels of columns, where they are known beforehand.
-        new_levels : {"missing", "raise"}, default "missing"
+        new_levels : {"grow", "missing", "error"}, default "grow"
         """
         one_of("new_levels", new_levels, NEW_LEVELS)
         factors = [factor for term in terms for factor in term]
@@ -110,7 +118,7 @@ class Design:
                     f"got column {name!r} of text or categories. Use it as it is."
                 )
         plan = tuple(tuple(made[f] for f in term) for term in terms)
-        design = cls(response, is_class, plan, kinds, new_levels)
+        design = cls(response, is_class, plan, kinds, new_levels, tuple(declared))
         if len(set(design.names)) != len(design.names):
             raise ValueError(
                 f"formula must make features of distinct names; got {design.names}."
@@ -120,7 +128,14 @@ class Design:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the features."""
-        return tuple(name for term in self.terms for name in names_of(term))
+        names = [name for term in self.terms for name in names_of(term)]
+        return (*(name for name in names if name not in self.late), *self.late)
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """Place of each feature among those of the terms, one term after the other."""
+        names = [name for term in self.terms for name in names_of(term)]
+        return [names.index(name) for name in self.names]
 
     @property
     def factors(self) -> dict[str, list[str]]:
@@ -144,6 +159,85 @@ class Design:
     def features(self, allow_missing: bool = True) -> FeatureMap:
         """The columns of encoded rows, as a tree knows them."""
         return FeatureMap(len(self.names), self.names, allow_missing=allow_missing)
+
+    # ------------------------------------------------------------ late levels
+    def grown(self, table: Table) -> list[tuple[int, Design]]:
+        """Levels that the rows of a table bring, where they may.
+
+        Returns
+        -------
+        list of (int, Design)
+            For each level the row with which it comes, and the design from there on.
+        """
+        designs, design = [], self
+        for row, name, level in self._late_levels(table):
+            design = design._with_level(name, level)
+            designs.append((row, design))
+        return designs
+
+    def brings(self, row: Row) -> bool:
+        """Whether a bare row has a level that is not known, and may come."""
+        return self.new_levels == "grow" and any(
+            name in row
+            and (level := level_of(row[name])) is not None
+            and level not in places
+            and name not in self.declared
+            and len(places) < MOST_LEVELS
+            for name, places in self._places.items()
+        )
+
+    @cached_property
+    def _places(self) -> dict[str, dict[Any, int]]:
+        """Places of the levels of each column that has some."""
+        factors = [f for term in self.terms for f in term if f.levels is not None]
+        return {f.expression.columns[0]: f.places for f in factors}
+
+    def _late_levels(self, table: Table) -> list[tuple[int, str, Level]]:
+        """Row, column and level of what comes new, in the order in which it comes."""
+        if self.new_levels != "grow":
+            return []
+        check_columns(table, self.columns)
+        found: dict[tuple[str, Level], int] = {}
+        for name, known in self._places.items():
+            room = 0 if name in self.declared else MOST_LEVELS - len(known)
+            values = table.column(name).tolist() if room > 0 else ()
+            for row, value in enumerate(values):
+                level = level_of(value)
+                if level is None or level in known or (name, level) in found:
+                    continue
+                if room > 0:
+                    found[name, level] = row
+                    room -= 1
+        came = [(row, name, level) for (name, level), row in found.items()]
+        return sorted(came, key=lambda one: one[0])
+
+    def _with_level(self, name: str, level: Level) -> Design:
+        """The design with one more level of a column."""
+        terms = tuple(
+            tuple(
+                replace(f, levels=(*f.levels, level))
+                if f.levels is not None and f.expression.columns == (name,)
+                else f
+                for f in term
+            )
+            for term in self.terms
+        )
+        wider = replace(self, terms=terms, _told=self._told)
+        fresh = [name for name in wider.names if name not in self.names]
+        return replace(wider, late=(*self.late, *fresh))
+
+    def widen(self, rows: Matrix) -> Matrix:
+        """Rows that an earlier, narrower design has encoded, as this one would have."""
+        old, names = rows.shape[1], self.names
+        wide = np.full((len(rows), len(names)), np.nan)
+        wide[:, :old] = rows
+        for term in self.terms:
+            first, *others = sorted(names.index(name) for name in names_of(term))
+            came = ~np.isnan(rows[:, first])
+            for place in others:
+                if place >= old:
+                    wide[came, place] = 0.0
+        return wide
 
     # ------------------------------------------------------------ tables
     def encode(self, table: Table) -> Matrix:
@@ -169,7 +263,8 @@ class Design:
             return self._cells(factor, values)
 
         blocks = [self._term(term, read, cells, table.n_rows) for term in self.terms]
-        return np.ascontiguousarray(np.concatenate(blocks, axis=1))
+        rows = np.concatenate(blocks, axis=1)
+        return np.ascontiguousarray(rows[:, self._order] if self.late else rows)
 
     def _cells(self, factor: Factor, values: list[Any]) -> Matrix:
         """Features of a column of levels."""
@@ -189,11 +284,11 @@ class Design:
         """Refuse a level that is not known, or warn once of its column."""
         (name,) = factor.expression.columns
         remedy = f"Name all levels at the start: categories={{{name!r}: [...]}}"
-        if self.new_levels == "raise":
+        if self.new_levels == "error":
             raise ValueError(
                 f"data must hold levels among {list(factor.levels or ())} in column "
                 f"{name!r}; got {level!r} in row {row}. {remedy}, or take others as "
-                "missing: new_levels='missing'."
+                "they come: new_levels='grow'."
             )
         if name not in self._told:
             self._told.append(name)
@@ -260,7 +355,8 @@ class Design:
         except KeyError as error:
             absent = [name for name in self.columns if name not in row]
             raise absence(absent, list(row)) from error
-        return np.array([values], dtype=np.float64)
+        rows = np.array([values], dtype=np.float64)
+        return np.ascontiguousarray(rows[:, self._order]) if self.late else rows
 
     def _cells_of_row(self, term: tuple[Factor, ...], row: Row) -> list[float]:
         """Features of a term of a bare row."""
@@ -319,7 +415,8 @@ class Design:
     # ------------------------------------------------------------ files
     def to_header(self) -> dict[str, Any]:
         """Return what a file stores."""
-        return {
+        later = {"declared": list(self.declared), "late": list(self.late)}
+        return {name: value for name, value in later.items() if value} | {
             "response": self.response.to_header(),
             "is_class": self.is_class,
             "terms": [[factor.to_header() for factor in term] for term in self.terms],
@@ -353,8 +450,14 @@ class Design:
             raise ValueError(f"kinds must fit the terms; got {kinds!r}")
         if not all(columns_of([f.expression for f in term]) for term in terms):
             raise ValueError("a term must name a column")
-        one_of("new_levels", header["new_levels"], NEW_LEVELS)
-        design = cls(response, is_class, terms, kinds, header["new_levels"])
+        new_levels = OLD_NAMES.get(header["new_levels"], header["new_levels"])
+        one_of("new_levels", new_levels, NEW_LEVELS)
+        declared, late = (tuple(header.get(name, ())) for name in ("declared", "late"))
+        if not {*declared} <= {*columns_of([f.expression for f in factors])}:
+            raise ValueError(f"declared must be columns of the terms; got {declared!r}")
+        if not {*late} <= {name for term in terms for name in names_of(term)}:
+            raise ValueError(f"late must be features of the terms; got {late!r}")
+        design = cls(response, is_class, terms, kinds, new_levels, declared, late)
         if not design.names or len(set(design.names)) != len(design.names):
             raise ValueError("features must have distinct names")
         return design

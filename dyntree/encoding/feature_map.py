@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.levels import COLUMN, indicators, level_names
 from dyntree.encoding.values import (
     LARGEST,
+    MOST_LEVELS,
     Matrix,
     Vector,
     as_texts,
@@ -31,9 +33,18 @@ Categories = tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """Rows that a model's own FeatureMap has encoded and checked: taken as they are."""
+    """Rows that a model's own FeatureMap has encoded and checked: taken as they are.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_features)
+    features : FeatureMap, optional
+        Their columns, where late levels may have come with them; a model that has not
+        met such a level yet takes it as it would have taken the row itself.
+    """
 
     rows: Matrix
+    features: FeatureMap | None = None
 
 
 @dataclass(frozen=True)
@@ -44,7 +55,8 @@ class FeatureMap:
     place among the levels, -1 for a level that is not among them, NaN for what is
     missing. Codes become features, in which levels are 0/1 columns. While a model still
     waits for its first trees, `extend` lets more rows add levels and decide the kind of
-    columns that were missing so far; `settle` fixes all that.
+    columns that were missing so far; `settle` fixes all that. From then on `grown` adds
+    levels, whose features come last, in the order in which they came.
 
     Parameters
     ----------
@@ -63,6 +75,8 @@ class FeatureMap:
     allow_missing : bool
         Whether NaN may stand for a missing value, and columns hold levels: the native
         rules, which also bound values by `LARGEST`.
+    late : tuple of (str, str)
+        Levels that came once the map was settled, with their columns.
 
     Examples
     --------
@@ -77,6 +91,7 @@ class FeatureMap:
     declared: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     allow_missing: bool = False
+    late: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def learn(
@@ -121,45 +136,147 @@ class FeatureMap:
             if kind == "levels" or (name in levels and name not in self.declared):
                 texts = [text for text in as_texts(column) if text is not None]
                 levels[name] = tuple(dict.fromkeys([*levels.get(name, ()), *texts]))
-                check_levels(name, levels[name])
         grown = replace(self, levels=tuple(levels.items()), unknown=tuple(unknown))
         return grown, grown._codes(columns)
 
-    def settle(self, codes: Matrix) -> tuple[FeatureMap, Matrix]:
+    def settle(
+        self, codes: Matrix, n_first: int | None = None
+    ) -> tuple[FeatureMap, Matrix]:
         """Fix kinds and the order of levels; returns the map and what codes become.
 
         Learned levels are sorted, declared ones stay as they were given. A column
         without any value counts as one of numbers.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_rows, n_columns)
+            Of all rows so far.
+        n_first : int, optional
+            Rows at the front whose levels are meant, by default all: those of the
+            others are missing in the features returned, and left to `grown`.
+
+        Raises
+        ------
+        ValueError
+            For more levels of a column than anybody means.
         """
         codes, levels = codes.copy(), []
         for name, old in self.levels:
-            new = old if name in self.declared else tuple(sorted(old))
-            place = np.array([new.index(level) for level in old], dtype=np.float64)
             column = codes[:, (self.names or ()).index(name)]
+            new = old
+            if name not in self.declared:
+                n_levels = len(old)
+                if n_first is not None:  # levels are in the order in which they came
+                    n_levels = int(np.nanmax(column[:n_first], initial=0.0)) + 1
+                new = tuple(sorted(old[:n_levels]))
+                check_levels(name, new)
+            place = {level: float(k) for k, level in enumerate(new)}
+            places = np.array([place.get(level, -1.0) for level in old])
             hit = column >= 0.0
-            column[hit] = place[column[hit].astype(np.int64)]
+            column[hit] = places[column[hit].astype(np.int64)]
             levels.append((name, new))
         settled = replace(self, levels=tuple(levels), unknown=())
         return settled, settled.expand(codes)
 
+    def grown(self, X: Any, argument: str = "X") -> tuple[FeatureMap, Matrix]:
+        """Learn late levels from more rows, those of declared columns excepted.
+
+        Parameters
+        ----------
+        X, argument
+            As for `encode`.
+
+        Returns
+        -------
+        FeatureMap
+            With a feature for each level that these rows bring; a column takes
+            `MOST_LEVELS` at most.
+        rows : ndarray of shape (n_rows, its n_features)
+        """
+        if isinstance(X, Encoded):
+            came = np.flatnonzero((X.rows[:, self.n_features :] == 1.0).any(axis=0))
+            features = self
+            if len(came) and X.features is not None:
+                features = X.features.narrowed(self.n_features + int(came[-1]) + 1)
+            return features, features.encode(X)
+        codes = self.codes(X, argument)
+        found = self.unseen(codes)
+        if not found:
+            return self, self.expand(codes)
+        columns, names = _columns(X, argument) or {}, self.names or ()
+        values = [np.asarray(columns[name], dtype=object) for name in found]
+        room = {name: MOST_LEVELS - len(self.known[name]) for name in found}
+        fresh: dict[tuple[str, str], None] = {}
+        for row, k in np.argwhere(codes[:, [names.index(name) for name in found]] < 0):
+            name, text = found[k], _text_of(values[k][row])
+            if (name, text) not in fresh and room[name] > 0:
+                fresh[name, text] = None
+                room[name] -= 1
+        features = replace(self, late=(*self.late, *fresh))
+        return features, features.expand(features.codes(X, argument))
+
+    def narrowed(self, n_features: int) -> FeatureMap:
+        """The map without its last features, before they came."""
+        n_fewer = self.n_features - n_features
+        if not n_fewer:
+            return self
+        if self.late:
+            return replace(self, late=self.late[:-n_fewer])
+        names = None if self.names is None else self.names[:n_features]
+        return replace(self, n_columns=n_features, names=names)
+
+    def widen(self, rows: Matrix) -> Matrix:
+        """Rows that an earlier, narrower map has encoded, as this one would have."""
+        old = rows.shape[1]
+        wide = np.full((len(rows), self.n_features), np.nan)
+        wide[:, :old] = rows
+        for places in self.level_places.values():
+            came = ~np.isnan(rows[:, places[0]])
+            for place in places:
+                if place >= old:
+                    wide[came, place] = 0.0
+        return wide
+
+    @cached_property
+    def known(self) -> dict[str, tuple[str, ...]]:
+        """Levels of each column that has some, in the order of their codes."""
+        late = self.late
+        return {
+            name: (*levels, *(level for column, level in late if column == name))
+            for name, levels in self.levels
+        }
+
     @property
     def n_features(self) -> int:
         """Number of encoded columns."""
-        return self.n_columns + sum(len(levels) - 1 for _, levels in self.levels)
+        n_settled = sum(len(levels) - 1 for _, levels in self.levels)
+        return self.n_columns + n_settled + len(self.late)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the encoded columns; x0, x1, ... where none were given."""
         if self.names is None:
             return tuple(f"x{k}" for k in range(self.n_features))
-        levels = dict(self.levels)
-        return tuple(
-            title
-            for name in self.names
-            for title in (
-                level_names(COLUMN, name, levels[name]) if name in levels else [name]
-            )
-        )
+        levels, titles = dict(self.levels), []
+        for name in self.names:
+            own = level_names(COLUMN, name, levels.get(name, ()))
+            titles += own if name in levels else [name]
+        for name, level in self.late:
+            titles += level_names(COLUMN, name, [level])
+        return tuple(titles)
+
+    @cached_property
+    def level_places(self) -> dict[str, list[int]]:
+        """Places among the features of the levels of each column that has some."""
+        levels, places, n = dict(self.levels), {}, 0
+        for name in self.names or ():
+            width = len(levels.get(name, ("",)))
+            if name in levels:
+                places[name] = list(range(n, n + width))
+            n += width
+        for k, (name, _) in enumerate(self.late):
+            places[name].append(n + k)
+        return places
 
     def codes(self, X: Any, argument: str = "X") -> Matrix:
         """Codes of rows, ndarray of shape (n_rows, n_columns); see `encode`.
@@ -168,26 +285,31 @@ class FeatureMap:
         """
         return self._codes(self._matched(X, argument), argument)
 
+    def text_at(self, X: Any, name: str, row: int) -> str:
+        """What a row of X has in a column of levels."""
+        columns = _columns(X) or {}
+        return _text_of(np.asarray(columns[name], dtype=object)[row])
+
     def _codes(self, columns: Matrix | dict[str, Any], argument: str = "X") -> Matrix:
         """Codes of what `_matched` gives."""
         if not isinstance(columns, dict):
             return _finite(columns, self, argument)
-        levels = dict(self.levels)
         arrays = [
-            _places(column, levels[name])
-            if name in levels
+            _places(column, self.known[name])
+            if name in self.known
             else column_of_numbers(name, column, self.allow_missing, argument)
             for name, column in columns.items()
         ]
         return _finite(np.column_stack(arrays), self, argument)
 
-    def unseen(self, codes: Matrix) -> list[str]:
-        """Columns with levels that nobody declared and no row had in time."""
+    def unseen(self, codes: Matrix, with_declared: bool = False) -> list[str]:
+        """Columns with levels that are not known, as far as others are taken there."""
         return [
             name
-            for name, _ in self.levels
-            if name not in self.declared
-            and np.any(codes[:, (self.names or ()).index(name)] < 0.0)
+            for k, name in enumerate(self.names or ())
+            if name in self.known
+            and (with_declared or name not in self.declared)
+            and np.any(codes[:, k] < 0.0)
         ]
 
     def is_plain(self, X: Any) -> bool:
@@ -208,18 +330,16 @@ class FeatureMap:
         """Features of codes, ndarray of shape (n_rows, n_features)."""
         if not self.levels:
             return codes
-        levels, arrays = dict(self.levels), []
-        for name, column in zip(self.names or (), codes.T, strict=True):
+        levels, arrays, names = dict(self.levels), [], self.names or ()
+        for name, column in zip(names, codes.T, strict=True):
             coded = name in levels
             arrays.append(indicators(column, len(levels[name])) if coded else column)
+        for name, level in self.late:
+            column, place = codes[:, names.index(name)], self.known[name].index(level)
+            arrays.append(indicators(column, 1, place))
         return np.ascontiguousarray(np.column_stack(arrays))
 
-    def encode(
-        self,
-        X: Any,
-        argument: str = "X",
-        tell_unseen: Callable[[list[str]], None] | None = None,
-    ) -> Matrix:
+    def encode(self, X: Any, argument: str = "X") -> Matrix:
         """Rows as a float64 array of shape (n_rows, n_features).
 
         Parameters
@@ -229,8 +349,6 @@ class FeatureMap:
             are matched by position, everything named by name. Or `Encoded` rows.
         argument : str, default "X"
             What errors call them.
-        tell_unseen : callable, optional
-            Called with the columns of `unseen` levels, where there are some.
 
         Returns
         -------
@@ -246,11 +364,28 @@ class FeatureMap:
             rows: Matrix = X
             return rows
         if isinstance(X, Encoded):
-            return X.rows
-        codes = self.codes(X, argument)
-        if tell_unseen is not None and (late := self.unseen(codes)):
-            tell_unseen(late)
-        return self.expand(codes)
+            return self._aligned(X)
+        return self.expand(self.codes(X, argument))
+
+    def _aligned(self, X: Encoded) -> Matrix:
+        """Rows that a map with more late levels, or with fewer, has encoded."""
+        rows, features = X.rows, X.features
+        if features is None or features.late == self.late:
+            return rows
+        n = min(len(features.late), len(self.late))
+        if features.late[:n] != self.late[:n]:
+            raise ValueError(
+                "X must be rows that this model has previewed; it has met other levels "
+                "since. Preview them again."
+            )
+        if len(self.late) > n:
+            return self.widen(rows)
+        width, rows = self.n_features, rows.copy()
+        for name, places in features.level_places.items():
+            later = [place for place in places if place >= width]
+            unseen = (rows[:, later] == 1.0).any(axis=1)
+            rows[np.ix_(unseen, self.level_places[name])] = np.nan
+        return np.ascontiguousarray(rows[:, :width])
 
     def _matched(self, X: Any, argument: str = "X") -> Matrix | dict[str, Any]:
         """X as an array of the map's width, or as columns by name in its order."""
@@ -285,7 +420,8 @@ class FeatureMap:
 
     def to_header(self) -> dict[str, Any]:
         """Return what a checkpoint stores."""
-        return {
+        late = {"late": [list(level) for level in self.late]} if self.late else {}
+        return late | {
             "n_columns": self.n_columns,
             "names": None if self.names is None else list(self.names),
             "levels": [[name, list(levels)] for name, levels in self.levels],
@@ -309,6 +445,7 @@ class FeatureMap:
             (str(name), _texts_of(f"levels of {name!r}", texts))
             for name, texts in header["levels"]
         )
+        late = header.get("late", [])  # files from before levels came late
         features = cls(
             n_columns,
             names,
@@ -316,6 +453,7 @@ class FeatureMap:
             _texts_of("declared", header["declared"]),
             _texts_of("unknown", header["unknown"]),
             flag("allow_missing", header["allow_missing"]),
+            tuple((name, _texts_of("late", [level])[0]) for name, level in late),
         )
         with_levels = [name for name, _ in levels]
         if (
@@ -324,7 +462,9 @@ class FeatureMap:
             or not {*features.declared} <= {*with_levels}
             or {*features.unknown} & {*with_levels}
             or len({*with_levels}) != len(with_levels)
+            or not {name for name, _ in features.late} <= {*with_levels}
             or not all(texts for _, texts in levels)
+            or not all(len({*texts}) == len(texts) for texts in features.known.values())
         ):
             raise ValueError(f"columns must fit one another; got {dict(header)!r}.")
         return features
@@ -336,7 +476,7 @@ class FeatureMap:
                 f"codes must have {self.n_columns} columns; got {codes.shape[1]}."
             )
         _finite(codes, self, "codes")
-        for name, texts in self.levels:
+        for name, texts in self.known.items():
             column = codes[:, (self.names or ()).index(name)]
             places = np.arange(-1.0, len(texts))
             if not np.all(np.isin(column[~np.isnan(column)], places)):
@@ -385,7 +525,7 @@ def _columns(X: Any, argument: str = "X") -> dict[str, Any] | None:
 def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:
     """Some rows of a frame, a dict, a list of dicts or an array, as they were given."""
     if isinstance(X, Encoded):
-        return Encoded(X.rows[rows])
+        return Encoded(X.rows[rows], X.features)
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if isinstance(X, Mapping):
@@ -410,6 +550,12 @@ def _kind(name: str, column: Any) -> str:
         return "numbers"
     check_readable(name, "X", values)
     return "levels"
+
+
+def _text_of(value: Any) -> str:
+    """A value as a level; whole numbers need not be ints, as for `_places`."""
+    whole = isinstance(value, float | np.floating) and value.is_integer()
+    return str(int(value)) if whole else str(value)
 
 
 def _places(column: Any, levels: tuple[str, ...]) -> Vector:

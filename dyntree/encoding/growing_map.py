@@ -11,6 +11,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import COLUMN, level_names
 from dyntree.encoding.values import (
     LARGEST,
+    MOST_LEVELS,
     NUMBER,
     PLAIN,
     Matrix,
@@ -26,7 +27,8 @@ class GrowingMap:
     A column of numbers is one feature. A column of text has one 0/1 feature a level,
     "column=level". A column that comes is new at the end, and was missing in all rows
     before; a level that comes was 0 in rows that had another. A column that a row does
-    not have is missing in it. What a column holds is settled by its first value.
+    not have is missing in it. What a column holds is settled by its first value. A
+    column of text takes `MOST_LEVELS` levels; all others are missing in it.
 
     Attributes
     ----------
@@ -66,8 +68,23 @@ class GrowingMap:
             name not in self.numbers
             and (name not in self.levels or str(value) not in self.levels[name])
             and not is_missing(value)
+            and not self.is_full(name)
             for name, value in row.items()
         )
+
+    def is_full(self, name: Hashable) -> bool:
+        """Whether a column of text takes no more levels."""
+        return len(self.levels.get(name, ())) >= MOST_LEVELS
+
+    def beyond(self, row: Mapping[Hashable, Any]) -> list[Hashable]:
+        """Columns that take no more levels, and of which a row has another."""
+        return [
+            name
+            for name, places in self.levels.items()
+            if len(places) >= MOST_LEVELS
+            and not is_missing(row.get(name))
+            and str(row[name]) not in places
+        ]
 
     def grown(self, row: Mapping[Hashable, Any]) -> Self:
         """The map with the new columns and levels of a row, in the order of names."""
@@ -88,7 +105,7 @@ class GrowingMap:
                     "Give its parts columns of their own."
                 )
             places = wider.levels.setdefault(name, {})
-            if str(value) not in places:
+            if str(value) not in places and not wider.is_full(name):
                 places[str(value)] = len(names)
                 names += level_names(COLUMN, name, [value])
         wider.names = tuple(names)
@@ -125,6 +142,8 @@ class GrowingMap:
         """Put 0 and 1 in the places of a column's levels."""
         places = self.levels.get(name)
         if places is None or is_missing(value):
+            return
+        if str(value) not in places and self.is_full(name):
             return
         for level, place in places.items():
             values[place] = float(level == str(value))

@@ -30,7 +30,7 @@ def level_names(form: str, column: object, levels: Iterable[object]) -> list[str
     return [form.format(column=column, level=level) for level in levels]
 
 
-def indicators(places: Vector, n_levels: int) -> Matrix:
+def indicators(places: Vector, n_levels: int, first: int = 0) -> Matrix:
     """Features of levels, 1 where a row has the level and 0 where it has another.
 
     Parameters
@@ -38,6 +38,9 @@ def indicators(places: Vector, n_levels: int) -> Matrix:
     places : ndarray of shape (n_rows,)
         Of each row's level; below 0 or NaN where it has none that is known.
     n_levels : int
+        How many of the levels have features here.
+    first : int, default 0
+        Place of the first of them.
 
     Returns
     -------
@@ -50,6 +53,7 @@ def indicators(places: Vector, n_levels: int) -> Matrix:
     array([[ 0.,  1.],
            [nan, nan]])
     """
-    rows: Matrix = (places[:, None] == np.arange(n_levels)).astype(np.float64)
+    levels = np.arange(first, first + n_levels)
+    rows: Matrix = (places[:, None] == levels).astype(np.float64)
     rows[~(places >= 0.0)] = np.nan
     return rows

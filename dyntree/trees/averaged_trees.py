@@ -20,6 +20,7 @@ from dyntree.runtime.parallel import Brake, late_interrupts, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import spawned
 from dyntree.trees.average import TreeAverage
+from dyntree.trees.growth import Grown, Growth
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 from dyntree.trees.validate import check_members, demand
@@ -34,6 +35,8 @@ def taught(
 
     At the top of a module, so that processes find it.
     """
+    if isinstance(member, DynamicTree | StreamingTree):
+        member.tree._settles_all = True  # whatever the order, columns are the same
     if order is not None:
         X, y = take(X, order), [y[k] for k in order.tolist()]
     return member.update(X, y, progress=brake)
@@ -60,7 +63,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         Of each cloud.
     intercept, proposal, min_leaf, tree_prior, first_split, n_basis
         As in `DynamicTree`.
-    classes, prior, class_mass, max_retired_mass, categories
+    classes, prior, class_mass, max_retired_mass, categories, new_levels
         As in `DynamicTree`.
     seed : int, optional
         Drawn from the system where absent; clouds have seeds of their own from it.
@@ -108,6 +111,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         class_mass: float = 1.0,
         max_retired_mass: float | None = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
+        new_levels: str = "grow",
         seed: int | None = None,
     ) -> None:
         options = params.given_options(locals(), TREE_OPTIONS)
@@ -210,11 +214,16 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         check_progress(progress)
         n_jobs = params.n_jobs(threads)
         with self._lock:
-            X, y = self._checked(X, y)
-            if len(y) == 1:
+            growth = X.growth if isinstance(X, Grown) else None
+            X, y = self._checked(X.rows if isinstance(X, Grown) else X, y, growth)
+            if len(y) == 1 and growth is None:
                 self._learn_one(X, y, progress)
                 return self
             fresh = [member.copy() for member in self.members]
+            if growth is not None:
+                for member in fresh:
+                    with member.tree.with_columns(growth.features, growth.widen):
+                        pass  # for good, of these copies
             if self.is_classifier:
                 for member in fresh:
                     _know(member.tree, y)
@@ -231,10 +240,14 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 member.update(X, y, progress=False)
                 tell(1)
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, list[Any]]:
-        """Rows and responses that all clouds can learn."""
-        rows, responses = self.members[0].preview(X, y)
-        return (rows if self.is_ready else X), responses
+    def _checked(self, X: Any, y: Any, growth: Growth | None) -> tuple[Any, list[Any]]:
+        """Rows and responses that all clouds can learn, once they have the columns."""
+        if growth is None:
+            rows, responses = self.members[0].preview(X, y)
+            return (rows if self.is_ready else X), responses
+        wide = self.members[0].copy()
+        with wide.tree.with_columns(growth.features, growth.widen):
+            return X, wide.preview(X, y)[1]
 
     def _order(self, k: int, n_rows: int) -> NDArray[np.int64] | None:
         """Order in which a cloud learns rows; None as they come."""

@@ -25,6 +25,7 @@ from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.runtime.seeds import spawned
 from dyntree.trees.average import TreeAverage
+from dyntree.trees.growth import Growth
 from dyntree.trees.scaling import on_scale
 from dyntree.trees.streaming import StreamingTree
 from dyntree.trees.validate import check_average
@@ -86,7 +87,7 @@ class AveragedStream(TreeAverage):
         the weight, by chance as often as by right.
     intercept, proposal, min_leaf, tree_prior, first_split, n_basis
         As in `DynamicTree`, for all members that do not name their own.
-    classes, prior, class_mass, max_retired_mass, categories
+    classes, prior, class_mass, max_retired_mass, categories, new_levels
         As in `DynamicTree`.
     seed : int, optional
         Drawn from the system where absent; members have seeds of their own from it.
@@ -143,6 +144,7 @@ class AveragedStream(TreeAverage):
         class_mass: float = 1.0,
         max_retired_mass: float | None = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
+        new_levels: str = "grow",
         seed: int | None = None,
     ) -> None:
         shared = params.given_options(locals(), TREE_OPTIONS)
@@ -297,7 +299,7 @@ class AveragedStream(TreeAverage):
                 "in mid-row; go on from a checkpoint."
             )
         before, degenerate = self.n_seen, self.n_degenerate
-        rows, responses, n_old = self._admit(X, y)
+        rows, responses, growth, n_old = self._admit(X, y)
         n_kept = self.n_seen - before if not len(rows) else -n_old
         n_threads = min(n_threads, len(self.members))
         with ExitStack() as stack:
@@ -305,32 +307,33 @@ class AveragedStream(TreeAverage):
             if n_threads > 1 and len(rows) > 1:
                 run = stack.enter_context(ThreadPoolExecutor(n_threads)).map
             learn = partial(self._learn_part, run=run)
-            self._lead._learn(rows, responses, progress, n_kept, learn)
+            self._lead._learn(
+                rows, responses, growth, progress, n_kept, learn, self.with_columns
+            )
         self._lead._warn_degenerate(degenerate, self.n_degenerate)
 
-    def _admit(self, X: Any, y: Any) -> tuple[Matrix, Vector, int]:
+    def _admit(self, X: Any, y: Any) -> tuple[Matrix, Vector, Growth, int]:
         """Let all members check rows, and keep them back or plant trees.
 
         The first member encodes and checks for all; returns as its own `_admit`.
         """
         if self.is_ready:
             lead, *others = self._trees
-            rows, responses, _ = lead._admit(X, y)
+            found = lead._admit(X, y)
             for tree in others:
-                tree._features = lead._features
                 tree._take_new_labels(list(lead.classes or ()))
-            return rows, responses, 0
-        fresh = self._fitting(self._lead._extended(X)[0].n_features)
-        found = fresh[0].tree._admit(X, y)
+            return found
+        fresh = self._fitting(self._lead._check(X, y).growth.features.n_features)
+        found = fresh[0].tree._admit(X, y, fresh[0].options.check_model)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the first has said it
             for member in fresh[1:]:
-                member.tree._admit(X, y)
+                member.tree._admit(X, y, member.options.check_model)
         self.members = fresh
         return found
 
     def _fitting(self, width: int) -> list[StreamingTree]:
-        """Copies of members without trees, checked, with windows for rows so wide."""
+        """Copies of members without trees, with windows for rows so wide."""
         options = self.options.with_width(width)
         fresh = [member.copy() for member in self.members]
         if self._follows_width and not self.n_seen:
@@ -339,7 +342,6 @@ class AveragedStream(TreeAverage):
                 if memory["window"] < least:
                     fresh[k] = fresh[k].with_window(**memory | {"window": least})
         for old, new in zip(self.members, fresh, strict=True):
-            new.options.check_model(new.tree.options.with_width(width))
             new.tree._n_scale = old.tree._n_scale
         return fresh
 

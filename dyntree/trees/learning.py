@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -23,6 +23,8 @@ from dyntree.errors import DegenerateWeightsWarning, warn
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.trees.growth import Grown, Growth
+from dyntree.trees.levels import full_columns, refuse_unseen, warn_full
 from dyntree.trees.queries import TreeQueries
 from dyntree.trees.scaling import check_scale, on_scale
 from dyntree.trees.view import Rehearsal, rehearsed
@@ -37,19 +39,16 @@ class CheckedRows:
 
     Attributes
     ----------
-    features : FeatureMap
-        The columns with these rows.
     rows : ndarray of shape (n_rows, n_features), or codes while there are no trees
     labels : list
         Responses or labels.
-    options : TreeOptions
-        Complete for this width.
+    growth : Growth
+        The columns with these rows.
     """
 
-    features: FeatureMap
     rows: Matrix
     labels: list[Any]
-    options: TreeOptions
+    growth: Growth
 
 
 class TreeLearning(TreeQueries):
@@ -68,9 +67,10 @@ class TreeLearning(TreeQueries):
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
             Numbers; under native rules also strings and categories, and NaN for what is
-            missing. The first call fixes the columns; their kinds and levels are those
-            of all rows until there are trees. A level that comes later counts as
-            missing, with a warning the first time (copies and loaded models warn anew).
+            missing. The first call fixes the columns, and the rows until there are
+            trees their kinds and first levels. Levels that come later bring columns of
+            their own, count as missing, with a warning the first time (copies and
+            loaded models warn anew), or are an error, as `new_levels` says.
         y : array_like of shape (n_rows,)
             Responses, or labels of a class model.
         progress : bool, callable or None, default None
@@ -90,21 +90,26 @@ class TreeLearning(TreeQueries):
         """
         check_progress(progress)
         before = self.n_seen
-        rows, responses = self._accept(X, y)
+        rows, responses, growth = self._accept(X, y)
+        n_kept = self.n_seen - before
         with self._watch():
-            self._learn(rows, responses, progress, self.n_seen - before, self._take)
+            self._learn(rows, responses, growth, progress, n_kept, self._take)
         return self
 
     def _check(self, X: Any, y: Any) -> CheckedRows:
         """Rows and responses or labels, checked; nothing changes."""
         options = self.options
-        if self._cloud is None:
+        if isinstance(X, Grown):
+            rows, growth = X.rows, X.growth
+        elif self._cloud is None:
             features, rows = self._extended(X)
-            options = options.with_width(features.n_features)
+            if options.new_levels == "error":
+                refuse_unseen(features, X, rows, "X")
+            growth = Growth(features, [], lambda codes: codes)
         else:
-            assert self._features is not None
-            features = self._features
-            rows = features.encode(X, tell_unseen=self._warn_unseen)
+            rows, growth = self._with_levels(X)
+        if self._cloud is None:
+            options.with_width(growth.features.n_features)
         if not len(rows):
             raise ValueError("X must have at least one row; got none.")
         if options.model == "class":
@@ -112,58 +117,137 @@ class TreeLearning(TreeQueries):
         else:
             response = real_response(y, len(rows), options.rules)
             if self._cloud is not None:
-                rows = on_scale(self._cloud, features, rows, response)
+                rows = on_scale(self._cloud, growth.features, rows, response)
             labels = response.tolist()
         if options.classes is not None and options.rules == "r":
             label_codes(labels, options.classes)
-        return CheckedRows(features, rows, labels, options)
+        return CheckedRows(rows, labels, growth)
 
-    def _accept(self, X: Any, y: Any) -> tuple[Matrix, Vector]:
+    def _with_levels(self, X: Any) -> tuple[Matrix, Growth]:
+        """Rows for trees that there are, with the levels that come new, if they may."""
+        assert self._features is not None
+        features = self._features
+        if not features.levels or self.options.new_levels != "grow":
+            return self._encoded(features, X), Growth(features, [], features.widen)
+        grown, rows = features.grown(X)
+        self._tell_full(grown, X)
+        return rows, Growth.of_levels(grown, rows, features.n_features)
+
+    def _tell_full(self, features: FeatureMap, X: Any) -> None:
+        """Warn the first time that a column has more levels than it can take."""
+        full = full_columns(features)
+        if not full or "full" in self._told or isinstance(X, Encoded):
+            return
+        late = [name for name in features.unseen(features.codes(X)) if name in full]
+        if late:
+            self._told.add("full")
+            warn_full(late[0])
+
+    def _accept(
+        self, X: Any, y: Any, check: Callable[[TreeOptions], None] | None = None
+    ) -> tuple[Matrix, Vector, Growth]:
         """Check rows, keep them back or plant trees; what is left is to be learned.
 
+        Parameters
+        ----------
+        X, y
+            As for `update`.
+        check : callable, optional
+            Given the options, complete, of trees that are to be planted; may raise.
+
         Returns
         -------
         rows : ndarray of shape (n_rows, n_stored)
-            As the cloud stores them.
+            As the cloud stores them, with all columns of the last.
         responses : ndarray of shape (n_rows,)
+        growth : Growth
+            What comes of the columns among these rows.
         """
-        rows, responses, n_old = self._admit(X, y)
-        self._relearn(rows[:n_old], responses[:n_old])
-        return rows[n_old:], responses[n_old:]
+        rows, responses, growth, n_old = self._admit(X, y, check)
+        if n_old:
+            assert self._features is not None
+            width = self._features.n_features + self._ones
+            old = np.ascontiguousarray(rows[:n_old, :width])
+            self._relearn(old, responses[:n_old])
+        return rows[n_old:], responses[n_old:], growth.since(n_old)
 
-    def _admit(self, X: Any, y: Any) -> tuple[Matrix, Vector, int]:
-        """Check rows, keep them back or plant trees.
+    def _admit(
+        self, X: Any, y: Any, check: Callable[[TreeOptions], None] | None = None
+    ) -> tuple[Matrix, Vector, Growth, int]:
+        """Check rows, keep them back or plant trees; learn none.
+
+        Parameters are those of `_accept`.
 
         Returns
         -------
         rows : ndarray of shape (n_rows, n_stored)
-            What the cloud has to learn, as it stores them: with those that earlier
-            calls kept back, none while there are no trees.
+            What the cloud has to learn, as it stores them, with all columns of the
+            last: also rows that earlier calls kept back; none while there are no trees.
         responses : ndarray of shape (n_rows,)
+        growth : Growth
+            What comes of the columns among these rows.
         n_old : int
-            How many of them came with earlier calls.
+            How many of the rows came with earlier calls.
         """
         given, ones = self._check(X, y), self._ones
-        rows, labels = given.rows, given.labels
+        rows, labels, growth = given.rows, given.labels, given.growth
         if self._cloud is not None:
             self._take_new_labels(labels)
-            return with_ones(rows, ones), self._responses(labels), 0
+            return with_ones(rows, ones), self._responses(labels), growth, 0
         n_before = len(self._waiting_y)
-        rows = np.concatenate([self._waiting_X.reshape(-1, rows.shape[1]), rows])
+        if n_before:
+            rows = np.concatenate([growth.widen(self._waiting_X), rows])
         labels = [*self._waiting_y, *labels]
-        if len(labels) < n_waiting(given.options, self._n_scale):
-            self._features = given.features
+        options = self.options.with_width(growth.features.n_features)
+        n_first = n_waiting(options, self._n_scale)
+        if len(labels) >= n_first:
+            rows, growth = self._settled(X, rows, growth, self._n_settling(n_first))
+            width = growth.width(n_first - 1)
+            options = self.options.with_width(width)
+        if check is not None:
+            check(options)
+        if len(labels) < n_first:
+            self._features = growth.features
             self._waiting_X, self._waiting_y = rows, labels
-            return np.empty((0, rows.shape[1] + ones)), np.empty(0), 0
-        features, rows = given.features.settle(rows)
-        planted = plant(given.options, rows, labels, self.seed, self._n_scale)
-        rows = on_scale(planted.cloud, features, rows, planted.responses, n_before)
-        self._features, self.options = features, planted.options
+            return np.empty((0, rows.shape[1] + ones)), np.empty(0), growth, 0
+        planted = plant(options, rows[:, :width], labels, self.seed, self._n_scale)
+        rows = on_scale(
+            planted.cloud, growth.features, rows, planted.responses, n_before
+        )
+        self._features, self.options = growth.at(n_first - 1)[0], planted.options
         self._cloud = planted.cloud
         self._waiting_X, self._waiting_y = np.empty((0, 0)), []
         rows, responses = with_ones(rows, ones), planted.responses
         n_held = planted.n_held
-        return rows[n_held:], responses[n_held:], max(0, n_before - n_held)
+        n_old = max(0, n_before - n_held)
+        return rows[n_held:], responses[n_held:], growth.since(n_held), n_old
+
+    def _settled(
+        self, X: Any, codes: Matrix, growth: Growth, n_first: int | None
+    ) -> tuple[Matrix, Growth]:
+        """Features of all rows so far, the last of which are X, and their growth."""
+        if isinstance(X, Grown):
+            n_before = len(codes) - len(X.rows)
+            starts = [start + n_before for start in growth.starts]
+            return codes, Growth(growth.features, starts, growth.widen)
+        if not growth.features.levels or n_first is None:
+            features, rows = growth.features.settle(codes)
+            return rows, Growth(features, [], features.widen)
+        first, rows = growth.features.settle(codes, n_first)
+        grown, last = first.grown(X)
+        self._tell_full(grown, X)
+        rows = np.concatenate([grown.widen(rows[: len(rows) - len(last)]), last])
+        return rows, Growth.of_levels(grown, rows, first.n_features)
+
+    def _n_settling(self, n_first: int) -> int | None:
+        """How many of the rows that plant trees settle levels; None for all of them.
+
+        Where levels may grow, those of later rows are as late as if their rows had come
+        one by one. Linear leaves take all, as they regress on no column that is late.
+        """
+        options = self.options
+        late = options.new_levels == "grow" and options.model != "linear"
+        return n_first if late and not self._settles_all else None
 
     def _take_new_labels(self, labels: list[Any]) -> None:
         """Give labels that were not known a place after the others (native rules)."""
@@ -198,27 +282,51 @@ class TreeLearning(TreeQueries):
         self,
         rows: Matrix,
         responses: Vector,
+        growth: Growth,
         progress: Progress,
         n_kept: int,
         learn: Callable[[Matrix, Vector], int],
+        within: Callable[..., AbstractContextManager[None]] | None = None,
     ) -> None:
         """Give rows to `learn` in chunks of about a tenth of a second.
 
-        It learns some of them, at least one, and tells how many. `n_kept` rows of the
+        It learns some of them, at least one, and tells how many. Columns begin between
+        chunks, `within` their context, by default `with_columns`. `n_kept` rows of the
         same call were kept back or planted; the bar counts them.
         """
+        within = within or self.with_columns
         size, first = 16, 0
         with rows_bar(progress, n_kept + len(rows), "learning") as tell:
             if not len(rows):
                 tell(n_kept)
             while first < len(rows):
-                part = slice(first, first + size)
+                part = slice(first, growth.steady(first, first + size))
                 clock = time.perf_counter()
-                done = learn(rows[part], responses[part])
+                done = self._learn_part(
+                    rows[part], responses[part], growth.at(first), learn, within
+                )
                 clock = time.perf_counter() - clock
                 tell(done if first else n_kept + done)
                 first += done
                 size = max(1, min(4 * size, int(done * CHUNK_SECONDS / (clock + 1e-9))))
+
+    def _learn_part(
+        self,
+        rows: Matrix,
+        responses: Vector,
+        columns: tuple[FeatureMap, Callable[[Matrix], Matrix]],
+        learn: Callable[[Matrix, Vector], int],
+        within: Callable[..., AbstractContextManager[None]],
+    ) -> int:
+        """Learn some rows that have the same columns, maybe new ones."""
+        features, widen = columns
+        width = features.n_features + self._ones
+        if width < rows.shape[1]:
+            rows = np.ascontiguousarray(rows[:, :width])
+        if features is self._features or features == self._features:
+            return learn(rows, responses)
+        with within(features, widen):
+            return learn(rows, responses)
 
     def _take(self, rows: Matrix, responses: Vector) -> int:
         """Learn rows; returns how many."""
@@ -260,14 +368,21 @@ class TreeLearning(TreeQueries):
             features, codes = self._extended(first)
             n_first = len(codes) if start is None else start
             options = self.options.with_width(features.n_features)
-            needed = n_waiting(options, self._n_scale) - len(self._waiting_y)
-            one_by_one = range(n_first + 1, needed + 1) if start is not None else ()
+            needed = n_waiting(options, self._n_scale)
+            ahead = needed - len(self._waiting_y)
+            one_by_one = range(n_first + 1, ahead + 1) if start is not None else ()
             for end in one_by_one if features.allow_missing else ():
                 features, codes = features.extend(take(X, slice(end)))
-            n_first = max(n_first, needed)
-            features, _ = features.settle(codes)
+            n_first = max(n_first, ahead)
+            if self._waiting_y:
+                codes = np.concatenate([self._waiting_X, codes])
+            features, _ = features.settle(codes, self._n_settling(needed))
         assert features is not None
-        rows = features.encode(X, tell_unseen=self._warn_unseen)
+        if features.levels and self.options.new_levels == "grow":
+            features, rows = features.grown(X)
+            self._tell_full(features, X)
+        else:
+            rows = self._encoded(features, X)
         if not len(rows):
             raise ValueError("X must have at least one row; got none.")
         rows = rows.copy() if rows is X else rows  # which is the caller's to change
@@ -275,12 +390,12 @@ class TreeLearning(TreeQueries):
             response = real_response(y, len(rows), self.options.rules)
             if self._cloud is not None:
                 check_scale(self._cloud, features, rows, response)
-            return Encoded(rows), response.tolist()
+            return Encoded(rows, features), response.tolist()
         labels = label_list(y, len(rows))
         if self.options.rules == "r":
             known = self.classes or sorted_labels([*self._waiting_y, *labels[:n_first]])
             label_codes(labels, known)
-        return Encoded(rows), labels
+        return Encoded(rows, features), labels
 
     @locked
     def rehearse(self, X: Any, y: Any) -> Rehearsal | None:
@@ -298,6 +413,8 @@ class TreeLearning(TreeQueries):
         cloud, given = self._ready("rehearse"), self._check(X, y)
         if len(given.rows) != 1:
             raise ValueError(f"X must be one row to rehearse; got {len(given.rows)}.")
+        if given.growth.starts:
+            cloud = widened(cloud, given.growth.widen)
         known = self.options.classes
         if known is not None and given.labels[0] not in known:
             return None
@@ -325,7 +442,7 @@ class TreeLearning(TreeQueries):
     ) -> Iterator[None]:
         """Have more columns from the block on; an error in it takes them back.
 
-        An interrupt does not, as the block may have learned its row by then.
+        An interrupt does where the block has not learned a row by then.
 
         Parameters
         ----------
@@ -335,15 +452,16 @@ class TreeLearning(TreeQueries):
             Gives rows, an array of shape (n_rows, old width), their new columns.
         """
         with self._lock:
-            before = self._features, self._waiting_X, self._cloud
+            before, n_seen = (self._features, self._waiting_X, self._cloud), self.n_seen
             waiting, cloud = self._waiting_X, self._cloud
             if cloud is not None:
                 cloud = widened(cloud, widen)
             elif self._waiting_y:
                 waiting = widen(waiting)
-            self._features, self._waiting_X, self._cloud = features, waiting, cloud
             try:
+                self._features, self._waiting_X, self._cloud = features, waiting, cloud
                 yield
-            except Exception:  # warnings that are made errors, too
-                self._features, self._waiting_X, self._cloud = before
+            except BaseException as error:  # warnings that are made errors, too
+                if isinstance(error, Exception) or self.n_seen == n_seen:
+                    self._features, self._waiting_X, self._cloud = before
                 raise

@@ -26,6 +26,12 @@ from dyntree.trees.view import TreeView
 
 RowIds = NDArray[np.int64]
 
+# what a file says by not naming an option, by its rules: those from before it do not
+UNSAID: dict[str, dict[str, Any]] = {
+    "native": {"new_levels": "missing"},
+    "r": {"new_levels": "grow"},
+}
+
 
 @checkpoint.savable
 class DynamicTree(TreeLearning):
@@ -85,8 +91,13 @@ class DynamicTree(TreeLearning):
         not count as forgetting: questions go on to run over the range of all rows.
     categories : dict of str to sequence, optional
         Native rules: levels of columns of strings, where they are known beforehand. Any
-        other level counts as missing. For columns not named here the levels are those
-        of the rows before the first trees, and of the rows that come with them.
+        other level of such a column counts as missing.
+    new_levels : {"grow", "missing", "error"}, default "grow"
+        Native rules: what a level means that comes once there are trees. It gets a
+        column of its own, 0 in all rows before, up to 1000 levels a column; it counts
+        as missing, with a warning the first time; or it is an error. To questions it
+        is missing, or an error: only rows that are learned bring columns. Linear leaves
+        regress on those that they began with; splits use them all.
     seed : int, optional
         Drawn from the system where absent, and kept as `seed`. Under R's rules, as in
         ``set.seed``.
@@ -143,6 +154,7 @@ class DynamicTree(TreeLearning):
         class_mass: float = 1.0,
         max_retired_mass: float | None = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
+        new_levels: str = "grow",
         seed: int | None = None,
     ) -> None:
         self.options = TreeOptions(**params.given_options(locals(), TREE_OPTIONS))
@@ -152,11 +164,12 @@ class DynamicTree(TreeLearning):
             self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self._lock = RLock()
         self._features: FeatureMap | None = None
-        self._warned_unseen = False
+        self._told: set[str] = set()
         self._cloud: Any = None
         self._waiting_X: Matrix = np.empty((0, 0))
         self._waiting_y: list[Any] = []
         self._n_scale = N_SCALE
+        self._settles_all = False
 
     @property
     def tree(self) -> Self:
@@ -315,9 +328,11 @@ class DynamicTree(TreeLearning):
         header : dict
         arrays : dict of ndarray
         """
+        unsaid = UNSAID[self.options.rules].items()
+        options = asdict(self.options).items()
         header: dict[str, Any] = {
             "kind": "DynamicTree",
-            "options": asdict(self.options),
+            "options": dict(option for option in options if option not in unsaid),
             "seed": self.seed,
             "features": None if self._features is None else self._features.to_header(),
             "waiting_y": list(self._waiting_y),
@@ -358,7 +373,7 @@ class DynamicTree(TreeLearning):
     @classmethod
     def _outline(cls, header: dict[str, Any]) -> Self:
         """A model with its options and columns, and no rows."""
-        options = dict(header["options"])
+        options = UNSAID[header["options"]["rules"]] | dict(header["options"])
         if isinstance(options["prior"], dict):
             options["prior"] = NIG(**options["prior"])
         model = cls(**options, seed=header["seed"])

@@ -15,10 +15,9 @@ from dyntree._core.student_mixture import moments
 from dyntree._core.trees import criteria as core_criteria
 from dyntree._core.trees import query
 from dyntree._core.trees.window import worth
-from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.levels import COLUMN, level_names
+from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NotReadyError, UnseenLevelWarning, warn
+from dyntree.errors import NotReadyError
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.summaries import (
@@ -31,6 +30,7 @@ from dyntree.summaries import (
     TreeStats,
 )
 from dyntree.trees import criteria
+from dyntree.trees.levels import refuse_unseen, warn_unseen
 from dyntree.trees.scaling import on_scale
 from dyntree.trees.warmup import n_ones, n_waiting, with_ones
 
@@ -50,7 +50,8 @@ class TreeQueries:
     _waiting_X: Matrix
     _waiting_y: list[Any]
     _n_scale: int
-    _warned_unseen: bool
+    _settles_all: bool
+    _told: set[str]
 
     @property
     def n_seen(self) -> int:
@@ -163,13 +164,7 @@ class TreeQueries:
     @property
     def level_places(self) -> dict[str, list[int]]:
         """Places of its levels among the features, of each column that has levels."""
-        if self._features is None:
-            return {}
-        names = self._features.feature_names
-        return {
-            column: [names.index(name) for name in level_names(COLUMN, column, levels)]
-            for column, levels in self._features.levels
-        }
+        return {} if self._features is None else dict(self._features.level_places)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -274,23 +269,22 @@ class TreeQueries:
 
     def _rows(self, X: Any, argument: str = "X") -> Matrix:
         """Rows as the cloud stores them, checked; for a tree that has one."""
-        features = self._features
-        assert features is not None
-        rows = features.encode(X, argument, self._warn_unseen)
-        rows = on_scale(self._cloud, features, rows, argument=argument)
+        assert self._features is not None
+        rows = self._encoded(self._features, X, argument)
+        rows = on_scale(self._cloud, self._features, rows, argument=argument)
         return with_ones(rows, self._ones)
 
-    def _warn_unseen(self, late: list[str]) -> None:
-        """Warn the first time that columns bring levels too late."""
-        if self._warned_unseen:
-            return
-        self._warned_unseen = True
-        warn(
-            UnseenLevelWarning,
-            f"X has levels in column {late[0]!r} that came after the first trees; they "
-            "count as missing. Name all levels at the start: "
-            f"categories={{{late[0]!r}: [...]}}.",
-        )
+    def _encoded(self, features: FeatureMap, X: Any, argument: str = "X") -> Matrix:
+        """Rows by these columns; levels without one are told of, or refused."""
+        if not features.levels or isinstance(X, Encoded):
+            return features.encode(X, argument)
+        codes = features.codes(X, argument)
+        if self.options.new_levels == "error":
+            refuse_unseen(features, X, codes, argument)
+        elif "unseen" not in self._told and (late := features.unseen(codes)):
+            self._told.add("unseen")
+            warn_unseen(late[0])
+        return features.expand(codes)
 
     @locked
     def score(

@@ -59,7 +59,7 @@ class StreamingTree:
         As in `DynamicTree`.
     first_split, n_basis, classes, prior, class_mass, max_retired_mass
         As in `DynamicTree`.
-    categories, seed
+    categories, new_levels, seed
         As in `DynamicTree`.
 
     Attributes
@@ -107,6 +107,7 @@ class StreamingTree:
         class_mass: float = 1.0,
         max_retired_mass: float | None = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
+        new_levels: str = "grow",
         seed: int | None = None,
     ) -> None:
         given = locals()
@@ -184,14 +185,12 @@ class StreamingTree:
         if self.is_frozen:
             tree._check(X, y)
             return
-        if not tree.is_ready:
-            width = tree._extended(X)[0].n_features
-            self.options.check_model(tree.options.with_width(width))
         before = tree.n_seen
-        rows, responses = tree._accept(X, y)
+        rows, responses, growth = tree._accept(X, y, self.options.check_model)
         learn = self._replace if tree.options.rules == "r" else self._roll_some
+        n_kept = tree.n_seen - before
         with tree._watch():
-            tree._learn(rows, responses, progress, tree.n_seen - before, learn)
+            tree._learn(rows, responses, growth, progress, n_kept, learn)
 
     def _is_one_plain_row(self, X: Any, y: Any) -> bool:
         """Whether these are one row and its response that need no encoding."""

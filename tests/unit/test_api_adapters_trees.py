@@ -423,11 +423,12 @@ def test_an_interrupt_while_a_column_comes_leaves_tree_and_adapter_alike(
         patch.setattr(tree.stream, "learn_row", Pressed(tree.stream.learn_row, late))
         with pytest.raises(KeyboardInterrupt):
             tree.learn_one({"a": 1.0, "b": 2.0}, 3.0)
-    assert tree.stream.feature_names == ("a", "b")
+    names = ("a", "b") if late else ("a",)
+    assert tree.stream.feature_names == names
     assert tree.stream.n_seen == 30 + late
     assert np.isfinite(tree.predict_one({"a": 1.0}))
     tree.learn_one({"c": 1.0}, 3.0)
-    assert tree.stream.feature_names == ("a", "b", "c")
+    assert tree.stream.feature_names == (*names, "c")
 
 
 def test_an_interrupt_before_a_column_is_there_leaves_neither(

@@ -151,7 +151,7 @@ def test_labels_may_come_late() -> None:
 def test_bad_rows_leave_all_as_it_was(
     row: dict[str, Any], message: str, options: dict[str, Any]
 ) -> None:
-    fit = fitted(new_levels="raise", **options)
+    fit = fitted(new_levels="error", **options)
     before = model_bytes(fit.tree)
     good = sites(3, seed=1).to_dict("records")
     for bad in (good[1] | row, [good[0], good[1] | row]):
@@ -162,7 +162,7 @@ def test_bad_rows_leave_all_as_it_was(
         with pytest.raises(ValueError, match="are absent"):
             fit.append(bad)
     assert model_bytes(fit.tree) == before
-    other = fitted(new_levels="raise", **options)
+    other = fitted(new_levels="error", **options)
     assert model_bytes(fit.append(good).tree) == model_bytes(other.append(good).tree)
 
 

@@ -163,10 +163,10 @@ def test_new_levels_are_missing_with_a_warning_once_or_refused() -> None:
     assert ["9 in column 'code'" in text for text in texts] == [False, True]
     for found in rows:
         assert np.isnan(found).all()
-    strict = design(["site"], new_levels="raise")
+    strict = design(["site"], new_levels="error")
     with pytest.raises(ValueError, match=r"among \['u', 'v'\].*got 'w' in row 0"):
         strict.encode_row(row)
-    named = design(["site"], categories={"site": ["w", "u"]}, new_levels="raise")
+    named = design(["site"], categories={"site": ["w", "u"]}, new_levels="error")
     assert named.encode_row(row).tolist() == [[1.0, 0.0]]
 
 

@@ -219,19 +219,23 @@ def mixed(n: int = 60) -> tuple[list[dict[str, Any]], np.ndarray]:
 @pytest.mark.parametrize("model", ["constant", "class"])
 @pytest.mark.parametrize("start", [0, 3, 25])
 @pytest.mark.parametrize("form", [list, pd.DataFrame])
+@pytest.mark.parametrize("new_levels", ["grow", "missing"])
 def test_gaps_strings_and_new_labels_are_foreseen_as_by_hand(
-    model: str, start: int, form: Any
+    model: str, start: int, form: Any, new_levels: str
 ) -> None:
     rows, y = mixed()
     if model == "class":
         y = np.where(y > 1, "high", "low").astype(object)
         y[45] = y[55] = "odd"
     options = {"rules": "native", "discard": "random", "window": 30, "seed": 1}
-    by_hand = StreamingTree(model, n_particles=20, **options)
+    by_hand = StreamingTree(model, n_particles=20, new_levels=new_levels, **options)
     model_ = by_hand.copy()
-    with pytest.warns(UnseenLevelWarning, match="'site'") as caught:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         seen = prequential(model_, form(rows), y, start=start)
-    assert [warning.filename for warning in caught] == [__file__]
+    told = [str(warning.message) for warning in caught]
+    assert ["'site'" in text for text in told] == [True] * (new_levels == "missing")
+    assert {warning.filename for warning in caught} <= {__file__}
     scored, means, densities, known = [], [], [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenLevelWarning)

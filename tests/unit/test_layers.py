@@ -51,7 +51,9 @@ FOLDER_ORDER = {
         {"growing_map", "factors"}, {"design"},
     ],
     "trees": [
-        {"scaling", "criteria"}, {"warmup"}, {"queries", "validate"}, {"view"},
+        {"scaling", "criteria", "levels", "growth"}, {"warmup"},
+        {"queries", "validate"},
+        {"view"},
         {"learning"}, {"model"}, {"streaming", "average_view"}, {"average"},
         {"averaging", "averaged_trees"}, {"factory"},
     ],

@@ -16,14 +16,15 @@ from dyntree.trees.factory import make_tree
 DECLARED = {**TREE_OPTIONS, **STREAM_OPTIONS, "seed": None}
 
 # What a face leaves out, and why: R's rules, and what needs them, are for the mirror;
-# one leaf model has no use for the options of another; arrays and dicts without text
-# name no categories.
+# one leaf model has no use for the options of another; scikit-learn's frames name no
+# categories, and in river levels are columns like others.
 OF_R = {"rules", "n_start", "variance_prior"}
+LEVELS = {"categories", "new_levels"}
 REGRESSION = {"prior", "intercept", "first_split", "n_basis", "model"}
 WINDOW = set(STREAM_OPTIONS)
 COMMAND = {
     "model", "window", "discard", "forget", "drift", "rejuvenate_every", "n_particles",
-    "rules", "intercept", "min_leaf", "categories", "seed",
+    "rules", "intercept", "min_leaf", "categories", "new_levels", "seed",
 }  # fmt: skip
 
 # What a face has of its own, and the defaults it changes: whole tables are held by
@@ -75,26 +76,30 @@ FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]
     ),
     "river regressor": (
         lambda: arguments(river("RiverDynamicTreeRegressor")),
-        OF_R | {"classes", "class_mass", "categories", "first_split", "n_basis"},
+        OF_R | LEVELS | {"classes", "class_mass", "first_split", "n_basis"},
         {"new_columns": "grow"},
     ),
     "river classifier": (
         lambda: arguments(river("RiverDynamicTreeClassifier")),
-        OF_R | REGRESSION | {"classes", "categories"},
+        OF_R | LEVELS | REGRESSION | {"classes"},
         {"new_columns": "grow"},
     ),
     "arrays": (
         lambda: arguments(DynamicTreeModel),
         OF_R,
-        WHOLE | {"model": None, "missing": "none", "new_levels": "missing"},
+        WHOLE | {"model": None, "missing": "none", "new_levels": "grow"},
     ),
     "formula": (
         lambda: arguments(DynamicTreeModel.from_formula),
         OF_R,
-        WHOLE | {"model": None, "missing": "none", "new_levels": "missing"}
+        WHOLE | {"model": None, "missing": "none", "new_levels": "grow"}
         | {"subset": None, "drop_cols": None},
     ),
-    "command": (command, set(DECLARED) - COMMAND, {"categories": [], "model": None}),
+    "command": (
+        command,
+        set(DECLARED) - COMMAND,
+        {"categories": [], "model": None, "new_levels": None},  # what is not named
+    ),
 }  # fmt: skip
 
 

@@ -77,6 +77,18 @@ def test_new_labels_have_the_same_place_in_every_cloud() -> None:
         assert trees.predict(X[:3]).proba.sum(axis=1) == pytest.approx(np.ones(3))
 
 
+def test_levels_have_the_same_columns_in_every_cloud() -> None:
+    X, y = data("constant", 60)
+    rows = [{"a": x[0], "c": "zvwuqp"[k // 10]} for k, x in enumerate(X)]
+    trees = small().update(rows[:40], y[:40])
+    assert trees.feature_names == ("a", "c=u", "c=v", "c=w", "c=z")
+    trees.update(rows[40:], y[40:])
+    for cloud in trees:
+        assert cloud.feature_names == ("a", "c=u", "c=v", "c=w", "c=z", "c=q", "c=p")
+    assert trees.importance().names == ("a", "c")
+    assert np.isfinite(trees.predict(rows).mean).all()
+
+
 def test_what_raises_leaves_all_clouds_as_they_were() -> None:
     X, y = data("constant", 60)
     trees = small().update(X[:40], y[:40])

@@ -163,6 +163,23 @@ def test_a_late_level_is_told_once() -> None:
     assert [w.category for w in told] == [UnseenLevelWarning]
 
 
+@pytest.mark.parametrize("model", ["constant", "linear", "class"])
+def test_levels_that_come_late_get_columns_in_all_members(model: str) -> None:
+    X, y = data("constant", 60) if model != "class" else two_labels(60)
+    rows = [{"a": x[0], "c": "uvwz"[k // 20 + k % 2]} for k, x in enumerate(X)]
+    known = {"classes": ("high", "low")} if model == "class" else {}
+    whole = small(model, **known).update(rows[:15], y[:15]).update(rows[15:], y[15:])
+    for member in whole.members:
+        assert member.feature_names == ("a", "c=u", "c=v", "c=w", "c=z")
+    one = small(model, **known).update(rows[:15], y[:15])
+    for k in range(15, 60):
+        one.update(rows[k : k + 1], y[k : k + 1])
+    assert model_bytes(one) == model_bytes(whole)
+    strict = small(model, new_levels="error", **known).update(rows, y)
+    with refused("c", "'q'", strict):
+        strict.update({"a": 0.5, "c": "q"}, y[:1])
+
+
 def test_rows_that_wait_do_so_in_all_members() -> None:
     X, y = data("constant", 30)
     one = small()
@@ -214,7 +231,7 @@ def test_a_frozen_average_learns_nothing() -> None:
 def test_warnings_made_errors_leave_the_model_as_it_was() -> None:
     X, y = data("constant", 40)
     rows = [{"a": x[0], "c": "uv"[k % 2]} for k, x in enumerate(X)]
-    stream = small().update(rows, y)
+    stream = small(new_levels="missing").update(rows, y)
     with same_bytes(stream), warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(UnseenLevelWarning):

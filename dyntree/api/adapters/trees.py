@@ -16,6 +16,7 @@ from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import LARGEST, Matrix, as_number
 from dyntree.params import NIG
 from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.trees.levels import warn_full
 from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class StreamAdapter(base.Estimator):
     """What adapters around a StreamingTree have in common: rows as dicts or frames."""
 
     new_columns: str
+    _told = False  # of levels without end
     learn_one: Callable[[Row, Any], None]
 
     def _begin(self, arguments: Mapping[str, Any]) -> None:
@@ -77,6 +79,9 @@ class StreamAdapter(base.Estimator):
         with self.stream.exclusive():
             columns = self._columns
             may_grow = self.new_columns == "grow" or not columns.names
+            if may_grow and not self._told and (full := columns.beyond(x)):
+                self._told = True
+                warn_full(full[0])
             if not (may_grow and columns.is_new(x)) or self.stream.is_frozen:
                 self.stream.learn_row(columns.encode(x), y)
                 return
@@ -86,8 +91,9 @@ class StreamAdapter(base.Estimator):
                 with self.stream.tree.with_columns(features, wider.widen):
                     self._columns = wider
                     self.stream.learn_row(row, y)
-            except Exception:  # an interrupt leaves both as wide as each other
-                self._columns = columns
+            except BaseException:  # an interrupt may come after the row was learned
+                if self.stream.feature_names != wider.names:
+                    self._columns = columns
                 raise
 
     def _rows(self, X: pd.DataFrame) -> Matrix:
@@ -146,7 +152,8 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
     new_columns : {"grow", "ignore"}, default "grow"
         What features and levels do that come after the first row: make the model wider,
         which copies it, or nothing. Ignore them where there is no end of them, as with
-        identifiers: memory grows with the features.
+        identifiers: memory grows with the features. A column takes 1000 levels; all
+        others are missing in it, with a warning the first time.
     seed : int, optional
         Drawn from the system where absent.
 

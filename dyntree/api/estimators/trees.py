@@ -78,7 +78,7 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
         Trees in the cloud.
     intercept, proposal, min_leaf, tree_prior, first_split, n_basis
         As in `DynamicTree`.
-    prior, max_retired_mass
+    prior, max_retired_mass, new_levels
         As in `DynamicTree`.
     random_state : int, RandomState or Generator, optional
         An int is the model's seed. By default the system gives one.
@@ -123,6 +123,7 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
         n_basis: int | None = None,
         prior: str | NIG = "adaptive",
         max_retired_mass: float | None = None,
+        new_levels: str = "grow",
         random_state: RandomState = None,
     ) -> None:
         self.model = model
@@ -140,6 +141,7 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
         self.n_basis = n_basis
         self.prior = prior
         self.max_retired_mass = max_retired_mass
+        self.new_levels = new_levels
         self.random_state = random_state
 
     def _fresh(self) -> DynamicTree | StreamingTree:
@@ -228,7 +230,7 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
         Which row leaves the window.
     forget, drift, rejuvenate_every, n_particles
         As in `DynamicTreeRegressor`.
-    proposal, min_leaf, tree_prior, class_mass, max_retired_mass
+    proposal, min_leaf, tree_prior, class_mass, max_retired_mass, new_levels
         As in `DynamicTree`.
     random_state : int, RandomState or Generator, optional
         An int is the model's seed. By default the system gives one.
@@ -273,6 +275,7 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
         tree_prior: tuple[float, float] | None = None,
         class_mass: float = 1.0,
         max_retired_mass: float | None = None,
+        new_levels: str = "grow",
         random_state: RandomState = None,
     ) -> None:
         self.window = window
@@ -286,6 +289,7 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
         self.tree_prior = tree_prior
         self.class_mass = class_mass
         self.max_retired_mass = max_retired_mass
+        self.new_levels = new_levels
         self.random_state = random_state
 
     def _fresh(self) -> DynamicTree | StreamingTree:

@@ -1,0 +1,65 @@
+"""Levels that a tree does not know: what is said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import MOST_LEVELS, Matrix
+from dyntree.errors import UnseenLevelWarning, warn
+
+
+def refuse_unseen(features: FeatureMap, X: Any, codes: Matrix, argument: str) -> None:
+    """Raise ValueError for the first level that is not known, in declared columns too.
+
+    Parameters
+    ----------
+    features : FeatureMap
+    X : rows as they were given
+    codes : ndarray of shape (n_rows, n_columns)
+        Of X, by `features`.
+    argument : str
+        What errors call X.
+    """
+    names, found = features.names or (), features.unseen(codes, with_declared=True)
+    if not found:
+        return
+    row, k = np.argwhere(codes[:, [names.index(name) for name in found]] < 0.0)[0]
+    name = found[k]
+    raise ValueError(
+        f"{argument} must hold known levels in column {name!r}; got "
+        f"{features.text_at(X, name, row)!r} in row {row}. Name all levels at the "
+        f"start: categories={{{name!r}: [...]}}, or take others as they come: "
+        "new_levels='grow'."
+    )
+
+
+def warn_unseen(name: str) -> None:
+    """Warn of a column with levels that count as missing."""
+    warn(
+        UnseenLevelWarning,
+        f"X has levels in column {name!r} that no row had in time; they count as "
+        f"missing. Name all levels at the start: categories={{{name!r}: [...]}}.",
+    )
+
+
+def full_columns(features: FeatureMap) -> list[str]:
+    """Columns that take no more levels, though nobody declared any."""
+    return [
+        name
+        for name, levels in features.known.items()
+        if len(levels) >= MOST_LEVELS and name not in features.declared
+    ]
+
+
+def warn_full(name: Hashable) -> None:
+    """Warn of a column with more levels than it can take."""
+    warn(
+        UnseenLevelWarning,
+        f"X has more than {MOST_LEVELS} levels in column {name!r}; all others count as "
+        "missing. Leave such a column out, make it numbers, or name the levels that "
+        f"count: categories={{{name!r}: [...]}}.",
+    )
