@@ -2,14 +2,14 @@
 
 Run ``python -m tests.statistical.real``; the last result is stored beside this file in
 real.txt. Sets come with statsmodels, scikit-learn, river and this package; none is
-fetched. Of each at most 400 rows are learned and 400 others foreseen, by twenty seeds of
-rows and of models with 300 particles (the Gaussian process: three). Shown are the root
-mean square error over the standard deviation of the responses, the mean log density and
-the share of responses inside the 90 % interval; of trees also the worst of the
-differences in log density to the better of ridge and one normal, and how many ranges of the training
-responses the farthest mean lies outside them. A leaf model meets a set where the first
-is above -.3 and the second at most one, or no more than ridge's. Truths that are known
-follow: coverage of both intervals, by one cloud and by ten.
+fetched. Of each at most 400 rows are learned and 400 others foreseen, by twenty seeds
+of rows and of models with 300 particles (the Gaussian process: three). Shown are the
+root mean square error over the standard deviation of the responses, the mean log
+density and the share of responses inside the 90 % interval; of trees also the worst of
+the differences in log density to the better of ridge and one normal, and how many
+ranges of the training responses the farthest mean lies outside them. A leaf model meets
+a set where the first is above -.3 and the second at most one, or no more than ridge's.
+Truths that are known follow: coverage of both intervals, by one cloud and by ten.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 import pandas as pd
@@ -59,8 +60,10 @@ def of_river(name: str, response: str = "") -> Told:
     """A set of river's; times are days, text is a 0/1 column a level."""
     rows, found = zip(*getattr(river, name)(), strict=True)
     frame = pd.DataFrame(rows)
-    for title in frame.select_dtypes(["datetime", "datetimetz"]):
-        frame[title] = (frame[title] - frame[title].min()) / pd.Timedelta(days=1)
+    for title, first in rows[0].items():
+        if isinstance(first, datetime):
+            times = pd.to_datetime(frame[title], utc=True)
+            frame[title] = (times - times.min()) / pd.Timedelta(days=1)
     y = np.array([one[response] if response else one for one in found])
     return pd.get_dummies(frame).to_numpy(dtype=float), y, np.array([])
 
