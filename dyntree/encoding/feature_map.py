@@ -10,20 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.given import (
+    column_kind,
+    level_codes,
+    level_text,
+    matrix_of,
+    named_columns,
+)
 from dyntree.encoding.levels import COLUMN, indicators, level_names
 from dyntree.encoding.values import (
     LARGEST,
     MOST_LEVELS,
     Matrix,
-    Vector,
     as_texts,
     check_levels,
     check_readable,
     column_of_numbers,
-    is_many,
-    is_number,
-    present_values,
-    real_array,
     too_large,
 )
 from dyntree.params import as_array, count, flag
@@ -98,9 +100,9 @@ class FeatureMap:
         cls, X: Any, allow_missing: bool = False, categories: Categories = ()
     ) -> tuple[FeatureMap, Matrix]:
         """Learn the columns of a first batch; returns the map and the batch's codes."""
-        columns = _columns(X)
+        columns = named_columns(X)
         if columns is None:
-            names, n_columns = None, _matrix(X).shape[1]
+            names, n_columns = None, matrix_of(X).shape[1]
         else:
             names, n_columns = tuple(columns), len(columns)
         if n_columns < 1:
@@ -130,7 +132,7 @@ class FeatureMap:
         columns = self._matched(X)
         levels, unknown = dict(self.levels), []
         for name, column in columns.items() if isinstance(columns, dict) else ():
-            kind = _kind(name, column) if name in self.unknown else ""
+            kind = column_kind(name, column) if name in self.unknown else ""
             if kind == "unknown":
                 unknown.append(name)
             if kind == "levels" or (name in levels and name not in self.declared):
@@ -195,20 +197,23 @@ class FeatureMap:
         """
         if isinstance(X, Encoded):
             came = np.flatnonzero((X.rows[:, self.n_features :] == 1.0).any(axis=0))
-            features = self
-            if len(came) and X.features is not None:
-                features = X.features.narrowed(self.n_features + int(came[-1]) + 1)
+            if not len(came) or X.features is None:
+                return self, self.encode(X)
+            self._check_previewed(X.features)
+            features = X.features.narrowed(self.n_features + int(came[-1]) + 1)
             return features, features.encode(X)
         codes = self.codes(X, argument)
         found = self.unseen(codes)
         if not found:
             return self, self.expand(codes)
-        columns, names = _columns(X, argument) or {}, self.names or ()
+        columns, names = named_columns(X, argument) or {}, self.names or ()
         values = [np.asarray(columns[name], dtype=object) for name in found]
+        for name, column in zip(found, values, strict=True):
+            check_readable(name, argument, column)
         room = {name: MOST_LEVELS - len(self.known[name]) for name in found}
         fresh: dict[tuple[str, str], None] = {}
         for row, k in np.argwhere(codes[:, [names.index(name) for name in found]] < 0):
-            name, text = found[k], _text_of(values[k][row])
+            name, text = found[k], level_text(values[k][row])
             if (name, text) not in fresh and room[name] > 0:
                 fresh[name, text] = None
                 room[name] -= 1
@@ -287,15 +292,15 @@ class FeatureMap:
 
     def text_at(self, X: Any, name: str, row: int) -> str:
         """What a row of X has in a column of levels."""
-        columns = _columns(X) or {}
-        return _text_of(np.asarray(columns[name], dtype=object)[row])
+        columns = named_columns(X) or {}
+        return level_text(np.asarray(columns[name], dtype=object)[row])
 
     def _codes(self, columns: Matrix | dict[str, Any], argument: str = "X") -> Matrix:
         """Codes of what `_matched` gives."""
         if not isinstance(columns, dict):
             return _finite(columns, self, argument)
         arrays = [
-            _places(column, self.known[name])
+            level_codes(column, self.known[name])
             if name in self.known
             else column_of_numbers(name, column, self.allow_missing, argument)
             for name, column in columns.items()
@@ -372,13 +377,8 @@ class FeatureMap:
         rows, features = X.rows, X.features
         if features is None or features.late == self.late:
             return rows
-        n = min(len(features.late), len(self.late))
-        if features.late[:n] != self.late[:n]:
-            raise ValueError(
-                "X must be rows that this model has previewed; it has met other levels "
-                "since. Preview them again."
-            )
-        if len(self.late) > n:
+        self._check_previewed(features)
+        if len(self.late) > len(features.late):
             return self.widen(rows)
         width, rows = self.n_features, rows.copy()
         for name, places in features.level_places.items():
@@ -387,10 +387,19 @@ class FeatureMap:
             rows[np.ix_(unseen, self.level_places[name])] = np.nan
         return np.ascontiguousarray(rows[:, :width])
 
+    def _check_previewed(self, features: FeatureMap) -> None:
+        """Refuse rows of another map that has met other late levels."""
+        n = min(len(features.late), len(self.late))
+        if features.late[:n] != self.late[:n]:
+            raise ValueError(
+                "X must be rows that this model has previewed; it has met other levels "
+                "since. Preview them again."
+            )
+
     def _matched(self, X: Any, argument: str = "X") -> Matrix | dict[str, Any]:
         """X as an array of the map's width, or as columns by name in its order."""
-        columns = _columns(X, argument)
-        rows = _matrix(X, argument) if columns is None else None
+        columns = named_columns(X, argument)
+        rows = matrix_of(X, argument) if columns is None else None
         if rows is not None and self.levels:
             raise ValueError(
                 f"{argument} must have named columns, because column "
@@ -493,35 +502,6 @@ def _texts_of(what: str, values: Any) -> tuple[str, ...]:
     return tuple(values)
 
 
-def _columns(X: Any, argument: str = "X") -> dict[str, Any] | None:
-    """Columns by name of a frame, a dict or a list of dicts; None for arrays."""
-    if hasattr(X, "columns") and hasattr(X, "to_numpy"):
-        names = [str(name) for name in X.columns]
-        if len(set(names)) != len(names):
-            raise ValueError(
-                f"{argument} must have distinct column names; got {names}."
-            )
-        return {str(name): X[name] for name in X.columns}
-    if isinstance(X, Mapping):
-        X = [X]
-    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
-        for number, row in enumerate(X):
-            if not isinstance(row, Mapping) or row.keys() != X[0].keys():
-                raise ValueError(
-                    f"{argument} must be dicts with the same keys; row {number} "
-                    f"differs from row 0, {list(X[0])}."
-                )
-            for name, value in row.items():
-                if is_many(value):
-                    raise ValueError(
-                        f"{argument} must hold one value a column in a dict, which is "
-                        f"one row; got a {type(value).__name__} in column {name!r}. "
-                        "Give a frame for several rows."
-                    )
-        return {str(name): [row[name] for row in X] for name in X[0]}
-    return None
-
-
 def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:
     """Some rows of a frame, a dict, a list of dicts or an array, as they were given."""
     if isinstance(X, Encoded):
@@ -534,56 +514,6 @@ def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:
         return [X[k] for k in np.arange(len(X))[rows]]
     matrix = as_array("X", X)
     return matrix[rows] if matrix.ndim else matrix
-
-
-def _kind(name: str, column: Any) -> str:
-    """Whether a column holds "numbers", "levels", or, without any value, "unknown"."""
-    values = np.asarray(column)
-    if values.dtype.kind == "f":
-        return "unknown" if np.all(np.isnan(values)) else "numbers"
-    if values.dtype.kind not in "OUST":
-        return "numbers"
-    present = present_values(column)
-    if not present:
-        return "unknown"
-    if all(is_number(v) for v in present):
-        return "numbers"
-    check_readable(name, "X", values)
-    return "levels"
-
-
-def _text_of(value: Any) -> str:
-    """A value as a level; whole numbers need not be ints, as for `_places`."""
-    whole = isinstance(value, float | np.floating) and value.is_integer()
-    return str(int(value)) if whole else str(value)
-
-
-def _places(column: Any, levels: tuple[str, ...]) -> Vector:
-    """Place of each value among the levels: -1 where it is none, NaN where missing.
-
-    Whole numbers need not be ints: a column of them that misses a value holds floats.
-    """
-    place: dict[str | None, float] = {level: float(k) for k, level in enumerate(levels)}
-    place[None] = np.nan
-    places = np.array([place.get(text, -1.0) for text in as_texts(column)])
-    values = np.asarray(column, dtype=object)
-    for k in np.flatnonzero(places < 0.0):
-        value = values[k]
-        if isinstance(value, float | np.floating) and value.is_integer():
-            places[k] = place.get(str(int(value)), -1.0)
-    return places
-
-
-def _matrix(X: Any, argument: str = "X") -> Matrix:
-    """X as a new two-dimensional float64 array."""
-    values = as_array(argument, X)
-    if values.ndim != 2:
-        raise ValueError(
-            f"{argument} must be of shape (n_rows, n_features); got shape "
-            f"{values.shape}. Use reshape(-1, 1) for one column and reshape(1, -1) for "
-            "one row."
-        )
-    return real_array(argument, values, "Encode text as numbers, or give a frame.")
 
 
 def _finite(rows: Matrix, features: FeatureMap, argument: str = "X") -> Matrix:

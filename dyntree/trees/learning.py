@@ -108,8 +108,6 @@ class TreeLearning(TreeQueries):
             growth = Growth(features, [], lambda codes: codes)
         else:
             rows, growth = self._with_levels(X)
-        if self._cloud is None:
-            options.with_width(growth.features.n_features)
         if not len(rows):
             raise ValueError("X must have at least one row; got none.")
         if options.model == "class":

@@ -37,12 +37,15 @@ def refuse_unseen(features: FeatureMap, X: Any, codes: Matrix, argument: str) ->
     )
 
 
-def warn_unseen(name: str) -> None:
-    """Warn of a column with levels that count as missing."""
+def warn_unseen(name: str, grows: bool) -> None:
+    """Warn of a column with levels that are not known and count as missing."""
+    came, remedy = "came after the first trees", "new_levels='grow'"
+    if grows:
+        came, remedy = "no row learned has had", "learn such rows first"
     warn(
         UnseenLevelWarning,
-        f"X has levels in column {name!r} that no row had in time; they count as "
-        f"missing. Name all levels at the start: categories={{{name!r}: [...]}}.",
+        f"X has levels in column {name!r} that {came}; they count as missing. Name all "
+        f"levels at the start: categories={{{name!r}: [...]}}, or {remedy}.",
     )
 
 

@@ -283,7 +283,7 @@ class TreeQueries:
             refuse_unseen(features, X, codes, argument)
         elif "unseen" not in self._told and (late := features.unseen(codes)):
             self._told.add("unseen")
-            warn_unseen(late[0])
+            warn_unseen(late[0], self.options.new_levels == "grow")
         return features.expand(codes)
 
     @locked

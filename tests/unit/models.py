@@ -169,3 +169,15 @@ BAD_LABELS: dict[str, tuple[Any, str]] = {
     "None": (["a", None, "b"], "None in row 1"),
     "unhashable": (np.array(["a", "b", {}], dtype=object), "{} in row 2"),
 }
+
+
+class Pressed:
+    """A call that an interrupt cuts short, before or after it has done its work."""
+
+    def __init__(self, call: Any, late: bool) -> None:
+        self.call, self.late = call, late
+
+    def __call__(self, *arguments: Any) -> None:
+        if self.late:
+            self.call(*arguments)
+        raise KeyboardInterrupt

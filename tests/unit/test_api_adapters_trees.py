@@ -19,11 +19,11 @@ from dyntree.api.adapters import (
     RiverDynamicTreeClassifier,
     RiverDynamicTreeRegressor,
 )
-from dyntree.errors import DistantInputsWarning
+from dyntree.errors import DistantInputsWarning, UnseenLevelWarning
 from dyntree.trees import learning
 from tests.helpers import model_bytes
 
-from .models import data, refused
+from .models import Pressed, data, refused
 
 Adapter = RiverDynamicTreeRegressor | RiverDynamicTreeClassifier
 
@@ -400,16 +400,18 @@ def test_many_rows_must_be_a_frame_of_distinct_columns(name: str) -> None:
             tree.predict_many(rows)
 
 
-class Pressed:
-    """A call that an interrupt cuts short, before or after it has done its work."""
-
-    def __init__(self, call: Any, late: bool) -> None:
-        self.call, self.late = call, late
-
-    def __call__(self, *arguments: Any) -> None:
-        if self.late:
-            self.call(*arguments)
-        raise KeyboardInterrupt
+def test_levels_without_end_are_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dyntree.encoding.growing_map.MOST_LEVELS", 3)
+    tree = RiverDynamicTreeRegressor(n_particles=10, seed=1)
+    for k in range(3):
+        tree.learn_one({"id": f"k{k}"}, float(k))
+    tree.learn_one({"id": "k1"}, 1.0)
+    with pytest.warns(UnseenLevelWarning, match="levels in column 'id'"):
+        tree.learn_one({"id": "k3"}, 3.0)
+    for k in range(40):
+        tree.learn_one({"id": f"k{k}"}, float(k))
+    assert tree.stream.feature_names == ("id=k0", "id=k1", "id=k2")
+    assert tree.predict_one({"id": "k30"}) == tree.predict_one({"id": None})
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -369,3 +369,26 @@ def test_labels_of_frames_of_strings() -> None:
     model = DynamicTreeClassifier(n_particles=100, random_state=1).fit(frame, label)
     assert model.score(frame, label) > 0.95
     assert model.predict_proba(frame[:3]).shape == (3, 2)
+
+
+@pytest.mark.parametrize("window", [None, 30])
+def test_levels_may_come_late(window: int | None) -> None:
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    rng = np.random.default_rng(0)
+    site = np.array([*"uvw"])[np.minimum(rng.integers(3, size=90), np.arange(90) // 30)]
+    X = pd.DataFrame({"site": site, "x": rng.random(90)})
+    y = 3.0 * (site == "w") + 0.1 * rng.standard_normal(90)
+    options: dict[str, Any] = {"n_particles": 50, "window": window, "random_state": 1}
+    whole = DynamicTreeRegressor(**options).fit(X, y)
+    parts = DynamicTreeRegressor(**options)
+    for first in range(0, 90, 9):
+        parts.partial_fit(X[first : first + 9], y[first : first + 9])
+    assert parts.predict(X).tolist() == whole.predict(X).tolist()
+    assert len(whole.feature_importances_) == whole.n_features_in_ == 2
+    assert whole.feature_importances_[0] > 0.5
+    strict = DynamicTreeRegressor(new_levels="error", **options).fit(X[:60], y[:60])
+    with refused("X", "'w' in row"):
+        strict.partial_fit(X[60:], y[60:])
+    labels = np.where(y > 1.5, "high", "low")
+    told = DynamicTreeClassifier(**options).fit(X, labels)
+    assert np.mean(told.predict(X) == labels) > 0.9

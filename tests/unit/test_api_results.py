@@ -13,9 +13,11 @@ import pytest
 pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[formula]")
 
 import dyntree.formula.api as dtf
+from dyntree import DynamicTree
 from dyntree.errors import StaleWindowWarning, UnseenLevelWarning
 from tests.helpers import model_bytes
 
+from .models import Pressed
 from .test_api_formula import SMALL, sites
 
 # the names that statsmodels has
@@ -172,6 +174,88 @@ def test_new_levels_warn_once_and_count_as_missing() -> None:
         first = fit.predict({"a": 0.5, "site": "z"})
     assert first == fit.predict({"a": 0.5, "site": "z"})
     assert first == fit.predict({"a": 0.5, "site": None})
+
+
+def late_sites(n: int = 40) -> pd.DataFrame:
+    """Rows after those of `sites`, in which levels and gaps come."""
+    frame = sites(n, seed=3)
+    frame.loc[frame.index[9::4], "site"] = "z"
+    frame.loc[frame.index[20::5], "site"] = "a0"
+    frame.loc[frame.index[15::7], "a"] = np.nan
+    return frame
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"window": 25}, {"model": "linear"}, {"model": "linear", "window": 30}],
+)
+@pytest.mark.parametrize("formula", [FORMULA, "y ~ a + C(site) + site:a"])
+def test_new_levels_bring_features_whatever_the_cuts(
+    formula: str, options: dict[str, Any], tmp_path: Any
+) -> None:
+    frame, fit = late_sites(), fitted(formula, **options)
+    names, whole = fit.exog_names, fit.copy().append(frame)
+    rows, parts = fit.copy(), fit.copy()
+    for row in frame.to_dict("records"):
+        rows.append(row)
+    for first in range(0, len(frame), 7):
+        parts.append(frame[first : first + 7])
+    for other in (rows, parts):
+        assert model_bytes(other.tree) == model_bytes(whole.tree)
+        assert other.design == whole.design
+    n_each = len([name for name in names if "[u]" in name])
+    late = [name for name in whole.exog_names if name not in names]
+    assert [name.partition("[")[2][:2] for name in late] == ["z]"] * n_each + (
+        ["a0"] * n_each
+    )
+    assert whole.exog_names == [*names, *late]
+    assert fit.exog_names == fit.model.exog_names == names
+    assert list(whole.relevance().index) == whole.exog_names
+    grouped = list(whole.importance().index)
+    assert ("site" in grouped) or ("C(site)" in grouped)
+    whole.save(tmp_path / "m.dyn")
+    back = dtf.load(tmp_path / "m.dyn")
+    assert back.design == whole.design
+    assert back.predict(frame).equals(whole.predict(frame))
+    again = pickle.loads(pickle.dumps(whole))
+    assert again.predict(frame).equals(whole.predict(frame))
+    assert len(whole.fittedvalues) == whole.model.nobs
+
+
+def test_bad_rows_with_new_levels_leave_all_as_it_was() -> None:
+    fit, frame = fitted(), late_sites()
+    before, design = model_bytes(fit.tree), fit.design
+    for change in ({"y": np.inf}, {"b": -1.0}, {"y": np.nan}):
+        bad = frame.copy()
+        bad.loc[bad.index[-1], list(change)] = list(change.values())
+        with pytest.raises(ValueError, match="data must"):
+            fit.append(bad)
+        assert (model_bytes(fit.tree), fit.design) == (before, design)
+    tiny = fitted(missing="drop")
+    gone = frame.copy()
+    gone.loc[gone["site"] == "z", "y"] = np.nan  # which brings nothing then
+    tiny.append(gone)
+    assert "site[a0]" in tiny.exog_names
+    assert "site[z]" not in tiny.exog_names
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_interrupt_leaves_the_design_of_complete_rows(
+    late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame, fit = late_sites(), fitted()
+    fit.append(frame[:9])
+    expected = fit.copy().append(frame[9:])
+    with monkeypatch.context() as patch:
+        take = Pressed(DynamicTree._take, late)
+        patch.setattr(DynamicTree, "_take", lambda *given: take(*given))
+        with pytest.raises(KeyboardInterrupt):
+            fit.append(frame[9:])
+    assert ("site[z]" in fit.exog_names) is late
+    assert "site[a0]" not in fit.exog_names
+    fit.append(frame[fit.nobs - 60 :])
+    assert model_bytes(fit.tree) == model_bytes(expected.tree)
+    assert fit.design == expected.design
 
 
 def test_progress_is_told() -> None:

@@ -170,6 +170,64 @@ def test_new_levels_are_missing_with_a_warning_once_or_refused() -> None:
     assert named.encode_row(row).tolist() == [[1.0, 0.0]]
 
 
+def test_late_levels_bring_a_feature_a_term_after_all_others() -> None:
+    made = design(["C(site)", "x", "site:x", "site:C(code)", "site:z"])
+    late = [
+        {"x": 2.0, "z": 1, "site": "v", "code": 1},
+        {"x": 3.0, "z": 0, "site": "w", "code": 3},
+        {"x": None, "z": 2, "site": None, "code": 2},
+        {"x": 5.0, "z": 3, "site": "w", "code": 1},
+    ]
+    designs = made.grown(table_of(late))
+    assert [row for row, _ in designs] == [1, 2]
+    wide = designs[-1][1]
+    assert wide.names == (
+        *made.names, "C(site)[w]", "site[w]:x", "site[w]:C(code)[1]",
+        "site[w]:C(code)[3]", "site[w]:z", "site[u]:C(code)[2]", "site[v]:C(code)[2]",
+        "site[w]:C(code)[2]",
+    )  # fmt: skip
+    rows = wide.encode(table_of(late))
+    nan = np.nan
+    np.testing.assert_array_equal(
+        rows[:, len(made.names) :],
+        [[0, 0, 0, 0, 0, 0, 0, 0], [1, 3, 0, 1, 0, 0, 0, 0], [nan] * 8,
+         [1, 5, 1, 0, 3, 0, 0, 0]],
+    )  # fmt: skip
+    np.testing.assert_array_equal(
+        rows[0, : len(made.names)], made.encode_row(late[0])[0]
+    )
+    for row, expected in zip(late, rows, strict=True):
+        np.testing.assert_array_equal(wide.encode_row(row)[0], expected)
+    old = table_of(DATA)
+    np.testing.assert_array_equal(wide.widen(made.encode(old)), wide.encode(old))
+    assert Design.from_header(json.loads(json.dumps(wide.to_header()))) == wide
+    assert wide.factors == {"C(site)": ["C(site)[u]", "C(site)[v]", "C(site)[w]"]}
+    assert [made.brings(row) for row in late] == [False, True, True, True]
+    assert not any(wide.brings(row) for row in late)
+
+
+def test_levels_come_late_only_where_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"x": 3.0, "site": "w", "code": 9}
+    for options in ({"categories": {"site": ["u"]}}, {"new_levels": "missing"}):
+        made = design(["site", "x"], **options)
+        assert made.grown(table_of(row)) == []
+        assert not made.brings(row)
+    monkeypatch.setattr("dyntree.encoding.design.MOST_LEVELS", 3)
+    made = design(["site", "C(code)"])
+    (_, _), (_, wide) = made.grown(table_of([row, row | {"site": "s"}]))
+    assert wide.names[-2:] == ("site[w]", "C(code)[9]")
+    assert not wide.brings(row | {"site": "s"})
+
+
+def test_files_from_before_levels_came_late() -> None:
+    header = design(["site"], new_levels="error").to_header()
+    assert Design.from_header(header | {"new_levels": "raise"}).new_levels == "error"
+    assert "late" not in header
+    for change in ({"late": ["x"]}, {"declared": ["nowhere"]}):
+        with pytest.raises(ValueError, match=f"{next(iter(change))} must be"):
+            Design.from_header(header | change)
+
+
 @pytest.mark.parametrize(
     ("terms", "options", "message"),
     [

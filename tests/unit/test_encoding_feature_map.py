@@ -195,6 +195,42 @@ def test_levels_of_rows_before_the_map_is_settled_do_not_depend_on_batches(
     assert np.isnan(known.encode(sites("moon"))).all()
 
 
+def test_late_levels_come_last_whatever_the_batches() -> None:
+    known, _ = learned(sites("south", None, "north"))
+    late = sites("moon", None, "south", "earth", "moon", 3.0, 3)
+    grown, rows = known.grown(late)
+    titles = ["north", "south", "moon", "earth", "3"]
+    assert grown.feature_names == tuple(f"site={title}" for title in titles)
+    assert grown.level_places == {"site": [0, 1, 2, 3, 4]}
+    one_by_one = known
+    for row in late:
+        one_by_one, _ = one_by_one.grown([row])
+    assert one_by_one == grown == FeatureMap.from_header(grown.to_header())
+    nan = [np.nan] * 5
+    expected = [
+        [0, 0, 1, 0, 0], nan, [0, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 1, 0, 0],
+        [0, 0, 0, 0, 1], [0, 0, 0, 0, 1],
+    ]  # fmt: skip
+    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_array_equal(grown.encode(late), expected)
+    before = known.encode(sites("north", None, "south"))
+    np.testing.assert_array_equal(
+        grown.widen(before), [[1, 0, 0, 0, 0], nan, [0, 1, 0, 0, 0]]
+    )
+    assert [grown.narrowed(k).late for k in (2, 3, 5)] == [
+        (), grown.late[:1], grown.late,
+    ]  # fmt: skip
+    assert known.grown(sites("north", None))[0] is known
+
+
+@pytest.mark.parametrize("thing", [[1], 1j, {"b": 1}])
+def test_what_is_no_level_does_not_become_one_late(thing: Any) -> None:
+    known, _ = learned(sites("south"))
+    column = pd.Series([None, thing], dtype=object)
+    with pytest.raises(ValueError, match="real numbers or levels in column 'site'"):
+        known.grown(pd.DataFrame({"site": column}))
+
+
 def test_declared_levels_keep_their_order_and_take_no_others() -> None:
     known, encoded = learned(sites(None), sites("b", "z"), site=("b", "a"))
     assert known.feature_names == ("site=b", "site=a")

@@ -28,6 +28,18 @@ def encoded(columns: GrowingMap, row: dict[Any, Any]) -> list[float]:
     return values.tolist()
 
 
+def test_a_column_takes_so_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dyntree.encoding.growing_map.MOST_LEVELS", 2)
+    columns = known(*({"colour": colour, "size": 1} for colour in ("a", "b", "c")))
+    assert columns.names == ("colour=a", "size", "colour=b")
+    row = {"colour": "c", "size": 1}
+    assert not columns.is_new(row)
+    assert columns.beyond(row) == ["colour"]
+    assert columns.beyond({"colour": "b"}) == columns.beyond({"colour": None}) == []
+    assert encoded(columns, row)[1] == 1.0
+    assert np.isnan(encoded(columns, row)[::2]).all()
+
+
 def test_columns_keep_their_places() -> None:
     columns = known(FIRST, {"colour": "blue", "age": 3}, {"age": 1, "size": 0})
     assert columns.names == ("colour=red", "size", "age", "colour=blue")

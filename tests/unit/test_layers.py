@@ -46,16 +46,15 @@ PYTHON_ORDER = [
 # The same for the files of a folder.
 FOLDER_ORDER = {
     "encoding": [
-        {"values"}, {"levels", "tables", "expressions"},
+        {"values"}, {"levels", "given", "tables", "expressions"},
         {"columns", "targets", "feature_map"},
         {"growing_map", "factors"}, {"design"},
     ],
     "trees": [
-        {"scaling", "criteria", "levels", "growth"}, {"warmup"},
-        {"queries", "validate"},
-        {"view"},
-        {"learning"}, {"model"}, {"streaming", "average_view"}, {"average"},
-        {"averaging", "averaged_trees"}, {"factory"},
+        {"scaling", "criteria", "growth", "levels"}, {"warmup"},
+        {"queries", "validate"}, {"view"}, {"learning"}, {"model"},
+        {"streaming", "average_view"}, {"average"}, {"averaging", "averaged_trees"},
+        {"factory"},
     ],
 }  # fmt: skip
 # Faces that use another. Plots are a face for people and where the others draw; they
