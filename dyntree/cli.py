@@ -119,7 +119,7 @@ def _add_stream(made: argparse.ArgumentParser) -> None:
     )
     _add_quantiles(made)
     _add_quiet(made)
-    options.add_model(made)
+    options.add_model(made, params.AUTO)
 
 
 def _add_crosscheck(made: argparse.ArgumentParser) -> None:

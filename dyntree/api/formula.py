@@ -30,13 +30,12 @@ from dyntree.errors import CheckpointError
 from dyntree.params import NIG
 from dyntree.runtime.progress import Progress
 from dyntree.summaries import Prediction
-from dyntree.trees.factory import make_tree
+from dyntree.trees.factory import Trees, make_tree
 from dyntree.trees.model import DynamicTree
-from dyntree.trees.streaming import StreamingTree
 
 MISSING = ("none", "drop", "raise")
 # of the trees; categories are the design's
-OPTIONS = {**params.TREE_OPTIONS, **params.STREAM_OPTIONS, "seed": None}
+OPTIONS = {**params.TREE_OPTIONS, **params.STREAM_OPTIONS, "n_clouds": 1, "seed": None}
 del OPTIONS["categories"]
 
 
@@ -72,9 +71,11 @@ class DynamicTreeModel:
         Rows with missing values: "none" keeps those whose inputs are missing, which
         trees take, and refuses missing responses; "drop" leaves out every row with any;
         "raise" refuses them all.
-    new_levels, categories, model, window, discard, forget, drift, rejuvenate_every
+    new_levels, categories, model, window, n_clouds, discard, forget, drift
         As in `from_formula`.
-    n_particles, intercept, proposal, min_leaf, tree_prior, first_split, n_basis
+    rejuvenate_every, n_particles
+        As in `from_formula`.
+    intercept, proposal, min_leaf, tree_prior, first_split, n_basis
         As in `DynamicTree`.
     classes, prior, class_mass, max_retired_mass, seed
         As in `DynamicTree`.
@@ -107,7 +108,7 @@ class DynamicTreeModel:
     endog: NDArray[Any] | None = None
     exog: Matrix | None = None
     table: Table | None = None
-    _blank: DynamicTree | StreamingTree | None = None
+    _blank: Trees | None = None
 
     def __init__(
         self,
@@ -118,12 +119,13 @@ class DynamicTreeModel:
         new_levels: str = "grow",
         categories: Mapping[str, Sequence[Level]] | None = None,
         model: str | None = None,
-        window: int | None = None,
+        window: int | str | None = None,
+        n_clouds: int = 1,
         discard: str | None = None,
         forget: float | None = None,
         drift: bool = False,
         rejuvenate_every: int | None = None,
-        n_particles: int = 1000,
+        n_particles: int | None = None,
         intercept: str = "implicit",
         proposal: str = "luvar",
         min_leaf: int | None = None,
@@ -159,12 +161,13 @@ class DynamicTreeModel:
         new_levels: str = "grow",
         categories: Mapping[str, Sequence[Level]] | None = None,
         model: str | None = None,
-        window: int | None = None,
+        window: int | str | None = None,
+        n_clouds: int = 1,
         discard: str | None = None,
         forget: float | None = None,
         drift: bool = False,
         rejuvenate_every: int | None = None,
-        n_particles: int = 1000,
+        n_particles: int | None = None,
         intercept: str = "implicit",
         proposal: str = "luvar",
         min_leaf: int | None = None,
@@ -213,13 +216,17 @@ class DynamicTreeModel:
             a column counts as missing.
         model : {"constant", "linear", "class", "prior"}, optional
             What leaves hold; "class" for labels and else "constant".
-        window : int, optional
-            Most rows held one by one, as in `StreamingTree`. By default all are held,
-            as in `DynamicTree`.
+        window : int or "auto", optional
+            Most rows held one by one, as in `StreamingTree`; "auto" for the average of
+            several windows, `AveragedStream`. By default all are held.
+        n_clouds : int, default 1
+            Without a window: clouds of trees that are averaged, as in `AveragedTrees`.
+            All learn the rows in the order of the data, so that what is foreseen one
+            step ahead keeps its meaning.
         discard, forget, drift, rejuvenate_every
             As in `StreamingTree`; for windows only.
-        n_particles : int, default 1000
-            Trees in the cloud.
+        n_particles : int, optional
+            Trees in a cloud; default 100 where several are averaged, else 1000.
         intercept, proposal, min_leaf, tree_prior, first_split, n_basis
             As in `DynamicTree`.
         classes : sequence, optional
@@ -297,7 +304,7 @@ class DynamicTreeModel:
         if classes is None and design.is_class:
             options["classes"] = table.levels(response.columns[0])
             options["classes"] = options["classes"] or sorted_labels(responses)
-        self._blank = make_tree(options)
+        self._blank = make_tree(options | {"shuffle": False})
 
     def _describe(self, design: Design, formula: str | None, missing: str) -> None:
         self.design, self.formula = design, formula
@@ -426,7 +433,7 @@ class DynamicTreeModel:
         results.tree.update(self.exog, self.endog, progress=progress)
         return results
 
-    def _unlearned(self, what: str) -> DynamicTree | StreamingTree:
+    def _unlearned(self, what: str) -> Trees:
         """Trees that know the features and no row."""
         if self._blank is None:
             raise ValueError(
@@ -493,7 +500,7 @@ class DynamicTreeModel:
             If the file cannot be read.
         """
         tree, notes = checkpoint.load_with(path)
-        if not isinstance(tree, DynamicTree | StreamingTree):
+        if not isinstance(tree, Trees):
             raise CheckpointError(
                 f"{os.fspath(path)} cannot be loaded: it holds a "
                 f"{type(tree).__name__}, no trees. Models without a formula load by "

@@ -17,8 +17,7 @@ from dyntree.api.plots import Trace
 from dyntree.api.plots.canvas import levels_of, record_of, view_of, with_values
 from dyntree.config import show_config
 from dyntree.evaluate import Prequential
-from dyntree.trees.model import DynamicTree
-from dyntree.trees.queries import TreeQueries
+from dyntree.trees.factory import Trees
 from dyntree.trees.streaming import StreamingTree
 from dyntree.trees.view import TreeView
 
@@ -72,7 +71,7 @@ pre {{ overflow-x: auto; }}
 
 
 def report_html(
-    model: DynamicTree | StreamingTree,
+    model: Trees,
     seen: Prequential,
     *,
     trace: Trace | None = None,
@@ -84,7 +83,7 @@ def report_html(
 
     Parameters
     ----------
-    model : DynamicTree or StreamingTree
+    model : DynamicTree, StreamingTree, AveragedStream or AveragedTrees
         As the evaluation left it.
     seen : Prequential
         What ``evaluate.prequential`` returned.
@@ -174,7 +173,7 @@ def _scores(seen: Prequential) -> str:
 
 
 def _pictures(
-    model: DynamicTree | StreamingTree,
+    model: Trees,
     view: TreeView,
     seen: Prequential,
     response: str,
@@ -285,7 +284,7 @@ def inline(figure: Figure, caption: str) -> str:
     )
 
 
-def _settings(model: DynamicTree | StreamingTree, tree: TreeQueries) -> dict[str, Any]:
+def _settings(model: Trees, tree: Any) -> dict[str, Any]:
     """What the model was made to be, and how far it has come."""
     settings = {"kind": type(model).__name__, **asdict(tree.options)}
     if isinstance(model, StreamingTree):

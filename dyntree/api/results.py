@@ -16,8 +16,9 @@ from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.trees.averaging import AveragedStream
+from dyntree.trees.factory import Trees
 from dyntree.trees.growth import Grown, Growth
-from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class DynamicTreeResults:
     Attributes
     ----------
     model : DynamicTreeModel
-    tree : DynamicTree or StreamingTree
+    tree : DynamicTree, StreamingTree, AveragedStream or AveragedTrees
         The trees, open to every question, over the features `exog_names`.
     design : Design
         The terms, with the levels that have come by `append`.
@@ -71,7 +72,7 @@ class DynamicTreeResults:
     def __init__(
         self,
         model: DynamicTreeModel,
-        tree: DynamicTree | StreamingTree,
+        tree: Trees,
         design: Design | None = None,
     ) -> None:
         self.model, self.tree, self.design = model, tree, design or model.design
@@ -82,8 +83,8 @@ class DynamicTreeResults:
         self.__dict__ |= before | state
 
     @property
-    def inner(self) -> DynamicTree:
-        """The tree itself, without its window."""
+    def inner(self) -> Any:
+        """The tree itself, without its window; or the average of several."""
         return self.tree.tree
 
     @property
@@ -308,7 +309,7 @@ class DynamicTreeResults:
         rows, responses, designs = self.model.rows(self.design, endog, exog)
         if designs:
             self._append_levels(rows, responses, designs, progress)
-        elif len(rows) == 1 and isinstance(self.tree, StreamingTree):
+        elif len(rows) == 1 and isinstance(self.tree, StreamingTree | AveragedStream):
             check_progress(progress)
             (y,) = responses if self.inner.classes is None else label_list(responses, 1)
             self.tree.learn_row(rows, y)
@@ -429,6 +430,12 @@ class DynamicTreeResults:
         summary.add_extra_txt(notes)
         return summary
 
+    def _n_particles(self) -> str:
+        """Trees in a cloud, and how many clouds."""
+        count = str(self.inner.options.n_particles)
+        members = getattr(self.tree, "members", None)
+        return count if members is None else f"{len(members)} clouds of {count}"
+
     def _facts(self) -> list[tuple[str, str]]:
         """What the model is, by name."""
         tree = self.inner
@@ -438,7 +445,7 @@ class DynamicTreeResults:
             ("No. Observations:", str(self.nobs)),
             ("Rows Held:", str(tree.n_active)),
             ("Log-Evidence:", f"{self.llf:.5g}"),
-            ("Particles:", str(tree.options.n_particles)),
+            ("Particles:", self._n_particles()),
             ("Seed:", str(tree.seed)),
         ]
         if isinstance(self.tree, StreamingTree):

@@ -9,9 +9,7 @@ from typing import Any
 
 from dyntree import params
 from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, StreamOptions, TreeOptions
-from dyntree.trees.factory import make_tree, only_for_windows
-from dyntree.trees.model import DynamicTree
-from dyntree.trees.streaming import StreamingTree
+from dyntree.trees.factory import Trees, make_tree, only_for_windows
 
 LEVELS = r"--levels \1=A,B,..."
 SHELL_NAMES = {
@@ -23,16 +21,19 @@ SHELL_NAMES = {
 }  # fmt: skip
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that `described` reads."""
+def add_model(
+    parser: argparse.ArgumentParser, window: int | str = StreamOptions.window
+) -> None:
+    """Add the arguments that `described` reads, with this window by default."""
     group = parser.add_argument_group("model", "as in dyntree.StreamingTree")
     group.add_argument(
         "--model", choices=params.MODELS,
         help=f"what leaves hold; default class for labels, else {TreeOptions.model}",
     )  # fmt: skip
     group.add_argument(
-        "--window", type=int, default=StreamOptions.window, metavar="N",
-        help="most rows held one by one (default %(default)s); 0 holds them all",
+        "--window", type=_window, default=window, metavar="N",
+        help="most rows held one by one, 0 for all, or auto for an average of several "
+        "windows, which needs no tuning (default %(default)s)",
     )  # fmt: skip
     group.add_argument(
         "--discard",
@@ -55,10 +56,10 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--particles",
         type=int,
-        default=TreeOptions.n_particles,
         metavar="N",
         dest="n_particles",
-        help="trees in the cloud (default %(default)s)",
+        help=f"trees in a cloud (default {TreeOptions.n_particles}; with --window auto "
+        f"{params.N_AVERAGED} in each)",
     )
     group.add_argument(
         "--rules", default=TreeOptions.rules, choices=params.RULES,
@@ -89,6 +90,9 @@ def described(arguments: argparse.Namespace) -> dict[str, Any]:
     """Options of the model as a dict that JSON can hold; without those not given."""
     kinds = TREE_OPTIONS, STREAM_OPTIONS, {"seed": None}
     values = params.given_options(vars(arguments), *kinds)
+    if values["n_particles"] is None:
+        one = values["window"] != params.AUTO
+        values["n_particles"] = TreeOptions.n_particles if one else params.N_AVERAGED
     values["categories"] = dict(_levels(text) for text in arguments.categories) or None
     return {name: value for name, value in values.items() if value is not None}
 
@@ -123,6 +127,17 @@ def in_shell_words(message: str) -> str:
     return message
 
 
+def _window(text: str) -> int | str:
+    """A number of rows, or auto."""
+    if text == params.AUTO:
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        words = f"must be a whole number, or {params.AUTO}; got {text}"
+        raise argparse.ArgumentTypeError(words) from None
+
+
 def _levels(text: str) -> tuple[str, list[str]]:
     """A column and its levels, from COLUMN=A,B,..."""
     column, equals, levels = text.partition("=")
@@ -131,7 +146,7 @@ def _levels(text: str) -> tuple[str, list[str]]:
     return column, levels.split(",")
 
 
-def fresh(options: dict[str, Any]) -> DynamicTree | StreamingTree:
+def fresh(options: dict[str, Any]) -> Trees:
     """The model that `described` options stand for."""
     if options["window"]:
         return make_tree(options)

@@ -13,10 +13,11 @@ from scipy.special import entr
 from dyntree import params
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
-from dyntree.encoding.feature_map import Encoded
+from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
+from dyntree.runtime.progress import Progress
 from dyntree.summaries import (
     ClassPrediction,
     Importance,
@@ -175,6 +176,12 @@ class TreeAverage:
         return self._lock
 
     @locked
+    def fix_columns(self, features: FeatureMap) -> None:
+        """Settle which columns rows have; see `DynamicTree.fix_columns`."""
+        for tree in self._trees:
+            tree.fix_columns(features)
+
+    @locked
     def memory_usage(self) -> int:
         """Bytes held by trees, rows and scratch of all members."""
         return sum(member.memory_usage() for member in self.members)
@@ -224,6 +231,8 @@ class TreeAverage:
 
     def mean_at(self, row: Matrix) -> float:
         """Predictive mean at one encoded row; see `DynamicTree.mean_at`."""
+        if not self.is_ready:
+            return self._lead.mean_at(row)
         prediction = self.predict(Encoded(row))
         if not isinstance(prediction, Prediction):
             raise ValueError("mean_at needs real responses; got model='class'.")
@@ -231,6 +240,8 @@ class TreeAverage:
 
     def proba_at(self, row: Matrix) -> Vector:
         """Probabilities of the classes at one encoded row, as in `mean_at`."""
+        if not self.is_ready:
+            return self._lead.proba_at(row)
         prediction = self.predict(Encoded(row))
         if not isinstance(prediction, ClassPrediction):
             raise ValueError(
@@ -451,6 +462,12 @@ class TreeAverage:
         twin = self.copy()
         views = [member.frozen_view(what) for member in twin.members]
         return AverageView(twin, views, twin.weights)
+
+    def update(
+        self, X: Any, y: Any, *, threads: int | None = None, progress: Progress = None
+    ) -> Any:
+        """Let the members learn rows."""
+        raise NotImplementedError  # each average has its own way
 
     def copy(self) -> Any:
         """Return an independent model that would draw the same random numbers."""

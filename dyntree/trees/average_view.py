@@ -34,7 +34,7 @@ def picked(sizes: Sequence[int], weights: Vector) -> NDArray[np.int64]:
     return np.asarray(np.minimum(np.searchsorted(ends, middles), n - 1))
 
 
-class AverageView:
+class AverageView(TreeView):
     """The trees of an average as they were when it was made.
 
     It has the attributes and methods of `TreeView`; its trees are taken from each

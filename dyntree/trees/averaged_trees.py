@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.values import Vector
-from dyntree.params import NIG, TREE_OPTIONS
+from dyntree.params import N_AVERAGED, NIG, TREE_OPTIONS
 from dyntree.runtime.locking import locked
 from dyntree.runtime.parallel import Brake, late_interrupts, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -99,7 +99,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         *,
         n_clouds: int = 10,
         shuffle: bool = True,
-        n_particles: int = 100,
+        n_particles: int = N_AVERAGED,
         intercept: str = "implicit",
         proposal: str = "luvar",
         min_leaf: int | None = None,

@@ -19,7 +19,7 @@ from dyntree import checkpoint, params
 from dyntree._core import averaging
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
-from dyntree.params import MEMORIES, NIG, TREE_OPTIONS
+from dyntree.params import MEMORIES, N_AVERAGED, NIG, TREE_OPTIONS, TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress, check_progress
@@ -39,6 +39,15 @@ PLAIN = (
 ARRAYS = (
     "_log_weights", "_coef", "_covariance", "_log_shares", "_noted", "_noted_weights",
 )  # fmt: skip
+
+
+def _memories(options: TreeOptions) -> list[dict[str, Any]]:
+    """The default memories of such trees, in windows of two leaves at least."""
+    least = 2 * options.least_rows(options.n_basis or 1)
+    return [
+        memory | {"window": max(memory["window"], least)}
+        for memory in MEMORIES[options.model]
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +139,7 @@ class AveragedStream(TreeAverage):
         model: str = "constant",
         *,
         members: Sequence[Mapping[str, Any]] | None = None,
-        n_particles: int = 100,
+        n_particles: int = N_AVERAGED,
         discount: float = 0.98,
         tempering: float = 0.3,
         intercept: str = "implicit",
@@ -149,7 +158,10 @@ class AveragedStream(TreeAverage):
     ) -> None:
         shared = params.given_options(locals(), TREE_OPTIONS)
         params.one_of("model", model, tuple(MEMORIES))
-        given = MEMORIES[model] if members is None else params.memories(members)
+        if members is None:
+            given = _memories(TreeOptions(**shared))
+        else:
+            given = params.memories(members)
         self.discount = params.discount_factor("discount", discount)
         self.tempering = params.positive("tempering", tempering)
         if seed is None:
@@ -334,13 +346,12 @@ class AveragedStream(TreeAverage):
 
     def _fitting(self, width: int) -> list[StreamingTree]:
         """Copies of members without trees, with windows for rows so wide."""
-        options = self.options.with_width(width)
         fresh = [member.copy() for member in self.members]
         if self._follows_width and not self.n_seen:
-            least = 2 * options.least_rows(options.n_basis or 1)
-            for k, memory in enumerate(MEMORIES[options.model]):
-                if memory["window"] < least:
-                    fresh[k] = fresh[k].with_window(**memory | {"window": least})
+            memories = _memories(self.options.with_width(width))
+            for k, memory in enumerate(memories):
+                if memory["window"] != fresh[k].options.window:
+                    fresh[k] = fresh[k].with_window(**memory)
         for old, new in zip(self.members, fresh, strict=True):
             new.tree._n_scale = old.tree._n_scale
         return fresh
@@ -410,12 +421,6 @@ class AveragedStream(TreeAverage):
     ) -> tuple[Encoded, list[Any]]:
         """Check a stream that is to be learned; see `DynamicTree.preview`."""
         return self._lead.preview(X, y, start)
-
-    @locked
-    def fix_columns(self, features: FeatureMap) -> None:
-        """Settle which columns rows have; see `DynamicTree.fix_columns`."""
-        for tree in self._trees:
-            tree.fix_columns(features)
 
     @contextmanager
     def with_columns(

@@ -1,55 +1,97 @@
-"""Options -> a tree, in a window or not: the one rule that every face follows."""
+"""Options -> a model of trees, of any kind: the one rule that every face follows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from dyntree.params import STREAM_OPTIONS
+from dyntree.params import AUTO, STREAM_OPTIONS, TREE_OPTIONS, TreeOptions, defaults_of
+from dyntree.trees.averaged_trees import AveragedTrees
+from dyntree.trees.averaging import AveragedStream
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 
+Average = TypeVar("Average", AveragedStream, AveragedTrees)
+Trees = DynamicTree | StreamingTree | AveragedStream | AveragedTrees
 
-def make_tree(options: Mapping[str, Any]) -> DynamicTree | StreamingTree:
+
+def make_tree(options: Mapping[str, Any]) -> Trees:
     """Make the model that options stand for.
 
     Parameters
     ----------
     options : mapping
         Arguments of `StreamingTree`; without a window, or with None, those of
-        `DynamicTree`, and options of windows must have their defaults.
+        `DynamicTree`, and options of windows must have their defaults. The window
+        "auto" asks for an `AveragedStream`, and ``n_clouds`` above 1, without a window,
+        for `AveragedTrees`, whose ``shuffle`` may be told. ``n_particles`` of None is
+        the default of the model.
 
     Returns
     -------
-    DynamicTree or StreamingTree
+    DynamicTree, StreamingTree, AveragedStream or AveragedTrees
 
     Raises
     ------
     ValueError
-        For an option of windows without one, and for bad values.
+        For options that do not go together, and for bad values.
 
     Examples
     --------
     >>> type(make_tree({"window": 50, "forget": 0.0})).__name__
     'StreamingTree'
+    >>> type(make_tree({"window": "auto"})).__name__
+    'AveragedStream'
     >>> make_tree({"forget": 0.0})
     Traceback (most recent call last):
     ...
-    ValueError: forget is an option of windows only; got 0.0 with window=None. Set \
+    ValueError: forget is an option of one window only; got 0.0 with window=None. Set \
 window to the most rows to hold.
     """
-    if options.get("window") is not None:
-        return StreamingTree(**options)
-    if stray := only_for_windows(options):
+    given = {k: v for k, v in options.items() if (k, v) != ("n_particles", None)}
+    n_clouds, shuffle = given.pop("n_clouds", 1), given.pop("shuffle", True)
+    window = given.get("window")
+    if isinstance(window, str) and window != AUTO:
         raise ValueError(
-            f"{stray[0]} is an option of windows only; got {options[stray[0]]!r} with "
-            "window=None. Set window to the most rows to hold."
+            f"window must be an int >= 2, or {AUTO!r} for an average of several; got "
+            f"{window!r}."
         )
-    return DynamicTree(**{k: v for k, v in options.items() if k not in STREAM_OPTIONS})
+    if window is not None and n_clouds != 1:
+        raise ValueError(
+            f"n_clouds is for tables that are held whole; got {n_clouds!r} with "
+            f"window={window!r}. Set window=None, or n_clouds=1; window={AUTO!r} "
+            "averages several clouds by itself."
+        )
+    if window is not None and window != AUTO:
+        return StreamingTree(**given)
+    if stray := only_for_windows(given):
+        raise ValueError(
+            f"{stray[0]} is an option of one window only; got {given[stray[0]]!r} with "
+            f"window={window!r}. Set window to the most rows to hold."
+        )
+    tree = {k: v for k, v in given.items() if k not in STREAM_OPTIONS}
+    if window == AUTO:
+        return _average(AveragedStream, tree, f"window={AUTO!r}")
+    if n_clouds == 1:
+        return DynamicTree(**tree)
+    more = {"n_clouds": n_clouds, "shuffle": shuffle}
+    return _average(AveragedTrees, tree | more, f"n_clouds={n_clouds!r}")
+
+
+def _average(kind: type[Average], options: dict[str, Any], asked: str) -> Average:
+    """An average with these options, once they are known to be of native rules."""
+    checked = TreeOptions(**{k: v for k, v in options.items() if k in TREE_OPTIONS})
+    if checked.rules == "r":
+        raise ValueError(
+            f"rules='r' are for one cloud of trees; got them with {asked}. Set window "
+            "to the most rows to hold, or to None."
+        )
+    known = defaults_of(kind)
+    return kind(**{name: value for name, value in options.items() if name in known})
 
 
 def only_for_windows(options: Mapping[str, Any]) -> list[str]:
-    """Names of the options given that have a meaning in windows only."""
+    """Names of the options given that have a meaning in one window only."""
     return [
         name
         for name, default in STREAM_OPTIONS.items()

@@ -172,7 +172,15 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--only", default="", help="part of a stream's name")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--particles", type=int, default=1000)
+    parser.add_argument(
+        "--averaged", action="store_true", help="averages of streams, beside peers"
+    )
     chosen = parser.parse_args(argv)
+    if chosen.averaged:
+        from .averaged import run  # which needs river and scikit-learn
+
+        print(f"dyntree {dyntree.__version__}, {time.strftime('%Y-%m-%d')}, one thread")
+        return run(chosen.elec2, chosen.only)
     n, repeats = chosen.particles, chosen.repeats
     print(f"dyntree {dyntree.__version__}, {time.strftime('%Y-%m-%d')}, {n} particles, "
           f"window 500, {repeats} repeats, one thread")  # fmt: skip

@@ -22,11 +22,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dyntree import DynamicTree, StreamingTree
+from dyntree import AveragedStream, AveragedTrees
 from dyntree.api.estimators import (
     DynamicTreeClassifier,
     DynamicTreeRegressor,
 )
+from dyntree.trees.factory import make_tree
 from tests.helpers import model_bytes
 
 from .models import data, frame, refused
@@ -43,12 +44,18 @@ ESTIMATORS: dict[str, Estimator] = {
     "class stream": DynamicTreeClassifier(
         window=25, discard="entropy", n_particles=20, random_state=1
     ),
+    "linear auto stream": DynamicTreeRegressor(
+        "linear", window="auto", n_particles=10, random_state=1
+    ),
+    "class auto stream": DynamicTreeClassifier(
+        window="auto", n_particles=10, random_state=1, n_jobs=2
+    ),
 }
 
 
 def rows(name: str, n: int = 60) -> tuple[np.ndarray, Any]:
     """Rows for the estimator of that name."""
-    return data(name.removesuffix(" stream"), n)
+    return data(name.split()[0], n)
 
 
 def fitted(name: str, **changes: Any) -> Any:
@@ -136,16 +143,14 @@ def test_pickles_answer_and_go_on_alike(name: str) -> None:
 def test_a_fit_is_the_models_own(name: str) -> None:
     X, y = rows(name)
     estimator = fitted(name)
-    kind: Any = StreamingTree if name.endswith("stream") else DynamicTree
     options = {"model": "class", "classes": ["a", "b", "c"]}
     options |= estimator.get_params()
     options["seed"] = options.pop("random_state")
-    if kind is DynamicTree:
-        for option in ("window", "discard", "forget", "drift", "rejuvenate_every"):
-            del options[option]
+    options["n_clouds"] = 1 if name.endswith("stream") else 10
+    del options["n_jobs"]
     if not name.startswith("class"):
         del options["classes"]
-    model = kind(**options).update(X, y)
+    model = make_tree(options).update(X, y)
     assert model_bytes(estimator.model_) == model_bytes(model)
     told = model.predict(X)
     if name.startswith("class"):
@@ -165,11 +170,35 @@ def test_a_fit_is_the_models_own(name: str) -> None:
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_parts_in_turn_are_the_whole(name: str) -> None:
     X, y = rows(name)
-    whole, parts = fitted(name), clone(ESTIMATORS[name])
+    one = {} if name.endswith("stream") else {"n_clouds": 1}  # others shuffle a part
+    whole = fitted(name, **one)
+    parts = clone(ESTIMATORS[name]).set_params(**one)
     more = {"classes": ["c", "a", "b"]} if name.startswith("class") else {}
     for part in np.split(np.arange(60), [1, 4, 30]):
         parts.partial_fit(X[part], y[part], **more)
     assert model_bytes(parts.model_) == model_bytes(whole.model_)
+
+
+def test_tables_are_averaged_over_clouds_and_streams_over_windows() -> None:
+    X, y = data("constant", 60)
+    table = DynamicTreeRegressor(random_state=1).fit(X, y).model_
+    assert isinstance(table, AveragedTrees)
+    assert (len(table), table.options.n_particles) == (10, 100)
+    single = DynamicTreeRegressor(random_state=1, n_clouds=1).fit(X, y).model_
+    assert (type(single).__name__, single.options.n_particles) == ("DynamicTree", 1000)
+    stream = DynamicTreeRegressor(random_state=1, window="auto").fit(X, y).model_
+    assert isinstance(stream, AveragedStream)
+    jobs = DynamicTreeRegressor(random_state=1, n_jobs=-1).fit(X, y)
+    assert model_bytes(jobs.model_) == model_bytes(table)
+    for options, name, came in [
+        ({"n_clouds": 0}, "n_clouds", "0"),
+        ({"n_clouds": 3, "window": 50}, "n_clouds", "3"),
+        ({"window": "auto", "drift": True}, "drift", "True"),
+        ({"window": "long"}, "window", "'long'"),
+        ({"n_jobs": 0}, "n_jobs", "0"),
+    ]:
+        with refused(name, came):
+            DynamicTreeRegressor(**options).fit(X, y)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -379,6 +408,7 @@ def test_levels_may_come_late(window: int | None) -> None:
     X = pd.DataFrame({"site": site, "x": rng.random(90)})
     y = 3.0 * (site == "w") + 0.1 * rng.standard_normal(90)
     options: dict[str, Any] = {"n_particles": 50, "window": window, "random_state": 1}
+    options["n_clouds"] = 1
     whole = DynamicTreeRegressor(**options).fit(X, y)
     parts = DynamicTreeRegressor(**options)
     for first in range(0, 90, 9):

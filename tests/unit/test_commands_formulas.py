@@ -106,7 +106,10 @@ def test_a_stream_is_resumed_without_a_trace(tmp_path: Path, name: str) -> None:
     ("arguments", "message"),
     [
         (["--formula", "y ~ poly(p, 2)"], "got poly"),
-        (["--formula", "y ~ I(p**2)", "--rules", "r"], "plain columns under --rules r"),
+        (
+            ["--formula", "y ~ I(p**2)", "--rules", "r", "--window", "50"],
+            "plain columns under --rules r",
+        ),
         (["--formula", "y ~ C(nowhere)"], "['nowhere'] are absent"),
         (["--formula", "y ~ np.log(p)", "--levels", "q=1,2"], "categories must name"),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dyntree import DynamicTree, StreamingTree, cli
+from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree, cli
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS
 from dyntree.trees.factory import make_tree
@@ -29,7 +29,9 @@ COMMAND = {
 
 # What a face has of its own, and the defaults it changes: whole tables are held by
 # default, and a formula tells by its response whether trees classify.
-WHOLE = {"window": None}
+WHOLE = {"window": None, "n_particles": None}
+CLOUDS = {"n_clouds": None, "n_jobs": None, "random_state": None}
+RIVER = {"new_columns": "grow", "window": "auto", "n_particles": None}
 
 
 def sklearn(name: str) -> Callable[..., Any]:
@@ -64,41 +66,54 @@ def arguments(face: Callable[..., Any]) -> dict[str, Any]:
 FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]]] = {
     "tree": (lambda: arguments(DynamicTree), WINDOW, {}),
     "stream": (lambda: arguments(StreamingTree), set(), {}),
+    "averaged stream": (
+        lambda: arguments(AveragedStream),
+        OF_R | WINDOW,
+        {"n_particles": 100, "members": None, "discount": 0.98, "tempering": 0.3},
+    ),
+    "averaged trees": (
+        lambda: arguments(AveragedTrees),
+        OF_R | WINDOW,
+        {"n_particles": 100, "n_clouds": 10, "shuffle": True},
+    ),
     "sklearn regressor": (
         lambda: arguments(sklearn("DynamicTreeRegressor")),
         OF_R | {"classes", "class_mass", "categories", "seed"},
-        WHOLE | {"random_state": None},
+        WHOLE | CLOUDS,
     ),
     "sklearn classifier": (
         lambda: arguments(sklearn("DynamicTreeClassifier")),
         OF_R | REGRESSION | {"classes", "categories", "seed"},
-        WHOLE | {"random_state": None},
+        WHOLE | CLOUDS,
     ),
     "river regressor": (
         lambda: arguments(river("RiverDynamicTreeRegressor")),
         OF_R | LEVELS | {"classes", "class_mass", "first_split", "n_basis"},
-        {"new_columns": "grow"},
+        RIVER,
     ),
     "river classifier": (
         lambda: arguments(river("RiverDynamicTreeClassifier")),
         OF_R | LEVELS | REGRESSION | {"classes"},
-        {"new_columns": "grow"},
+        RIVER,
     ),
     "arrays": (
         lambda: arguments(DynamicTreeModel),
         OF_R,
-        WHOLE | {"model": None, "missing": "none", "new_levels": "grow"},
+        WHOLE
+        | {"model": None, "missing": "none", "new_levels": "grow", "n_clouds": 1},
     ),
     "formula": (
         lambda: arguments(DynamicTreeModel.from_formula),
         OF_R,
-        WHOLE | {"model": None, "missing": "none", "new_levels": "grow"}
+        WHOLE
+        | {"model": None, "missing": "none", "new_levels": "grow", "n_clouds": 1}
         | {"subset": None, "drop_cols": None},
     ),
     "command": (
         command,
         set(DECLARED) - COMMAND,
-        {"categories": [], "model": None, "new_levels": None},  # what is not named
+        # what is not named
+        {"categories": [], "model": None, "new_levels": None, "n_particles": None},
     ),
 }  # fmt: skip
 
@@ -114,6 +129,33 @@ def test_the_factory_takes_every_option() -> None:
     given = {name: value for name, value in DECLARED.items() if name != "window"}
     assert isinstance(make_tree(given), DynamicTree)
     assert isinstance(make_tree(DECLARED), StreamingTree)
+    averaged = make_tree(DECLARED | {"window": "auto", "n_particles": None})
+    assert isinstance(averaged, AveragedStream)
+    assert averaged.options.n_particles == 100
+    clouds = make_tree(given | {"n_clouds": 3, "n_particles": 7})
+    assert isinstance(clouds, AveragedTrees)
+    assert (len(clouds), clouds.options.n_particles) == (3, 7)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"window": "auto", "drift": True}, "drift is an option of one window only"),
+        ({"window": "auto", "n_clouds": 2}, "n_clouds is for tables that are held"),
+        ({"window": 50, "n_clouds": 2}, "n_clouds is for tables that are held whole"),
+        ({"window": "fast"}, "window must be an int >= 2, or 'auto'.*'fast'"),
+        ({"window": "auto", "rules": "r"}, "rules='r' are for one cloud"),
+        ({"n_clouds": 3, "rules": "r"}, "rules='r' are for one cloud"),
+        ({"window": "auto", "n_start": 9}, "n_start is an option of rules='r'"),
+        ({"window": "auto", "model": "prior"}, "model must be one of"),
+        ({"n_clouds": 0}, "n_clouds must be an int >= 1"),
+    ],
+)  # fmt: skip
+def test_what_averages_do_not_take_is_refused(
+    options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        make_tree(options)
 
 
 @pytest.mark.parametrize(
@@ -122,5 +164,5 @@ def test_the_factory_takes_every_option() -> None:
      ("rejuvenate_every", 0)],
 )  # fmt: skip
 def test_what_is_for_windows_needs_one(name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=f"{name} is an option of windows only"):
+    with pytest.raises(ValueError, match=f"{name} is an option of one window only"):
         make_tree({name: value})

@@ -204,6 +204,8 @@ def test_windows_are_as_wide_as_leaves_need() -> None:
         1000,
     ]
     assert stream.members[0].options.rejuvenate_every == 130
+    large = AveragedStream("class", min_leaf=20, n_particles=2, seed=1)
+    assert [m.options.window for m in large.members][:3] == [40, 50, 200]
     with refused("window", "50", own := small("linear", members=[{"window": 50}])):
         own.update(X, X[:, 0])
 

@@ -16,6 +16,8 @@ from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import LARGEST, Matrix, as_number
 from dyntree.params import NIG
 from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.trees.averaging import AveragedStream
+from dyntree.trees.factory import make_tree
 from dyntree.trees.levels import warn_full
 from dyntree.trees.streaming import StreamingTree
 
@@ -61,7 +63,7 @@ class RowDistribution:
 
 
 class StreamAdapter(base.Estimator):
-    """What adapters around a StreamingTree have in common: rows as dicts or frames."""
+    """What adapters around a stream have in common: rows as dicts or frames."""
 
     new_columns: str
     _told = False  # of levels without end
@@ -71,7 +73,12 @@ class StreamAdapter(base.Estimator):
         """Make a stream that has seen no row, by the arguments of `__init__`."""
         params.one_of("new_columns", self.new_columns, ("grow", "ignore"))
         kinds = params.TREE_OPTIONS, params.STREAM_OPTIONS, {"seed": None}
-        self.stream = StreamingTree(**params.given_options(arguments, *kinds))
+        options = params.given_options(arguments, *kinds)
+        if options["window"] is None:
+            params.count("window", None, 2)  # a stream has one
+        stream = make_tree(options)
+        assert isinstance(stream, StreamingTree | AveragedStream)
+        self.stream = stream
         self._columns = GrowingMap()
 
     def _learn(self, x: Row, y: Any) -> None:
@@ -133,20 +140,22 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
     model : {"constant", "linear"}, default "constant"
         What leaves hold. Linear ones regress on the features of the first ten rows;
         later features can be split on.
-    window : int, default 500
-        Most rows held one by one, as in `StreamingTree`.
+    window : int or "auto", default "auto"
+        Most rows held one by one, as in `StreamingTree`; "auto" for the average of
+        several windows, `AveragedStream`, which needs no tuning.
     discard : {"alc", "age", "random"}, optional
         Which row leaves the window.
     forget : float in [0, 1], optional
         Factor on what a leaf remembers when a row leaves the window; default 1, or .95
         with `drift`.
     drift : bool, default False
-        Whether the relation changes in time.
+        Whether the relation changes in time; for one window, as the two before.
     rejuvenate_every : int, optional
         Rows between rejuvenations, in which trees grown anew from the window join the
         others; 0 never. Defaults are those of `StreamingTree`.
-    n_particles : int, default 1000
-        Trees in the cloud; time is proportional to them.
+    n_particles : int, optional
+        Trees in a cloud, to which time is proportional; default 1000, or 100 in each of
+        those that are averaged.
     intercept, proposal, min_leaf, tree_prior, prior, max_retired_mass
         As in `DynamicTree`.
     new_columns : {"grow", "ignore"}, default "grow"
@@ -159,7 +168,7 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
 
     Attributes
     ----------
-    stream : StreamingTree
+    stream : AveragedStream or StreamingTree
         The model, open to every question.
 
     Examples
@@ -177,12 +186,12 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
     def __init__(
         self,
         model: str = "constant",
-        window: int = 500,
+        window: int | str = "auto",
         discard: str | None = None,
         forget: float | None = None,
         drift: bool = False,
         rejuvenate_every: int | None = None,
-        n_particles: int = 1000,
+        n_particles: int | None = None,
         intercept: str = "implicit",
         proposal: str = "luvar",
         min_leaf: int | None = None,
@@ -309,8 +318,9 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
 
     Parameters
     ----------
-    window : int, default 500
-        Most rows held one by one, as in `StreamingTree`.
+    window : int or "auto", default "auto"
+        Most rows held one by one, as in `StreamingTree`; "auto" for the average of
+        several windows, `AveragedStream`, which needs no tuning.
     discard : {"entropy", "age", "random"}, optional
         Which row leaves the window.
     forget, drift, rejuvenate_every, n_particles
@@ -322,7 +332,7 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
 
     Attributes
     ----------
-    stream : StreamingTree
+    stream : AveragedStream or StreamingTree
         The model, open to every question.
 
     Examples
@@ -337,12 +347,12 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
 
     def __init__(
         self,
-        window: int = 500,
+        window: int | str = "auto",
         discard: str | None = None,
         forget: float | None = None,
         drift: bool = False,
         rejuvenate_every: int | None = None,
-        n_particles: int = 1000,
+        n_particles: int | None = None,
         proposal: str = "luvar",
         min_leaf: int | None = None,
         tree_prior: tuple[float, float] | None = None,

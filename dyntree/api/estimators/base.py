@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
+from dyntree.trees.average import TreeAverage
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
@@ -49,6 +51,7 @@ class OnlineMixin:
     """
 
     model_: Any
+    n_jobs: int | None = None  # of estimators that have none, or were pickled before
     _fresh: Callable[[], Any]
 
     def _is_plain(self, X: Any) -> bool:
@@ -101,19 +104,33 @@ class OnlineMixin:
     def _learn(self, rows: Matrix, responses: Any, first: bool) -> Self:
         """Give rows to the model, at first to a new one."""
         model = self._fresh() if first else self.model_
-        self.model_ = model.update(rows, responses, progress=False)
+        if isinstance(model, TreeAverage):
+            threads = self._n_threads()
+            model.update(rows, responses, threads=threads, progress=False)
+        else:
+            model.update(rows, responses, progress=False)
+        self.model_ = model
         return self
+
+    def _n_threads(self) -> int | None:
+        """Threads of the model, None where nothing says how many."""
+        if self.n_jobs is None:
+            return None
+        if self.n_jobs == -1:
+            return os.cpu_count() or 1
+        return params.count("n_jobs", self.n_jobs, 1, params.MAX_THREADS)
 
     def _prediction(self, X: Any) -> Any:
         """The model's prediction at the rows of X."""
         if not self._is_plain(X):
             check_is_fitted(self)
             if self._holds_levels(X, first=False):
-                return self.model_.predict(self._named(X, first=False))
+                X = self._named(X, first=False)
+                return self.model_.predict(X, threads=self._n_threads())
             X = validate_data(
                 self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
             )
-        return self.model_.predict(X)
+        return self.model_.predict(X, threads=self._n_threads())
 
     def sample_y(
         self, X: Any, n_samples: int = 1, random_state: RandomState = None

@@ -15,21 +15,22 @@ from dyntree import params
 from dyntree.api.estimators.base import OnlineMixin, RandomState, is_column, seed_of
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import NIG
-from dyntree.trees.factory import make_tree
-from dyntree.trees.model import DynamicTree
-from dyntree.trees.streaming import StreamingTree
+from dyntree.trees.factory import Trees, make_tree
 
 
 class TreeMixin(OnlineMixin):
-    """An estimator whose model is a DynamicTree, or a StreamingTree in a window."""
+    """An estimator whose model is made of dynamic trees, in a window or not."""
 
     n_features_in_: int
     get_params: Callable[..., dict[str, Any]]
 
-    def _tree_of(self, **options: Any) -> DynamicTree | StreamingTree:
+    def _tree_of(self, **options: Any) -> Trees:
         """Return a new model by the parameters of the estimator and further options."""
         options |= self.get_params(deep=False)
         options["seed"] = seed_of(options.pop("random_state"))
+        del options["n_jobs"]
+        if options["n_clouds"] is None:
+            options["n_clouds"] = params.N_CLOUDS if options["window"] is None else 1
         return make_tree(options)
 
     @property
@@ -61,8 +62,12 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
     ----------
     model : {"constant", "linear"}, default "constant"
         What leaves hold.
-    window : int, optional
-        Most rows held one by one, as in `StreamingTree`. By default all are held, as in
+    window : int or "auto", optional
+        Most rows held one by one, as in `StreamingTree`; "auto" for the average of
+        several windows, `AveragedStream`. By default all are held.
+    n_clouds : int, optional
+        Without a window: clouds of trees, each of which learns the rows in an order of
+        its own, averaged as in `AveragedTrees`, by default 10; 1 for a single
         `DynamicTree`.
     discard : {"alc", "age", "random"}, optional
         Which row leaves the window.
@@ -74,18 +79,22 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
     rejuvenate_every : int, optional
         Rows between rejuvenations, in which trees grown anew from the window join the
         others; 0 never. Defaults are those of `StreamingTree`.
-    n_particles : int, default 1000
-        Trees in the cloud.
+    n_particles : int, optional
+        Trees in a cloud; default 100 where several are averaged, else 1000.
     intercept, proposal, min_leaf, tree_prior, first_split, n_basis
         As in `DynamicTree`.
     prior, max_retired_mass, new_levels
         As in `DynamicTree`.
+    n_jobs : int, optional
+        Clouds that learn side by side, and threads of a prediction; -1 for all cores.
+        By default one, or what an enclosing ``joblib.parallel_config`` says. Results
+        do not depend on it.
     random_state : int, RandomState or Generator, optional
         An int is the model's seed. By default the system gives one.
 
     Attributes
     ----------
-    model_ : DynamicTree or StreamingTree
+    model_ : AveragedTrees, DynamicTree, StreamingTree or AveragedStream
         The model, open to every question.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -109,12 +118,13 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
         self,
         model: str = "constant",
         *,
-        window: int | None = None,
+        window: int | str | None = None,
+        n_clouds: int | None = None,
         discard: str | None = None,
         forget: float | None = None,
         drift: bool = False,
         rejuvenate_every: int | None = None,
-        n_particles: int = 1000,
+        n_particles: int | None = None,
         intercept: str = "implicit",
         proposal: str = "luvar",
         min_leaf: int | None = None,
@@ -124,10 +134,12 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
         prior: str | NIG = "adaptive",
         max_retired_mass: float | None = None,
         new_levels: str = "grow",
+        n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.model = model
         self.window = window
+        self.n_clouds = n_clouds
         self.discard = discard
         self.forget = forget
         self.drift = drift
@@ -142,9 +154,10 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
         self.prior = prior
         self.max_retired_mass = max_retired_mass
         self.new_levels = new_levels
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fresh(self) -> DynamicTree | StreamingTree:
+    def _fresh(self) -> Trees:
         params.one_of("model", self.model, ("constant", "linear"))
         return self._tree_of()
 
@@ -223,8 +236,12 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    window : int, optional
-        Most rows held one by one, as in `StreamingTree`. By default all are held, as in
+    window : int or "auto", optional
+        Most rows held one by one, as in `StreamingTree`; "auto" for the average of
+        several windows, `AveragedStream`. By default all are held.
+    n_clouds : int, optional
+        Without a window: clouds of trees, each of which learns the rows in an order of
+        its own, averaged as in `AveragedTrees`, by default 10; 1 for a single
         `DynamicTree`.
     discard : {"entropy", "age", "random"}, optional
         Which row leaves the window.
@@ -232,6 +249,10 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
         As in `DynamicTreeRegressor`.
     proposal, min_leaf, tree_prior, class_mass, max_retired_mass, new_levels
         As in `DynamicTree`.
+    n_jobs : int, optional
+        Clouds that learn side by side, and threads of a prediction; -1 for all cores.
+        By default one, or what an enclosing ``joblib.parallel_config`` says. Results
+        do not depend on it.
     random_state : int, RandomState or Generator, optional
         An int is the model's seed. By default the system gives one.
 
@@ -239,7 +260,7 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    model_ : DynamicTree or StreamingTree
+    model_ : AveragedTrees, DynamicTree, StreamingTree or AveragedStream
         The model, open to every question.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -264,21 +285,24 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        window: int | None = None,
+        window: int | str | None = None,
+        n_clouds: int | None = None,
         discard: str | None = None,
         forget: float | None = None,
         drift: bool = False,
         rejuvenate_every: int | None = None,
-        n_particles: int = 1000,
+        n_particles: int | None = None,
         proposal: str = "luvar",
         min_leaf: int | None = None,
         tree_prior: tuple[float, float] | None = None,
         class_mass: float = 1.0,
         max_retired_mass: float | None = None,
         new_levels: str = "grow",
+        n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
         self.window = window
+        self.n_clouds = n_clouds
         self.discard = discard
         self.forget = forget
         self.drift = drift
@@ -290,9 +314,10 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
         self.class_mass = class_mass
         self.max_retired_mass = max_retired_mass
         self.new_levels = new_levels
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fresh(self) -> DynamicTree | StreamingTree:
+    def _fresh(self) -> Trees:
         return self._tree_of(model="class", classes=self.classes_.tolist())
 
     def fit(self, X: Any, y: Any) -> Self:

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dyntree.encoding.values import Vector
-from dyntree.trees.model import DynamicTree
+from dyntree.trees.factory import Trees
 from dyntree.trees.queries import TreeQueries
-from dyntree.trees.streaming import StreamingTree
 from dyntree.trees.view import TreeView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Model = DynamicTree | StreamingTree
+Model = Trees
 Target = Any  # Axes, a sequence of Axes, or None
 Record = TypeVar("Record")
 
@@ -98,7 +97,7 @@ def legend_above(ax: Axes) -> None:
 
 def view_of(model: Any, what: str) -> TreeView:
     """The trees to draw, which must have been planted, as they are now."""
-    if not isinstance(model, DynamicTree | StreamingTree):
+    if not isinstance(model, Trees):
         raise ValueError(
             "model must be a DynamicTree or StreamingTree, such as the tree of "
             f"results; got {model!r}."
