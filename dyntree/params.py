@@ -417,9 +417,8 @@ class TreeOptions:
 
         ``min_leaf`` is 4 for constant leaves, n_basis + 5 for linear ones and 1 for
         class and prior. Under R's rules it is 2 n_basis + 4 for linear leaves, and
-        ``n_start`` is ``min_leaf``. ``tree_prior`` is (0.95, 2) under R's rules and for
-        leaves without a response, (0.95, 1) for regression leaves of the native rules
-        and (0.95, 0.5) for their class leaves.
+        ``n_start`` is ``min_leaf``. ``tree_prior`` is (0.95, 2), or (0.95, 1) for
+        regression leaves of the native rules.
         """
         basis = n_features if self.n_basis is None else self.n_basis
         if basis > n_features:
@@ -432,8 +431,7 @@ class TreeOptions:
                 f"first_split must be below the number of columns, {n_features}; got "
                 f"{self.first_split}."
             )
-        slopes = {"constant": 1.0, "linear": 1.0, "class": 0.5}
-        slope = slopes.get(self.model, 2.0) if self.rules == "native" else 2.0
+        regression = self.rules == "native" and self.model in ("constant", "linear")
         least = self.least_rows(basis)
         start = self.n_start
         if self.rules == "r" and start is None:
@@ -446,7 +444,7 @@ class TreeOptions:
             self,
             min_leaf=least,
             n_start=start,
-            tree_prior=self.tree_prior or (0.95, slope),
+            tree_prior=self.tree_prior or (0.95, 1.0 if regression else 2.0),
             n_basis=basis if self.model == "linear" else None,
         )
 
@@ -632,6 +630,8 @@ MEMORIES: dict[str, tuple[dict[str, Any], ...]] = {
         {"window": 8000},
     ),
 }
+# Clouds that are averaged may err each in its own way: their class trees grow deeper.
+AVERAGED_PRIOR = {"class": (0.95, 0.5)}
 SHARED = {
     "model", "rules", "n_start", "variance_prior", "classes", "categories",
     "new_levels",

@@ -1,4 +1,4 @@
-"""The demonstration: a dynamic tree learns to tell spam, e-mail by e-mail."""
+"""The demonstration: dynamic trees learn to tell spam, e-mail by e-mail."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dyntree.config import show_config
 from dyntree.datasets import load_spambase
 from dyntree.evaluate import Prequential, compare, prequential
 from dyntree.runtime.progress import Progress
+from dyntree.trees.averaging import AveragedStream
 from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Contender:
     """One model of the demonstration, and how it did."""
 
     title: str
-    model: StreamingTree
+    model: StreamingTree | AveragedStream
     seen: Prequential
 
 
@@ -41,7 +42,7 @@ def run(
     progress: Progress = True,
     stream: TextIO | None = None,
 ) -> dict[str, Any]:
-    """Stream Spambase through a learning and a frozen tree, and write what came of it.
+    """Stream Spambase through trees that learn on or not, and write what came of it.
 
     Parameters
     ----------
@@ -70,10 +71,16 @@ def run(
         classes=(0, 1),
         seed=seed,
     )
-    learning.update(X[:WINDOW], y[:WINDOW], progress=False)
-    frozen = learning.copy().freeze()
+    averaged = AveragedStream("class", classes=(0, 1), seed=seed)
+    for model in (learning, averaged):
+        model.update(X[:WINDOW], y[:WINDOW], progress=False)
+    models = {
+        "averaged": averaged,
+        "learning on": learning,
+        "frozen": learning.copy().freeze(),
+    }
     contenders = []
-    for title, model in (("learning on", learning), ("frozen", frozen)):
+    for title, model in models.items():
         seen = prequential(model, X[WINDOW:], y[WINDOW:], progress=progress)
         contenders.append(Contender(title, model, seen))
     summary = summarise(contenders)
@@ -97,7 +104,10 @@ def report(contenders: list[Contender]) -> str:
     n_rows = contenders[0].seen.scores.n_rows
     lines = [
         f"Spambase, {n_rows} e-mails predicted one by one after the first {WINDOW}",
-        f"{N_PARTICLES} particles, at most {WINDOW} rows held; scores in nats",
+        f"one cloud of {N_PARTICLES} particles that holds at most {WINDOW} rows, "
+        "learning on or frozen,",
+        f"beside an average of {len(contenders[0].model.members)} smaller ones; scores "
+        "in nats",
         "",
         compare({one.title: one.seen for one in contenders}, SCORES),
         "",
@@ -118,7 +128,7 @@ def summarise(contenders: list[Contender]) -> dict[str, Any]:
         result[one.title.replace(" ", "_")] = {
             **one.seen.to_dict(),
             "memory_bytes": one.model.memory_usage(),
-            "seed": one.model.tree.seed,
+            "seed": one.model.seed,
         }
     return result
 
@@ -143,9 +153,8 @@ def picture(contenders: list[Contender], window: int = 500) -> Figure:
 
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
-    for one, style, colour in zip(
-        contenders, ("-", "--"), ("black", "tab:orange"), strict=True
-    ):
+    looks = (("-", "black"), ("-.", "tab:blue"), ("--", "tab:orange"))
+    for one, (style, colour) in zip(contenders, looks, strict=True):
         error = one.seen.to_dict()["error"]
         axes.plot(
             one.seen.rows[window:] + WINDOW,
@@ -160,6 +169,6 @@ def picture(contenders: list[Contender], window: int = 500) -> Figure:
     axes.set_ylim(0.0, None)
     axes.set_xlabel("e-mails seen")
     axes.set_ylabel(f"share misclassified among the last {window}")
-    axes.set_title("A dynamic tree learns Spambase in a window of 500 rows")
+    axes.set_title("Dynamic trees learn Spambase, e-mail by e-mail")
     axes.legend()
     return figure

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.values import Vector
-from dyntree.params import N_AVERAGED, NIG, TREE_OPTIONS
+from dyntree.params import AVERAGED_PRIOR, MEMORIES, N_AVERAGED, NIG, TREE_OPTIONS
 from dyntree.runtime.locking import locked
 from dyntree.runtime.parallel import Brake, late_interrupts, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -61,7 +61,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         False for rows whose order has a meaning.
     n_particles : int, default 100
         Of each cloud.
-    intercept, proposal, min_leaf, tree_prior, first_split, n_basis
+    tree_prior : (float, float), optional
+        As in `DynamicTree`, but (0.95, 0.5) by default for labels.
+    intercept, proposal, min_leaf, first_split, n_basis
         As in `DynamicTree`.
     classes, prior, class_mass, max_retired_mass, categories, new_levels
         As in `DynamicTree`.
@@ -115,6 +117,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         seed: int | None = None,
     ) -> None:
         options = params.given_options(locals(), TREE_OPTIONS)
+        params.one_of("model", model, tuple(MEMORIES))
+        options["tree_prior"] = tree_prior or AVERAGED_PRIOR.get(model)
         n_clouds = params.count("n_clouds", n_clouds, 1)
         if seed is None:
             seed = secrets.randbits(31)

@@ -19,7 +19,14 @@ from dyntree import checkpoint, params
 from dyntree._core import averaging
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
-from dyntree.params import MEMORIES, N_AVERAGED, NIG, TREE_OPTIONS, TreeOptions
+from dyntree.params import (
+    AVERAGED_PRIOR,
+    MEMORIES,
+    N_AVERAGED,
+    NIG,
+    TREE_OPTIONS,
+    TreeOptions,
+)
 from dyntree.runtime.locking import locked
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress, check_progress
@@ -94,7 +101,9 @@ class AveragedStream(TreeAverage):
     tempering : float > 0, default 0.3
         Power of the predictive densities in the weights. At 1 one member soon has all
         the weight, by chance as often as by right.
-    intercept, proposal, min_leaf, tree_prior, first_split, n_basis
+    tree_prior : (float, float), optional
+        As in `DynamicTree`, but (0.95, 0.5) by default for labels.
+    intercept, proposal, min_leaf, first_split, n_basis
         As in `DynamicTree`, for all members that do not name their own.
     classes, prior, class_mass, max_retired_mass, categories, new_levels
         As in `DynamicTree`.
@@ -158,6 +167,7 @@ class AveragedStream(TreeAverage):
     ) -> None:
         shared = params.given_options(locals(), TREE_OPTIONS)
         params.one_of("model", model, tuple(MEMORIES))
+        shared["tree_prior"] = tree_prior or AVERAGED_PRIOR.get(model)
         if members is None:
             given = _memories(TreeOptions(**shared))
         else:

@@ -66,8 +66,7 @@ class DynamicTree(TreeLearning):
     tree_prior : (float, float), optional
         Of a in [0, 1) and b > 0: a leaf at depth d splits with prior probability
         a (1 + d)^-b (Chipman, George and McCulloch 1998). Default (0.95, 1) for
-        regression and (0.95, 0.5) for class leaves of the native rules, (0.95, 2) for
-        all others.
+        regression leaves of the native rules, (0.95, 2) for all others.
     variance_prior : (float, float), default (0.0, 0.0)
         R's rules: degrees of freedom and scale of an inverse gamma prior on the
         variance in a leaf; (0, 0) is flat.

@@ -7,6 +7,7 @@ into a new figure, and returns the figure; show it in a notebook, or call its
 
 from .effects import plot_effects, plot_importance, plot_relevance, plot_sobol
 from .fit import plot_fit, plot_slices
+from .memory import plot_memory
 from .recorder import Recorder, Trace
 from .scores import plot_rolling
 from .surface import plot_classes, plot_surface
@@ -20,6 +21,7 @@ __all__ = [
     "plot_effects",
     "plot_fit",
     "plot_importance",
+    "plot_memory",
     "plot_relevance",
     "plot_rolling",
     "plot_shape",

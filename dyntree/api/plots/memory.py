@@ -1,0 +1,86 @@
+"""Weights of the members of an averaged stream over time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dyntree.trees.averaging import AveragedStream
+
+from .canvas import Target, dress, panels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HATCHES = ("", "..", "//", "xx", "\\\\", "++")
+
+
+def plot_memory(stream: AveragedStream, *, ax: Target = None) -> Figure:
+    """Draw how much each memory of an averaged stream counted for, over time.
+
+    Parameters
+    ----------
+    stream : AveragedStream
+    ax : Axes, optional
+
+    Returns
+    -------
+    Figure
+
+    Notes
+    -----
+    Areas that add up to one, the shortest memory below and darkest; members with the
+    same memory are one area. What is drawn is `AveragedStream.weight_history`: weights
+    in the average, without the stacker of two labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import AveragedStream
+    >>> from dyntree.api.plots import plot_memory
+    >>> X = np.random.default_rng(0).random((100, 1))
+    >>> stream = AveragedStream(n_particles=10, seed=1).update(X, X[:, 0])
+    >>> plot_memory(stream).axes[0].get_ylabel()
+    'weight'
+    """
+    if not isinstance(stream, AveragedStream):
+        raise ValueError(f"stream must be an AveragedStream; got {stream!r}.")
+    history = stream.weight_history
+    if not len(history.rows):
+        raise ValueError(
+            "stream must have learned some rows; got none. Call update first."
+        )
+    areas: dict[tuple[int, float], list[int]] = {}
+    for k, member in enumerate(stream.members):
+        memory = member.options.window, member.options.forget
+        areas.setdefault(memory, []).append(k)
+    figure, (axes,) = panels(ax, size=(7.0, 3.6))
+    order = sorted(areas)
+    heights = [history.weights[:, areas[memory]].sum(axis=1) for memory in order]
+    greys = np.linspace(0.15, 0.95, len(order))
+    drawn = axes.stackplot(
+        history.rows,
+        heights,
+        labels=[_name(*memory, len(areas[memory])) for memory in order],
+        colors=[str(grey) for grey in greys],
+        edgecolor="0.5",
+        linewidth=0.4,
+    )
+    for k, area in enumerate(drawn):
+        area.set_hatch(HATCHES[k % len(HATCHES)])
+    axes.set_xlim(history.rows[0], max(history.rows[-1], history.rows[0] + 1))
+    axes.set_ylim(0.0, 1.0)
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(
+        handles[::-1], labels[::-1], title="window", frameon=False, fontsize="small",
+        loc="center left", bbox_to_anchor=(1.01, 0.5),
+    )  # fmt: skip
+    dress(axes, "rows seen", "weight")
+    return figure
+
+
+def _name(window: int, forget: float, n_members: int) -> str:
+    """What the legend calls a memory."""
+    words = f"{window:,}" + (f", forget {forget:g}" if forget < 1.0 else "")
+    return words + (f" ({n_members} clouds)" if n_members > 1 else "")
