@@ -609,6 +609,7 @@ def given_options(
 # streams of tests/statistical/streams.py (averaged.txt beside it). Clouds of one memory
 # differ in their seeds.
 _REAL = (
+    {"window": 20, "forget": 0.8},
     {"window": 50, "forget": 0.9},
     {"window": 100, "forget": 0.9},
     {"window": 200, "forget": 0.9},
@@ -620,6 +621,7 @@ MEMORIES: dict[str, tuple[dict[str, Any], ...]] = {
     "constant": _REAL,
     "linear": _REAL,
     "class": (
+        {"window": 4, "forget": 0.5},
         {"window": 10, "forget": 0.8},
         {"window": 50, "forget": 0.9},
         {"window": 200, "forget": 0.95},

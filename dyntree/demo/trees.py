@@ -13,6 +13,7 @@ import numpy as np
 from dyntree.config import show_config
 from dyntree.datasets import load_spambase
 from dyntree.evaluate import Prequential, compare, prequential
+from dyntree.params import MEMORIES
 from dyntree.runtime.progress import Progress
 from dyntree.trees.averaging import AveragedStream
 from dyntree.trees.streaming import StreamingTree
@@ -72,9 +73,9 @@ def run(
         seed=seed,
     )
     averaged = AveragedStream("class", classes=(0, 1), seed=seed)
-    for model in (learning, averaged):
-        model.update(X[:WINDOW], y[:WINDOW], progress=False)
-    models = {
+    for learner in (learning, averaged):
+        learner.update(X[:WINDOW], y[:WINDOW], progress=False)
+    models: dict[str, StreamingTree | AveragedStream] = {
         "averaged": averaged,
         "learning on": learning,
         "frozen": learning.copy().freeze(),
@@ -106,8 +107,7 @@ def report(contenders: list[Contender]) -> str:
         f"Spambase, {n_rows} e-mails predicted one by one after the first {WINDOW}",
         f"one cloud of {N_PARTICLES} particles that holds at most {WINDOW} rows, "
         "learning on or frozen,",
-        f"beside an average of {len(contenders[0].model.members)} smaller ones; scores "
-        "in nats",
+        f"beside an average of {len(MEMORIES['class'])} smaller ones; scores in nats",
         "",
         compare({one.title: one.seen for one in contenders}, SCORES),
         "",

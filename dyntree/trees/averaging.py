@@ -90,7 +90,7 @@ class AveragedStream(TreeAverage):
     members : sequence of dict, optional
         The memories: options of `StreamingTree` a member, such as ``{"window": 50,
         "forget": 0.9}``; none of ``rules``, ``classes``, ``categories`` and ``seed``,
-        which all members share. By default six for real responses and eight for labels;
+        which all members share. By default seven for real responses and nine for labels;
         where linear leaves need more rows than a window of these holds, it is larger.
     n_particles : int, default 100
         Of each member. Several small clouds tell more than one large one, whose trees
@@ -140,7 +140,7 @@ class AveragedStream(TreeAverage):
     >>> stream.predict([[0.9, 0.5]]).mean.round(1)
     array([-0.9])
     >>> len(stream.members), stream.weights.sum().round(6)
-    (6, np.float64(1.0))
+    (7, np.float64(1.0))
     """
 
     def __init__(

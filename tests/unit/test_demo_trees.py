@@ -17,7 +17,7 @@ from dyntree.demo import trees as demo
 
 from .conftest import Demo
 
-MODELS = {"learning on": "learning_on", "frozen": "frozen"}
+MODELS = {"averaged": "averaged", "learning on": "learning_on", "frozen": "frozen"}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,11 @@ def assert_bounds(summary: dict[str, Any]) -> None:
     learning, frozen = summary["learning_on"], summary["frozen"]
     assert learning["error"] <= 0.14
     assert learning["error"] <= frozen["error"] - 0.01
-    for told in (learning, frozen):
+    averaged = summary["averaged"]
+    assert averaged["error"] <= 0.09
+    for name in ("error", "log_loss", "brier"):
+        assert averaged[name] < learning[name]
+    for told in (averaged, learning, frozen):
         for name in ("error", "log_loss", "brier"):
             assert told[name] < told["baseline"][name]
         assert told["auc"] > 0.9 > told["baseline"]["auc"]
@@ -57,7 +61,9 @@ def test_the_bounds_hold_for_other_seeds(tmp_path: Path, seed: int) -> None:
 
 def test_predictions_are_of_the_shuffled_stream(predictions: pd.DataFrame) -> None:
     _, y = demo.shuffled_spambase()
-    assert predictions.columns.tolist() == ["row", "spam", "p_learning_on", "p_frozen"]
+    assert predictions.columns.tolist() == [
+        "row", "spam", "p_averaged", "p_learning_on", "p_frozen",
+    ]  # fmt: skip
     assert predictions["row"].tolist() == list(range(500, 4601))
     assert predictions["spam"].tolist() == y[500:].tolist()
     assert predictions.filter(like="p_").stack().between(0.0, 1.0).all()

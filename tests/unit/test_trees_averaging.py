@@ -205,7 +205,7 @@ def test_windows_are_as_wide_as_leaves_need() -> None:
     ]
     assert stream.members[0].options.rejuvenate_every == 130
     large = AveragedStream("class", min_leaf=20, n_particles=2, seed=1)
-    assert [m.options.window for m in large.members][:3] == [40, 50, 200]
+    assert [m.options.window for m in large.members][:4] == [40, 40, 50, 200]
     with refused("window", "50", own := small("linear", members=[{"window": 50}])):
         own.update(X, X[:, 0])
 
