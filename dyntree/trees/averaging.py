@@ -90,8 +90,8 @@ class AveragedStream(TreeAverage):
     members : sequence of dict, optional
         The memories: options of `StreamingTree` a member, such as ``{"window": 50,
         "forget": 0.9}``; none of ``rules``, ``classes``, ``categories`` and ``seed``,
-        which all members share. By default seven for real responses and nine for labels;
-        where linear leaves need more rows than a window of these holds, it is larger.
+        which all members share. By default seven for real responses and nine for
+        labels, in larger windows where leaves need more rows.
     n_particles : int, default 100
         Of each member. Several small clouds tell more than one large one, whose trees
         are near copies of one another.

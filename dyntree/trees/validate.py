@@ -81,10 +81,10 @@ def _check_waiting(
     options: TreeOptions, features: FeatureMap | None, rows: Any, responses: list[Any]
 ) -> None:
     """Rows that are kept back until there are trees."""
-    if features is None:
-        demand(not rows.size and not responses, "rows wait without columns")
-        return
-    demand(len(rows) > 0, "it has columns and no rows")
+    if not rows.size and not responses:
+        return  # columns may be fixed before the first row
+    demand(features is not None, "rows wait without columns")
+    assert features is not None
     features.check_codes(rows)
     if options.model == "class":
         label_list(responses, len(rows))

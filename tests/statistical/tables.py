@@ -1,8 +1,9 @@
 """Whole tables: ten small clouds in orders of their own, against one large cloud.
 
-Run ``python -m tests.statistical.tables``; the last result is stored beside this file in
-tables.txt. `DynamicTreeRegressor` (linear leaves) and `DynamicTreeClassifier` have their
-defaults, ten clouds of 100 particles, or ``n_clouds=1``, one of 1000; beside them a
+Run ``OMP_NUM_THREADS=1 python -m tests.statistical.tables``; the last result is stored
+beside this file in tables.txt. `DynamicTreeRegressor` (linear leaves) and
+`DynamicTreeClassifier` have their defaults, ten clouds of 100 particles, or
+``n_clouds=1``, one of 1000; beside them a
 random forest, gradient boosting by histograms and a Gaussian process (on tables of at
 most 600 rows), all with scikit-learn's defaults. Folds are shuffled with seed 0. Shown
 are the error, or the root mean square error, and the log density a row (probabilities

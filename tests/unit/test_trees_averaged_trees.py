@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dyntree import AveragedTrees, DynamicTree, StreamingTree, fit_repeats, load, save
+from dyntree.trees.averaged_trees import temperature_of, tempered
 from tests.contract import same_answers
 from tests.helpers import model_bytes, same_bytes
 
@@ -45,7 +46,8 @@ def test_a_prediction_is_the_mixture_of_the_clouds(model: str) -> None:
     got, parts = trees.predict(X[:5]), [cloud.predict(X[:5]) for cloud in trees]
     if model == "class":
         mean = np.mean([part.proba for part in parts], axis=0)
-        np.testing.assert_allclose(got.proba, mean, rtol=1e-12)
+        sharper = tempered(mean, trees.temperature)
+        np.testing.assert_allclose(got.proba, sharper, rtol=1e-12)
         return
     mean = np.mean([part.mean for part in parts], axis=0)
     np.testing.assert_allclose(got.mean, mean, rtol=1e-12)
@@ -56,14 +58,45 @@ def test_a_prediction_is_the_mixture_of_the_clouds(model: str) -> None:
     )
 
 
+def test_a_temperature_is_fitted_to_what_was_foreseen() -> None:
+    """Against a grid; labels of softened probabilities ask for sharper ones."""
+    rng = np.random.default_rng(0)
+    truth = rng.dirichlet([0.3] * 3, 4000)
+    labels = np.array([rng.choice(3, p=p) for p in truth])
+    soft = tempered(truth, 2.0)
+    np.testing.assert_allclose(tempered(soft, 0.5), tempered(truth, 1.0), rtol=1e-9)
+    found = temperature_of(soft, labels)
+    assert found == pytest.approx(0.5, abs=0.05)  # ten standard errors
+    grid = np.exp(np.linspace(-1.5, 1.5, 601))
+    losses = [
+        2.0 * np.log(t) ** 2 - np.log(tempered(soft, t)[np.arange(4000), labels]).sum()
+        for t in grid
+    ]
+    assert found == pytest.approx(grid[np.argmin(losses)], rel=0.006)
+    assert temperature_of(soft[:1], labels[:1]) == pytest.approx(1.0, abs=0.3)
+
+
+def test_only_shuffled_labels_have_a_temperature() -> None:
+    X, y = data("class", 60)
+    trees = small("class").update(X, y)
+    assert trees.temperature != 1.0
+    assert small("class").update(X[:39], y[:39]).temperature == 1.0
+    assert small("class", shuffle=False).update(X, y).temperature == 1.0
+    assert small().update(*data("constant", 60)).temperature == 1.0
+    whole = small("class", classes=("a", "b", "c")).update(X, y)
+    for cloud, other in zip(trees, whole, strict=True):  # how it is cut changes nothing
+        assert model_bytes(cloud) == model_bytes(other)
+
+
 def test_threads_and_processes_change_nothing() -> None:
     from joblib import parallel_config
 
-    X, y = data("constant", 60)
-    models = [small().update(X, y, threads=n) for n in (1, 2, 7)]
-    with parallel_config("loky", n_jobs=2):
-        models.append(small().update(X, y))
-    assert all(model_bytes(m) == model_bytes(models[0]) for m in models)
+    for model in ("constant", "class"):
+        X, y = data(model, 60)
+        models = [small(model).update(X, y, threads=n) for n in (1, 2, 7)]
+        with parallel_config("loky", n_jobs=2):
+            models.append(small(model).update(X, y))
+        assert all(model_bytes(m) == model_bytes(models[0]) for m in models)
 
 
 def test_new_labels_have_the_same_place_in_every_cloud() -> None:
@@ -157,7 +190,7 @@ def test_a_changed_file_is_refused() -> None:
     mixed = dict(header["members"])
     mixed["1"] = other["members"]["1"]
     for name, value in [("members", {}), ("members", mixed), ("shuffle", 1),
-                        ("seed", -1)]:  # fmt: skip
+                        ("temperature", 0.0), ("seed", -1)]:  # fmt: skip
         with pytest.raises((ValueError, LookupError)):
             AveragedTrees.from_arrays(header | {name: value}, arrays)
     with pytest.raises(ValueError, match="without a use"):
