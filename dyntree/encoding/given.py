@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dyntree.encoding.values import (
+    LARGEST,
     Matrix,
     Vector,
     as_texts,
@@ -16,6 +17,7 @@ from dyntree.encoding.values import (
     is_number,
     present_values,
     real_array,
+    too_large,
 )
 from dyntree.params import as_array
 
@@ -97,3 +99,21 @@ def matrix_of(X: Any, argument: str = "X") -> Matrix:
             "one row."
         )
     return real_array(argument, values, "Encode text as numbers, or give a frame.")
+
+
+def finite_rows(
+    rows: Matrix, names: Sequence[str] | None, native: bool, argument: str = "X"
+) -> Matrix:
+    """Refuse NaN, infinities and what is too large, naming the first."""
+    bad = np.abs(rows) > LARGEST if native else ~np.isfinite(rows)
+    if np.any(bad):
+        row, column = np.argwhere(bad)[0]
+        name = names[column] if names else int(column)
+        value, where = rows[row, column], f"in row {row}, column {name!r}"
+        if np.isfinite(value):
+            raise ValueError(too_large(argument, value, where))
+        raise ValueError(
+            f"{argument} must be finite; got {value} {where}. Drop or impute such rows "
+            "first" + ("." if native else ", or use rules='native' for NaN.")
+        )
+    return np.ascontiguousarray(rows)

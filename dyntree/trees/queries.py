@@ -275,12 +275,14 @@ class TreeQueries:
 
     def _encoded(self, features: FeatureMap, X: Any, argument: str = "X") -> Matrix:
         """Rows by these columns; levels without one are told of, or refused."""
-        if not features.levels or isinstance(X, Encoded):
+        if not features.may_grow or isinstance(X, Encoded):
             return features.encode(X, argument)
         codes = features.codes(X, argument)
         if self.options.new_levels == "error":
             refuse_unseen(features, X, codes, argument)
-        elif "unseen" not in self._told and (late := features.unseen(codes)):
+        elif "unseen" not in self._told and (
+            late := [*features.unseen(codes), *features.undecided(X)]
+        ):
             self._told.add("unseen")
             warn_unseen(late[0], self.options.new_levels == "grow")
         return features.expand(codes)
