@@ -369,14 +369,14 @@ class FeatureMap:
 
     def _numbers(self, name: str, column: Any, argument: str) -> Vector:
         """A column of numbers; of those not known to be, text counts for nothing."""
-        if name in self.undecided({name: column}):
+        if name in self.unknown and column_kind(name, column) == "levels":
             check_readable(name, argument, as_objects(column))
             column = [v if is_number(v) else None for v in as_objects(column).tolist()]
         return column_of_numbers(name, column, self.allow_missing, argument)
 
     def undecided(self, X: Any) -> list[str]:
         """Columns that had no value so far, and of which rows have text."""
-        columns = (X if isinstance(X, dict) else named_columns(X)) or {}
+        columns = (named_columns(X) if self.unknown else None) or {}
         return [
             name
             for name in self.unknown
