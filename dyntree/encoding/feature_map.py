@@ -30,6 +30,7 @@ from dyntree.encoding.values import (
     check_readable,
     column_of_numbers,
     is_number,
+    is_of_objects,
     present_values,
 )
 from dyntree.params import as_array, count, flag
@@ -253,7 +254,7 @@ class FeatureMap:
                 present = present_values(column)
                 if not present:
                     unknown.append(name)
-                elif not is_number(present[0]):
+                elif not is_number(present[0]) and is_of_objects(column):
                     levels[name] = (level_text(present[0]),)
             if name not in levels or name in self.declared:
                 continue
@@ -350,8 +351,7 @@ class FeatureMap:
 
     def text_at(self, X: Any, name: str, row: int) -> str:
         """What a row of X has in a column of levels."""
-        columns = named_columns(X) or {}
-        return level_text(as_objects(columns[name])[row])
+        return level_text(as_objects((named_columns(X) or {})[name])[row])
 
     def _codes(self, columns: Matrix | dict[str, Any], argument: str = "X") -> Matrix:
         """Codes of what `_matched` gives."""

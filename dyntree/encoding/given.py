@@ -15,6 +15,7 @@ from dyntree.encoding.values import (
     check_readable,
     is_many,
     is_number,
+    is_of_objects,
     present_values,
     real_array,
     too_large,
@@ -56,7 +57,7 @@ def column_kind(name: str, column: Any) -> str:
     values = np.asarray(column)
     if values.dtype.kind == "f":
         return "unknown" if np.all(np.isnan(values)) else "numbers"
-    if values.dtype.kind not in "OUST":
+    if not is_of_objects(column):
         return "numbers"
     present = present_values(column)
     if not present:

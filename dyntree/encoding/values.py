@@ -65,6 +65,11 @@ def as_objects(column: Any) -> NDArray[Any]:
     return np.asarray(column, dtype=object)
 
 
+def is_of_objects(column: Any) -> bool:
+    """Whether a column can hold text: no numbers, dates or durations of NumPy's."""
+    return np.asarray(column).dtype.kind in "OUST"
+
+
 def present_values(column: Any) -> list[Any]:
     """Values of a column that are not missing."""
     return [v for v in as_objects(column).tolist() if not is_missing(v)]

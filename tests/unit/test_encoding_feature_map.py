@@ -261,6 +261,9 @@ def test_the_first_value_says_what_a_column_is_once_the_map_is_settled() -> None
     assert known.undecided(late) == ["a"]
     with refused("X", "'w' in row 3"):
         known.grown([*late, {"a": "u", "b": "w", "c": None}])
+    dates = pd.DataFrame(rows).assign(a=pd.to_datetime(["2024-01-01"]))
+    with refused("X", "datetime64"):
+        known.grown(dates)
 
 
 def test_declared_levels_keep_their_order_and_take_no_others() -> None:
