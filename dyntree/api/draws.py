@@ -109,8 +109,9 @@ def to_datatree(
     rows = [view.encode(X) for view in views]
     first = views[0].tree
     observed = None if y is None else _observed(first, y, len(rows[0]))
+    names = first.feature_names
     chains = [
-        _chain(view, features, observed, rng)
+        _chain(view, features, observed, rng, names)
         for view, features in zip(views, rows, strict=True)
     ]
     groups = {
@@ -147,7 +148,7 @@ def _views(model: Any) -> list[TreeView]:
     kinds = [
         {
             "model": view.tree.options.model,
-            "columns": view.tree.feature_names,
+            "columns": sorted(view.tree.feature_names),
             "classes": view.tree.classes,
             "particles": view.n_particles,
         }
@@ -196,16 +197,24 @@ def _observed(tree: TreeQueries, y: Any, n_rows: int) -> Vector:
 
 
 def _chain(
-    view: TreeView, rows: Matrix, y: Vector | None, rng: np.random.Generator
+    view: TreeView,
+    rows: Matrix,
+    y: Vector | None,
+    rng: np.random.Generator,
+    names: Sequence[str],
 ) -> dict[str, dict[str, Variable]]:
-    """Groups of one model, each variable without the dimension chain."""
+    """Groups of one model, each variable without the dimension chain.
+
+    Features are in the order of `names`: in repeats levels may come in another one.
+    """
     tree, n, each = view.tree, view.n_particles, ("draw", "row")
+    order = [tree.feature_names.index(name) for name in names]
     height, n_leaves = view.shapes()
     posterior: dict[str, Variable] = {
         "weight": (("draw",), np.full(n, 1.0 / n)),
         "height": (("draw",), height),
         "n_leaves": (("draw",), n_leaves),
-        "split_count": (("draw", "feature"), view.split_counts()),
+        "split_count": (("draw", "feature"), view.split_counts()[:, order]),
     }
     if tree.classes is None:
         location, scale, df = view.predictive(rows)

@@ -325,11 +325,8 @@ class DynamicTreeResults:
         progress: Progress,
     ) -> None:
         """Learn rows that bring levels; the design goes as far as the trees do."""
-        starts: list[int] = []
-        wider, width = self.design, len(self.exog_names)
-        for row, wider in designs:
-            starts += [row] * (len(wider.names) - width - len(starts))
-        growth = Growth(wider.features(), starts, wider.widen)
+        steps = [(row, design.features()) for row, design in designs]
+        growth = Growth(self.design.features(), steps, designs[-1][1].widen)
         try:
             self.tree.update(Grown(rows, growth), responses, progress=progress)
         finally:

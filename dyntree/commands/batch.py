@@ -52,6 +52,7 @@ def predict(arguments: argparse.Namespace) -> None:
     model, notes = checkpoint.load_with(arguments.saved)
     known = dict.fromkeys(model.columns or (), "number")
     known |= dict.fromkeys(model.tree.columns_with_levels, "level")
+    known |= dict.fromkeys(model.tree.columns_without_values, "any")
     if "design" in notes:
         design = read_design(arguments.saved, model.tree, notes)
         known = dict.fromkeys(design.columns, "any")

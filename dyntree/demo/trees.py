@@ -154,7 +154,7 @@ def picture(contenders: list[Contender], window: int = 500) -> Figure:
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
     looks = (("-", "black"), ("-.", "tab:blue"), ("--", "tab:orange"))
-    for one, (style, colour) in zip(contenders, looks, strict=True):
+    for one, (style, colour) in zip(contenders, looks, strict=False):
         error = one.seen.to_dict()["error"]
         axes.plot(
             one.seen.rows[window:] + WINDOW,

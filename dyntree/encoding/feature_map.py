@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.given import (
     column_kind,
+    finite_rows,
     level_codes,
     level_text,
     matrix_of,
@@ -22,11 +23,15 @@ from dyntree.encoding.values import (
     LARGEST,
     MOST_LEVELS,
     Matrix,
+    Vector,
+    as_objects,
     as_texts,
     check_levels,
     check_readable,
     column_of_numbers,
-    too_large,
+    is_number,
+    is_of_objects,
+    present_values,
 )
 from dyntree.params import as_array, count, flag
 
@@ -58,7 +63,8 @@ class FeatureMap:
     missing. Codes become features, in which levels are 0/1 columns. While a model still
     waits for its first trees, `extend` lets more rows add levels and decide the kind of
     columns that were missing so far; `settle` fixes all that. From then on `grown` adds
-    levels, whose features come last, in the order in which they came.
+    levels, whose features come last, in the order in which they came; the first level
+    of a column that had no value takes the column's own place.
 
     Parameters
     ----------
@@ -138,16 +144,23 @@ class FeatureMap:
             if kind == "levels" or (name in levels and name not in self.declared):
                 texts = [text for text in as_texts(column) if text is not None]
                 levels[name] = tuple(dict.fromkeys([*levels.get(name, ()), *texts]))
-        grown = replace(self, levels=tuple(levels.items()), unknown=tuple(unknown))
+        grown = replace(self, levels=self._in_order(levels), unknown=tuple(unknown))
         return grown, grown._codes(columns)
 
+    def _in_order(
+        self, levels: Mapping[str, tuple[str, ...]]
+    ) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Levels in the order of their columns, whichever came first."""
+        return tuple(
+            (name, levels[name]) for name in self.names or () if name in levels
+        )
+
     def settle(
-        self, codes: Matrix, n_first: int | None = None
+        self, codes: Matrix, n_first: int | None = None, grows: bool = False
     ) -> tuple[FeatureMap, Matrix]:
         """Fix kinds and the order of levels; returns the map and what codes become.
 
-        Learned levels are sorted, declared ones stay as they were given. A column
-        without any value counts as one of numbers.
+        Learned levels are sorted, declared ones stay as they were given.
 
         Parameters
         ----------
@@ -156,31 +169,41 @@ class FeatureMap:
         n_first : int, optional
             Rows at the front whose levels are meant, by default all: those of the
             others are missing in the features returned, and left to `grown`.
+        grows : bool, default False
+            Whether a column without any value is left to `grown`, too; else it counts
+            as one of numbers.
 
         Raises
         ------
         ValueError
             For more levels of a column than anybody means.
         """
-        codes, levels = codes.copy(), []
+        codes, levels, unknown = codes.copy(), [], [*self.unknown]
         for name, old in self.levels:
             column = codes[:, (self.names or ()).index(name)]
             new = old
             if name not in self.declared:
                 n_levels = len(old)
                 if n_first is not None:  # levels are in the order in which they came
-                    n_levels = int(np.nanmax(column[:n_first], initial=0.0)) + 1
+                    n_levels = int(np.nanmax(column[:n_first], initial=-1.0)) + 1
                 new = tuple(sorted(old[:n_levels]))
                 check_levels(name, new)
+            if not new:
+                unknown.append(name)
+                column[:] = np.nan
+                continue
             place = {level: float(k) for k, level in enumerate(new)}
             places = np.array([place.get(level, -1.0) for level in old])
             hit = column >= 0.0
             column[hit] = places[column[hit].astype(np.int64)]
             levels.append((name, new))
-        settled = replace(self, levels=tuple(levels), unknown=())
+        left = tuple(name for name in self.names or () if grows and name in unknown)
+        settled = replace(self, levels=tuple(levels), unknown=left)
         return settled, settled.expand(codes)
 
-    def grown(self, X: Any, argument: str = "X") -> tuple[FeatureMap, Matrix]:
+    def grown(
+        self, X: Any, argument: str = "X"
+    ) -> tuple[list[tuple[int, FeatureMap]], Matrix]:
         """Learn late levels from more rows, those of declared columns excepted.
 
         Parameters
@@ -190,45 +213,69 @@ class FeatureMap:
 
         Returns
         -------
-        FeatureMap
-            With a feature for each level that these rows bring; a column takes
-            `MOST_LEVELS` at most.
-        rows : ndarray of shape (n_rows, its n_features)
+        steps : list of (int, FeatureMap)
+            Rows that bring levels, or the first value of a column, and the map from
+            there on. A column takes `MOST_LEVELS` levels.
+        rows : ndarray of shape (n_rows, n_features of the last map)
         """
         if isinstance(X, Encoded):
-            came = np.flatnonzero((X.rows[:, self.n_features :] == 1.0).any(axis=0))
-            if not len(came) or X.features is None:
-                return self, self.encode(X)
-            self._check_previewed(X.features)
-            features = X.features.narrowed(self.n_features + int(came[-1]) + 1)
-            return features, features.encode(X)
-        codes = self.codes(X, argument)
-        found = self.unseen(codes)
-        if not found:
-            return self, self.expand(codes)
-        columns, names = named_columns(X, argument) or {}, self.names or ()
-        values = [np.asarray(columns[name], dtype=object) for name in found]
-        for name, column in zip(found, values, strict=True):
-            check_readable(name, argument, column)
-        room = {name: MOST_LEVELS - len(self.known[name]) for name in found}
-        fresh: dict[tuple[str, str], None] = {}
-        for row, k in np.argwhere(codes[:, [names.index(name) for name in found]] < 0):
-            name, text = found[k], level_text(values[k][row])
-            if (name, text) not in fresh and room[name] > 0:
-                fresh[name, text] = None
-                room[name] -= 1
-        features = replace(self, late=(*self.late, *fresh))
-        return features, features.expand(features.codes(X, argument))
+            features, rows = X.features or self, X.rows
+            self._check_previewed(features)
+        else:
+            codes = self.codes(X, argument)
+            if not self.unknown and not self.unseen(codes):
+                return [], self.expand(codes)
+            features = self._after(X, argument)
+            rows = features.expand(features.codes(X, argument))
+        decided = {
+            name: np.flatnonzero(~np.isnan(rows[:, self.places[name]]))[:1]
+            for name in self.unknown
+            if name not in features.unknown
+        }
+        came = {name: int(row[0]) for name, row in decided.items() if len(row)}
+        new = rows[:, self.n_features :] == 1.0
+        starts = np.where(new.any(axis=0), new.argmax(axis=0), len(rows))
+        starts = np.minimum.accumulate(starts[::-1])[::-1]  # some may have no row here
+        steps = []
+        for row in sorted({*came.values(), *starts.tolist()} - {len(rows)}):
+            n_late = len(self.late) + int(np.sum(starts <= row))
+            left = (name for name in self.unknown if came.get(name, len(rows)) > row)
+            steps.append((row, features._before(n_late, tuple(left))))
+        last = steps[-1][1] if steps else self
+        return steps, last.encode(X) if isinstance(X, Encoded) else rows
 
-    def narrowed(self, n_features: int) -> FeatureMap:
-        """The map without its last features, before they came."""
-        n_fewer = self.n_features - n_features
-        if not n_fewer:
-            return self
-        if self.late:
-            return replace(self, late=self.late[:-n_fewer])
-        names = None if self.names is None else self.names[:n_features]
-        return replace(self, n_columns=n_features, names=names)
+    def _after(self, X: Any, argument: str) -> FeatureMap:
+        """The map once rows have come that may bring levels."""
+        columns = self._matched(X, argument)
+        levels, unknown = dict(self.levels), []
+        fresh: dict[tuple[str, str], int] = {}
+        for name, column in columns.items() if isinstance(columns, dict) else ():
+            if name in self.unknown:
+                present = present_values(column)
+                if not present:
+                    unknown.append(name)
+                elif not is_number(present[0]) and is_of_objects(column):
+                    levels[name] = (level_text(present[0]),)
+            if name not in levels or name in self.declared:
+                continue
+            known, values = self.known.get(name, levels[name]), as_objects(column)
+            codes, room = level_codes(column, known), MOST_LEVELS - len(known)
+            if name in self.unknown or np.any(codes < 0.0):
+                check_readable(name, argument, values)
+            for row in np.flatnonzero(codes < 0.0) if room > 0 else ():
+                level = name, level_text(values[row])
+                if level not in fresh and room > 0:
+                    fresh[level] = int(row)
+                    room -= 1
+        order = list(columns)  # of levels that come with one row
+        came = sorted(fresh, key=lambda level: (fresh[level], order.index(level[0])))
+        found, late = self._in_order(levels), (*self.late, *came)
+        return replace(self, levels=found, unknown=tuple(unknown), late=late)
+
+    def _before(self, n_late: int, unknown: tuple[str, ...]) -> FeatureMap:
+        """The map as it was with so many late levels, and these columns unknown."""
+        levels = tuple(one for one in self.levels if one[0] not in unknown)
+        return replace(self, levels=levels, unknown=unknown, late=self.late[:n_late])
 
     def widen(self, rows: Matrix) -> Matrix:
         """Rows that an earlier, narrower map has encoded, as this one would have."""
@@ -252,6 +299,11 @@ class FeatureMap:
         }
 
     @property
+    def may_grow(self) -> bool:
+        """Whether there are columns that can bring levels."""
+        return bool(self.levels or self.unknown)
+
+    @property
     def n_features(self) -> int:
         """Number of encoded columns."""
         n_settled = sum(len(levels) - 1 for _, levels in self.levels)
@@ -273,14 +325,21 @@ class FeatureMap:
     @cached_property
     def level_places(self) -> dict[str, list[int]]:
         """Places among the features of the levels of each column that has some."""
+        places = {
+            name: list(range(self.places[name], self.places[name] + len(levels)))
+            for name, levels in self.levels
+        }
+        for k, (name, _) in enumerate(self.late, self.n_features - len(self.late)):
+            places[name].append(k)
+        return places
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Place of the first feature of each column, where columns have names."""
         levels, places, n = dict(self.levels), {}, 0
         for name in self.names or ():
-            width = len(levels.get(name, ("",)))
-            if name in levels:
-                places[name] = list(range(n, n + width))
-            n += width
-        for k, (name, _) in enumerate(self.late):
-            places[name].append(n + k)
+            places[name] = n
+            n += len(levels.get(name, ("",)))
         return places
 
     def codes(self, X: Any, argument: str = "X") -> Matrix:
@@ -292,20 +351,37 @@ class FeatureMap:
 
     def text_at(self, X: Any, name: str, row: int) -> str:
         """What a row of X has in a column of levels."""
-        columns = named_columns(X) or {}
-        return level_text(np.asarray(columns[name], dtype=object)[row])
+        return level_text(as_objects((named_columns(X) or {})[name])[row])
 
     def _codes(self, columns: Matrix | dict[str, Any], argument: str = "X") -> Matrix:
         """Codes of what `_matched` gives."""
         if not isinstance(columns, dict):
-            return _finite(columns, self, argument)
+            return finite_rows(columns, self.names, self.allow_missing, argument)
         arrays = [
             level_codes(column, self.known[name])
             if name in self.known
-            else column_of_numbers(name, column, self.allow_missing, argument)
+            else self._numbers(name, column, argument)
             for name, column in columns.items()
         ]
-        return _finite(np.column_stack(arrays), self, argument)
+        return finite_rows(
+            np.column_stack(arrays), self.names, self.allow_missing, argument
+        )
+
+    def _numbers(self, name: str, column: Any, argument: str) -> Vector:
+        """A column of numbers; of those not known to be, text counts for nothing."""
+        if name in self.unknown and column_kind(name, column) == "levels":
+            check_readable(name, argument, as_objects(column))
+            column = [v if is_number(v) else None for v in as_objects(column).tolist()]
+        return column_of_numbers(name, column, self.allow_missing, argument)
+
+    def undecided(self, X: Any) -> list[str]:
+        """Columns that had no value so far, and of which rows have text."""
+        columns = (named_columns(X) if self.unknown else None) or {}
+        return [
+            name
+            for name in self.unknown
+            if name in columns and column_kind(name, columns[name]) == "levels"
+        ]
 
     def unseen(self, codes: Matrix, with_declared: bool = False) -> list[str]:
         """Columns with levels that are not known, as far as others are taken there."""
@@ -375,13 +451,15 @@ class FeatureMap:
     def _aligned(self, X: Encoded) -> Matrix:
         """Rows that a map with more late levels, or with fewer, has encoded."""
         rows, features = X.rows, X.features
-        if features is None or features.late == self.late:
+        if features is None or features == self:
             return rows
         self._check_previewed(features)
-        if len(self.late) > len(features.late):
-            return self.widen(rows)
-        width, rows = self.n_features, rows.copy()
+        width = self.n_features
+        rows = self.widen(rows) if rows.shape[1] < width else rows.copy()
         for name, places in features.level_places.items():
+            if name in self.unknown:
+                rows[:, self.places[name]] = np.nan
+                continue
             later = [place for place in places if place >= width]
             unseen = (rows[:, later] == 1.0).any(axis=1)
             rows[np.ix_(unseen, self.level_places[name])] = np.nan
@@ -390,7 +468,13 @@ class FeatureMap:
     def _check_previewed(self, features: FeatureMap) -> None:
         """Refuse rows of another map that has met other late levels."""
         n = min(len(features.late), len(self.late))
-        if features.late[:n] != self.late[:n]:
+        mine, theirs = dict(self.levels), dict(features.levels)
+        same = features.late[:n] == self.late[:n] and all(
+            mine.get(name) == theirs.get(name)
+            or name in (self.unknown if name in theirs else features.unknown)
+            for name in {*mine, *theirs}
+        )
+        if not same:
             raise ValueError(
                 "X must be rows that this model has previewed; it has met other levels "
                 "since. Preview them again."
@@ -484,7 +568,7 @@ class FeatureMap:
             raise ValueError(
                 f"codes must have {self.n_columns} columns; got {codes.shape[1]}."
             )
-        _finite(codes, self, "codes")
+        finite_rows(codes, self.names, self.allow_missing, "codes")
         for name, texts in self.known.items():
             column = codes[:, (self.names or ()).index(name)]
             places = np.arange(-1.0, len(texts))
@@ -514,20 +598,3 @@ def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:
         return [X[k] for k in np.arange(len(X))[rows]]
     matrix = as_array("X", X)
     return matrix[rows] if matrix.ndim else matrix
-
-
-def _finite(rows: Matrix, features: FeatureMap, argument: str = "X") -> Matrix:
-    """Refuse NaN, infinities and what is too large, naming the first."""
-    native = features.allow_missing
-    bad = np.abs(rows) > LARGEST if native else ~np.isfinite(rows)
-    if np.any(bad):
-        row, column = np.argwhere(bad)[0]
-        name = features.names[column] if features.names else int(column)
-        value, where = rows[row, column], f"in row {row}, column {name!r}"
-        if np.isfinite(value):
-            raise ValueError(too_large(argument, value, where))
-        raise ValueError(
-            f"{argument} must be finite; got {value} {where}. Drop or impute such rows "
-            "first" + ("." if native else ", or use rules='native' for NaN.")
-        )
-    return np.ascontiguousarray(rows)

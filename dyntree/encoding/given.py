@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dyntree.encoding.values import (
+    LARGEST,
     Matrix,
     Vector,
     as_texts,
     check_readable,
     is_many,
     is_number,
+    is_of_objects,
     present_values,
     real_array,
+    too_large,
 )
 from dyntree.params import as_array
 
@@ -54,7 +57,7 @@ def column_kind(name: str, column: Any) -> str:
     values = np.asarray(column)
     if values.dtype.kind == "f":
         return "unknown" if np.all(np.isnan(values)) else "numbers"
-    if values.dtype.kind not in "OUST":
+    if not is_of_objects(column):
         return "numbers"
     present = present_values(column)
     if not present:
@@ -97,3 +100,21 @@ def matrix_of(X: Any, argument: str = "X") -> Matrix:
             "one row."
         )
     return real_array(argument, values, "Encode text as numbers, or give a frame.")
+
+
+def finite_rows(
+    rows: Matrix, names: Sequence[str] | None, native: bool, argument: str = "X"
+) -> Matrix:
+    """Refuse NaN, infinities and what is too large, naming the first."""
+    bad = np.abs(rows) > LARGEST if native else ~np.isfinite(rows)
+    if np.any(bad):
+        row, column = np.argwhere(bad)[0]
+        name = names[column] if names else int(column)
+        value, where = rows[row, column], f"in row {row}, column {name!r}"
+        if np.isfinite(value):
+            raise ValueError(too_large(argument, value, where))
+        raise ValueError(
+            f"{argument} must be finite; got {value} {where}. Drop or impute such rows "
+            "first" + ("." if native else ", or use rules='native' for NaN.")
+        )
+    return np.ascontiguousarray(rows)

@@ -60,14 +60,24 @@ def is_many(value: Any) -> bool:
     return not plain and np.ndim(value) > 0
 
 
+def as_objects(column: Any) -> NDArray[Any]:
+    """A column as an array of objects."""
+    return np.asarray(column, dtype=object)
+
+
+def is_of_objects(column: Any) -> bool:
+    """Whether a column can hold text: no numbers, dates or durations of NumPy's."""
+    return np.asarray(column).dtype.kind in "OUST"
+
+
 def present_values(column: Any) -> list[Any]:
     """Values of a column that are not missing."""
-    return [v for v in np.asarray(column, dtype=object).tolist() if not is_missing(v)]
+    return [v for v in as_objects(column).tolist() if not is_missing(v)]
 
 
 def as_texts(column: Any) -> list[str | None]:
     """Values as text, None where missing."""
-    values = np.asarray(column, dtype=object).tolist()
+    values = as_objects(column).tolist()
     return [None if is_missing(value) else str(value) for value in values]
 
 

@@ -120,9 +120,11 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         False for rows whose order has a meaning.
     n_particles : int, default 100
         Of each cloud.
+    intercept, proposal, min_leaf
+        As in `DynamicTree`.
     tree_prior : (float, float), optional
-        As in `DynamicTree`, but (0.95, 0.5) by default for labels.
-    intercept, proposal, min_leaf, first_split, n_basis
+        The same, but (0.95, 0.5) by default for labels.
+    first_split, n_basis
         As in `DynamicTree`.
     classes, prior, class_mass, max_retired_mass, categories, new_levels
         As in `DynamicTree`.

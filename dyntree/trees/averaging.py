@@ -101,10 +101,12 @@ class AveragedStream(TreeAverage):
     tempering : float > 0, default 0.3
         Power of the predictive densities in the weights. At 1 one member soon has all
         the weight, by chance as often as by right.
-    tree_prior : (float, float), optional
-        As in `DynamicTree`, but (0.95, 0.5) by default for labels.
-    intercept, proposal, min_leaf, first_split, n_basis
+    intercept, proposal, min_leaf
         As in `DynamicTree`, for all members that do not name their own.
+    tree_prior : (float, float), optional
+        The same, but (0.95, 0.5) by default for labels.
+    first_split, n_basis
+        As in `DynamicTree`.
     classes, prior, class_mass, max_retired_mass, categories, new_levels
         As in `DynamicTree`.
     seed : int, optional
@@ -424,7 +426,7 @@ class AveragedStream(TreeAverage):
             second = averaging.stacked(odds, self._coef)
             regressed = np.column_stack([1.0 - second, second])
             proba = (1.0 - share) * proba + share * regressed
-        return proba
+        return proba / proba.sum(axis=1, keepdims=True)  # weights are rounded
 
     def preview(
         self, X: Any, y: Any, start: int | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,46 +20,40 @@ class Growth:
 
     Attributes
     ----------
-    features : FeatureMap
-        The columns at the end; new ones are last.
-    starts : list of int
-        The row at which each of the last columns begins, in their order.
+    before : FeatureMap
+        The columns at first.
+    steps : list of (int, FeatureMap)
+        Rows with which columns begin, after all others, and the columns from there on.
     widen : callable
         Gives rows, an array of shape (n_rows, fewer columns), all columns.
     """
 
-    features: FeatureMap
-    starts: list[int]
+    before: FeatureMap
+    steps: list[tuple[int, FeatureMap]]
     widen: Callable[[Matrix], Matrix]
 
-    @classmethod
-    def of_levels(cls, features: FeatureMap, rows: Matrix, n_before: int) -> Growth:
-        """Growth from `n_before` features to those of rows that have brought levels."""
-        new = rows[:, n_before:] == 1.0
-        starts = np.where(new.any(axis=0), new.argmax(axis=0), len(rows))
-        starts = np.minimum.accumulate(starts[::-1])[::-1]  # some may have no row here
-        return cls(features, starts.tolist(), features.widen)
+    @property
+    def features(self) -> FeatureMap:
+        """The columns at the end."""
+        return self.steps[-1][1] if self.steps else self.before
 
     def since(self, row: int) -> Growth:
         """The growth among the rows from one on, which become row 0."""
-        return Growth(self.features, [max(0, k - row) for k in self.starts], self.widen)
+        steps = [(max(0, first - row), features) for first, features in self.steps]
+        return Growth(self.before, steps, self.widen)
 
-    def width(self, row: int) -> int:
-        """How many features there are at a row."""
-        later = len(self.starts) - bisect_right(self.starts, row)
-        return self.features.n_features - later
+    def at(self, row: int) -> FeatureMap:
+        """The columns at a row."""
+        known = [features for first, features in self.steps if first <= row]
+        return known[-1] if known else self.before
 
     def steady(self, row: int, end: int) -> int:
         """Up to which row, at most `end`, no other column begins."""
-        return min([end, *(start for start in self.starts if start > row)])
+        return min([end, *(first for first, _ in self.steps if first > row)])
 
-    def at(self, row: int) -> tuple[FeatureMap, Callable[[Matrix], Matrix]]:
-        """The columns at a row, and what gives narrower rows all of those."""
-        width = self.width(row)
-        return (
-            self.features.narrowed(width),
-            lambda rows: np.ascontiguousarray(self.widen(rows)[:, :width]),
-        )
+    def widen_to(self, width: int) -> Callable[[Matrix], Matrix]:
+        """What gives narrower rows so many columns."""
+        return lambda rows: np.ascontiguousarray(self.widen(rows)[:, :width])
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,7 +69,8 @@ class TreeLearning(TreeQueries):
             Numbers; under native rules also strings and categories, and NaN for what is
             missing. The first call fixes the columns, and the rows until there are
             trees their kinds and first levels. Levels that come later bring columns of
-            their own, count as missing, with a warning the first time (copies and
+            their own (and where no row had a value, the first one says of which kind
+            the column is), count as missing, with a warning the first time (copies and
             loaded models warn anew), or are an error, as `new_levels` says.
         y : array_like of shape (n_rows,)
             Responses, or labels of a class model.
@@ -125,11 +126,12 @@ class TreeLearning(TreeQueries):
         """Rows for trees that there are, with the levels that come new, if they may."""
         assert self._features is not None
         features = self._features
-        if not features.levels or self.options.new_levels != "grow":
+        if not features.may_grow or self.options.new_levels != "grow":
             return self._encoded(features, X), Growth(features, [], features.widen)
-        grown, rows = features.grown(X)
-        self._tell_full(grown, X)
-        return rows, Growth.of_levels(grown, rows, features.n_features)
+        steps, rows = features.grown(X)
+        growth = Growth(features, steps, lambda old: growth.features.widen(old))
+        self._tell_full(growth.features, X)
+        return rows, growth
 
     def _tell_full(self, features: FeatureMap, X: Any) -> None:
         """Warn the first time that a column has more levels than it can take."""
@@ -200,7 +202,8 @@ class TreeLearning(TreeQueries):
         n_first = n_waiting(options, self._n_scale)
         if len(labels) >= n_first:
             rows, growth = self._settled(X, rows, growth, self._n_settling(n_first))
-            width = growth.width(n_first - 1)
+            first = growth.at(n_first - 1)
+            width = first.n_features
             options = self.options.with_width(width)
         if check is not None:
             check(options)
@@ -212,7 +215,7 @@ class TreeLearning(TreeQueries):
         rows = on_scale(
             planted.cloud, growth.features, rows, planted.responses, n_before
         )
-        self._features, self.options = growth.at(n_first - 1)[0], planted.options
+        self._features, self.options = first, planted.options
         self._cloud = planted.cloud
         self._waiting_X, self._waiting_y = np.empty((0, 0)), []
         rows, responses = with_ones(rows, ones), planted.responses
@@ -225,17 +228,17 @@ class TreeLearning(TreeQueries):
     ) -> tuple[Matrix, Growth]:
         """Features of all rows so far, the last of which are X, and their growth."""
         if isinstance(X, Grown):
-            n_before = len(codes) - len(X.rows)
-            starts = [start + n_before for start in growth.starts]
-            return codes, Growth(growth.features, starts, growth.widen)
-        if not growth.features.levels or n_first is None:
-            features, rows = growth.features.settle(codes)
-            return rows, Growth(features, [], features.widen)
-        first, rows = growth.features.settle(codes, n_first)
-        grown, last = first.grown(X)
-        self._tell_full(grown, X)
-        rows = np.concatenate([grown.widen(rows[: len(rows) - len(last)]), last])
-        return rows, Growth.of_levels(grown, rows, first.n_features)
+            return codes, growth.since(len(X.rows) - len(codes))
+        grows = self.options.new_levels == "grow"
+        first, rows = growth.features.settle(codes, n_first, grows)
+        if n_first is None or not first.may_grow:
+            return rows, Growth(first, [], first.widen)
+        steps, last = first.grown(X)
+        features = steps[-1][1] if steps else first
+        self._tell_full(features, X)
+        n_before = len(rows) - len(last)
+        rows = np.concatenate([features.widen(rows[:n_before]), last])
+        return rows, Growth(first, steps, features.widen).since(-n_before)
 
     def _n_settling(self, n_first: int) -> int | None:
         """How many of the rows that plant trees settle levels; None for all of them.
@@ -301,7 +304,7 @@ class TreeLearning(TreeQueries):
                 part = slice(first, growth.steady(first, first + size))
                 clock = time.perf_counter()
                 done = self._learn_part(
-                    rows[part], responses[part], growth.at(first), learn, within
+                    rows[part], responses[part], growth.at(first), growth, learn, within
                 )
                 clock = time.perf_counter() - clock
                 tell(done if first else n_kept + done)
@@ -312,18 +315,18 @@ class TreeLearning(TreeQueries):
         self,
         rows: Matrix,
         responses: Vector,
-        columns: tuple[FeatureMap, Callable[[Matrix], Matrix]],
+        features: FeatureMap,
+        growth: Growth,
         learn: Callable[[Matrix, Vector], int],
         within: Callable[..., AbstractContextManager[None]],
     ) -> int:
         """Learn some rows that have the same columns, maybe new ones."""
-        features, widen = columns
-        width = features.n_features + self._ones
-        if width < rows.shape[1]:
+        width = features.n_features
+        if width + self._ones < rows.shape[1]:
             rows = np.ascontiguousarray(rows[:, :width])
         if features is self._features or features == self._features:
             return learn(rows, responses)
-        with within(features, widen):
+        with within(features, growth.widen_to(width)):
             return learn(rows, responses)
 
     def _take(self, rows: Matrix, responses: Vector) -> int:
@@ -374,10 +377,12 @@ class TreeLearning(TreeQueries):
             n_first = max(n_first, ahead)
             if self._waiting_y:
                 codes = np.concatenate([self._waiting_X, codes])
-            features, _ = features.settle(codes, self._n_settling(needed))
+            grows = self.options.new_levels == "grow"
+            features, _ = features.settle(codes, self._n_settling(needed), grows)
         assert features is not None
-        if features.levels and self.options.new_levels == "grow":
-            features, rows = features.grown(X)
+        if features.may_grow and self.options.new_levels == "grow":
+            steps, rows = features.grown(X)
+            features = steps[-1][1] if steps else features
             self._tell_full(features, X)
         else:
             rows = self._encoded(features, X)
@@ -411,7 +416,7 @@ class TreeLearning(TreeQueries):
         cloud, given = self._ready("rehearse"), self._check(X, y)
         if len(given.rows) != 1:
             raise ValueError(f"X must be one row to rehearse; got {len(given.rows)}.")
-        if given.growth.starts:
+        if given.growth.steps:
             cloud = widened(cloud, given.growth.widen)
         known = self.options.classes
         if known is not None and given.labels[0] not in known:

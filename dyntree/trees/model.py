@@ -20,7 +20,7 @@ from dyntree.encoding.values import Matrix
 from dyntree.params import N_SCALE, NIG, TREE_OPTIONS, TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.trees.learning import TreeLearning
-from dyntree.trees.queries import row_positions
+from dyntree.trees.positions import row_positions
 from dyntree.trees.validate import check_model
 from dyntree.trees.view import TreeView
 

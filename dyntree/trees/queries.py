@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import entr
 
 from dyntree import params
@@ -157,9 +157,13 @@ class TreeQueries:
     @property
     def columns_with_levels(self) -> tuple[str, ...]:
         """Columns of strings or categories, as far as they are known or were named."""
-        named = [name for name, _ in self.options.categories or ()]
         found = () if self._features is None else self._features.levels
-        return tuple(dict.fromkeys([*named, *(name for name, _ in found)]))
+        return tuple(dict([*(self.options.categories or ()), *found]))
+
+    @property
+    def columns_without_values(self) -> tuple[str, ...]:
+        """Columns that had no value so far and may become one of any kind."""
+        return () if self._features is None else self._features.unknown
 
     @property
     def level_places(self) -> dict[str, list[int]]:
@@ -264,8 +268,7 @@ class TreeQueries:
             proba = prediction.proba
         else:
             proba = query.predict_class(self._cloud, row)["p"]
-        first: Vector = proba[0]
-        return first
+        return np.asarray(proba[0])
 
     def _rows(self, X: Any, argument: str = "X") -> Matrix:
         """Rows as the cloud stores them, checked; for a tree that has one."""
@@ -276,12 +279,13 @@ class TreeQueries:
 
     def _encoded(self, features: FeatureMap, X: Any, argument: str = "X") -> Matrix:
         """Rows by these columns; levels without one are told of, or refused."""
-        if not features.levels or isinstance(X, Encoded):
+        if not features.may_grow or isinstance(X, Encoded):
             return features.encode(X, argument)
         codes = features.codes(X, argument)
         if self.options.new_levels == "error":
             refuse_unseen(features, X, codes, argument)
-        elif "unseen" not in self._told and (late := features.unseen(codes)):
+        late = features.unseen(codes) or features.undecided(X)
+        if late and "unseen" not in self._told:
             self._told.add("unseen")
             warn_unseen(late[0], self.options.new_levels == "grow")
         return features.expand(codes)
@@ -595,25 +599,3 @@ class TreeQueries:
     def stats(self) -> TreeStats:
         """Return height, leaves and leaf sizes, averaged over particles."""
         return TreeStats(*map(float, query.tree_stats(self._ready("stats"))))
-
-
-def row_positions(cloud: Any, row_ids: ArrayLike, name: str) -> NDArray[np.int64]:
-    """Places of active rows in the cloud's order, by their numbers.
-
-    Raises
-    ------
-    ValueError
-        For what is not a whole number, names no active row, or comes twice.
-    """
-    ids = np.atleast_1d(params.as_array(name, row_ids))
-    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
-        raise ValueError(f"{name} must be row numbers (ints); got {row_ids!r}.")
-    place = {row: k for k, row in enumerate(cloud.row_ids().tolist())}
-    unknown = [row for row in ids.tolist() if row not in place]
-    if unknown:
-        raise ValueError(
-            f"{name} must name active rows; {unknown[0]} is not one (see active_ids)."
-        )
-    if len(set(ids.tolist())) != len(ids):
-        raise ValueError(f"{name} must name each row once; got {row_ids!r}.")
-    return np.array([place[row] for row in ids.tolist()], dtype=np.int64)

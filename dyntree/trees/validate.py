@@ -64,7 +64,8 @@ def check_model(
     else:
         demand(features is not None and not waiting.size, "its rows came to nothing")
         assert features is not None
-        demand(not features.unknown, "columns are unknown")
+        grows = options.new_levels == "grow"
+        demand(grows or not features.unknown, "columns are unknown")
         params.count("n_features", features.n_features, 1, MAX_COLUMNS)
         complete = options.with_width(features.n_features)
         demand(complete == options, "options are missing")

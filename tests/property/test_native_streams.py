@@ -51,3 +51,29 @@ def test_batches_of_any_size_are_the_same(
         parts.update(X[rows], y[rows])
         assert parts.is_ready or parts.n_seen < min(window, 10)
     assert model_bytes(parts) == whole(model, window)
+
+
+CELL = st.sampled_from([None, "u", "v", "w"])
+ROWS = st.lists(st.tuples(CELL, CELL), min_size=N_ROWS, max_size=N_ROWS)
+
+
+@pytest.mark.parametrize("model", ["constant", "class", "prior"])
+@given(window=st.integers(2, 14), cuts=CUTS, cells=ROWS, take=st.integers(0, N_ROWS))
+@settings(max_examples=80)
+def test_levels_may_come_with_any_row_of_any_batch(
+    model: str, window: int, cuts: list[int], cells: list[Any], take: int
+) -> None:
+    """Rows without any value first, then of levels, some of them new."""
+    X, y = rows_of(model)
+    rows = [
+        {"a": x, "s": s if k >= take else None, "t": t}
+        for k, (x, (s, t)) in enumerate(zip(X[:, 0], cells, strict=True))
+    ]
+    parts, at_once = stream(model, window), stream(model, window)
+    for batch in np.split(np.arange(N_ROWS), cuts):
+        parts.update([rows[k] for k in batch], y[batch])
+        parts = type(parts).from_arrays(*parts.to_arrays())
+    assert model_bytes(parts) == model_bytes(at_once.update(rows, y))
+    held = [rows[k] for k in parts.tree.active_ids]
+    stored, _ = parts.frozen_view().rows()
+    np.testing.assert_array_equal(stored, parts.frozen_view().encode(held))

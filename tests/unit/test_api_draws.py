@@ -178,3 +178,26 @@ def test_bad_arguments_are_named() -> None:
         to_datatree(model, X, seed="one")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="to_datatree needs"):
         to_datatree(DynamicTree(rules="r"), X)
+
+
+def test_repeats_that_met_levels_in_other_orders_are_chains() -> None:
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    site = np.array([*"uvwxyz"])[np.arange(60) // 10]
+    X = pd.DataFrame({"site": site, "a": np.arange(60) % 7})
+    y = 1.0 * (np.arange(60) // 10)
+    orders = [np.random.default_rng(k).permutation(60) for k in range(3)]
+    repeats = [
+        DynamicTree(n_particles=20, seed=1).update(X.iloc[order], y[order])
+        for order in orders
+    ]
+    names = [model.feature_names for model in repeats]
+    assert len({*names}) > 1
+    draws = to_datatree(repeats, X[:5], seed=1)
+    assert tuple(draws.posterior.feature.values) == names[0]
+    for k, model in enumerate(repeats):
+        counts = model.frozen_view().split_counts()
+        for name in names[0]:
+            np.testing.assert_array_equal(
+                draws.posterior.split_count.sel(chain=k, feature=name),
+                counts[:, model.feature_names.index(name)],
+            )

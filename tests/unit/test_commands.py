@@ -468,6 +468,35 @@ def test_evaluate_takes_levels_as_they_come(
     assert told["rmse"] == pytest.approx(expected.rmse, rel=1e-6)
 
 
+def test_new_levels_are_what_the_option_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, rows = table(tmp_path, n=60)
+    rows["late"] = np.where(np.arange(60) < 45, None, "a")
+    rows["empty"] = None
+    rows.to_csv(path, index=False)
+    saved, out = tmp_path / "m.dyn", tmp_path / "o.csv"
+    call = [path, "--formula", "y ~ .", "--quiet", "--out", saved, *SMALL]
+    assert run("fit", *call) == 0
+    tree = dyntree.load(saved).tree
+    assert "late=a" in tree.feature_names
+    assert tree.columns_without_values == ("empty",)
+    rows["late"] = rows["empty"] = "b"
+    rows.to_csv(path, index=False)
+    process = shell("predict", saved, path, "--out", out)
+    assert (process.returncode, process.stderr.count("\n")) == (0, 1)
+    assert "levels in column 'late'" in process.stderr
+    assert np.isfinite(pd.read_csv(out)["mean"]).all()
+    rest = [path, "--formula", "y ~ site", "--quiet", "--out", out, *SMALL]
+    rows.loc[50, "site"] = "moon"
+    rows.to_csv(path, index=False)
+    assert run("stream", *rest, "--new-levels", "error") == 1
+    told = complaint(capsys)
+    assert "row 50: X must hold known levels in column 'site'; got 'moon'" in told
+    assert "--levels site=A,B,..., or" in told
+    assert told.endswith("--new-levels grow.\n")
+
+
 def test_progress_is_told_at_the_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -198,13 +198,16 @@ def test_levels_of_rows_before_the_map_is_settled_do_not_depend_on_batches(
 def test_late_levels_come_last_whatever_the_batches() -> None:
     known, _ = learned(sites("south", None, "north"))
     late = sites("moon", None, "south", "earth", "moon", 3.0, 3)
-    grown, rows = known.grown(late)
+    steps, rows = known.grown(late)
+    assert [row for row, _ in steps] == [0, 3, 5]
+    grown = steps[-1][1]
     titles = ["north", "south", "moon", "earth", "3"]
     assert grown.feature_names == tuple(f"site={title}" for title in titles)
     assert grown.level_places == {"site": [0, 1, 2, 3, 4]}
     one_by_one = known
     for row in late:
-        one_by_one, _ = one_by_one.grown([row])
+        more, _ = one_by_one.grown([row])
+        one_by_one = more[-1][1] if more else one_by_one
     assert one_by_one == grown == FeatureMap.from_header(grown.to_header())
     nan = [np.nan] * 5
     expected = [
@@ -217,10 +220,10 @@ def test_late_levels_come_last_whatever_the_batches() -> None:
     np.testing.assert_array_equal(
         grown.widen(before), [[1, 0, 0, 0, 0], nan, [0, 1, 0, 0, 0]]
     )
-    assert [grown.narrowed(k).late for k in (2, 3, 5)] == [
-        (), grown.late[:1], grown.late,
+    assert [features.late for _, features in steps] == [
+        grown.late[:1], grown.late[:2], grown.late,
     ]  # fmt: skip
-    assert known.grown(sites("north", None))[0] is known
+    assert known.grown(sites("north", None))[0] == []
 
 
 @pytest.mark.parametrize("thing", [[1], 1j, {"b": 1}])
@@ -229,6 +232,38 @@ def test_what_is_no_level_does_not_become_one_late(thing: Any) -> None:
     column = pd.Series([None, thing], dtype=object)
     with pytest.raises(ValueError, match="real numbers or levels in column 'site'"):
         known.grown(pd.DataFrame({"site": column}))
+
+
+def test_the_first_value_says_what_a_column_is_once_the_map_is_settled() -> None:
+    rows = [{"a": None, "b": None, "c": None}]
+    known, codes = FeatureMap.learn(rows, True)
+    known, _ = known.settle(codes, 1, grows=True)
+    assert known.unknown == ("a", "b", "c")
+    assert FeatureMap.from_header(known.to_header()) == known
+    late = [
+        {"a": None, "b": 2.0, "c": None}, {"a": "u", "b": None, "c": None},
+        {"a": "v", "b": 1, "c": None},
+    ]  # fmt: skip
+    steps, encoded = known.grown(late)
+    assert [(row, features.unknown) for row, features in steps] == [
+        (0, ("a", "c")), (1, ("c",)), (2, ("c",)),
+    ]  # fmt: skip
+    assert [features.feature_names for _, features in steps] == [
+        ("a", "b", "c"), ("a=u", "b", "c"), ("a=u", "b", "c", "a=v"),
+    ]  # fmt: skip
+    nan = np.nan
+    np.testing.assert_array_equal(
+        encoded, [[nan, 2, nan, nan], [1, nan, nan, 0], [0, 1, nan, 1]]
+    )
+    np.testing.assert_array_equal(known.encode(late), [
+        [nan, 2, nan], [nan, nan, nan], [nan, 1, nan],
+    ])  # fmt: skip
+    assert known.undecided(late) == ["a"]
+    with refused("X", "'w' in row 3"):
+        known.grown([*late, {"a": "u", "b": "w", "c": None}])
+    dates = pd.DataFrame(rows).assign(a=pd.to_datetime(["2024-01-01"]))
+    with refused("X", "datetime64"):
+        known.grown(dates)
 
 
 def test_declared_levels_keep_their_order_and_take_no_others() -> None:

@@ -51,7 +51,7 @@ FOLDER_ORDER = {
         {"growing_map", "factors"}, {"design"},
     ],
     "trees": [
-        {"scaling", "criteria", "growth", "levels"}, {"warmup"},
+        {"scaling", "criteria", "growth", "levels", "positions"}, {"warmup"},
         {"queries", "validate"}, {"view"}, {"learning"}, {"model"},
         {"streaming", "average_view"}, {"average"}, {"averaging", "averaged_trees"},
         {"factory"},

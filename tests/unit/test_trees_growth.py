@@ -40,6 +40,16 @@ MAKERS: dict[str, Callable[..., Any]] = {
 }
 
 
+def sparse(seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Columns of which the first rows have no value: of levels, of numbers, of none."""
+    frame, y = late_levels(seed)
+    frame.loc[:40, "site"] = None
+    frame.loc[:25, "kind"] = None
+    frame.insert(1, "count", np.where(np.arange(N_ROWS) < 31, np.nan, frame["x"]))
+    frame["none"] = np.nan
+    return frame, y
+
+
 def late_levels(seed: int = 0, n: int = N_ROWS) -> tuple[pd.DataFrame, np.ndarray]:
     """Two columns of levels that come one after the other, gaps, and a response."""
     rng = np.random.default_rng(seed)
@@ -150,6 +160,56 @@ def test_rows_may_come_in_any_form_and_order_of_columns(seed: int, form: str) ->
         part = slice(first, min(first + 11, N_ROWS))
         parts.update(take(rows, part), y[part])
     assert model_bytes(parts) == model_bytes(whole)
+
+
+@pytest.mark.parametrize("cuts", [range(1, N_ROWS), range(7, N_ROWS, 7), [1], [28]])
+@pytest.mark.parametrize("name", MAKERS)
+def test_columns_without_a_value_may_become_any(name: str, cuts: Any) -> None:
+    frame, y = sparse()
+    if MAKERS[name]().is_classifier:
+        y = (y // 3).clip(0, 5).astype(int)
+    whole = fed(MAKERS[name](), frame, y, [10] if name == "linear" else [])
+    cuts = sorted({*cuts, 10}) if name == "linear" else cuts
+    assert model_bytes(fed(MAKERS[name](), frame, y, cuts)) == model_bytes(whole)
+    site = f"site={frame['site'].dropna().iloc[0]}"
+    names = whole.tree.feature_names
+    assert names[:5] == (site, "count", "x", "kind=p", "none")
+    for column, places in whole.tree.level_places.items():
+        assert {names[k].partition("=")[0] for k in places} == {column}
+    expected = MAKERS[name]()
+    prequential(expected, frame, y, start=0)
+    by_hand = fed(MAKERS[name](), frame, y, range(1, N_ROWS))
+    assert model_bytes(expected) == model_bytes(by_hand)
+
+
+def test_a_column_that_is_not_known_yet_takes_no_text_from_questions() -> None:
+    frame, y = sparse()
+    model = MAKERS["alc"]().update(frame[:20], y[:20])
+    rows = frame[30:40]
+    missing = rows.assign(site=None, kind=None)
+    with same_bytes(model):
+        with pytest.warns(UnseenLevelWarning, match="'kind'"):
+            told = model.predict(rows)
+        same_answers(told, model.predict(missing))
+    ahead, responses = model.preview(frame[20:], y[20:])
+    same_answers(model.predict(take(ahead, slice(10, 20))), model.predict(missing))
+    assert len(responses) == N_ROWS - 20
+    assert dyntree.checkpoint.loads(dyntree.checkpoint.dumps(model)).columns is not None
+    numbers = frame[20:].assign(kind=1.5)
+    with same_bytes(model), refused("X", "'r' in row 130"):
+        model.update(pd.concat([numbers, frame[60:]]), np.append(y[20:], y[60:]))
+    model.update(numbers, y[20:])
+    with same_bytes(model), refused("X", "'kind'"):
+        model.update(frame[60:], y[60:])
+    with same_bytes(model), refused("X", "Preview them again"):
+        model.update(ahead, responses)
+
+
+def test_without_growth_such_a_column_counts_as_one_of_numbers() -> None:
+    frame, y = sparse()
+    model = MAKERS["alc"](new_levels="missing").update(frame[:20], y[:20])
+    with same_bytes(model), refused("X", "in row 21"):
+        model.update(frame[20:], y[20:])
 
 
 @pytest.mark.parametrize("start", [0, 4, 50])
@@ -447,12 +507,15 @@ def test_the_option_is_checked_and_for_native_rules() -> None:
 
 # ------------------------------------------------------------ growth itself
 def test_a_growth_says_what_there_is_at_a_row() -> None:
-    columns = FeatureMap(5, ("a", "b", "c", "d", "e"), allow_missing=True)
-    growth = Growth(columns, [2, 2, 7], lambda rows: np.pad(rows, ((0, 0), (0, 5))))
-    assert [growth.width(row) for row in (0, 1, 2, 6, 7, 9)] == [2, 2, 4, 4, 5, 5]
+    maps = [FeatureMap(n, tuple("abcde"[:n]), allow_missing=True) for n in (2, 4, 5)]
+    steps = [(2, maps[1]), (7, maps[2])]
+    growth = Growth(maps[0], steps, lambda rows: np.pad(rows, ((0, 0), (0, 5))))
+    assert growth.features is maps[2]
+    known = [maps.index(growth.at(row)) for row in (0, 1, 2, 6, 7, 9)]
+    assert known == [0, 0, 1, 1, 2, 2]
     assert [growth.steady(row, 9) for row in (0, 2, 6, 7)] == [2, 7, 7, 9]
     assert growth.steady(0, 1) == 1
-    assert growth.since(3).starts == [0, 0, 4]
-    known, widen = growth.at(3)
-    assert known.names == ("a", "b", "c", "d")
-    assert widen(np.ones((1, 2))).tolist() == [[1.0, 1.0, 0.0, 0.0]]
+    assert [row for row, _ in growth.since(3).steps] == [0, 4]
+    assert [row for row, _ in growth.since(-3).steps] == [5, 10]
+    assert growth.widen_to(4)(np.ones((1, 2))).tolist() == [[1.0, 1.0, 0.0, 0.0]]
+    assert Growth(maps[0], [], maps[0].widen).features is maps[0]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dyntree.params import TreeOptions
-from dyntree.trees.queries import row_positions
+from dyntree.trees.positions import row_positions
 from dyntree.trees.warmup import Planted, plant, with_ones
 
 from .models import data, grown, refused
