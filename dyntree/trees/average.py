@@ -268,7 +268,8 @@ class TreeAverage:
     def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
         """Probabilities at each row, shape (n_rows, n_classes)."""
         proba: Matrix = self._averaged(self._member_proba(rows, n_threads))
-        return proba / proba.sum(axis=1, keepdims=True)  # weights are rounded
+        proba /= proba.sum(axis=1, keepdims=True)  # weights are rounded
+        return proba
 
     def _member_proba(self, rows: Sequence[Matrix], n_threads: int) -> list[Matrix]:
         """Probabilities at each row by each member."""

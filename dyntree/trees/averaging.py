@@ -426,7 +426,8 @@ class AveragedStream(TreeAverage):
             second = averaging.stacked(odds, self._coef)
             regressed = np.column_stack([1.0 - second, second])
             proba = (1.0 - share) * proba + share * regressed
-        return proba / proba.sum(axis=1, keepdims=True)  # weights are rounded
+        proba /= proba.sum(axis=1, keepdims=True)  # weights are rounded
+        return proba
 
     def preview(
         self, X: Any, y: Any, start: int | None = None

@@ -195,14 +195,8 @@ def test_rows_that_wait_do_so_in_all_members() -> None:
 def test_windows_are_as_wide_as_leaves_need() -> None:
     X = np.random.default_rng(0).random((40, 60))
     stream = AveragedStream("linear", n_particles=4, seed=1).update(X, X[:, 0])
-    assert [m.options.window for m in stream.members] == [
-        130,
-        130,
-        200,
-        500,
-        1000,
-        1000,
-    ]
+    windows = [member.options.window for member in stream.members]
+    assert windows == [130, 130, 130, 200, 500, 1000, 1000]
     assert stream.members[0].options.rejuvenate_every == 130
     large = AveragedStream("class", min_leaf=20, n_particles=2, seed=1)
     assert [m.options.window for m in large.members][:4] == [40, 40, 50, 200]
