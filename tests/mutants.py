@@ -14,7 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from dyntree import DynamicTree, StreamingTree, checkpoint
+from dyntree import (
+    AveragedStream,
+    AveragedTrees,
+    DynamicTree,
+    StreamingTree,
+    checkpoint,
+)
 from dyntree.errors import CheckpointError
 from dyntree.storage import archive
 from tests.unit.models import MODELS, data
@@ -62,6 +68,14 @@ def models() -> dict[str, Any]:
     found["empty"] = StreamingTree("class", seed=1, classes=("a", "b", "c", 2, 2.5))
     frozen = StreamingTree("class", n_particles=12, window=20, seed=1)
     found["frozen"] = frozen.update(*data("class", 50)).freeze()
+    memories = [{"window": 15, "forget": 0.9}, {"window": 30}]
+    for name in ("linear", "class"):
+        averaged = AveragedStream(name, members=memories, n_particles=6, seed=1)
+        X, y = data(name, 50)
+        y = np.where(y == "c", "b", y) if name == "class" else y  # two, stacked
+        found[f"averaged {name}"] = averaged.update(X, y)
+        clouds = AveragedTrees(name, n_clouds=3, n_particles=6, seed=1)
+        found[f"clouds {name}"] = clouds.update(*data(name, 45))
     return found
 
 
@@ -165,20 +179,21 @@ def use(model: Any) -> None:
     """Ask and teach a model whatever its kind allows."""
     tree = model.tree
     X, y = data("class" if tree.options.model == "class" else "constant", 8, seed=5)
-    width = 2 if tree._features is None else tree._features.n_columns
+    (first, *_) = getattr(model, "members", [model])
+    features, names = first.tree._features, tree.columns
+    width = 2 if features is None else features.n_columns
     X = np.resize(X, (8, min(width, 5)))
-    if tree._features is not None and tree._features.names is not None:
-        names = tree._features.names
+    if names is not None:
         X = [dict.fromkeys(names, 0.5) | {"q": "u"} for _ in range(8)]
     model.update(X, y)
     answer = model.predict(X)
     if hasattr(answer, "quantile"):
         answer.quantile([0.05, 0.95])
     tree.stats()
-    tree.rejuvenate()
+    first.tree.rejuvenate()
     model.update(X, y)
     model.copy().predict(X)
-    tree.retire(tree.active_ids[:3])
+    first.tree.retire(first.tree.active_ids[:3])
     tree.relevance()
     checkpoint.loads(checkpoint.dumps(model))
 

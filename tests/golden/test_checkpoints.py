@@ -68,7 +68,7 @@ def test_a_saved_model_goes_on(path: Path) -> None:
         return
     tree = model.tree
     X, y = data("class" if tree.options.model == "class" else "constant", 5, seed=7)
-    if tree._features is not None and tree._features.names is not None:
+    if tree.columns is not None:
         X = [{"r": 0.5, "p": x, "q": "u"} for x in X[:, 0]]
     before = tree.n_seen
     model.update(X, y)

@@ -34,7 +34,7 @@ def rows_for(model: Any, n: int = 40) -> tuple[Any, Any]:
     """More rows that a model of `mutants` can learn, missing values among them."""
     tree = model.tree
     X, y = data("class" if tree.options.model == "class" else "constant", n, seed=9)
-    if tree._features is not None and tree._features.names is not None:
+    if tree.columns is not None:
         return [{"r": 0.5, "p": x, "q": "uvw"[k % 3]} for k, x in enumerate(X[:, 0])], y
     if tree.options.rules == "native":
         X[::4, 1] = np.nan
@@ -63,8 +63,9 @@ def test_what_comes_back_is_the_same_and_goes_on_alike(
         for name in vars(a):
             if isinstance(getattr(a, name), np.ndarray):
                 assert getattr(a, name).tobytes() == getattr(b, name).tobytes()
-        model.tree.rejuvenate()
-        again.tree.rejuvenate()
+        for one in (model, again):
+            for member in getattr(one, "members", [one]):
+                member.tree.rejuvenate()
     assert model_bytes(again) == model_bytes(model)
 
 

@@ -18,7 +18,7 @@ def answer(model: Any) -> dict[str, Any]:
         rows = [{"a": p, "site": "u", "day": None} for p in POINTS]
         return {"mean": model.predict(rows).tolist(), "llf": model.llf}
     tree = model.tree
-    names = None if tree._features is None else tree._features.names
+    names = tree.columns
     rows = np.column_stack([POINTS, POINTS[::-1]])
     if names is not None:
         rows = [{"p": p, "q": "u", "r": 0.5} for p in POINTS]
