@@ -9,6 +9,7 @@ except ModuleNotFoundError as error:
         "so that the installed package is found."
     ) from error
 
+from dyntree import mixtures
 from dyntree.checkpoint import load, save
 from dyntree.repeats import fit_repeats
 from dyntree.storage.old_names import keep_old_names
@@ -19,4 +20,12 @@ keep_old_names()
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["DynamicTree", "StreamingTree", "__version__", "fit_repeats", "load", "save"]
+__all__ = [
+    "DynamicTree",
+    "StreamingTree",
+    "__version__",
+    "fit_repeats",
+    "load",
+    "mixtures",
+    "save",
+]

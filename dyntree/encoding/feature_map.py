@@ -452,6 +452,6 @@ def _finite(rows: Matrix, features: FeatureMap, argument: str = "X") -> Matrix:
             raise ValueError(too_large(argument, value, where))
         raise ValueError(
             f"{argument} must be finite; got {value} {where}. Drop or impute such rows "
-            "first" + ("." if native else ", or use rules='native' for NaN.")
+            "first" + ("." if native else "; trees under rules='native' take NaN.")
         )
     return np.ascontiguousarray(rows)

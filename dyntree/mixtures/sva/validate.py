@@ -1,0 +1,96 @@
+"""Checks on arrays that claim to describe a small-variance mixture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree.encoding.values import LARGEST
+
+if TYPE_CHECKING:
+    from dyntree.mixtures.sva.model import SmallVarianceMixture
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def demand(holds: Any, what: str) -> None:
+    """Raise ValueError unless something holds."""
+    if not np.all(holds):
+        raise ValueError(f"arrays must fit one another: {what}")
+
+
+def check_arrays(
+    model: SmallVarianceMixture, header: dict[str, Any], arrays: Arrays
+) -> None:
+    """Raise ValueError unless arrays describe such a model."""
+    has_clusters = params.flag("has_clusters", header["has_clusters"])
+    features = model._features
+    width = 0 if features is None else features.n_features
+    check_shape(arrays, "waiting", np.float64, (None, None))
+    waiting = arrays["waiting"]
+    n_waiting = len(waiting)
+    if not has_clusters:
+        demand(set(arrays) == {"waiting"}, "clusters without being told of them")
+        demand(header["lambda_"] is None, "scales before the first cluster")
+        demand(header["noise"] is None, "scales before the first cluster")
+        demand(n_waiting < max(model._n_kept_back, 1), "rows that should be clusters")
+        demand((n_waiting > 0) <= (features is not None), "columns of rows")
+        demand(not n_waiting or waiting.shape[1] == width, "columns of rows")
+        demand(np.abs(waiting) <= LARGEST, "rows that are finite")
+        return
+    demand(features is not None and header["lambda_"] is not None, "columns, scales")
+    demand(not n_waiting, "rows held back beside clusters")
+    given = model.options.lambda_
+    demand(isinstance(given, str) or given == header["lambda_"], "lambda_")
+    known = model._clusters_of(width, header["lambda_"], header["noise"])
+    expected = known.to_arrays()
+    demand(set(arrays) == {"waiting", *expected}, "names of arrays")
+    check_clusters(model, arrays)
+    n = len(arrays["ids"])
+    for name, empty in expected.items():
+        fixed = name in ("counts", "lost", "place", "merged", "merged_into")
+        shape = empty.shape if fixed else (n, *empty.shape[1:])
+        if name in ("merged", "merged_into"):
+            shape = (len(arrays["merged"]),)
+        if name == "moves":
+            shape = (n, n)
+        check_shape(arrays, name, empty.dtype, shape)
+    known.check(arrays) if hasattr(known, "check") else None
+
+
+def check_clusters(model: SmallVarianceMixture, arrays: Arrays) -> None:
+    """Raise ValueError unless what all kinds of clusters have is sound."""
+    n_rows, next_id = (int(count) for count in arrays["counts"])
+    ids, weight = arrays["ids"], arrays["weight"]
+    check_shape(arrays, "ids", np.int64, (None,))
+    demand(len(ids) <= model.options.max_clusters, "more clusters than allowed")
+    demand(n_rows >= 1, "a row at least")
+    demand(np.diff(ids) > 0, "ids that ascend")
+    demand((ids >= 0) & (ids < next_id), "ids below the next")
+    for name in ("born", "seen", "since"):
+        check_shape(arrays, name, np.int64, ids.shape)
+        demand((arrays[name] >= 1) & (arrays[name] <= n_rows), f"{name} among the rows")
+    demand((weight > 0.0) & np.isfinite(weight), "weights that are positive")
+    demand(np.sum(weight) <= n_rows * (1.0 + 1e-9), "weights of rows seen")
+    demand(np.isin(arrays["confirmed"], (0, 1)), "confirmed or not")
+    merged = arrays["merged"]
+    demand(len(merged) <= 65536, "merged ids")
+    demand((merged >= 0) & (merged < next_id), "merged ids below the next")
+    demand(~np.isin(merged, ids), "merged ids that are gone")
+    for name, array in arrays.items():
+        if array.dtype.kind == "f":
+            demand(np.isfinite(array), f"{name} that is finite")
+
+
+def check_shape(
+    arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...]
+) -> None:
+    """Raise ValueError unless an array has such a type and shape."""
+    found = arrays[name]
+    good = found.dtype == dtype and found.ndim == len(shape)
+    if good:
+        good = all(n is None or n == m for n, m in zip(shape, found.shape, strict=True))
+    demand(good, f"{name} of type {np.dtype(dtype)} and shape {shape}")
