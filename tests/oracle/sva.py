@@ -90,6 +90,7 @@ class Mixture:
         for c in self.clusters if self.forget else ():
             c.w *= 1.0 - self.forget
             c.scatter *= 1.0 - self.forget
+            c.w_ref *= 1.0 - self.forget
             if c.confirmed and c.w < self.min_weight:
                 c.confirmed, c.since = False, number
         costs = [self.cost(c, x) for c in self.clusters]
@@ -245,9 +246,11 @@ class DPMPPCA(Mixture):
     def threshold(self) -> float:
         return 0.0
 
-    def log_likelihood(self, w: float, eig: Vector, trace: float) -> tuple[float, int]:
+    def log_likelihood(
+        self, w: float, eig: Vector, trace: float, d: int
+    ) -> tuple[float, int]:
         """Of a cluster's rows, without constants; and its number of parameters."""
-        d, width = self.dimension(eig, w), len(eig)
+        width = len(eig)
         left = max(trace - float(eig[:d].sum()), 0.0)
         value = (
             -0.5
@@ -276,18 +279,19 @@ class DPMPPCA(Mixture):
         values = np.linalg.svd(np.column_stack([*parts, d]), compute_uv=False) ** 2
         eig = np.zeros(len(d))
         eig[: len(values)] = values[: len(d)]
-        together, p = self.log_likelihood(w, eig, scatter / w)
+        dim = self.dimension(eig, w)
+        together, p = self.log_likelihood(w, eig, scatter / w, dim)
         apart = p_apart = 0.0
         for c in (a, b):
-            value, count = self.log_likelihood(c.w, c.eig, c.scatter / c.w)
+            value, count = self.log_likelihood(c.w, c.eig, c.scatter / c.w, c.dim)
             apart += value + c.w * np.log(c.w / w)
             p_apart += count
         half = 0.5 * np.log(n)
         return -((together - p * half) - (apart - (p_apart + 1) * half))
 
     def n_columns(self, c: Cluster) -> int:
-        """Columns that a pair is judged by: all that are kept."""
-        return len(c.eig)
+        """Columns that a pair is judged by: the subspace and two to spare."""
+        return min(c.dim + 2, len(c.eig))
 
 
 class HDPHSMM(DPMPPCA):

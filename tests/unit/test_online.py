@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
-from dyntree.mixtures import OnlineDPGMM
+from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA
 from dyntree.online import OnlineModel, check_online_model
 from tests.contract import OnlineModelChecks, Rows
 
@@ -62,6 +62,11 @@ MIXTURES: dict[str, Callable[[], Any]] = {
     "gmm objective": lambda: OnlineDPGMM(3.0, criterion="objective", check_every=7),
     "gmm forgets": lambda: OnlineDPGMM(2.0, forget=0.05, patience=6, check_every=5),
     "gmm few": lambda: OnlineDPGMM(0.1, max_clusters=3, min_weight=1, check_every=9),
+    "mppca": lambda: OnlineDPMPPCA(3.0, noise=0.5, check_every=7, min_weight=2),
+    "mppca auto": lambda: OnlineDPMPPCA(warm_up=20, check_every=7),
+    "mppca thin": lambda: OnlineDPMPPCA(
+        3.0, noise=0.5, subspace="incremental", forget=0.02, check_every=9
+    ),
 }
 
 

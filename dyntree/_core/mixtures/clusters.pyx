@@ -423,6 +423,12 @@ cdef class Clusters:
         with nogil:
             self.merge_all()
 
+    def merge_nearest(self):
+        """Merge the two clusters that are nearest to one another, of two at least."""
+        if self.is_tight():
+            self.make_room()
+        self.merge_closest()
+
     def remove(self, int32_t k):
         """Delete cluster k, 0 <= k < n."""
         self.lost += self.weight[k]

@@ -238,6 +238,8 @@ class Learning(ABC):
             row, column = np.argwhere(np.abs(rows) > LARGEST)[0]
             where = f"in row {row}, column {features.feature_names[column]!r}"
             raise ValueError(too_large(argument, rows[row, column], where))
+        if self._features is None:
+            self.options.with_width(features.n_features)
         return features, rows
 
     @locked

@@ -91,6 +91,9 @@ class ClusterOptions:
         most = params.count("max_clusters", self.max_clusters, 2, MOST_CLUSTERS)
         self._set("max_clusters", most)
 
+    def with_width(self, n_features: int) -> None:
+        """Raise ValueError where options do not fit so many columns."""
+
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
@@ -118,3 +121,136 @@ class GMMOptions(ClusterOptions):
 
 
 GMM_OPTIONS = params.defaults_of(GMMOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubspaceOptions(ClusterOptions):
+    """Options of mixtures whose clusters have subspaces.
+
+    Parameters
+    ----------
+    noise : float or "auto"
+        Standard deviation of the noise, in units of the rows.
+    lambda_1 : float or None
+        Variance that a direction of a subspace exceeds; default 4 noise^2.
+    gate : {"ppca", "bandwidth", "none"}
+        How rows are measured along a subspace.
+    bandwidth : float or None
+        Squared length of the gate of that name.
+    max_dim : int or None
+        Most dimensions of a subspace; default one less than the columns.
+    spare : int
+        Directions that are kept beside those of a subspace.
+    subspace : {"auto", "exact", "incremental"}
+        Whether clusters hold their whole scatter, as they do up to 64 columns.
+    merge : bool
+        Whether clusters merge at all.
+    """
+
+    noise: float | str = "auto"
+    lambda_1: float | None = None
+    gate: str = "ppca"
+    bandwidth: float | None = None
+    max_dim: int | None = None
+    spare: int = 2
+    subspace: str = "auto"
+    merge: bool = True
+    check_every: int = 200
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("noise", positive_or_auto("noise", self.noise))
+        if self.lambda_1 is not None:
+            self._set("lambda_1", params.positive("lambda_1", self.lambda_1))
+        params.one_of("gate", self.gate, GATES)
+        if self.gate == "bandwidth" and self.bandwidth is None:
+            raise ValueError(
+                "gate='bandwidth' needs bandwidth, a squared length; got None."
+            )
+        if self.gate != "bandwidth" and self.bandwidth is not None:
+            raise ValueError(
+                f"bandwidth is an option of gate='bandwidth' only; got "
+                f"{self.bandwidth!r} with gate={self.gate!r}."
+            )
+        if self.bandwidth is not None:
+            self._set("bandwidth", params.positive("bandwidth", self.bandwidth))
+        if self.max_dim is not None:
+            self._set("max_dim", params.count("max_dim", self.max_dim, 0))
+        self._set("spare", params.count("spare", self.spare, 1, 1000))
+        params.one_of("subspace", self.subspace, SUBSPACES)
+        self._set("merge", params.flag("merge", self.merge))
+
+    def with_width(self, n_features: int) -> None:
+        """Raise ValueError where options do not fit so many columns."""
+        if self.max_dim is not None and self.max_dim > n_features - 1:
+            raise ValueError(
+                f"max_dim must be in [0, {n_features - 1}] for {n_features} columns; "
+                f"got {self.max_dim}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MPPCAOptions(SubspaceOptions):
+    """Options of `OnlineDPMPPCA`.
+
+    Parameters
+    ----------
+    warm_up : int
+        Rows held back for ``lambda_="auto"`` and ``noise="auto"``.
+    """
+
+    warm_up: int = 800
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("warm_up", params.count("warm_up", self.warm_up, 2, MOST_ROWS))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HSMMOptions(SubspaceOptions):
+    """Options of `OnlineHDPHSMM`.
+
+    Parameters
+    ----------
+    lambda_2 : float or None
+        Weight of the log probabilities of moves; default 4 noise^2.
+    lambda_3 : float or None
+        Cost of a move that was never seen; default 2 noise^2 log 100.
+    lambda_4 : float
+        Weight of the log probabilities of durations.
+    duration : {"gaussian", "negative-binomial"}
+        Law of the durations of segments.
+    max_duration : int or None
+        Longest segment that decoding knows of.
+    emission : {"mppca", "gmm"}
+        Whether states have subspaces.
+    """
+
+    lambda_2: float | None = None
+    lambda_3: float | None = None
+    lambda_4: float = 0.0
+    duration: str = "gaussian"
+    max_duration: int | None = None
+    emission: str = "mppca"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("lambda_", "noise"):
+            if isinstance(getattr(self, name), str):
+                raise ValueError(
+                    f"{name} must be a number in a sequence model; got 'auto'. "
+                    "OnlineDPMPPCA.lambda_path shows which one fits."
+                )
+        for name in ("lambda_2", "lambda_3"):
+            if getattr(self, name) is not None:
+                self._set(name, not_negative(name, getattr(self, name)))
+        self._set("lambda_4", not_negative("lambda_4", self.lambda_4))
+        params.one_of("duration", self.duration, DURATIONS)
+        if self.max_duration is not None:
+            most = params.count("max_duration", self.max_duration, 1, 10**6)
+            self._set("max_duration", most)
+        params.one_of("emission", self.emission, EMISSIONS)
+
+
+MPPCA_OPTIONS = params.defaults_of(MPPCAOptions)
+HSMM_OPTIONS = params.defaults_of(HSMMOptions)

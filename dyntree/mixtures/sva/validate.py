@@ -48,17 +48,21 @@ def check_arrays(
     known = model._clusters_of(width, header["lambda_"], header["noise"])
     expected = known.to_arrays()
     demand(set(arrays) == {"waiting", *expected}, "names of arrays")
-    check_clusters(model, arrays)
-    n = len(arrays["ids"])
+    n, n_merged = len(arrays["ids"]), len(arrays["merged"])
+    sizes: dict[str, tuple[int, ...]] = {
+        "merged": (n_merged,), "merged_into": (n_merged,), "moves": (n, n),
+    }  # fmt: skip
+    if "cols" in arrays:
+        check_shape(arrays, "cols", np.int32, (n,))
+        most = int(arrays["cols"].max(initial=0))
+        sizes |= {"eig": (n, most), "gain": (n, most), "basis": (n, most, width)}
     for name, empty in expected.items():
-        fixed = name in ("counts", "lost", "place", "merged", "merged_into")
-        shape = empty.shape if fixed else (n, *empty.shape[1:])
-        if name in ("merged", "merged_into"):
-            shape = (len(arrays["merged"]),)
-        if name == "moves":
-            shape = (n, n)
-        check_shape(arrays, name, empty.dtype, shape)
-    known.check(arrays) if hasattr(known, "check") else None
+        whole = name in ("counts", "lost", "place")
+        shape = empty.shape if whole else (n, *empty.shape[1:])
+        check_shape(arrays, name, empty.dtype, sizes.get(name, shape))
+    check_clusters(model, arrays)
+    if "cols" in arrays:
+        check_subspaces(known, arrays)
 
 
 def check_clusters(model: SmallVarianceMixture, arrays: Arrays) -> None:
@@ -83,6 +87,23 @@ def check_clusters(model: SmallVarianceMixture, arrays: Arrays) -> None:
     for name, array in arrays.items():
         if array.dtype.kind == "f":
             demand(np.isfinite(array), f"{name} that is finite")
+
+
+def check_subspaces(known: Any, arrays: Arrays) -> None:
+    """Raise ValueError unless columns, their variances and gains are sound."""
+    cols, dim = arrays["cols"], arrays["dim"]
+    demand((dim >= 0) & (dim <= cols), "dimensions within the columns")
+    demand((cols >= 0) & (cols <= known.most_room), "columns within what is allowed")
+    used = np.arange(arrays["eig"].shape[1]) < cols[:, None]
+    demand(arrays["eig"] >= 0.0, "variances that are not negative")
+    demand((arrays["gain"] >= 0.0) & (arrays["gain"] <= 1.0), "gains in [0, 1]")
+    for basis, row in zip(arrays["basis"], used, strict=True):
+        demand(basis[~row] == 0.0, "columns in use")
+        product = basis[row] @ basis[row].T
+        demand(np.abs(product - np.eye(len(product))) < 1e-6, "orthonormal columns")
+    if known.exact:
+        demand(arrays["w_ref"] > 0.0, "weights that are positive")
+        demand((arrays["decay"] > 0.0) & (arrays["decay"] <= 1.0), "shares in (0, 1]")
 
 
 def check_shape(
