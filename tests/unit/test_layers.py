@@ -44,8 +44,9 @@ CORE_FOLDERS = {
 }
 PYTHON_ORDER = [
     {"_core"}, {"errors"}, {"params"}, {"runtime"}, {"online"}, {"encoding", "storage"},
-    {"summaries", "checkpoint"}, {"trees", "mixtures"}, {"datasets", "repeats", "evaluate"},
-    {"config"}, {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
+    {"summaries", "checkpoint"}, {"trees", "mixtures"},
+    {"datasets", "repeats", "evaluate"}, {"config"},
+    {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
 ]  # fmt: skip
 # The same for the files of a folder.

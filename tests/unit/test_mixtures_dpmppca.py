@@ -84,7 +84,7 @@ def test_it_is_the_plain_version(name: str, seed: int) -> None:
 
 # ---------------------------------------------------------------- identities
 def test_the_gated_distance_is_that_of_the_projected_row() -> None:
-    """||y - rho U U'y||^2 = ||y||^2 - (2 rho - rho^2) ||g||^2; Mahalanobis' likewise."""
+    """||y - rho U U'y||^2 = ||y||^2 - (2 rho - rho^2) ||g||^2; and Mahalanobis'."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6)) * [5.0, 3.0, 1.0, 0.1, 0.1, 0.1]
     rows = 4.0 * rng.normal(size=(50, 6))
@@ -185,7 +185,7 @@ def test_a_merged_cluster_has_the_basis_of_all_its_rows(subspace: str) -> None:
     X = rng.normal(size=(400, 5)) * [4.0, 2.0, 1.0, 0.5, 0.3]
     X[:, 0] += 20.0 * rng.integers(2, size=400)
     model = OnlineDPMPPCA(
-        60.0, noise=0.3, spare=5, subspace=subspace, check_every=10**9, min_weight=1,
+        1.0, noise=0.3, spare=5, subspace=subspace, check_every=10**9, min_weight=1,
         merge_factor=1e3,
     ).update(X)  # fmt: skip
     known = model._clusters

@@ -113,8 +113,8 @@ def residual_variance(rows: Matrix, found: Any) -> float:
     left = np.maximum(found.array("scatter") - weight * inside, 0.0).sum()
     # a cluster of w rows has lost a degree of freedom a direction to its mean
     freedom = ((weight - 1.0) * (rows.shape[1] - dim)).sum()
-    floor = LEAST_SHARE * mean_square(rows) / rows.shape[1]
-    return max(float(left / freedom) if freedom > 0.0 else 0.0, floor, LEAST_VARIANCE)
+    share = float(left / freedom) if freedom > 0.0 else 0.0
+    return max(share, least_variance(rows))
 
 
 def local_variance(rows: Matrix) -> float:
@@ -131,8 +131,13 @@ def local_variance(rows: Matrix) -> float:
         near = rows[np.argpartition(distance, n_near - 1)[:n_near]]
         values = np.linalg.eigvalsh(np.atleast_2d(np.cov(near.T)))
         found.append(max(float(values[: max(1, width // 2)].mean()), 0.0))
-    floor = LEAST_SHARE * mean_square(rows) / width
-    return max(float(np.median(found)), floor, LEAST_VARIANCE)
+    return max(float(np.median(found)), least_variance(rows))
+
+
+def least_variance(rows: Matrix) -> float:
+    """What noise is taken to have at least, however few rows tell of it."""
+    floor: float = LEAST_SHARE * mean_square(rows) / rows.shape[1]
+    return max(floor, LEAST_VARIANCE)
 
 
 def mean_square(rows: Matrix) -> float:
