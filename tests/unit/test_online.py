@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
-from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA
+from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
 from dyntree.online import OnlineModel, check_online_model
 from tests.contract import OnlineModelChecks, Rows
 
@@ -66,6 +66,13 @@ MIXTURES: dict[str, Callable[[], Any]] = {
     "mppca auto": lambda: OnlineDPMPPCA(warm_up=20, check_every=7),
     "mppca thin": lambda: OnlineDPMPPCA(
         3.0, noise=0.5, subspace="incremental", forget=0.02, check_every=9
+    ),
+    "hsmm": lambda: OnlineHDPHSMM(3.0, noise=0.5, check_every=7, min_weight=2),
+    "hsmm durations": lambda: OnlineHDPHSMM(
+        2.0, noise=0.5, lambda_4=0.5, duration="negative-binomial", min_weight=1
+    ),
+    "hsmm round": lambda: OnlineHDPHSMM(
+        3.0, noise=0.5, emission="gmm", lambda_4=0.5, min_weight=2, patience=9
     ),
 }
 

@@ -32,6 +32,12 @@ class SmallVarianceMixture(Learning):
     """
 
     _options: type[ClusterOptions]
+    _more_arrays: tuple[str, ...] = ()
+
+    @property
+    @abstractmethod
+    def noise(self) -> float:
+        """Standard deviation of the noise."""
 
     # ------------------------------------------------------------ what it is
     @property
@@ -156,13 +162,38 @@ class SmallVarianceMixture(Learning):
     def _subspaces(
         self, places: Ids
     ) -> tuple[Ids, tuple[Matrix, ...], tuple[Vector, ...]]:
-        """Dimensions, bases and variances; none for round clusters."""
+        """Dimensions, bases and variances."""
+        return self._no_subspaces(places)
+
+    def _no_subspaces(
+        self, places: Ids
+    ) -> tuple[Ids, tuple[Matrix, ...], tuple[Vector, ...]]:
+        """Those of round clusters."""
         n, width = len(places), self._clusters.n_features
         return (
             np.zeros(n, dtype=np.int64),
             tuple(np.empty((width, 0)) for _ in places),
             tuple(np.empty(0) for _ in places),
         )
+
+    @locked
+    def covariances(self) -> Matrix:
+        """Covariances of the confirmed clusters, in the order of `clusters`.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters, n_features, n_features)
+            ``noise**2`` in all directions but those of the subspace, which have their
+            own variance where that is larger.
+        """
+        known = self._ready("covariances")
+        variance = float(self.noise) ** 2
+        _, bases, variances = self._subspaces(self._confirmed())
+        out = np.empty((len(bases), known.n_features, known.n_features))
+        for place, basis, along in zip(out, bases, variances, strict=True):
+            place[:] = variance * np.eye(known.n_features)
+            place += basis * np.maximum(along - variance, 0.0) @ basis.T
+        return out
 
     @locked
     def merge_now(self) -> Self:

@@ -86,3 +86,52 @@ class LambdaPath:
 
     def __post_init__(self) -> None:
         freeze(self.lambda_, self.n_clusters, self.bic)
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """The most probable path of rows through the states of a sequence.
+
+    Attributes
+    ----------
+    labels : ndarray of int64 of shape (n_rows,)
+        Id of the state of each row.
+    state, start, stop : ndarray of int64 of shape (n_segments,)
+        Id of each segment, its first row, and the row after its last.
+    log_density : float
+        Of rows and path together.
+    """
+
+    labels: Ids
+    state: Ids
+    start: Ids
+    stop: Ids
+    log_density: float
+
+    def __post_init__(self) -> None:
+        freeze(self.labels, self.state, self.start, self.stop)
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+
+@dataclass(frozen=True, eq=False)
+class Durations:
+    """How long the segments of each confirmed state were.
+
+    Attributes
+    ----------
+    id : ndarray of int64 of shape (n_clusters,)
+    count : ndarray of int64 of shape (n_clusters,)
+        Segments that have ended.
+    mean, sd : ndarray of shape (n_clusters,)
+        In rows; NaN where too few segments have ended.
+    """
+
+    id: Ids
+    count: Ids
+    mean: Vector
+    sd: Vector
+
+    def __post_init__(self) -> None:
+        freeze(self.id, self.count, self.mean, self.sd)

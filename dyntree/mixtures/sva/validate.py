@@ -33,7 +33,8 @@ def check_arrays(
     waiting = arrays["waiting"]
     n_waiting = len(waiting)
     if not has_clusters:
-        demand(set(arrays) == {"waiting"}, "clusters without being told of them")
+        named = {"waiting", *model._more_arrays}
+        demand(set(arrays) == named, "clusters without being told of them")
         demand(header["lambda_"] is None, "scales before the first cluster")
         demand(header["noise"] is None, "scales before the first cluster")
         demand(n_waiting < max(model._n_kept_back, 1), "rows that should be clusters")
@@ -47,7 +48,8 @@ def check_arrays(
     demand(isinstance(given, str) or given == header["lambda_"], "lambda_")
     known = model._clusters_of(width, header["lambda_"], header["noise"])
     expected = known.to_arrays()
-    demand(set(arrays) == {"waiting", *expected}, "names of arrays")
+    named = {"waiting", *model._more_arrays, *expected}
+    demand(set(arrays) == named, "names of arrays")
     n, n_merged = len(arrays["ids"]), len(arrays["merged"])
     sizes: dict[str, tuple[int, ...]] = {
         "merged": (n_merged,), "merged_into": (n_merged,), "moves": (n, n),
@@ -63,6 +65,8 @@ def check_arrays(
     check_clusters(model, arrays)
     if "cols" in arrays:
         check_subspaces(known, arrays)
+    if "moves" in arrays:
+        check_chain(arrays)
 
 
 def check_clusters(model: SmallVarianceMixture, arrays: Arrays) -> None:
@@ -104,6 +108,30 @@ def check_subspaces(known: Any, arrays: Arrays) -> None:
     if known.exact:
         demand(arrays["w_ref"] > 0.0, "weights that are positive")
         demand((arrays["decay"] > 0.0) & (arrays["decay"] <= 1.0), "shares in (0, 1]")
+
+
+def check_chain(arrays: Arrays) -> None:
+    """Raise ValueError unless moves, durations and the place in them are sound."""
+    moves, n = arrays["moves"], len(arrays["ids"])
+    n_rows = int(arrays["counts"][0])
+    demand((moves >= 0) & (moves <= n_rows), "moves that are counts of rows")
+    demand(np.diag(moves) == 0, "no moves from a state to itself")
+    demand(moves.sum(axis=1) == arrays["left"], "moves that were counted")
+    n_kept = arrays["n_kept"]
+    demand((n_kept >= 0) & (n_kept <= arrays["kept"].shape[1]), "durations held")
+    held = np.arange(arrays["kept"].shape[1]) < n_kept[:, None]
+    kept = arrays["kept"]
+    demand(np.where(held[:, :, None], kept >= 1, kept == 0), "durations of a row")
+    demand(kept <= n_rows, "durations within the rows")
+    for name in ("tally", "base"):
+        demand(arrays[name] >= 0.0, f"{name} that is not negative")
+    state, dwell, last, before, before_dwell = arrays["place"].tolist()
+    for place in (state, last, before):
+        demand(-1 <= place < n, "places of states")
+    demand(0 <= dwell <= n_rows and 0 <= before_dwell <= n_rows, "rows in a state")
+    belief = arrays["belief"]
+    check_shape(arrays, "belief", np.float64, (None, None))
+    demand((belief >= 0.0) & (belief <= 1.0 + 1e-9), "probabilities")
 
 
 def check_shape(
