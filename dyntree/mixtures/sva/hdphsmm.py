@@ -211,7 +211,7 @@ class OnlineHDPHSMM(SubspaceMixture):
         with rows_bar(progress, len(rows), "learning") as tell:
             for first, last in ends:
                 self._take(features, rows[first:last], tell)
-                labels.append(self._labels)
+                labels.append(self.labels_)
                 self.end_sequence()
         self._labels = np.concatenate(labels)
         return self

@@ -53,7 +53,8 @@ class Learning(ABC):
         self._clusters: Any = None
         self._lambda: float | None = None
         self._noise: float | None = None
-        self._labels: Ids = np.empty(0, dtype=np.int64)
+        self._labels: Ids | None = np.empty(0, dtype=np.int64)
+        self._last_label = -1  # what stands for `_labels` where these are None
 
     # ------------------------------------------------------------ kinds say what
     @property
@@ -80,7 +81,8 @@ class Learning(ABC):
     @property
     def last_label_(self) -> int:
         """Id of the cluster of the last row learned, confirmed or not; else -1."""
-        return int(self._labels[-1]) if len(self._labels) else -1
+        labels = self.labels_
+        return int(labels[-1]) if len(labels) else -1
 
     @property
     def labels_(self) -> Ids:
@@ -89,6 +91,8 @@ class Learning(ABC):
         An id may since have become that of another cluster: see `aliases_`. Rows that
         were held back have -1.
         """
+        if self._labels is None:
+            return np.array([self._last_label])
         return self._labels.copy()
 
     @locked
@@ -206,7 +210,7 @@ class Learning(ABC):
             if type(x) is dict and self._keys:
                 label = self._clusters.learn_dict(x, self._keys)
                 if label >= 0:
-                    self._labels = np.array([label])
+                    self._labels, self._last_label = None, label
                     return self
             self.update(self._one_row(x), progress=False)
             if isinstance(x, dict) and self._clusters is not None:

@@ -123,7 +123,7 @@ class SmallVarianceMixture(Learning):
     def memory_usage(self) -> int:
         """Bytes held by clusters, and by rows that are held back."""
         held = 0 if self._clusters is None else self._clusters.memory_usage()
-        return int(held) + self._waiting.nbytes + self._labels.nbytes + 1000
+        return int(held) + self._waiting.nbytes + self.labels_.nbytes + 1000
 
     # ------------------------------------------------------------ clusters
     def _confirmed(self) -> Ids:
@@ -379,7 +379,7 @@ class SmallVarianceMixture(Learning):
     def copy(self) -> Self:
         """Return an independent model that would go on alike."""
         again = self._filled(*self.to_arrays())
-        again._labels = self._labels
+        again._labels = self.labels_
         return again
 
     def __copy__(self) -> Self:
