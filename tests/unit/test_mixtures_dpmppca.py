@@ -254,13 +254,24 @@ def test_scales_are_found_and_with_them_the_subspaces(seed: int) -> None:
     X, label = planes(seed)
     model = OnlineDPMPPCA().update(X).merge_now()
     assert agreement(model.predict(X), label) == 1.0
-    assert 0.5 < model.noise / NOISE < 2.0
+    assert model.noise == pytest.approx(NOISE, rel=0.05)
     given = OnlineDPMPPCA(noise=NOISE).update(X).merge_now()
     assert given.noise == NOISE
     assert agreement(given.predict(X), label) == 1.0
     other = OnlineDPMPPCA(given.lambda_).update(X).merge_now()
     assert (other.lambda_, other._n_kept_back) == (given.lambda_, 800)
     assert agreement(other.predict(X), label) == 1.0
+
+
+@pytest.mark.parametrize(("k", "width"), [(1, 2), (3, 2), (10, 5), (20, 10)])
+def test_round_clusters_have_no_subspaces(k: int, width: int) -> None:
+    """The first guess of the noise is .07 to .7 of it; it is found all the same."""
+    X, label = blobs(k, width, 12.0, 2000, 0)
+    model = OnlineDPMPPCA().update(X).merge_now()
+    assert model.noise == pytest.approx(1.0, rel=0.1)
+    assert model.n_clusters == k
+    assert model.clusters().dim.tolist() == [0] * k
+    assert agreement(model.predict(X), label) > 0.99
 
 
 def test_a_path_tells_how_many_clusters_each_cost_gives() -> None:

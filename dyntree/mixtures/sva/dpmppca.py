@@ -182,8 +182,9 @@ class OnlineDPMPPCA(SubspaceMixture):
 
         Notes
         -----
-        Noise that is not given is found in the covariances of the nearest neighbours of
-        80 rows, and again in the residuals of the clusters that it leads to. Costs lie
+        Noise that is not given is first that in the covariances of the nearest
+        neighbours of 80 rows, which is too low, and then that of the residuals of the
+        clusters that it leads to, until it has settled. Costs lie
         between 10 n_features noise^2 and 4 times the mean squared distance of rows to
         their mean; each has a pass with merging, and the BIC of the mixture found.
         """

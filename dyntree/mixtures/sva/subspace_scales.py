@@ -17,6 +17,8 @@ from dyntree.mixtures.sva.scales import LEAST_SHARE, Trial
 N_LAMBDA = 14
 N_PROBES = 80  # rows whose neighbours tell of the noise
 SAME = 1e-3  # BIC that a difference of rounding may make
+SETTLED = 0.01  # change of the noise that ends the search for it
+MOST_ROUNDS = 30
 LEAST_VARIANCE = 1e-150  # of noise where all rows are equal
 
 Run = Callable[[float, float], Any]
@@ -29,9 +31,12 @@ def subspace_scales(
     if isinstance(lambda_, str):
         path = subspace_path(rows, noise, run)
         return path.chosen, path.noise
-    first = np.sqrt(local_variance(rows))
-    found = run(lambda_, first)
-    return lambda_, float(np.sqrt(residual_variance(rows, found)))
+    sd = float(np.sqrt(local_variance(rows)))
+    for _ in range(MOST_ROUNDS):
+        before, sd = sd, float(np.sqrt(residual_variance(rows, run(lambda_, sd))))
+        if abs(sd - before) <= SETTLED * before:
+            break
+    return lambda_, sd
 
 
 def subspace_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
@@ -61,10 +66,12 @@ def subspace_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
     sd = noise if isinstance(noise, float) else float(np.sqrt(local_variance(rows)))
     values, trials = trials_at(rows, sd, run)
     best = middle_of_best(trials)
-    if not known:
-        sd = float(np.sqrt(trials[best].variance))
+    for _ in range(0 if known else MOST_ROUNDS):
+        before, sd = sd, float(np.sqrt(trials[best].variance))
         values, trials = trials_at(rows, sd, run)
         best = middle_of_best(trials)
+        if abs(sd - before) <= SETTLED * before:
+            break
     return LambdaPath(
         lambda_=values,
         n_clusters=np.array([trial.n_clusters for trial in trials]),
