@@ -184,7 +184,7 @@ class OnlineDPMPPCA(SubspaceMixture):
         -----
         Noise that is not given is first that in the covariances of the nearest
         neighbours of 80 rows, which is too low, and then that of the residuals of the
-        clusters that it leads to, until it has settled. Costs lie
+        clusters that it leads to, as long as these raise it. Costs lie
         between 10 n_features noise^2 and 4 times the mean squared distance of rows to
         their mean; each has a pass with merging, and the BIC of the mixture found.
         """

@@ -17,7 +17,7 @@ from dyntree.mixtures.sva.scales import LEAST_SHARE, Trial
 N_LAMBDA = 14
 N_PROBES = 80  # rows whose neighbours tell of the noise
 SAME = 1e-3  # BIC that a difference of rounding may make
-SETTLED = 0.01  # change of the noise that ends the search for it
+SETTLED = 0.01  # rise of the noise that ends the search for it
 MOST_ROUNDS = 30
 LEAST_VARIANCE = 1e-150  # of noise where all rows are equal
 
@@ -34,7 +34,7 @@ def subspace_scales(
     sd = float(np.sqrt(local_variance(rows)))
     for _ in range(MOST_ROUNDS):
         before, sd = sd, float(np.sqrt(residual_variance(rows, run(lambda_, sd))))
-        if abs(sd - before) <= SETTLED * before:
+        if sd <= (1.0 + SETTLED) * before:
             break
     return lambda_, sd
 
@@ -70,7 +70,7 @@ def subspace_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
         before, sd = sd, float(np.sqrt(trials[best].variance))
         values, trials = trials_at(rows, sd, run)
         best = middle_of_best(trials)
-        if abs(sd - before) <= SETTLED * before:
+        if sd <= (1.0 + SETTLED) * before:  # the first guess is too low, if anything
             break
     return LambdaPath(
         lambda_=values,
