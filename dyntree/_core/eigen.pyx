@@ -6,7 +6,9 @@ The method is that of Bowdler, Martin, Reinsch and Wilkinson (1968, Numerische M
 import numpy as np
 
 from libc.math cimport fabs, hypot, sqrt
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
+
+from dyntree._core.vectors cimport add_scaled, add_two, inner, turn
 
 cdef double ROUNDING = 2.220446049250313e-16
 cdef enum:
@@ -44,23 +46,16 @@ cdef void to_tridiagonal(double *a, double *d, double *e, int n) noexcept nogil:
             row = a + j * n
             f = d[j]
             a[i * n + j] = f
-            g = e[j] + row[j] * f
-            for k in range(j + 1, i):
-                g += row[k] * d[k]
-                e[k] += row[k] * f
-            e[j] = g
+            e[j] += row[j] * f + inner(row + j + 1, d + j + 1, i - j - 1)
+            add_scaled(e + j + 1, f, row + j + 1, i - j - 1)
         f = 0.0
         for j in range(i):
             e[j] /= h
             f += e[j] * d[j]
-        f /= h + h
-        for j in range(i):
-            e[j] -= f * d[j]
+        add_scaled(e, -f / (h + h), d, i)
         for j in range(i):
             row = a + j * n
-            f, g = d[j], e[j]
-            for k in range(j, i):
-                row[k] -= f * e[k] + g * d[k]
+            add_two(row + j, -d[j], e + j, -e[j], d + j, i - j)
             d[j] = row[i - 1]
             row[i] = 0.0
         d[i] = h
@@ -73,13 +68,8 @@ cdef void to_tridiagonal(double *a, double *d, double *e, int n) noexcept nogil:
             for k in range(i + 1):
                 d[k] = row[k] / h
             for j in range(i + 1):
-                g = 0.0
-                for k in range(i + 1):
-                    g += row[k] * a[j * n + k]
-                for k in range(i + 1):
-                    a[j * n + k] -= g * d[k]
-        for k in range(i + 1):
-            row[k] = 0.0
+                add_scaled(a + j * n, -inner(row, a + j * n, i + 1), d, i + 1)
+        memset(row, 0, (i + 1) * sizeof(double))
     for j in range(n):
         d[j] = a[j * n + n - 1]
         a[j * n + n - 1] = 0.0
@@ -89,10 +79,8 @@ cdef void to_tridiagonal(double *a, double *d, double *e, int n) noexcept nogil:
 
 cdef void to_diagonal(double *a, double *d, double *e, int n) noexcept nogil:
     """QL steps until what is beside the diagonal is rounding."""
-    cdef int i, k, m, sweep, l
+    cdef int i, m, sweep, l
     cdef double f = 0.0, size = 0.0, g, p, r, h, c, c2, c3, s, s2, beside
-    cdef double *low
-    cdef double *high
     for i in range(1, n):
         e[i - 1] = e[i]
     e[n - 1] = 0.0
@@ -130,11 +118,7 @@ cdef void to_diagonal(double *a, double *d, double *e, int n) noexcept nogil:
                 # the rotation by (p, s): p is its cosine until it is the next pivot
                 c, p = p, p * d[i] - s * (c2 * e[i])
                 d[i + 1] = h + s * (c * (c2 * e[i]) + s * d[i])
-                low, high = a + i * n, a + (i + 1) * n
-                for k in range(n):
-                    h = high[k]
-                    high[k] = s * low[k] + c * h
-                    low[k] = c * low[k] - s * h
+                turn(a + i * n, a + (i + 1) * n, c, s, n)
             p = -s * s2 * c3 * beside * e[l] / g
             e[l] = s * p
             d[l] = c * p

@@ -308,7 +308,7 @@ def found_tables(elec2: str | None) -> Iterator[str]:
     from dyntree.datasets import load_spambase
 
     yield "6.7 public data, standardised; the last fifth of the rows is held out"
-    yield "    OnlineDPGMM with 'auto'; OnlineDPMPPCA with noise .5, lambda 3 chi2(1-1e-5)"
+    yield "    OnlineDPGMM 'auto'; OnlineDPMPPCA with noise .5, lambda 3 chi2(1-1e-5)"
     frame = load_spambase()
     frame.pop("type")
     order = np.random.default_rng(0).permutation(len(frame))

@@ -24,7 +24,7 @@ SOURCES = sorted(p for kind in ("*.pyx", "*.pxd") for p in CORE.rglob(kind))
 
 # A file may use those of a strictly lower level; what models share is below them all.
 CORE_ORDER = [
-    {"types", "openmp", "lanes", "memory"}, {"kernels", "linalg", "eigen"},
+    {"types", "openmp", "lanes", "memory", "vectors"}, {"kernels", "linalg", "eigen"},
     {"rng", "rmath"},
     {"resample", "spans", "family", "student", "ties"}, {"student_mixture", "probe"},
 ]  # fmt: skip

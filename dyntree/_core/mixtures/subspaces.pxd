@@ -45,7 +45,6 @@ cdef class Subspaces(Clusters):
     cdef double gated(self, int32_t k, const double *x, double *y) noexcept nogil
     cdef int32_t dimension(self, const double *eig, int32_t n, double w) noexcept nogil
     cdef void settle_decay(self, int32_t k) noexcept nogil
-    cdef void add_outer(self, int32_t k, double c, const double *v) noexcept nogil
     cdef void set_gain(self, int32_t k) noexcept nogil
     cdef void refresh(self, int32_t k, double w) noexcept nogil
     cdef int32_t extend(self, int32_t m, double *v, double *coords) noexcept nogil

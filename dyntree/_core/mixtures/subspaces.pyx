@@ -10,60 +10,7 @@ from dyntree._core.eigen cimport eigen
 from dyntree._core.mixtures.clusters cimport Clusters
 from dyntree._core.mixtures.chain cimport Chain
 from dyntree._core.openmp cimport thread_number
-
-cdef extern from *:
-    """
-    typedef double Two __attribute__((vector_size(16), aligned(8), may_alias));
-    #define AT(p) (*(const Two *) (p))
-    #define PUT(p) (*(Two *) (p))
-
-    /* y = x - m; returns y'y */
-    static inline double centred(const double *x, const double *m, double *y, int d) {
-        Two a = {0.0, 0.0}, b = a, s;
-        double rest = 0.0;
-        int j = 0;
-        for (; j + 4 <= d; j += 4) {
-            s = AT(x + j) - AT(m + j);
-            PUT(y + j) = s;
-            a += s * s;
-            s = AT(x + j + 2) - AT(m + j + 2);
-            PUT(y + j + 2) = s;
-            b += s * s;
-        }
-        for (; j < d; j++) {
-            y[j] = x[j] - m[j];
-            rest += y[j] * y[j];
-        }
-        a += b;
-        return a[0] + a[1] + rest;
-    }
-    /* x'y */
-    static inline double inner(const double *x, const double *y, int d) {
-        Two a = {0.0, 0.0}, b = a;
-        double rest = 0.0;
-        int j = 0;
-        for (; j + 4 <= d; j += 4) {
-            a += AT(x + j) * AT(y + j);
-            b += AT(x + j + 2) * AT(y + j + 2);
-        }
-        for (; j < d; j++)
-            rest += x[j] * y[j];
-        a += b;
-        return a[0] + a[1] + rest;
-    }
-    /* out += c x */
-    static inline void add_scaled(double *out, double c, const double *x, int d) {
-        Two t = {c, c};
-        int j = 0;
-        for (; j + 2 <= d; j += 2)
-            PUT(out + j) += t * AT(x + j);
-        if (j < d)
-            out[j] += c * x[j];
-    }
-    """
-    double centred(const double *x, const double *m, double *y, int d) noexcept nogil
-    double inner(const double *x, const double *y, int d) noexcept nogil
-    void add_scaled(double *out, double c, const double *x, int d) noexcept nogil
+from dyntree._core.vectors cimport add_outer_packed, add_scaled, centred, inner
 
 cdef enum:
     FIRST_ROOM = 6
@@ -246,6 +193,7 @@ cdef class Subspaces(Clusters):
 
     cdef void absorb(self, int32_t k, const double *x) noexcept nogil:
         cdef int32_t i, j, m, width = self.n_features
+        cdef int64_t size = <int64_t> width * (width + 1) // 2
         cdef double w = self.weight[k], part = w / (w + 1.0), square
         cdef double *mean = self.mean + <int64_t> k * width
         cdef double *eig = self.eig + <int64_t> k * self.room
@@ -254,7 +202,7 @@ cdef class Subspaces(Clusters):
         self.scatter[k] += part * square
         if self.exact:
             self.settle_decay(k)
-            self.add_outer(k, part, self.y)
+            add_outer_packed(self.packed + k * size, part, self.y, width)
             if 10.0 * (w + 1.0) >= 11.0 * self.w_ref[k]:
                 self.refresh(k, w + 1.0)
             return
@@ -281,15 +229,6 @@ cdef class Subspaces(Clusters):
             for i in range(size):
                 self.packed[k * size + i] *= factor
             self.decay[k] = 1.0
-
-    cdef void add_outer(self, int32_t k, double c, const double *v) noexcept nogil:
-        """Add c v v' to the scatter."""
-        cdef int64_t size = <int64_t> self.n_features * (self.n_features + 1) // 2
-        cdef int32_t i
-        cdef double *row = self.packed + k * size
-        for i in range(self.n_features):
-            add_scaled(row, c * v[i], v, i + 1)
-            row += i + 1
 
     cdef void refresh(self, int32_t k, double w) noexcept nogil:
         """Find eigenvalues and eigenvectors of an exact cluster anew."""
@@ -480,7 +419,7 @@ cdef class Subspaces(Clusters):
             add_scaled(
                 self.packed + k * size, 1.0, self.packed + other * size, <int> size
             )
-            self.add_outer(k, wk * wo / w, self.y)
+            add_outer_packed(self.packed + k * size, wk * wo / w, self.y, width)
             self.refresh(k, w)
             return
         before = self.cols[k]
