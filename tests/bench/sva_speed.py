@@ -49,6 +49,13 @@ def in_blocks(X: np.ndarray, size: int) -> list[np.ndarray]:
     return [X[k : k + size] for k in range(0, len(X), size)]
 
 
+def cut_up(lambda_: float, X: np.ndarray, size: int) -> None:
+    """Learn rows in blocks."""
+    model = OnlineDPGMM(lambda_)
+    for part in in_blocks(X, size):
+        model.update(part, progress=False)
+
+
 def blob_speeds(width: int) -> Iterator[str]:
     from river import cluster
     from sklearn.cluster import Birch, MiniBatchKMeans
@@ -65,6 +72,10 @@ def blob_speeds(width: int) -> Iterator[str]:
     model = ours().merge_now()
     score = agreement(model.predict(X[:5000]), label[:5000])
     yield line("OnlineDPGMM.update, one block", block, note=f"ARI {score:.3f}")
+    cut = {}
+    for size in (256, 1024):
+        cut[size] = rate(lambda size=size: cut_up(lambda_, X, size), len(X))
+        yield line(f"OnlineDPGMM.update, {size}", cut[size])
 
     def kmeans(rows: np.ndarray, size: int) -> Callable[[], Any]:
         def work() -> Any:
@@ -77,7 +88,7 @@ def blob_speeds(width: int) -> Iterator[str]:
 
     for size, n in ((256, 20_000), (1024, 100_000)):
         peer = rate(kmeans(X[:n], size), n)
-        yield line(f"MiniBatchKMeans.partial_fit, {size}", peer, block)
+        yield line(f"MiniBatchKMeans.partial_fit, {size}", peer, cut[size])
 
     def grow() -> None:
         peer = Birch(n_clusters=None)
@@ -100,7 +111,7 @@ def blob_speeds(width: int) -> Iterator[str]:
 
     single = rate(one_by_one, len(rows))
     yield line("OnlineDPGMM.learn_one(dict)", single)
-    few = rows[:1500]
+    few = rows[:4000]
     learners = {
         "KMeans": lambda: cluster.KMeans(10, seed=1),
         "STREAMKMeans": lambda: cluster.STREAMKMeans(n_clusters=10, seed=1),
@@ -121,7 +132,7 @@ def blob_speeds(width: int) -> Iterator[str]:
 def subspace_speeds() -> Iterator[str]:
     from sklearn.decomposition import IncrementalPCA
 
-    for width, n in ((4, 200_000), (10, 200_000), (50, 100_000), (100, 50_000)):
+    for width, n in ((4, 200_000), (10, 200_000), (50, 300_000), (100, 50_000)):
         rng = np.random.default_rng(0)
         centres = 12.0 * rng.normal(size=(10, width))
         bases = rng.normal(size=(10, 2, width)) / width**0.5

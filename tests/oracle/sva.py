@@ -399,6 +399,8 @@ def hazard(durations: Vector, s: int) -> float:
 
     law = norm(durations.mean(), max(durations.std(ddof=1), 0.5))
     lasts = law.sf(s - 0.5)
+    if not lasts > 0.0:
+        return 1.0 - 1e-12
     return float(np.clip((lasts - law.sf(s + 0.5)) / lasts, 1e-12, 1.0 - 1e-12))
 
 

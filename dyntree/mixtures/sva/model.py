@@ -33,6 +33,7 @@ class SmallVarianceMixture(Learning):
 
     _options: type[ClusterOptions]
     _more_arrays: tuple[str, ...] = ()
+    _has_noise = False  # that is told to it, or chosen
 
     @property
     @abstractmethod
@@ -114,7 +115,7 @@ class SmallVarianceMixture(Learning):
         }
         if self.is_ready:
             facts |= {
-                "provisional clusters": int(self._clusters.n) - self.n_clusters,
+                "provisional": int(self._clusters.n) - self.n_clusters,
                 "lambda_": self.lambda_,
                 "forget": self.options.forget,
             }

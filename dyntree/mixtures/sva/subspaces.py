@@ -57,6 +57,7 @@ class SubspaceMixture(SmallVarianceMixture):
     """A mixture of probabilistic principal components."""
 
     options: SubspaceOptions
+    _has_noise = True
 
     def _warn_of_lambda_1(self) -> None:
         """Warn where every direction would count as one of a subspace."""

@@ -44,6 +44,7 @@ def check_arrays(
         return
     demand(features is not None and header["lambda_"] is not None, "columns, scales")
     demand(not n_waiting, "rows held back beside clusters")
+    demand((header["noise"] is not None) == model._has_noise, "noise")
     given = model.options.lambda_
     demand(isinstance(given, str) or given == header["lambda_"], "lambda_")
     known = model._clusters_of(width, header["lambda_"], header["noise"])
