@@ -9,6 +9,7 @@ except ModuleNotFoundError as error:
         "so that the installed package is found."
     ) from error
 
+from dyntree import mixtures
 from dyntree.checkpoint import load, save
 from dyntree.repeats import fit_repeats
 from dyntree.storage.old_names import keep_old_names
@@ -29,5 +30,6 @@ __all__ = [
     "__version__",
     "fit_repeats",
     "load",
+    "mixtures",
     "save",
 ]

@@ -83,13 +83,24 @@ def parser() -> argparse.ArgumentParser:
     _add_crosscheck(made)
 
     made = command(
-        "demo", _demo, "learn to tell spam from a stream of e-mails",
-        "Stream Spambase through a dynamic tree that holds at most 500 rows, and "
-        "through the same tree frozen after the first 500; print the scores and write "
-        "prequential.png, predictions.csv and summary.json into OUT.",
+        "demo", _demo, "see a model at work",
+        "trees: stream Spambase through a dynamic tree that holds at most 500 rows, "
+        "and through the same tree frozen after the first 500; print the scores and "
+        "write prequential.png, predictions.csv and summary.json into OUT. sva: "
+        "segment a movement while it is made; write segments.png, labels.csv and "
+        "summary.json.",
+    )  # fmt: skip
+    made.add_argument(
+        "what", nargs="?", choices=("trees", "sva"), default="trees",
+        help="which model (default trees)",
     )  # fmt: skip
     made.add_argument("out", metavar="OUT", help="folder to write to; made if absent")
-    made.add_argument("--seed", type=int, default=1, help="of the trees (default 1)")
+    made.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        help="of the trees, or of the movement (default 1)",
+    )
     made.add_argument("--quiet", action="store_true", help="no progress bar")
     return top
 
@@ -230,9 +241,10 @@ def _crosscheck(arguments: argparse.Namespace) -> None:
 
 
 def _demo(arguments: argparse.Namespace) -> None:
-    from dyntree.demo import trees
+    from dyntree.demo import sva, trees
 
-    trees.run(arguments.out, seed=arguments.seed, progress=not arguments.quiet)
+    run = {"trees": trees.run, "sva": sva.run}[arguments.what]
+    run(arguments.out, seed=arguments.seed, progress=not arguments.quiet)
 
 
 def _show(

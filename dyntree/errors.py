@@ -43,6 +43,10 @@ class DistantInputsWarning(UserWarning):
     """Linear leaves met inputs too far from the first rows, and took nearer ones."""
 
 
+class ScaleWarning(UserWarning):
+    """Columns, or all rows, have scales that squared distances cannot work with."""
+
+
 def warn(category: type[Warning], message: str) -> None:
     """Warn at the line outside the package that led here."""
     level, frame = 1, sys._getframe()

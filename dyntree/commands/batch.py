@@ -51,6 +51,11 @@ def predict(arguments: argparse.Namespace) -> None:
 
     model, notes = checkpoint.load_with(arguments.saved)
     known = dict.fromkeys(model.columns or (), "number")
+    if not hasattr(model, "tree"):  # a mixture, which foresees no response
+        read = read_table(arguments.table, arguments.separator, known)
+        frame = read.columns(model.columns or list(read.frame.columns))
+        write_table(pd.DataFrame({"cluster": model.predict(frame)}), arguments.out)
+        return
     known |= dict.fromkeys(model.tree.columns_with_levels, "level")
     known |= dict.fromkeys(model.tree.columns_without_values, "any")
     if "design" in notes:

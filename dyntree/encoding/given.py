@@ -115,6 +115,6 @@ def finite_rows(
             raise ValueError(too_large(argument, value, where))
         raise ValueError(
             f"{argument} must be finite; got {value} {where}. Drop or impute such rows "
-            "first" + ("." if native else ", or use rules='native' for NaN.")
+            "first" + ("." if native else "; trees under rules='native' take NaN.")
         )
     return np.ascontiguousarray(rows)

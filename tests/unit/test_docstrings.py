@@ -15,7 +15,8 @@ from numpydoc.validate import ERROR_MSGS, Validator, validate
 
 MODULES = [
     "dyntree", "dyntree.checkpoint", "dyntree.config", "dyntree.datasets",
-    "dyntree.errors", "dyntree.evaluate", "dyntree.online", "dyntree.params",
+    "dyntree.errors", "dyntree.evaluate", "dyntree.mixtures", "dyntree.online",
+    "dyntree.params",
     "dyntree.summaries", "dyntree.trees.factory", "dyntree.trees.view",
     "dyntree.api.adapters", "dyntree.api.draws", "dyntree.api.estimators",
     "dyntree.api.formula", "dyntree.api.plots", "dyntree.api.predictions",

@@ -24,7 +24,8 @@ SOURCES = sorted(p for kind in ("*.pyx", "*.pxd") for p in CORE.rglob(kind))
 
 # A file may use those of a strictly lower level; what models share is below them all.
 CORE_ORDER = [
-    {"types", "openmp", "lanes", "memory"}, {"kernels", "linalg"}, {"rng", "rmath"},
+    {"types", "openmp", "lanes", "memory", "vectors"}, {"kernels", "linalg", "eigen"},
+    {"rng", "rmath"},
     {"resample", "spans", "family", "student", "ties", "averaging"},
     {"student_mixture", "probe"},
 ]  # fmt: skip
@@ -36,11 +37,17 @@ TREES_ORDER = [
     {"rectangle"}, {"r_rectangle"}, {"row_credit"}, {"criteria"}, {"input_samples"},
     {"sensitivity", "window"}, {"probe"},
 ]  # fmt: skip
-CORE_FOLDERS = {"dyntree._core": CORE_ORDER, "dyntree._core.trees": TREES_ORDER}
+MIXTURES_ORDER = [{"chain", "decoder"}, {"clusters"}, {"spheres", "subspaces"}]
+CORE_FOLDERS = {
+    "dyntree._core": CORE_ORDER,
+    "dyntree._core.trees": TREES_ORDER,
+    "dyntree._core.mixtures": MIXTURES_ORDER,
+}
 PYTHON_ORDER = [
     {"_core"}, {"errors"}, {"params"}, {"runtime"}, {"online"}, {"encoding", "storage"},
-    {"summaries", "checkpoint"}, {"trees"}, {"datasets", "repeats", "evaluate"},
-    {"config"}, {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
+    {"summaries", "checkpoint"}, {"trees", "mixtures"},
+    {"datasets", "repeats", "evaluate"}, {"config"},
+    {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
 ]  # fmt: skip
 # The same for the files of a folder.

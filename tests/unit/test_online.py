@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
+from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
 from dyntree.online import OnlineModel, check_online_model
 from tests.contract import OnlineModelChecks, Rows
 from tests.helpers import model_bytes, same_bytes
@@ -128,6 +129,44 @@ class TestAveragedTrees(OnlineModelChecks):
         assert out == ""
         assert (f"{3 * len(y)}/{3 * len(y)}" in err) == (progress is True)
         assert model_bytes(model) == model_bytes(fresh().update(X, y))
+
+
+MIXTURES: dict[str, Callable[[], Any]] = {
+    "gmm": lambda: OnlineDPGMM(3.0, check_every=7, min_weight=2),
+    "gmm auto": lambda: OnlineDPGMM(warm_up=20, check_every=7),
+    "gmm objective": lambda: OnlineDPGMM(3.0, criterion="objective", check_every=7),
+    "gmm forgets": lambda: OnlineDPGMM(2.0, forget=0.05, patience=6, check_every=5),
+    "gmm few": lambda: OnlineDPGMM(0.1, max_clusters=3, min_weight=1, check_every=9),
+    "mppca": lambda: OnlineDPMPPCA(3.0, noise=0.5, check_every=7, min_weight=2),
+    "mppca auto": lambda: OnlineDPMPPCA(warm_up=20, check_every=7),
+    "mppca thin": lambda: OnlineDPMPPCA(
+        3.0, noise=0.5, subspace="incremental", forget=0.02, check_every=9
+    ),
+    "hsmm": lambda: OnlineHDPHSMM(3.0, noise=0.5, check_every=7, min_weight=2),
+    "hsmm durations": lambda: OnlineHDPHSMM(
+        2.0, noise=0.5, lambda_4=0.5, duration="negative-binomial", min_weight=1
+    ),
+    "hsmm round": lambda: OnlineHDPHSMM(
+        3.0, noise=0.5, emission="gmm", lambda_4=0.5, min_weight=2, patience=9
+    ),
+}
+
+
+class TestMixtures(OnlineModelChecks):
+    """Small-variance mixtures: no responses, and no rows are no error."""
+
+    empty_is_an_error = False
+
+    @pytest.fixture(params=MIXTURES)
+    def fresh(self, request: pytest.FixtureRequest) -> Callable[[], Any]:
+        return MIXTURES[request.param]
+
+    @pytest.fixture
+    def rows(self) -> Rows:
+        rng = np.random.default_rng(4)
+        X = rng.normal(size=(60, 3))
+        X[:, 1:] += 5.0 * rng.integers(2, size=(60, 2))
+        return X, None
 
 
 @pytest.mark.parametrize("value", [3, None, DynamicTree, object(), np.ones(3)])

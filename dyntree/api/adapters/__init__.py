@@ -8,6 +8,11 @@ except ModuleNotFoundError as error:
         "pip install 'dyntree[river]'."
     ) from error
 
+from dyntree.api.adapters.mixtures import (
+    RiverDPGMMClusterer,
+    RiverDPMPPCAClusterer,
+    RiverHDPHSMMClusterer,
+)
 from dyntree.api.adapters.trees import (
     RiverDynamicTreeClassifier,
     RiverDynamicTreeRegressor,
@@ -15,7 +20,10 @@ from dyntree.api.adapters.trees import (
 )
 
 __all__ = [
+    "RiverDPGMMClusterer",
+    "RiverDPMPPCAClusterer",
     "RiverDynamicTreeClassifier",
     "RiverDynamicTreeRegressor",
+    "RiverHDPHSMMClusterer",
     "RowDistribution",
 ]

@@ -8,6 +8,17 @@ except ModuleNotFoundError as error:
         "pip install 'dyntree[sklearn]'."
     ) from error
 
+from dyntree.api.estimators.mixtures import (
+    DPGMMClusterer,
+    DPMPPCAClusterer,
+    HDPHSMMClusterer,
+)
 from dyntree.api.estimators.trees import DynamicTreeClassifier, DynamicTreeRegressor
 
-__all__ = ["DynamicTreeClassifier", "DynamicTreeRegressor"]
+__all__ = [
+    "DPGMMClusterer",
+    "DPMPPCAClusterer",
+    "DynamicTreeClassifier",
+    "DynamicTreeRegressor",
+    "HDPHSMMClusterer",
+]

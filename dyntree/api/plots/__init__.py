@@ -1,4 +1,4 @@
-"""Pictures of dynamic trees, drawn with matplotlib and readable in black and white.
+"""Pictures of trees and mixtures, by matplotlib, readable in black and white.
 
 Every function takes a model (or a trace, or an evaluation), draws into the axes `ax` or
 into a new figure, and returns the figure; show it in a notebook, or call its
@@ -8,6 +8,12 @@ into a new figure, and returns the figure; show it in a notebook, or call its
 from .effects import plot_effects, plot_importance, plot_relevance, plot_sobol
 from .fit import plot_fit, plot_slices
 from .memory import plot_memory
+from .mixtures import (
+    plot_clusters,
+    plot_lambda_path,
+    plot_segments,
+    plot_subspaces,
+)
 from .recorder import Recorder, Trace
 from .scores import plot_rolling
 from .surface import plot_classes, plot_surface
@@ -18,16 +24,20 @@ __all__ = [
     "Recorder",
     "Trace",
     "plot_classes",
+    "plot_clusters",
     "plot_effects",
     "plot_fit",
     "plot_importance",
+    "plot_lambda_path",
     "plot_memory",
     "plot_relevance",
     "plot_rolling",
+    "plot_segments",
     "plot_shape",
     "plot_slices",
     "plot_sobol",
     "plot_steps",
+    "plot_subspaces",
     "plot_surface",
     "plot_tree",
 ]

@@ -1,0 +1,1 @@
+"""Kernels of the mixtures: clusters that learn a row at a time."""

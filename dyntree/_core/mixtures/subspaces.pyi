@@ -1,0 +1,49 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+class Subspaces:
+    n: int
+    n_features: int
+    n_rows: int
+    exact: bool
+    variance: float
+    most_room: int
+    chain: Any
+    def __init__(
+        self,
+        n_features: int,
+        radius: float,
+        check_every: int,
+        min_weight: float,
+        patience: int,
+        forget: float,
+        max_clusters: int,
+        reach: float,
+        variance: float,
+        lambda_1: float,
+        gate: int,
+        bandwidth: float,
+        max_dim: int,
+        spare: int,
+        exact: bool,
+        chain: Any = None,
+    ) -> None: ...
+    def learn(self, X: Matrix, labels: Ids) -> None: ...
+    def learn_dict(self, row: dict[Any, Any], names: tuple[Any, ...]) -> int: ...
+    def merge(self) -> None: ...
+    def remove(self, k: int) -> None: ...
+    def renew(self) -> None: ...
+    def array(self, name: str) -> NDArray[Any]: ...
+    def means(self) -> Matrix: ...
+    def volumes(self, places: Ids) -> NDArray[np.float64]: ...
+    def mahalanobis(self, X: Matrix, places: Ids) -> Matrix: ...
+    def squared_distances(self, X: Matrix) -> Matrix: ...
+    def assign(self, X: Matrix, places: Ids, n_threads: int) -> Ids: ...
+    def to_arrays(self) -> dict[str, NDArray[Any]]: ...
+    def take(self, arrays: dict[str, NDArray[Any]]) -> None: ...
+    def memory_usage(self) -> int: ...

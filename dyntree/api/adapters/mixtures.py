@@ -1,0 +1,296 @@
+"""Small-variance mixtures for river: clusterers that learn dict by dict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from river import base
+
+from dyntree import params
+from dyntree.api.adapters.base import Row, records_of
+from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
+from dyntree.mixtures.sva.options import GMM_OPTIONS, HSMM_OPTIONS, MPPCA_OPTIONS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class MixtureAdapter(base.Clusterer):
+    """What adapters around small-variance mixtures have in common.
+
+    Rows have the features of the first one, in any order, and finite numbers.
+    """
+
+    model: Any
+
+    def _begin(self, model: type, options: Mapping[str, Any], given: Any) -> None:
+        """Make a model that has seen no row, by the arguments of `__init__`."""
+        self.model = model(**params.given_options(given, options))
+
+    def learn_one(self, x: Row) -> None:
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : dict
+            Finite numbers, under the names of the first row.
+
+        Raises
+        ------
+        ValueError
+            On bad values; the model is then what it was before.
+        """
+        self.model.learn_one(x)
+
+    def predict_one(self, x: Row) -> int:
+        """Id of the most probable cluster of a row.
+
+        Parameters
+        ----------
+        x : dict
+
+        Returns
+        -------
+        int
+            -1 while no cluster is confirmed.
+        """
+        if not self.model.is_ready:
+            return -1
+        return int(self.model.predict_one(x))
+
+    def learn_many(self, X: pd.DataFrame) -> None:
+        """Learn rows in order, as `learn_one` would; all or none.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_rows, n_features)
+        """
+        records_of(X[:0])
+        self.model.update(X, progress=False)
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series[int]:
+        """Ids of the most probable clusters of rows, a Series with the index of X.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        Series of shape (n_rows,)
+        """
+        import pandas as pd
+
+        records_of(X[:0])
+        if not self.model.is_ready:
+            return pd.Series(-1, index=X.index)
+        return pd.Series(self.model.predict(X), index=X.index)
+
+    @property
+    def _raw_memory_usage(self) -> int:
+        own = int(super()._raw_memory_usage)
+        return own + int(self.model.memory_usage())
+
+
+class RiverDPGMMClusterer(MixtureAdapter):
+    """An online Dirichlet process mixture of round Gaussians as a clusterer of river.
+
+    Parameters
+    ----------
+    lambda_ : float or "auto", default "auto"
+        Squared distance beyond which a row opens a cluster.
+    criterion, merge_factor, check_every, min_weight, patience, forget, max_clusters
+        As in `OnlineDPGMM`.
+    warm_up : int, default 500
+        Rows held back for ``lambda_="auto"``; until then `predict_one` says -1.
+
+    Attributes
+    ----------
+    model : OnlineDPGMM
+        The model, open to every question.
+
+    Examples
+    --------
+    >>> from dyntree.api.adapters import RiverDPGMMClusterer
+    >>> clusters = RiverDPGMMClusterer(lambda_=4.0)
+    >>> for k in range(40):
+    ...     clusters.learn_one({"x": 10.0 * (k % 2), "y": 0.0})
+    >>> clusters.predict_one({"y": 0.1, "x": 9.0})
+    1
+    """
+
+    def __init__(
+        self,
+        lambda_: float | str = "auto",
+        criterion: str = "radius",
+        merge_factor: float = 1.0,
+        check_every: int = 256,
+        min_weight: float = 5,
+        patience: int = 2000,
+        forget: float = 0.0,
+        max_clusters: int = 1000,
+        warm_up: int = 500,
+    ) -> None:
+        self.lambda_ = lambda_
+        self.criterion = criterion
+        self.merge_factor = merge_factor
+        self.check_every = check_every
+        self.min_weight = min_weight
+        self.patience = patience
+        self.forget = forget
+        self.max_clusters = max_clusters
+        self.warm_up = warm_up
+        self._begin(OnlineDPGMM, GMM_OPTIONS, locals())
+
+
+class RiverDPMPPCAClusterer(MixtureAdapter):
+    """An online mixture of probabilistic principal components as a clusterer of river.
+
+    Parameters
+    ----------
+    lambda_ : float or "auto", default "auto"
+        Distance beyond which a row opens a cluster, in squared units of the rows.
+    noise : float or "auto", default "auto"
+        Standard deviation of the noise about subspaces.
+    lambda_1, gate, bandwidth, max_dim, spare, subspace, merge, merge_factor
+        As in `OnlineDPMPPCA`.
+    check_every, min_weight, patience, forget, max_clusters
+        As in `OnlineDPMPPCA`.
+    warm_up : int, default 800
+        Rows held back for "auto"; until then `predict_one` says -1.
+
+    Attributes
+    ----------
+    model : OnlineDPMPPCA
+        The model, open to every question.
+
+    Examples
+    --------
+    >>> from dyntree.api.adapters import RiverDPMPPCAClusterer
+    >>> clusters = RiverDPMPPCAClusterer(lambda_=4.0, noise=0.5)
+    >>> for k in range(40):
+    ...     clusters.learn_one({"x": 10.0 * (k % 2), "y": 0.1 * k})
+    >>> clusters.predict_one({"y": 0.1, "x": 9.0})
+    1
+    """
+
+    def __init__(
+        self,
+        lambda_: float | str = "auto",
+        noise: float | str = "auto",
+        lambda_1: float | None = None,
+        gate: str = "ppca",
+        bandwidth: float | None = None,
+        max_dim: int | None = None,
+        spare: int = 2,
+        subspace: str = "auto",
+        merge: bool = True,
+        merge_factor: float = 1.0,
+        check_every: int = 200,
+        min_weight: float = 5,
+        patience: int = 2000,
+        forget: float = 0.0,
+        max_clusters: int = 1000,
+        warm_up: int = 800,
+    ) -> None:
+        self.lambda_ = lambda_
+        self.noise = noise
+        self.lambda_1 = lambda_1
+        self.gate = gate
+        self.bandwidth = bandwidth
+        self.max_dim = max_dim
+        self.spare = spare
+        self.subspace = subspace
+        self.merge = merge
+        self.merge_factor = merge_factor
+        self.check_every = check_every
+        self.min_weight = min_weight
+        self.patience = patience
+        self.forget = forget
+        self.max_clusters = max_clusters
+        self.warm_up = warm_up
+        self._begin(OnlineDPMPPCA, MPPCA_OPTIONS, locals())
+
+
+class RiverHDPHSMMClusterer(MixtureAdapter):
+    """An online hidden semi-Markov model as a clusterer of river.
+
+    Parameters
+    ----------
+    lambda_ : float
+        Distance beyond which a row opens a state, in squared units of the rows.
+    noise : float
+        Standard deviation of the noise about subspaces.
+    lambda_1, lambda_2, lambda_3, lambda_4, duration, max_duration, emission, gate
+        As in `OnlineHDPHSMM`.
+    bandwidth, max_dim, spare, subspace, merge, merge_factor, check_every
+        As in `OnlineDPMPPCA`.
+    min_weight, patience, forget, max_clusters
+        As in `OnlineDPMPPCA`.
+
+    Attributes
+    ----------
+    model : OnlineHDPHSMM
+        The model, open to every question.
+
+    Examples
+    --------
+    >>> from dyntree.api.adapters import RiverHDPHSMMClusterer
+    >>> states = RiverHDPHSMMClusterer(lambda_=4.0, noise=0.5)
+    >>> for k in range(200):
+    ...     states.learn_one({"x": 10.0 * (k // 20 % 2)})
+    >>> states.model.durations().mean.tolist()
+    [20.0, 19.0]
+    """
+
+    def __init__(
+        self,
+        lambda_: float,
+        noise: float,
+        lambda_1: float | None = None,
+        lambda_2: float | None = None,
+        lambda_3: float | None = None,
+        lambda_4: float = 0.0,
+        duration: str = "gaussian",
+        max_duration: int | None = None,
+        emission: str = "mppca",
+        gate: str = "ppca",
+        bandwidth: float | None = None,
+        max_dim: int | None = None,
+        spare: int = 2,
+        subspace: str = "auto",
+        merge: bool = True,
+        merge_factor: float = 1.0,
+        check_every: int = 200,
+        min_weight: float = 5,
+        patience: int = 2000,
+        forget: float = 0.0,
+        max_clusters: int = 1000,
+    ) -> None:
+        self.lambda_ = lambda_
+        self.noise = noise
+        self.lambda_1 = lambda_1
+        self.lambda_2 = lambda_2
+        self.lambda_3 = lambda_3
+        self.lambda_4 = lambda_4
+        self.duration = duration
+        self.max_duration = max_duration
+        self.emission = emission
+        self.gate = gate
+        self.bandwidth = bandwidth
+        self.max_dim = max_dim
+        self.spare = spare
+        self.subspace = subspace
+        self.merge = merge
+        self.merge_factor = merge_factor
+        self.check_every = check_every
+        self.min_weight = min_weight
+        self.patience = patience
+        self.forget = forget
+        self.max_clusters = max_clusters
+        self._begin(OnlineHDPHSMM, HSMM_OPTIONS, locals())
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"lambda_": 1.0, "noise": 0.1}

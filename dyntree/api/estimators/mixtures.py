@@ -1,0 +1,473 @@
+"""Small-variance mixtures for scikit-learn: clusterers that learn on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dyntree import params
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM, Path
+from dyntree.mixtures.sva.options import GMM_OPTIONS, HSMM_OPTIONS, MPPCA_OPTIONS
+
+Ids = NDArray[np.int64]
+
+
+class MixtureMixin:
+    """What clusterers around small-variance mixtures have in common.
+
+    The class that has it says by `_fresh` how its parameters make a model.
+    """
+
+    model_: Any
+    labels_: Ids
+    n_passes: int
+    get_params: Callable[..., dict[str, Any]]
+    _fresh: Callable[[], Any]
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn rows in order, and nothing else: what was learned before is dropped.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+            Finite numbers.
+        y : object, optional
+            Of no effect.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad rows or parameters, and without rows.
+        """
+        n_passes = params.count("n_passes", self.n_passes, 1)
+        rows = validate_data(self, X, dtype=np.float64)
+        model = self._fresh().update(rows, progress=False)
+        if not model.is_ready:
+            if len(rows) < 2:
+                raise ValueError(
+                    "lambda_='auto' needs at least 2 rows; got n_samples = 1. Give "
+                    "lambda_."
+                )
+            model.finish_warm_up()
+        for _ in range(n_passes - 1):
+            model.update(rows, progress=False)
+        model.merge_now()
+        return self._kept(model, rows)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn more rows in order, on top of what was learned before.
+
+        With "auto" scales, rows are held back until there are `warm_up`.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+            Finite numbers.
+        y : object, optional
+            Of no effect.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad rows or parameters.
+        """
+        first = not hasattr(self, "model_")
+        rows = validate_data(self, X, dtype=np.float64, reset=first)
+        model = self._fresh() if first else self.model_
+        return self._kept(model.update(rows, progress=False), rows)
+
+    def _kept(self, model: Any, rows: Matrix) -> Self:
+        """Keep a model, and where the rows of the last call belong."""
+        self.model_ = model
+        self.labels_ = np.full(len(rows), -1, dtype=np.int64)
+        if model.is_ready:
+            self.labels_ = self._places(model.predict(rows))
+        return self
+
+    def _places(self, ids: Ids) -> Ids:
+        """Places in `cluster_centers_` of ids."""
+        known = self.model_.clusters().id
+        places: Ids = np.searchsorted(known, ids)
+        return np.where(ids < 0, -1, places)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a model; of `lambda_` the underscore says nothing."""
+        return hasattr(self, "model_")
+
+    def _rows(self, X: Any) -> Matrix:
+        """Rows to answer for."""
+        check_is_fitted(self)
+        rows: Matrix = validate_data(self, X, dtype=np.float64, reset=False)
+        return rows
+
+    @property
+    def cluster_centers_(self) -> Matrix:
+        """Means of the confirmed clusters, ndarray of shape (n_clusters, n_features).
+
+        `model_.clusters()` has their ids, which stay when clusters come and go.
+        """
+        check_is_fitted(self)
+        means: Matrix = self.model_.clusters().mean
+        return means.copy()
+
+    @property
+    def n_clusters_(self) -> int:
+        """Number of confirmed clusters."""
+        check_is_fitted(self)
+        return int(self.model_.n_clusters)
+
+    def predict(self, X: Any) -> Ids:
+        """Most probable cluster of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_rows,)
+            Row of `cluster_centers_`; -1 while there is none.
+        """
+        rows = self._rows(X)
+        return self._places(self.model_.predict(rows))
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """Probability of each cluster at each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_clusters)
+        """
+        rows = self._rows(X)
+        proba: Matrix = self.model_.predict_proba(rows)
+        return proba
+
+    def score_samples(self, X: Any) -> Vector:
+        """Log density of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        rows = self._rows(X)
+        density: Vector = self.model_.score_samples(rows)
+        return density
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log density of rows.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        y : object, optional
+            Of no effect.
+
+        Returns
+        -------
+        float
+        """
+        return float(np.mean(self.score_samples(X)))
+
+
+class DPGMMClusterer(MixtureMixin, ClusterMixin, TransformerMixin, BaseEstimator):
+    """An online Dirichlet process mixture of round Gaussians, for scikit-learn.
+
+    Rows are learned in the order they come, by `fit` anew and by `partial_fit` on top,
+    in batches of any size. The number of clusters is found; nothing is random.
+
+    Parameters
+    ----------
+    lambda_ : float or "auto", default "auto"
+        Squared distance beyond which a row opens a cluster.
+    criterion, merge_factor, check_every, min_weight, patience, forget, max_clusters
+        As in `OnlineDPGMM`.
+    warm_up : int, default 500
+        Rows that ``lambda_="auto"`` is chosen from; `fit` takes fewer where it has no
+        more.
+    n_passes : int, default 1
+        How often `fit` goes over the rows, with the clusters kept.
+
+    Attributes
+    ----------
+    model_ : OnlineDPGMM
+        The model, open to every question.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    labels_ : ndarray of int64 of shape (n_rows,)
+        Of the rows of the last call: rows of `cluster_centers_`, or -1.
+    n_clusters_, n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only if X had names, all of them strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.estimators import DPGMMClusterer
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(600, 2)) + 20 * rng.integers(3, size=(600, 1))
+    >>> fit = DPGMMClusterer().fit(X)
+    >>> fit.n_clusters_, fit.predict([[0, 0], [20, 20]]).tolist()
+    (3, [2, 1])
+    """
+
+    def __init__(
+        self,
+        lambda_: float | str = "auto",
+        *,
+        criterion: str = "radius",
+        merge_factor: float = 1.0,
+        check_every: int = 256,
+        min_weight: float = 5,
+        patience: int = 2000,
+        forget: float = 0.0,
+        max_clusters: int = 1000,
+        warm_up: int = 500,
+        n_passes: int = 1,
+    ) -> None:
+        self.lambda_ = lambda_
+        self.criterion = criterion
+        self.merge_factor = merge_factor
+        self.check_every = check_every
+        self.min_weight = min_weight
+        self.patience = patience
+        self.forget = forget
+        self.max_clusters = max_clusters
+        self.warm_up = warm_up
+        self.n_passes = n_passes
+
+    def _fresh(self) -> OnlineDPGMM:
+        return OnlineDPGMM(**params.given_options(self.get_params(), GMM_OPTIONS))
+
+    def transform(self, X: Any) -> Matrix:
+        """Distances of rows to the cluster centres.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_clusters)
+        """
+        rows = self._rows(X)
+        distances: Matrix = self.model_.transform(rows)
+        return distances
+
+
+class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
+    """An online mixture of probabilistic principal components, for scikit-learn.
+
+    Rows are learned in the order they come, by `fit` anew and by `partial_fit` on top,
+    in batches of any size. Clusters and dimensions are found; nothing is random.
+
+    Parameters
+    ----------
+    lambda_ : float or "auto", default "auto"
+        Distance beyond which a row opens a cluster, in squared units of the rows.
+    noise : float or "auto", default "auto"
+        Standard deviation of the noise about subspaces.
+    lambda_1, gate, bandwidth, max_dim, spare, subspace, merge, merge_factor
+        As in `OnlineDPMPPCA`.
+    check_every, min_weight, patience, forget, max_clusters
+        As in `OnlineDPMPPCA`.
+    warm_up : int, default 800
+        Rows that "auto" is chosen from; `fit` takes fewer where it has no more.
+    n_passes : int, default 1
+        How often `fit` goes over the rows, with the clusters kept.
+
+    Attributes
+    ----------
+    model_ : OnlineDPMPPCA
+        The model, open to every question.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    labels_ : ndarray of int64 of shape (n_rows,)
+        Of the rows of the last call: rows of `cluster_centers_`, or -1.
+    n_clusters_, n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only if X had names, all of them strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.estimators import DPMPPCAClusterer
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(900, 3)) * [3.0, 0.2, 0.2]
+    >>> X[::2] = X[::2, [2, 0, 1]] + [20.0, 0.0, 0.0]
+    >>> fit = DPMPPCAClusterer().fit(X)
+    >>> fit.model_.clusters().dim.tolist()
+    [1, 1]
+    """
+
+    def __init__(
+        self,
+        lambda_: float | str = "auto",
+        *,
+        noise: float | str = "auto",
+        lambda_1: float | None = None,
+        gate: str = "ppca",
+        bandwidth: float | None = None,
+        max_dim: int | None = None,
+        spare: int = 2,
+        subspace: str = "auto",
+        merge: bool = True,
+        merge_factor: float = 1.0,
+        check_every: int = 200,
+        min_weight: float = 5,
+        patience: int = 2000,
+        forget: float = 0.0,
+        max_clusters: int = 1000,
+        warm_up: int = 800,
+        n_passes: int = 1,
+    ) -> None:
+        self.lambda_ = lambda_
+        self.noise = noise
+        self.lambda_1 = lambda_1
+        self.gate = gate
+        self.bandwidth = bandwidth
+        self.max_dim = max_dim
+        self.spare = spare
+        self.subspace = subspace
+        self.merge = merge
+        self.merge_factor = merge_factor
+        self.check_every = check_every
+        self.min_weight = min_weight
+        self.patience = patience
+        self.forget = forget
+        self.max_clusters = max_clusters
+        self.warm_up = warm_up
+        self.n_passes = n_passes
+
+    def _fresh(self) -> OnlineDPMPPCA:
+        return OnlineDPMPPCA(**params.given_options(self.get_params(), MPPCA_OPTIONS))
+
+
+class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
+    """An online hidden semi-Markov model, for scikit-learn.
+
+    Rows are one sequence, learned in the order they come, by `fit` anew and by
+    `partial_fit` on top. `predict` asks for each row by itself, as scikit-learn does;
+    `decode` for the path of all.
+
+    Parameters
+    ----------
+    lambda_ : float, default 1.0
+        Distance beyond which a row opens a state, in squared units of the rows.
+    noise : float, default 0.1
+        Standard deviation of the noise about subspaces, in units of the rows.
+    lambda_1, lambda_2, lambda_3, lambda_4, duration, max_duration, emission, gate
+        As in `OnlineHDPHSMM`.
+    bandwidth, max_dim, spare, subspace, merge, merge_factor, check_every
+        As in `OnlineDPMPPCA`.
+    min_weight, patience, forget, max_clusters
+        As in `OnlineDPMPPCA`.
+    n_passes : int, default 1
+        How often `fit` goes over the rows, with the states kept.
+
+    Attributes
+    ----------
+    model_ : OnlineHDPHSMM
+        The model, open to every question.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    labels_ : ndarray of int64 of shape (n_rows,)
+        Of the rows of the last call: rows of `cluster_centers_`, or -1.
+    n_clusters_, n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only if X had names, all of them strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.estimators import HDPHSMMClusterer
+    >>> X = np.tile(np.repeat([0.0, 5.0, 10.0], [20, 30, 10]), 20)[:, None]
+    >>> fit = HDPHSMMClusterer(lambda_=3.0, noise=0.3).fit(X)
+    >>> len(fit.decode(X[:120]))
+    6
+    """
+
+    def __init__(
+        self,
+        lambda_: float = 1.0,
+        *,
+        noise: float = 0.1,
+        lambda_1: float | None = None,
+        lambda_2: float | None = None,
+        lambda_3: float | None = None,
+        lambda_4: float = 0.0,
+        duration: str = "gaussian",
+        max_duration: int | None = None,
+        emission: str = "mppca",
+        gate: str = "ppca",
+        bandwidth: float | None = None,
+        max_dim: int | None = None,
+        spare: int = 2,
+        subspace: str = "auto",
+        merge: bool = True,
+        merge_factor: float = 1.0,
+        check_every: int = 200,
+        min_weight: float = 5,
+        patience: int = 2000,
+        forget: float = 0.0,
+        max_clusters: int = 1000,
+        n_passes: int = 1,
+    ) -> None:
+        self.lambda_ = lambda_
+        self.noise = noise
+        self.lambda_1 = lambda_1
+        self.lambda_2 = lambda_2
+        self.lambda_3 = lambda_3
+        self.lambda_4 = lambda_4
+        self.duration = duration
+        self.max_duration = max_duration
+        self.emission = emission
+        self.gate = gate
+        self.bandwidth = bandwidth
+        self.max_dim = max_dim
+        self.spare = spare
+        self.subspace = subspace
+        self.merge = merge
+        self.merge_factor = merge_factor
+        self.check_every = check_every
+        self.min_weight = min_weight
+        self.patience = patience
+        self.forget = forget
+        self.max_clusters = max_clusters
+        self.n_passes = n_passes
+
+    def _fresh(self) -> OnlineHDPHSMM:
+        return OnlineHDPHSMM(**params.given_options(self.get_params(), HSMM_OPTIONS))
+
+    def decode(self, X: Any) -> Path:
+        """The most probable path of rows through the states; its ids are the model's.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        Path
+        """
+        rows = self._rows(X)
+        path: Path = self.model_.decode(rows)
+        return path

@@ -1,0 +1,1 @@
+"""Mixtures of small variance: closed-form learning in one pass."""

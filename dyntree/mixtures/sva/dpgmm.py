@@ -1,0 +1,223 @@
+"""OnlineDPGMM: round clusters of one size, as many as the rows ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dyntree import checkpoint, params
+from dyntree._core.mixtures.spheres import Spheres
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.sva.model import SmallVarianceMixture
+from dyntree.mixtures.sva.options import GMM_OPTIONS, GMMOptions
+from dyntree.mixtures.sva.records import Ids, LambdaPath
+from dyntree.mixtures.sva.scales import (
+    check_columns,
+    pooled_variance,
+    radius,
+    spherical_path,
+)
+from dyntree.runtime.locking import locked
+
+
+@checkpoint.savable
+class OnlineDPGMM(SmallVarianceMixture):
+    """Online Dirichlet process mixture of round Gaussians, in closed form.
+
+    A row joins the nearest cluster, or opens one where that costs more than `lambda_`:
+    the limit of Gibbs sampling in a Dirichlet process mixture as its variance goes to 0
+    (DP-means: Kulis and Jordan 2012), in one pass over a stream (Tanwani and Calinon
+    2019). Clusters too near to one another merge, and such as few rows join go.
+
+    Parameters
+    ----------
+    lambda_ : float or "auto", default "auto"
+        Squared distance beyond which a row opens a cluster. Where the noise is known,
+        ``sigma**2 * chi2.isf(1e-5, n_features)`` is what a row of the cluster exceeds
+        once in 10^5. "auto" chooses it from the first `warm_up` rows.
+    criterion : {"radius", "objective"}, default "radius"
+        Judge rows by their squared distance, and pairs by theirs; or both by what they
+        add to `objective`.
+    merge_factor : float, default 1.0
+        Clusters merge whose squared distance is below this many `lambda_`; 0 for none.
+    check_every : int, default 256
+        Rows between looks for clusters to merge.
+    min_weight : float, default 5
+        Rows from which a cluster is confirmed, and answered with.
+    patience : int, default 2000
+        Rows after which a cluster that is not is deleted.
+    forget : float in [0, 1), default 0
+        Share of every weight that each row takes away: the memory is of 1 / forget
+        rows.
+    max_clusters : int, default 1000
+        Most clusters; another one merges the two nearest.
+    warm_up : int, default 500
+        Rows held back for ``lambda_="auto"``.
+    seed : int, default 0
+        Learning draws nothing; it orders the rows of `fit_repeats`.
+
+    Attributes
+    ----------
+    options : GMMOptions
+    lambda_ : float
+    n_clusters : int
+        Confirmed clusters.
+    labels_ : ndarray of int64
+        Ids of the clusters of the rows of the last call.
+    last_label_ : int
+    aliases_ : dict of int to int
+        What merged clusters became.
+
+    Notes
+    -----
+    With z from a Chinese restaurant process of concentration
+    ``(1 + s0^2/sigma^2)^(D/2) exp(-lambda/(2 sigma^2))``, means of variance s0^2 and
+    rows of variance sigma^2 about them, -2 sigma^2 times the log of the weights tends
+    to ``||x - mu_k||^2`` for a cluster there is, and to lambda for a new one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.mixtures import OnlineDPGMM
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(600, 2)) + 20 * rng.integers(1, 4, size=(600, 1))
+    >>> model = OnlineDPGMM().update(X)
+    >>> model.clusters().mean.round(0)
+    array([[60., 60.],
+           [40., 40.],
+           [20., 20.]])
+    >>> model.predict([[39.0, 41.0]])
+    array([1])
+    """
+
+    _options = GMMOptions
+    options: GMMOptions
+
+    def __init__(
+        self,
+        lambda_: float | str = "auto",
+        *,
+        criterion: str = "radius",
+        merge_factor: float = 1.0,
+        check_every: int = 256,
+        min_weight: float = 5,
+        patience: int = 2000,
+        forget: float = 0.0,
+        max_clusters: int = 1000,
+        warm_up: int = 500,
+        seed: int = 0,
+    ) -> None:
+        given = params.given_options(locals(), GMM_OPTIONS)
+        self._begin(GMMOptions(**given), seed)
+
+    @property
+    def _n_kept_back(self) -> int:
+        return self.options.warm_up if self.options.lambda_ == "auto" else 0
+
+    def _clusters_of(
+        self, n_features: int, lambda_: float, noise: float | None
+    ) -> Spheres:
+        options = self.options
+        return Spheres(
+            n_features, lambda_, options.merge_factor * lambda_,
+            options.check_every if options.merge_factor > 0.0 else 0,
+            options.min_weight, options.patience, options.forget,
+            options.max_clusters, options.criterion == "objective",
+        )  # fmt: skip
+
+    def _scales_of(
+        self, rows: Matrix, names: tuple[str, ...]
+    ) -> tuple[float, float | None]:
+        if isinstance(self.options.lambda_, float):
+            return self.options.lambda_, None
+        return self._path(rows, names).chosen, None
+
+    def _path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
+        """Try costs of a new cluster on some rows."""
+        check_columns(rows, names)
+
+        def run(lambda_: float) -> Spheres:
+            clusters = self._clusters_of(rows.shape[1], lambda_, None)
+            clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
+            clusters.merge()
+            return clusters
+
+        return spherical_path(rows, run)
+
+    @locked
+    def lambda_path(self, X: Any) -> LambdaPath:
+        """How many clusters rows have under each of 24 costs of a new one.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+            Two rows at least; a few hundred tell enough.
+
+        Returns
+        -------
+        LambdaPath
+
+        Notes
+        -----
+        Costs lie between the .001 quantile and the largest of the squared distances of
+        pairs. For each: a pass with merging, two steps of Lloyd's, and the BIC of the
+        mixture of round Gaussians. The least BIC gives the noise, and with it the cost
+        that ``lambda_="auto"`` takes.
+        """
+        features, rows = self._encoded(X)
+        if len(rows) < 2:
+            raise ValueError(f"X must have at least two rows; got {len(rows)}.")
+        return self._path(rows, features.feature_names)
+
+    @property
+    def objective(self) -> float:
+        """Cost of all clusters, plus squared distances of all rows to their means."""
+        known = self._ready("objective")
+        return float(self.lambda_ * known.n + known.array("scatter").sum())
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of a coordinate within clusters, pooled over all of them.
+
+        Where there are no more rows than clusters it is what `lambda_` stands for.
+        """
+        known = self._ready("noise")
+        width = known.n_features
+        scatter, weight = known.array("scatter"), known.array("weight")
+        variance = pooled_variance(scatter, weight, width)
+        if not variance > 0.0:
+            variance = self.lambda_ / radius(1.0, width)
+        return float(np.sqrt(variance))
+
+    def _nearest(
+        self, rows: Matrix, places: Ids, with_distance: bool
+    ) -> tuple[Ids, Vector]:
+        found: tuple[Ids, Vector] = self._clusters.assign(
+            rows, places, params.n_threads()
+        )
+        return found
+
+    def _log_density(self, rows: Matrix, places: Ids) -> Matrix:
+        variance = self.noise**2
+        distance = self._clusters.squared_distances(rows)[:, places]
+        density: Matrix = -0.5 * distance / variance - 0.5 * rows.shape[1] * np.log(
+            2.0 * np.pi * variance
+        )
+        return density
+
+    @locked
+    def transform(self, X: Any) -> Matrix:
+        """Distances of rows to the means of the confirmed clusters.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_clusters)
+        """
+        known, rows = self._answered(X, "transform")
+        distances: Matrix = np.sqrt(known.squared_distances(rows)[:, self._confirmed()])
+        return distances

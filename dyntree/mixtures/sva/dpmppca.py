@@ -1,0 +1,196 @@
+"""OnlineDPMPPCA: clusters with subspaces, as many and as wide as the rows ask for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dyntree import checkpoint, params
+from dyntree._core.mixtures.subspaces import Subspaces
+from dyntree.encoding.values import Matrix
+from dyntree.mixtures.sva.options import MPPCA_OPTIONS, MPPCAOptions
+from dyntree.mixtures.sva.records import LambdaPath
+from dyntree.mixtures.sva.scales import check_columns
+from dyntree.mixtures.sva.subspace_scales import subspace_path, subspace_scales
+from dyntree.mixtures.sva.subspaces import SubspaceMixture, make_subspaces
+from dyntree.runtime.locking import locked
+
+
+@checkpoint.savable
+class OnlineDPMPPCA(SubspaceMixture):
+    """Online Dirichlet process mixture of probabilistic principal components.
+
+    A row joins the cluster whose subspace it is nearest to, or opens one where that
+    costs more than `lambda_`; the cluster's mean, covariance and dimension follow in
+    closed form (Tanwani and Calinon 2019; Tipping and Bishop 1999). Clusters merge
+    where their joint likelihood says so, and such as few rows join go.
+
+    Parameters
+    ----------
+    lambda_ : float or "auto", default "auto"
+        Distance beyond which a row opens a cluster, in squared units of the rows. Where
+        the noise is known, ``3 * noise**2 * chi2.isf(1e-5, n_features)``. "auto"
+        chooses it from the first `warm_up` rows; for compact clusters, not for curves.
+    noise : float or "auto", default "auto"
+        Standard deviation of the noise about subspaces. "auto" finds it in the first
+        `warm_up` rows.
+    lambda_1 : float, optional
+        A direction belongs to a subspace where its variance exceeds it; default
+        ``4 * noise**2``.
+    gate : {"ppca", "bandwidth", "none"}, default "ppca"
+        How rows are measured: by noise^2 times their Mahalanobis distance; by their
+        residual near the mean and their full distance far away (the poster's rule);
+        or by their residual, so that clusters have no end along their subspace.
+    bandwidth : float, optional
+        Squared length b of that gate: ``rho = exp(-||x - mu||^2 / b)``.
+    max_dim : int, optional
+        Most dimensions of a subspace; default one less than the columns. Where clusters
+        cross, foreign rows raise their dimensions, and this is the remedy.
+    spare : int, default 2
+        Directions kept beside those of a subspace.
+    subspace : {"auto", "exact", "incremental"}, default "auto"
+        Hold the scatter of n_features^2 numbers a cluster and find eigenvectors anew
+        when the weight has grown by a tenth; or update the leading ones row by row.
+        "auto" is exact up to 64 columns.
+    merge : bool, default True
+        Whether clusters merge.
+    merge_factor : float, default 1.0
+        Clusters may merge that are nearer than 4 times this many `lambda_`.
+    check_every : int, default 200
+        Rows between looks for clusters to merge.
+    min_weight : float, default 5
+        Rows from which a cluster is confirmed, and answered with.
+    patience : int, default 2000
+        Rows after which a cluster that is not is deleted.
+    forget : float in [0, 1), default 0
+        Share of every weight that each row takes away.
+    max_clusters : int, default 1000
+        Most clusters; another one merges the two nearest.
+    warm_up : int, default 800
+        Rows held back for "auto".
+    seed : int, default 0
+        Learning draws nothing; it orders the rows of `fit_repeats`.
+
+    Attributes
+    ----------
+    options : MPPCAOptions
+    lambda_, noise : float
+    n_clusters : int
+        Confirmed clusters.
+    labels_ : ndarray of int64
+        Ids of the clusters of the rows of the last call.
+    last_label_ : int
+    aliases_ : dict of int to int
+        What merged clusters became.
+
+    Notes
+    -----
+    With y = x - mu and g the coordinates of y in the subspace, the distance is
+    ``||y||^2 - (2 rho - rho^2) ||g||^2``, rho = 1 for "none"; for "ppca" it is
+    ``||y||^2 - sum_i e_i / (e_i + noise^2) g_i^2`` with e_i the variance along
+    direction i beyond the noise. ``gate="bandwidth", merge=False, min_weight=1`` are
+    the rules of the poster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.mixtures import OnlineDPMPPCA
+    >>> rng = np.random.default_rng(1)
+    >>> line = 3 * rng.normal(size=(1000, 1)) * [0.6, 0.8, 0.0]
+    >>> plane = rng.normal(size=(1000, 3)) * [0.0, 2.0, 2.0] + [20.0, 0.0, 0.0]
+    >>> X = rng.permutation(np.concatenate([line, plane]))
+    >>> model = OnlineDPMPPCA().update(X + 0.1 * rng.normal(size=X.shape))
+    >>> sorted(model.clusters().dim.tolist()), round(model.noise, 2)
+    ([1, 2], 0.1)
+    """
+
+    _options = MPPCAOptions
+    options: MPPCAOptions
+
+    def __init__(
+        self,
+        lambda_: float | str = "auto",
+        *,
+        noise: float | str = "auto",
+        lambda_1: float | None = None,
+        gate: str = "ppca",
+        bandwidth: float | None = None,
+        max_dim: int | None = None,
+        spare: int = 2,
+        subspace: str = "auto",
+        merge: bool = True,
+        merge_factor: float = 1.0,
+        check_every: int = 200,
+        min_weight: float = 5,
+        patience: int = 2000,
+        forget: float = 0.0,
+        max_clusters: int = 1000,
+        warm_up: int = 800,
+        seed: int = 0,
+    ) -> None:
+        given = params.given_options(locals(), MPPCA_OPTIONS)
+        self._begin(MPPCAOptions(**given), seed)
+        self._warn_of_lambda_1()
+
+    @property
+    def _n_kept_back(self) -> int:
+        given = self.options
+        waits = "auto" in (given.lambda_, given.noise)
+        return given.warm_up if waits else 0
+
+    def _clusters_of(
+        self, n_features: int, lambda_: float, noise: float | None
+    ) -> Subspaces:
+        assert noise is not None
+        return make_subspaces(self.options, n_features, lambda_, noise)
+
+    def _scales_of(
+        self, rows: Matrix, names: tuple[str, ...]
+    ) -> tuple[float, float | None]:
+        given = self.options
+        if isinstance(given.lambda_, float) and isinstance(given.noise, float):
+            return given.lambda_, given.noise
+        check_columns(rows, names)
+        return subspace_scales(rows, given.lambda_, given.noise, self._run_on(rows))
+
+    def _run_on(self, rows: Matrix) -> Any:
+        """A function that makes clusters at scales, learns rows, and merges."""
+
+        def run(lambda_: float, noise: float) -> Subspaces:
+            clusters = self._clusters_of(rows.shape[1], lambda_, noise)
+            clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
+            if self.options.merge:
+                clusters.merge()
+            clusters.renew()  # eigenvalues that go with the scatter
+            return clusters
+
+        return run
+
+    @locked
+    def lambda_path(self, X: Any) -> LambdaPath:
+        """How many clusters rows have under each of 14 costs of a new one.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+            Two rows at least; a few hundred tell enough.
+
+        Returns
+        -------
+        LambdaPath
+
+        Notes
+        -----
+        Noise that is not given is first that in the covariances of the nearest
+        neighbours of 80 rows, which is too low, and then that of the residuals of the
+        clusters that it leads to, as long as these raise it. Costs lie
+        between 10 n_features noise^2 and 4 times the mean squared distance of rows to
+        their mean; each has a pass with merging, and the BIC of the mixture found.
+        """
+        features, rows = self._encoded(X)
+        if len(rows) < 2:
+            raise ValueError(f"X must have at least two rows; got {len(rows)}.")
+        check_columns(rows, features.feature_names)
+        given = self.options.noise if self._noise is None else self._noise
+        return subspace_path(rows, given, self._run_on(rows))

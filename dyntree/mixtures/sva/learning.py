@@ -1,0 +1,281 @@
+"""Learning: rows into clusters: checked, kept back for their scales, learned."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+
+from dyntree import params
+from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.values import LARGEST, Matrix, too_large
+from dyntree.errors import NotReadyError
+from dyntree.mixtures.sva.options import ClusterOptions
+from dyntree.mixtures.sva.records import Ids
+from dyntree.runtime.locking import locked
+from dyntree.runtime.progress import Progress, check_progress, rows_bar
+
+CHUNK_SECONDS = 0.1  # between two moves of a progress bar
+FIRST_CHUNK = 4096
+
+
+def is_nothing(X: Any) -> bool:
+    """Whether X is a table without rows."""
+    if isinstance(X, Encoded):
+        return not len(X.rows)
+    if isinstance(X, Mapping) or np.ndim(X) == 0:
+        return False
+    return len(X) == 0
+
+
+class Learning(ABC):
+    """The part of a small-variance mixture that takes rows in.
+
+    A class says by `_clusters_of` what kind of clusters it has, and by `_scales_of` how
+    it finds the scales that its user leaves to it.
+    """
+
+    options: ClusterOptions
+    seed: int
+
+    def _begin(self, options: ClusterOptions, seed: Any) -> None:
+        """Become a model that has seen no row."""
+        self.options = options
+        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        self._lock = RLock()
+        self._features: FeatureMap | None = None
+        self._keys: tuple[Any, ...] = ()
+        self._waiting: Matrix = np.empty((0, 0))
+        self._clusters: Any = None
+        self._lambda: float | None = None
+        self._noise: float | None = None
+        self._labels: Ids | None = np.empty(0, dtype=np.int64)
+        self._last_label = -1  # what stands for `_labels` where these are None
+
+    # ------------------------------------------------------------ kinds say what
+    @property
+    @abstractmethod
+    def _n_kept_back(self) -> int:
+        """Rows to hold back before scales are chosen; 0 where all are given."""
+
+    @abstractmethod
+    def _clusters_of(self, n_features: int, lambda_: float, noise: float | None) -> Any:
+        """New clusters of the kernel."""
+
+    @abstractmethod
+    def _scales_of(
+        self, rows: Matrix, names: tuple[str, ...]
+    ) -> tuple[float, float | None]:
+        """Cost of a new cluster, and noise: as given, or chosen from rows."""
+
+    # ------------------------------------------------------------ rows
+    @property
+    def n_seen(self) -> int:
+        """Rows ever given to `update`."""
+        return len(self._waiting) if self._clusters is None else self._clusters.n_rows
+
+    @property
+    def last_label_(self) -> int:
+        """Id of the cluster of the last row learned, confirmed or not; else -1."""
+        labels = self.labels_
+        return int(labels[-1]) if len(labels) else -1
+
+    @property
+    def labels_(self) -> Ids:
+        """Ids of the clusters of the rows of the last call, as they were learned.
+
+        An id may since have become that of another cluster: see `aliases_`. Rows that
+        were held back have -1.
+        """
+        if self._labels is None:
+            return np.array([self._last_label])
+        return self._labels.copy()
+
+    @locked
+    def update(self, X: Any, y: Any = None, *, progress: Progress = None) -> Self:
+        """Learn rows in order.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            Finite numbers. The first call fixes the columns; without rows a call does
+            nothing.
+        y : object, optional
+            Of no effect; where it stands in other models there are responses.
+        progress : bool, callable or None, default None
+            True: progress bar; False: none; None: a bar for long work on a terminal;
+            a callable is called with (rows done, rows in all).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad input; the model is then what it was before.
+        KeyboardInterrupt
+            The model is then what it is after the last complete row.
+        """
+        check_progress(progress)
+        if is_nothing(X):
+            self._labels = np.empty(0, dtype=np.int64)
+            return self
+        features, rows = self._encoded(X)
+        with rows_bar(progress, len(rows), "learning") as tell:
+            self._take(features, rows, tell)
+        return self
+
+    def _take(self, features: FeatureMap, rows: Matrix, tell: Any) -> None:
+        """Keep rows back, or learn them in chunks of about a tenth of a second."""
+        labels = np.full(len(rows), -1, dtype=np.int64)
+        first = 0
+        if self._clusters is None:
+            first = self._keep_back(features, rows, labels)
+            tell(first)
+        self._labels = labels[:first]
+        size = FIRST_CHUNK
+        while first < len(rows):
+            last = min(first + size, len(rows))
+            clock = time.perf_counter()
+            self._clusters.learn(rows[first:last], labels[first:last])
+            clock = time.perf_counter() - clock
+            self._labels = labels[:last]
+            tell(last - first)
+            size = int((last - first) * CHUNK_SECONDS / (clock + 1e-9))
+            size = max(1, min(4 * (last - first), size))
+            first = last
+
+    def _keep_back(self, features: FeatureMap, rows: Matrix, labels: Ids) -> int:
+        """Hold the first rows back until scales can be chosen; returns how many."""
+        n_waiting, n_needed = len(self._waiting), self._n_kept_back
+        n_new = min(len(rows), max(0, n_needed - n_waiting))
+        held = self._waiting.reshape(-1, rows.shape[1])
+        waiting = np.concatenate([held, rows[:n_new]])
+        if len(waiting) < n_needed:
+            self._features, self._waiting = features, waiting
+            return n_new
+        labels[:n_new] = self._start(features, waiting)[n_waiting:]
+        return n_new
+
+    def _start(self, features: FeatureMap, waiting: Matrix) -> Ids:
+        """Choose scales, and learn the rows held back; returns their labels."""
+        lambda_, noise = self._scales_of(waiting, features.feature_names)
+        clusters = self._clusters_of(waiting.shape[1], lambda_, noise)
+        labels = np.full(len(waiting), -1, dtype=np.int64)
+        clusters.learn(waiting, labels)
+        self._features, self._waiting = features, np.empty((0, 0))
+        self._lambda, self._noise, self._clusters = lambda_, noise, clusters
+        return labels
+
+    @locked
+    def finish_warm_up(self) -> Self:
+        """Choose scales from the rows held back so far, and learn these rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotReadyError
+            With fewer than two rows.
+        """
+        if self._clusters is None:
+            if len(self._waiting) < 2 or self._features is None:
+                raise NotReadyError(
+                    f"finish_warm_up needs at least 2 rows; {len(self._waiting)} have "
+                    "come."
+                )
+            self._labels = self._start(self._features, self._waiting)
+        return self
+
+    def learn_one(self, x: Any) -> Self:
+        """Learn one row; its label is `last_label_`.
+
+        Parameters
+        ----------
+        x : dict or array_like of shape (n_features,)
+            A dict may have its keys in any order; the first one fixes them.
+
+        Returns
+        -------
+        self
+        """
+        with self._lock:
+            if type(x) is dict and self._keys:
+                label = self._clusters.learn_dict(x, self._keys)
+                if label >= 0:
+                    self._labels, self._last_label = None, label
+                    return self
+            self.update(self._one_row(x), progress=False)
+            if isinstance(x, dict) and self._clusters is not None:
+                names = {str(key): key for key in x}
+                assert self._features is not None
+                self._keys = tuple(names[name] for name in self._features.names or ())
+        return self
+
+    @staticmethod
+    def _one_row(x: Any) -> Any:
+        """A dict or a sequence as a table of one row."""
+        if isinstance(x, Mapping):
+            return x
+        row = params.as_array("x", x)
+        if row.ndim != 1:
+            raise ValueError(
+                f"x must be one row: a dict, or of shape (n_features,); got shape "
+                f"{row.shape}. Give several rows to update."
+            )
+        return row[None, :]
+
+    def _encoded(self, X: Any, argument: str = "X") -> tuple[FeatureMap, Matrix]:
+        """Columns and rows, checked; nothing changes."""
+        if self._features is None:
+            features, rows = FeatureMap.learn(X)
+        else:
+            features, rows = self._features, self._features.encode(X, argument)
+        if not features.is_plain(rows) and np.abs(rows).max(initial=0.0) > LARGEST:
+            row, column = np.argwhere(np.abs(rows) > LARGEST)[0]
+            where = f"in row {row}, column {features.feature_names[column]!r}"
+            raise ValueError(too_large(argument, rows[row, column], where))
+        if self._features is None:
+            self.options.with_width(features.n_features)
+        return features, rows
+
+    @locked
+    def preview(
+        self, X: Any, y: Any = None, start: int | None = None
+    ) -> tuple[Encoded, list[Any]]:
+        """Check rows that are to be learned, and encode them; see `Learner.preview`."""
+        if start is not None:
+            params.count("start", start, 0)
+        _, rows = self._encoded(X)
+        rows = rows.copy() if rows is X else rows  # which is the caller's to change
+        return Encoded(rows), [None] * len(rows)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there are clusters to answer from."""
+        return self._clusters is not None
+
+    def _ready(self, what: str) -> Any:
+        """The clusters of the kernel, or why there are none."""
+        if self._clusters is not None:
+            return self._clusters
+        if not self.n_seen:
+            raise NotReadyError(f"{what} needs rows; none has come. Call update first.")
+        raise NotReadyError(
+            f"warm-up: {self.n_seen} of {self._n_kept_back} rows seen; pass lambda_ "
+            "and noise, or call finish_warm_up()."
+        )
+
+    def _answered(self, X: Any, what: str) -> tuple[Any, Matrix]:
+        """The clusters of the kernel, and rows to be answered for."""
+        clusters = self._ready(what)
+        if is_nothing(X) and not isinstance(X, Encoded):
+            return clusters, np.empty((0, clusters.n_features))
+        return clusters, self._encoded(X)[1]

@@ -1,0 +1,137 @@
+"""What the small-variance mixtures answer: frozen arrays and names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree.encoding.values import Matrix, Vector
+
+Ids = NDArray[np.int64]
+
+
+def freeze(*arrays: NDArray[Any]) -> None:
+    """Let nobody write to arrays."""
+    for array in arrays:
+        array.setflags(write=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """The clusters of a mixture, in the order of their ids.
+
+    Attributes
+    ----------
+    id : ndarray of int64 of shape (n_clusters,)
+        In the order of their creation; never used twice.
+    weight : ndarray of shape (n_clusters,)
+        Rows in each, faded where the model forgets.
+    mean : ndarray of shape (n_clusters, n_features)
+    dim : ndarray of int64 of shape (n_clusters,)
+        Dimensions of the subspaces; 0 for clusters without one.
+    basis : tuple of ndarray of shape (n_features, dim)
+        Orthonormal columns.
+    variances : tuple of ndarray of shape (dim,)
+        Along the columns of `basis`, descending.
+    confirmed : ndarray of bool of shape (n_clusters,)
+        Whether a cluster has the weight to be answered with.
+    born, last_seen : ndarray of int64 of shape (n_clusters,)
+        Numbers of its first and last row, from 0.
+    """
+
+    id: Ids
+    weight: Vector
+    mean: Matrix
+    dim: Ids
+    basis: tuple[Matrix, ...]
+    variances: tuple[Vector, ...]
+    confirmed: NDArray[np.bool_]
+    born: Ids
+    last_seen: Ids
+
+    def __post_init__(self) -> None:
+        freeze(self.id, self.weight, self.mean, self.dim, self.confirmed)
+        freeze(self.born, self.last_seen, *self.basis, *self.variances)
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+
+@dataclass(frozen=True, eq=False)
+class LambdaPath:
+    """How many clusters rows have under each of several costs of a new one.
+
+    Attributes
+    ----------
+    lambda_ : ndarray of shape (n_values,)
+        Ascending.
+    n_clusters : ndarray of int64 of shape (n_values,)
+    bic : ndarray of shape (n_values,)
+        Bayesian information criterion of the mixture found; inf where clusters leave
+        too few degrees of freedom.
+    chosen : float
+        What ``lambda_="auto"`` would take.
+    noise : float
+        Standard deviation of the noise that goes with it.
+    """
+
+    lambda_: Vector
+    n_clusters: Ids
+    bic: Vector
+    chosen: float
+    noise: float
+
+    def __post_init__(self) -> None:
+        freeze(self.lambda_, self.n_clusters, self.bic)
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """The most probable path of rows through the states of a sequence.
+
+    Attributes
+    ----------
+    labels : ndarray of int64 of shape (n_rows,)
+        Id of the state of each row.
+    state, start, stop : ndarray of int64 of shape (n_segments,)
+        Id of each segment, its first row, and the row after its last.
+    log_density : float
+        Of rows and path together.
+    """
+
+    labels: Ids
+    state: Ids
+    start: Ids
+    stop: Ids
+    log_density: float
+
+    def __post_init__(self) -> None:
+        freeze(self.labels, self.state, self.start, self.stop)
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+
+@dataclass(frozen=True, eq=False)
+class Durations:
+    """How long the segments of each confirmed state were.
+
+    Attributes
+    ----------
+    id : ndarray of int64 of shape (n_clusters,)
+    count : ndarray of int64 of shape (n_clusters,)
+        Segments that have ended.
+    mean, sd : ndarray of shape (n_clusters,)
+        In rows; NaN where too few segments have ended.
+    """
+
+    id: Ids
+    count: Ids
+    mean: Vector
+    sd: Vector
+
+    def __post_init__(self) -> None:
+        freeze(self.id, self.count, self.mean, self.sd)

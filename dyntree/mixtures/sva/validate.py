@@ -1,0 +1,146 @@
+"""Checks on arrays that claim to describe a small-variance mixture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree.encoding.values import LARGEST
+
+if TYPE_CHECKING:
+    from dyntree.mixtures.sva.model import SmallVarianceMixture
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def demand(holds: Any, what: str) -> None:
+    """Raise ValueError unless something holds."""
+    if not np.all(holds):
+        raise ValueError(f"arrays must fit one another: {what}")
+
+
+def check_arrays(
+    model: SmallVarianceMixture, header: dict[str, Any], arrays: Arrays
+) -> None:
+    """Raise ValueError unless arrays describe such a model."""
+    has_clusters = params.flag("has_clusters", header["has_clusters"])
+    features = model._features
+    width = 0 if features is None else features.n_features
+    check_shape(arrays, "waiting", np.float64, (None, None))
+    waiting = arrays["waiting"]
+    n_waiting = len(waiting)
+    if not has_clusters:
+        named = {"waiting", *model._more_arrays}
+        demand(set(arrays) == named, "clusters without being told of them")
+        demand(header["lambda_"] is None, "scales before the first cluster")
+        demand(header["noise"] is None, "scales before the first cluster")
+        demand(n_waiting < max(model._n_kept_back, 1), "rows that should be clusters")
+        demand((n_waiting > 0) <= (features is not None), "columns of rows")
+        demand(not n_waiting or waiting.shape[1] == width, "columns of rows")
+        demand(np.abs(waiting) <= LARGEST, "rows that are finite")
+        return
+    demand(features is not None and header["lambda_"] is not None, "columns, scales")
+    demand(not n_waiting, "rows held back beside clusters")
+    demand((header["noise"] is not None) == model._has_noise, "noise")
+    given = model.options.lambda_
+    demand(isinstance(given, str) or given == header["lambda_"], "lambda_")
+    known = model._clusters_of(width, header["lambda_"], header["noise"])
+    expected = known.to_arrays()
+    named = {"waiting", *model._more_arrays, *expected}
+    demand(set(arrays) == named, "names of arrays")
+    n, n_merged = len(arrays["ids"]), len(arrays["merged"])
+    sizes: dict[str, tuple[int, ...]] = {
+        "merged": (n_merged,), "merged_into": (n_merged,), "moves": (n, n),
+    }  # fmt: skip
+    if "cols" in arrays:
+        check_shape(arrays, "cols", np.int32, (n,))
+        most = int(arrays["cols"].max(initial=0))
+        sizes |= {"eig": (n, most), "gain": (n, most), "basis": (n, most, width)}
+    for name, empty in expected.items():
+        whole = name in ("counts", "lost", "place")
+        shape = empty.shape if whole else (n, *empty.shape[1:])
+        check_shape(arrays, name, empty.dtype, sizes.get(name, shape))
+    check_clusters(model, arrays)
+    if "cols" in arrays:
+        check_subspaces(known, arrays)
+    if "moves" in arrays:
+        check_chain(arrays)
+
+
+def check_clusters(model: SmallVarianceMixture, arrays: Arrays) -> None:
+    """Raise ValueError unless what all kinds of clusters have is sound."""
+    n_rows, next_id = (int(count) for count in arrays["counts"])
+    ids, weight = arrays["ids"], arrays["weight"]
+    check_shape(arrays, "ids", np.int64, (None,))
+    demand(len(ids) <= model.options.max_clusters, "more clusters than allowed")
+    demand(n_rows >= 1, "a row at least")
+    demand(np.diff(ids) > 0, "ids that ascend")
+    demand((ids >= 0) & (ids < next_id), "ids below the next")
+    for name in ("born", "seen", "since"):
+        check_shape(arrays, name, np.int64, ids.shape)
+        demand((arrays[name] >= 1) & (arrays[name] <= n_rows), f"{name} among the rows")
+    demand((weight > 0.0) & np.isfinite(weight), "weights that are positive")
+    demand(np.sum(weight) <= n_rows * (1.0 + 1e-9), "weights of rows seen")
+    demand(np.isin(arrays["confirmed"], (0, 1)), "confirmed or not")
+    merged = arrays["merged"]
+    demand(len(merged) <= 65536, "merged ids")
+    demand((merged >= 0) & (merged < next_id), "merged ids below the next")
+    demand(~np.isin(merged, ids), "merged ids that are gone")
+    for name, array in arrays.items():
+        if array.dtype.kind == "f":
+            demand(np.isfinite(array), f"{name} that is finite")
+
+
+def check_subspaces(known: Any, arrays: Arrays) -> None:
+    """Raise ValueError unless columns, their variances and gains are sound."""
+    cols, dim = arrays["cols"], arrays["dim"]
+    demand((dim >= 0) & (dim <= cols), "dimensions within the columns")
+    demand((cols >= 0) & (cols <= known.most_room), "columns within what is allowed")
+    used = np.arange(arrays["eig"].shape[1]) < cols[:, None]
+    demand(arrays["eig"] >= 0.0, "variances that are not negative")
+    demand((arrays["gain"] >= 0.0) & (arrays["gain"] <= 1.0), "gains in [0, 1]")
+    for basis, row in zip(arrays["basis"], used, strict=True):
+        demand(basis[~row] == 0.0, "columns in use")
+        product = basis[row] @ basis[row].T
+        demand(np.abs(product - np.eye(len(product))) < 1e-6, "orthonormal columns")
+    if known.exact:
+        demand(arrays["w_ref"] > 0.0, "weights that are positive")
+        demand((arrays["decay"] > 0.0) & (arrays["decay"] <= 1.0), "shares in (0, 1]")
+
+
+def check_chain(arrays: Arrays) -> None:
+    """Raise ValueError unless moves, durations and the place in them are sound."""
+    moves, n = arrays["moves"], len(arrays["ids"])
+    n_rows = int(arrays["counts"][0])
+    demand((moves >= 0) & (moves <= n_rows), "moves that are counts of rows")
+    demand(np.diag(moves) == 0, "no moves from a state to itself")
+    demand(moves.sum(axis=1) == arrays["left"], "moves that were counted")
+    n_kept = arrays["n_kept"]
+    demand((n_kept >= 0) & (n_kept <= arrays["kept"].shape[1]), "durations held")
+    held = np.arange(arrays["kept"].shape[1]) < n_kept[:, None]
+    kept = arrays["kept"]
+    demand(np.where(held[:, :, None], kept >= 1, kept == 0), "durations of a row")
+    demand(kept <= n_rows, "durations within the rows")
+    for name in ("tally", "base"):
+        demand(arrays[name] >= 0.0, f"{name} that is not negative")
+    state, dwell, last, before, before_dwell = arrays["place"].tolist()
+    for place in (state, last, before):
+        demand(-1 <= place < n, "places of states")
+    demand(0 <= dwell <= n_rows and 0 <= before_dwell <= n_rows, "rows in a state")
+    belief = arrays["belief"]
+    check_shape(arrays, "belief", np.float64, (None, None))
+    demand((belief >= 0.0) & (belief <= 1.0 + 1e-9), "probabilities")
+
+
+def check_shape(
+    arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...]
+) -> None:
+    """Raise ValueError unless an array has such a type and shape."""
+    found = arrays[name]
+    good = found.dtype == dtype and found.ndim == len(shape)
+    if good:
+        good = all(n is None or n == m for n, m in zip(shape, found.shape, strict=True))
+    demand(good, f"{name} of type {np.dtype(dtype)} and shape {shape}")
