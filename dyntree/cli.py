@@ -85,8 +85,9 @@ def parser() -> argparse.ArgumentParser:
     made = command(
         "demo", _demo, "see a model at work",
         "trees: stream Spambase through a dynamic tree that holds at most 500 rows, "
-        "and through the same tree frozen after the first 500; print the scores and "
-        "write prequential.png, predictions.csv and summary.json into OUT. sva: "
+        "the same tree frozen after the first 500, and an average of smaller ones; "
+        "print the scores and write prequential.png, predictions.csv and summary.json "
+        "into OUT. sva: "
         "segment a movement while it is made; write segments.png, labels.csv and "
         "summary.json.",
     )  # fmt: skip

@@ -2,14 +2,14 @@
 
 `weigh` gives each a weight by what it said of the rows before (dynamic model averaging:
 Raftery, Karny and Ettler 2010, with the densities tempered); `stack` regresses labels on
-the log odds that they gave (an extended Kalman filter for logistic regression).
+the log probabilities that they gave (an extended Kalman filter for logistic regression).
 """
 import numpy as np
 
-from libc.math cimport INFINITY, exp, expm1, fabs, isnan, log, log1p
+from libc.math cimport INFINITY, exp, isnan, log
 
 cdef double FLOOR = -700.0      # log densities this far below the best count as that far
-cdef double LIMIT = 20.0        # log odds beyond which no model is believed
+cdef double LEAST = 2e-9        # probability below which no model is believed
 
 
 cdef int check_width(Py_ssize_t found, Py_ssize_t n_models) except -1:
@@ -93,22 +93,36 @@ def weigh(
     return found
 
 
-cdef double bounded(double log_odds) noexcept nogil:
-    return max(-LIMIT, min(LIMIT, log_odds))
+cdef void regressed(
+    const double *log_p, const double *coef, double *q, Py_ssize_t m, Py_ssize_t n_classes
+) noexcept nogil:
+    """Probabilities q by the regression, of log_p of shape (n_models, n_classes)."""
+    cdef Py_ssize_t k, c
+    cdef double most = -INFINITY, total = 0.0
+    for c in range(n_classes):
+        q[c] = 0.0
+        for k in range(m):
+            q[c] += coef[k] * log_p[k * n_classes + c]
+        most = max(most, q[c])
+    for c in range(n_classes):
+        q[c] = exp(q[c] - most)
+        total += q[c]
+    for c in range(n_classes):
+        q[c] /= total
 
 
 def stack(
-    const double[:, ::1] log_probabilities, const double[::1] y, double[::1] coef,
+    const double[:, :, ::1] proba, const double[::1] y, double[::1] coef,
     double[:, ::1] covariance,
 ):
-    """Foresee labels by logistic regression on the models' log odds, then learn them.
+    """Foresee labels by a regression on the models' log probabilities, then learn them.
 
     Parameters
     ----------
-    log_probabilities : ndarray of shape (n_rows, n_models)
-        Of the label that came, under each model; <= 0, NaN as in `weigh`.
+    proba : ndarray of shape (n_rows, n_models, n_classes)
+        Probabilities by each model; a row with NaN changes nothing.
     y : ndarray of shape (n_rows,)
-        Labels, 0 or 1.
+        Places of the labels that came.
     coef : ndarray of shape (n_models,)
         Mean of the coefficients, changed in place.
     covariance : ndarray of shape (n_models, n_models)
@@ -121,69 +135,87 @@ def stack(
 
     Notes
     -----
-    With z the log odds and p = 1 / (1 + exp(-z'b)), a row adds p (1 - p) z z' to the
-    precision and moves b by the new covariance times (y - p) z.
+    With z_c the log probabilities of class c, those of the regression are
+    q_c ~ exp(z_c'b), and Z = sum q_c z_c. A row adds sum q_c (z_c - Z)(z_c - Z)' to the
+    precision (Fisher's information) and moves b by the new covariance times z_y - Z: an
+    extended Kalman filter for a multinomial logistic regression whose coefficients
+    classes share. Of two labels it is a regression on log odds.
     """
-    cdef Py_ssize_t n = log_probabilities.shape[0], m = coef.shape[0], t, k, l
-    cdef double p, score, spread, slope, sign, value
+    cdef Py_ssize_t n = proba.shape[0], m = coef.shape[0], n_classes = proba.shape[2]
+    cdef Py_ssize_t t, k, l, c
+    cdef double spread, slope
     cdef bint unseen
-    check_width(log_probabilities.shape[1], m)
+    check_width(proba.shape[1], m)
     check_width(covariance.shape[0], m)
     check_width(covariance.shape[1], m)
     if y.shape[0] != n:
         raise ValueError(f"y must have one value a row, {n}; got {y.shape[0]}.")
+    for t in range(n):
+        if not 0.0 <= y[t] < n_classes:
+            raise ValueError(f"y must be below {n_classes}; got {y[t]} in row {t}.")
     found = np.full(n, np.nan)
-    cdef double[::1] out = found, z = np.empty(m), Pz = np.empty(m)
+    cdef double[::1] out = found
+    cdef double[:, ::1] log_p = np.empty((m, n_classes))
+    cdef double[::1] q = np.empty(n_classes), mean = np.empty(m), z = np.empty(m)
+    cdef double[::1] Pz = np.empty(m)
     with nogil:
         for t in range(n):
-            unseen, score, sign = False, 0.0, 1.0 if y[t] > 0.5 else -1.0
+            unseen = False
             for k in range(m):
-                value = log_probabilities[t, k]
-                unseen = unseen or isnan(value)
-                z[k] = sign * bounded(value - log(-expm1(value)) if value < 0.0 else LIMIT)
-                score += coef[k] * z[k]
+                for c in range(n_classes):
+                    unseen = unseen or isnan(proba[t, k, c])
+                    log_p[k, c] = log(max(proba[t, k, c], LEAST))
             if unseen:
                 continue
-            p = 1.0 / (1.0 + exp(-score))
-            out[t] = -log1p(exp(-sign * score))
-            spread = 0.0
+            regressed(&log_p[0, 0], &coef[0], &q[0], m, n_classes)
+            out[t] = log(max(q[<Py_ssize_t> y[t]], LEAST))
             for k in range(m):
-                Pz[k] = 0.0
-                for l in range(m):
-                    Pz[k] += covariance[k, l] * z[l]
-                spread += z[k] * Pz[k]
-            # Sherman and Morrison (1950); the new covariance times z is Pz / (1 + ...)
-            slope = p * (1.0 - p)
-            slope, value = slope / (1.0 + slope * spread), 1.0 / (1.0 + slope * spread)
+                mean[k] = 0.0
+                for c in range(n_classes):
+                    mean[k] += q[c] * log_p[k, c]
+            for c in range(n_classes):
+                spread = 0.0
+                for k in range(m):
+                    z[k] = log_p[k, c] - mean[k]
+                for k in range(m):
+                    Pz[k] = 0.0
+                    for l in range(m):
+                        Pz[k] += covariance[k, l] * z[l]
+                    spread += z[k] * Pz[k]
+                slope = q[c] / (1.0 + q[c] * spread)    # Sherman and Morrison (1950)
+                for k in range(m):
+                    for l in range(m):
+                        covariance[k, l] -= slope * (Pz[k] * Pz[l])
             for k in range(m):
-                coef[k] += value * (0.5 + 0.5 * sign - p) * Pz[k]
+                z[k] = log_p[k, <Py_ssize_t> y[t]] - mean[k]
+            for k in range(m):
                 for l in range(m):
-                    covariance[k, l] -= slope * (Pz[k] * Pz[l])
+                    coef[k] += covariance[k, l] * z[l]
     return found
 
 
-def stacked(const double[:, ::1] proba, const double[::1] coef):
-    """Probability of label 1 by the regression that `stack` learned.
+def stacked(const double[:, :, ::1] proba, const double[::1] coef):
+    """Probabilities by the regression that `stack` learned.
 
     Parameters
     ----------
-    proba : ndarray of shape (n_rows, n_models)
-        Of label 1 under each model.
+    proba : ndarray of shape (n_rows, n_models, n_classes)
+        By each model.
     coef : ndarray of shape (n_models,)
 
     Returns
     -------
-    ndarray of shape (n_rows,)
+    ndarray of shape (n_rows, n_classes)
     """
-    cdef Py_ssize_t n = proba.shape[0], m = coef.shape[0], t, k
-    cdef double score
+    cdef Py_ssize_t n = proba.shape[0], m = coef.shape[0], n_classes = proba.shape[2]
+    cdef Py_ssize_t t, k, c
     check_width(proba.shape[1], m)
-    found = np.empty(n)
-    cdef double[::1] out = found
+    found = np.empty((n, n_classes))
+    cdef double[:, ::1] out = found, log_p = np.empty((m, n_classes))
     with nogil:
         for t in range(n):
-            score = 0.0
             for k in range(m):
-                score += coef[k] * bounded(log(proba[t, k]) - log1p(-proba[t, k]))
-            out[t] = 1.0 / (1.0 + exp(-score))
+                for c in range(n_classes):
+                    log_p[k, c] = log(max(proba[t, k, c], LEAST))
+            regressed(&log_p[0, 0], &coef[0], &out[t, 0], m, n_classes)
     return found

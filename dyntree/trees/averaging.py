@@ -125,10 +125,11 @@ class AveragedStream(TreeAverage):
     Notes
     -----
     Log weights move by L <- discount (L + tempering log p(y | member)), and the weights
-    are proportional to exp(L). Where there are two labels, a logistic regression on the
-    members' log odds stands beside the average (an extended Kalman filter; prior mean
-    1/m and variance 1/m of each of m coefficients), and both are averaged in turn, with
-    a discount of .99 and no tempering: `stacker_share` tells how much it counts for.
+    are proportional to exp(L). For labels, a logistic regression on the members' log
+    probabilities stands beside the average: with one coefficient a member that all
+    classes share, prior mean and variance 1/m of m members, learned by an extended
+    Kalman filter. Both are averaged in turn, with a discount of .99 and no tempering:
+    `stacker_share` tells how much it counts for.
 
     Examples
     --------
@@ -212,7 +213,7 @@ class AveragedStream(TreeAverage):
 
     @property
     def stacker_share(self) -> float:
-        """Weight of the regression beside the average; 0 unless labels are two."""
+        """Weight of the regression beside the average; 0 without two labels."""
         if not self._stacks:
             return 0.0
         shares = np.exp(self._log_shares)
@@ -220,8 +221,8 @@ class AveragedStream(TreeAverage):
 
     @property
     def _stacks(self) -> bool:
-        """Whether labels are two, so that log odds can be regressed on."""
-        return self.classes is not None and len(self.classes) == 2
+        """Whether there are labels to regress on probabilities."""
+        return self.classes is not None and len(self.classes) > 1
 
     @property
     def weight_history(self) -> WeightHistory:
@@ -375,23 +376,35 @@ class AveragedStream(TreeAverage):
 
         An interrupt waits until all members have learned all rows.
         """
+        n_classes = len(self.classes or ()) if self._stacks else 0
+        proba = np.empty((len(self.members), len(rows), n_classes))
+        ahead = proba if n_classes else [None] * len(proba)
         with late_interrupts():
-            learned = run(lambda m: m._roll_all(rows, responses), self.members)
+            learned = run(
+                lambda member, own: member._roll_all(rows, responses, own),
+                self.members,
+                ahead,
+            )
             found = np.column_stack(list(learned))
-            self._weigh(found, responses)
+            self._weigh(found, responses, np.ascontiguousarray(proba.swapaxes(0, 1)))
         return len(rows)
 
-    def _weigh(self, log_densities: Matrix, responses: Vector) -> None:
-        """Move the weights by what members said of rows, shape (n_rows, n_members)."""
+    def _weigh(self, log_densities: Matrix, responses: Vector, proba: Any) -> None:
+        """Move the weights by what members said of rows.
+
+        Parameters
+        ----------
+        log_densities : ndarray of shape (n_rows, n_members)
+        responses : ndarray of shape (n_rows,)
+        proba : ndarray of shape (n_rows, n_members, n_classes)
+        """
         weights = np.empty_like(log_densities)
         found = averaging.weigh(
             log_densities, self.discount, self.tempering, self._log_weights, weights
         )
         self._note(weights)
         if self._stacks:
-            regressed = averaging.stack(
-                log_densities, responses, self._coef, self._covariance
-            )
+            regressed = averaging.stack(proba, responses, self._coef, self._covariance)
             both = np.column_stack([found, regressed])
             found = averaging.weigh(
                 both, STACK_DISCOUNT, 1.0, self._log_shares, np.empty_like(both)
@@ -422,9 +435,7 @@ class AveragedStream(TreeAverage):
         proba: Matrix = self._averaged(members)
         share = self.stacker_share
         if share:
-            odds = np.column_stack([p[:, 1] for p in members])
-            second = averaging.stacked(odds, self._coef)
-            regressed = np.column_stack([1.0 - second, second])
+            regressed = averaging.stacked(np.stack(members, axis=1), self._coef)
             proba = (1.0 - share) * proba + share * regressed
         proba /= proba.sum(axis=1, keepdims=True)  # weights are rounded
         return proba

@@ -240,12 +240,14 @@ class StreamingTree:
         """Learn rows up to the next rejuvenation; returns how many."""
         return len(self._roll(rows, responses))
 
-    def _roll(self, rows: Matrix, responses: Vector) -> Vector:
+    def _roll(
+        self, rows: Matrix, responses: Vector, proba: Matrix | None = None
+    ) -> Vector:
         """Learn rows and retire as many, up to the next rejuvenation (native rules).
 
         Returns the log predictive densities of the rows learned, each given those
-        before it. An interrupt leaves complete rows, a rejuvenation that is due among
-        them.
+        before it; `proba`, if it is there, is given the probabilities of all classes.
+        An interrupt leaves complete rows, a rejuvenation that is due among them.
         """
         cloud, options = self.tree._cloud, self.options
         every, discard = options.rejuvenate_every, options.discard
@@ -261,7 +263,7 @@ class StreamingTree:
                 if interrupt is None:
                     log_densities = roll(
                         cloud, rows, responses, options.window, discard,
-                        options.forget,
+                        options.forget, None if proba is None else proba[:n],
                     )  # fmt: skip
                 due = every and cloud.n_seen == seen + n and cloud.n_seen % every == 0
                 if due and cloud.n_retired:
@@ -275,13 +277,16 @@ class StreamingTree:
             raise interrupt
         return log_densities
 
-    def _roll_all(self, rows: Matrix, responses: Vector) -> Vector:
+    def _roll_all(
+        self, rows: Matrix, responses: Vector, proba: Matrix | None = None
+    ) -> Vector:
         """Learn rows as `_roll` does, with every rejuvenation among them."""
-        found = []
-        while len(rows):
-            found.append(self._roll(rows, responses))
-            rows, responses = rows[len(found[-1]) :], responses[len(found[-1]) :]
-        return np.concatenate([np.empty(0), *found])
+        found, done = [np.empty(0)], 0
+        while done < len(rows):
+            ahead = None if proba is None else proba[done:]
+            found.append(self._roll(rows[done:], responses[done:], ahead))
+            done += len(found[-1])
+        return np.concatenate(found)
 
     def _replace(self, rows: Matrix, responses: Vector) -> int:
         """Fill the window, or let one row take another's place; returns how many.

@@ -28,19 +28,23 @@ def weigh(
 
 
 def stack(
-    log_probabilities: np.ndarray, y: np.ndarray, coef: np.ndarray, cov: np.ndarray
+    proba: np.ndarray, y: np.ndarray, coef: np.ndarray, cov: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Log probability of each label, and the last coefficients and covariance."""
+    """Log probability of each label, and the last coefficients and covariance.
+
+    Probabilities of shape (n_rows, n_models, n_classes) count as 2e-9 at least.
+    """
     coef, precision, found = np.array(coef), np.linalg.inv(cov), []
-    for log_p, label in zip(log_probabilities, y, strict=True):
-        if np.any(np.isnan(log_p)):
+    for p, label in zip(proba, y.astype(int), strict=True):
+        if np.any(np.isnan(p)):
             found.append(np.nan)
             continue
-        with np.errstate(divide="ignore"):
-            odds = log_p - np.log(-np.expm1(log_p))
-        z = (1.0 if label else -1.0) * np.clip(odds, -20.0, 20.0)
-        p = 1.0 / (1.0 + np.exp(-z @ coef))
-        found.append(np.log(p if label else 1.0 - p))
-        precision = precision + p * (1.0 - p) * np.outer(z, z)
-        coef = coef + np.linalg.solve(precision, (label - p) * z)
+        log_p = np.log(np.maximum(p, 2e-9))  # (n_models, n_classes)
+        q = np.exp(coef @ log_p - np.max(coef @ log_p))
+        q /= q.sum()
+        found.append(np.log(max(q[label], 2e-9)))
+        spread = np.diag(q) - np.outer(q, q)
+        precision = precision + log_p @ spread @ log_p.T
+        gradient = log_p[:, label] - log_p @ q
+        coef = coef + np.linalg.solve(precision, gradient)
     return np.array(found), coef, np.linalg.inv(precision)

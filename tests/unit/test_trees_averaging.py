@@ -75,20 +75,30 @@ def test_the_evidence_is_what_was_foreseen(model: str) -> None:
     assert stream.log_evidence - before == pytest.approx(seen.log_density.sum())
 
 
-def test_two_labels_are_stacked_and_three_are_not() -> None:
-    X, y = two_labels(200)
+@pytest.mark.parametrize("name", ["two", "three"])
+def test_labels_are_stacked_beside_the_average(name: str) -> None:
+    X, y = two_labels(200) if name == "two" else data("class", 200)
     stream = small("class").update(X[:190], y[:190])
-    assert 0.0 < stream.stacker_share < 1.0
-    stream.update(X[190:191], ["odd"])
-    assert stream.stacker_share == 0.0
-    proba = stream.predict(X[:4]).proba
-    expected = sum(
-        w * m.predict(X[:4]).proba
-        for w, m in zip(stream.weights, stream.members, strict=True)
-    )
-    np.testing.assert_allclose(proba, expected, rtol=1e-12)
-    assert stream.classes == ("high", "low", "odd")
+    share = stream.stacker_share
+    assert 0.0 < share < 1.0
+    members = [member.predict(X[190:194]).proba for member in stream.members]
+    average = np.tensordot(stream.weights, members, axes=1)
+    score = np.tensordot(stream._coef, np.log(members), axes=1)
+    regressed = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
+    expected = (1.0 - share) * average + share * regressed
+    np.testing.assert_allclose(stream.predict(X[190:194]).proba, expected, rtol=1e-9)
+
+
+def test_a_label_that_comes_late_is_stacked_too() -> None:
+    X, y = two_labels(200)
+    stream = small("class").update(X[:1], y[:1])
+    assert stream.stacker_share == 0.0  # of one label there is nothing to tell
+    stream.update(X[1:190], y[1:190]).update(X[190:191], ["odd"])
+    assert stream.classes == (y[0], *({"high", "low"} - {y[0]}), "odd")
     assert all(member.classes == stream.classes for member in stream.members)
+    assert 0.0 < stream.stacker_share < 1.0
+    proba = stream.predict(X[:4]).proba
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
 
 
 def test_the_memory_that_foresees_gets_the_weight() -> None:

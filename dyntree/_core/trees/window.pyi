@@ -14,4 +14,5 @@ def roll(
     window: int,
     rule: str,
     forget: float,
+    proba: Vector | None = ...,
 ) -> Vector: ...

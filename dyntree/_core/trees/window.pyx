@@ -6,6 +6,8 @@ from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.trees.cloud cimport Cloud
+from dyntree._core.trees.nodes cimport Leaf
+from dyntree._core.trees.tree cimport find_leaf
 from dyntree._core.trees.criteria import alc_active, entropy_active
 
 cdef double ROUNDING = 1e-12    # relative, of a sum over particles
@@ -65,9 +67,23 @@ def next_to_go(Cloud c, rule):
     return oldest(c, &values[0])
 
 
+cdef void foresee(Cloud c, const double *x, double *proba) noexcept nogil:
+    """Probabilities of the classes at x, averaged over particles."""
+    cdef int32_t i, k, n = c.leaf_model.n_classes
+    cdef Leaf *leaf
+    for k in range(n):
+        proba[k] = 0.0
+    for i in range(c.n_particles):
+        leaf = c.arena.leaf(find_leaf(c.arena, c.roots[i], x))
+        for k in range(n):
+            proba[k] += c.leaf_model.probability(leaf, k)
+    for k in range(n):
+        proba[k] /= c.n_particles
+
+
 def roll(
     Cloud c, const double[:, ::1] X, const double[::1] y, int64_t window, rule,
-    double forget,
+    double forget, double[:, ::1] proba=None,
 ):
     """Learn rows in order; after each retire rows until at most `window` are active.
 
@@ -83,6 +99,8 @@ def roll(
         As in `worth`.
     forget : float in [0, 1]
         As in `Cloud.retire`.
+    proba : ndarray of shape (n_rows, n_classes), optional
+        Written: probabilities of the classes at each row, given the rows before it.
 
     Returns
     -------
@@ -97,12 +115,22 @@ def roll(
     cdef int64_t seen
     cdef Py_ssize_t k
     c.check_rows(X, y)
+    if proba is not None and (
+        proba.shape[0] != y.shape[0] or proba.shape[1] != c.leaf_model.n_classes
+    ):
+        raise ValueError(
+            f"proba must be of shape ({y.shape[0]}, {c.leaf_model.n_classes}); got "
+            f"({proba.shape[0]}, {proba.shape[1]})."
+        )
     log_densities = np.zeros(y.shape[0])
     cdef double[::1] out = log_densities
     interrupt = None
     for k in range(y.shape[0]):
         PyErr_CheckSignals()
         seen = c.pool.n_seen
+        if proba is not None:
+            with nogil:
+                foresee(c, &X[k, 0], &proba[k, 0])
         try:
             c.learn(&X[k, 0], y[k], &out[k], 0, None)
         except KeyboardInterrupt as error:

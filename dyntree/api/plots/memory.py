@@ -32,7 +32,7 @@ def plot_memory(stream: AveragedStream, *, ax: Target = None) -> Figure:
     -----
     Areas that add up to one, the shortest memory below and darkest; members with the
     same memory are one area. What is drawn is `AveragedStream.weight_history`: weights
-    in the average, without the stacker of two labels.
+    in the average, without the regression on labels beside it.
 
     Examples
     --------
