@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +33,6 @@ from dyntree.trees.average_view import AverageView, picked
 from dyntree.trees.model import DynamicTree
 
 Parts = tuple[NDArray[np.int64], Vector, Vector, Vector, Vector, Vector]
-
-
-class Member(Protocol):
-    """A cloud of trees in an average: a DynamicTree or a StreamingTree."""
-
-    @property
-    def tree(self) -> DynamicTree:
-        """The tree inside."""
 
 
 def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
@@ -71,7 +64,7 @@ def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
     return start, *found  # type: ignore[return-value]
 
 
-class TreeAverage:
+class TreeAverage(ABC):
     """What several clouds say together, each by its weight.
 
     Every answer is that of the mixture of their predictive distributions.
@@ -88,9 +81,9 @@ class TreeAverage:
     _lock: AbstractContextManager[Any]
 
     @property
+    @abstractmethod
     def weights(self) -> Vector:
         """Weight of each member in the answers now, shape (n_members,)."""
-        raise NotImplementedError  # each average has its own rule
 
     @property
     def _lead(self) -> DynamicTree:
@@ -464,15 +457,15 @@ class TreeAverage:
         views = [member.frozen_view(what) for member in twin.members]
         return AverageView(twin, views, twin.weights)
 
+    @abstractmethod
     def update(
         self, X: Any, y: Any, *, threads: int | None = None, progress: Progress = None
-    ) -> Any:
+    ) -> Self:
         """Let the members learn rows."""
-        raise NotImplementedError  # each average has its own way
 
-    def copy(self) -> Any:
+    @abstractmethod
+    def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
-        raise NotImplementedError  # each average has its own state
 
     def _with_members(
         self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
@@ -498,8 +491,8 @@ class TreeAverage:
             members.append(kinds[member["kind"]].from_arrays(member, plain))
         return members, rest
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Self:
         return self.copy()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.copy()
