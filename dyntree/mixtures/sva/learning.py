@@ -121,6 +121,10 @@ class Learning(ABC):
         KeyboardInterrupt
             The model is then what it is after the last complete row.
         """
+        if (progress is None or progress is False) and self._is_plain(X):
+            self._labels = np.empty(len(X), dtype=np.int64)
+            self._clusters.learn(X, self._labels)
+            return self
         check_progress(progress)
         if is_nothing(X):
             self._labels = np.empty(0, dtype=np.int64)
@@ -129,6 +133,16 @@ class Learning(ABC):
         with rows_bar(progress, len(rows), "learning") as tell:
             self._take(features, rows, tell)
         return self
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether X is a short array that can be learned as it is, without a bar."""
+        return (
+            type(X) is np.ndarray
+            and len(X) <= FIRST_CHUNK
+            and self._clusters is not None
+            and self._features is not None
+            and self._features.is_plain(X)
+        )
 
     def _take(self, features: FeatureMap, rows: Matrix, tell: Any) -> None:
         """Keep rows back, or learn them in chunks of about a tenth of a second."""
