@@ -20,7 +20,12 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
 CHUNK_SECONDS = 0.1  # between two moves of a progress bar
-FIRST_CHUNK = 4096
+MOST_ROWS, MOST_WORK = 4096, 2**18  # of a first chunk; work is rows times columns^2
+
+
+def first_chunk(n_features: int) -> int:
+    """Rows that surely take less than about a tenth of a second."""
+    return max(16, min(MOST_ROWS, MOST_WORK // n_features**2))
 
 
 def is_nothing(X: Any) -> bool:
@@ -138,10 +143,10 @@ class Learning(ABC):
         """Whether X is a short array that can be learned as it is, without a bar."""
         return (
             type(X) is np.ndarray
-            and len(X) <= FIRST_CHUNK
             and self._clusters is not None
             and self._features is not None
             and self._features.is_plain(X)
+            and len(X) <= first_chunk(X.shape[1])
         )
 
     def _take(self, features: FeatureMap, rows: Matrix, tell: Any) -> None:
@@ -152,7 +157,7 @@ class Learning(ABC):
             first = self._keep_back(features, rows, labels)
             tell(first)
         self._labels = labels[:first]
-        size = FIRST_CHUNK
+        size = first_chunk(rows.shape[1])
         while first < len(rows):
             last = min(first + size, len(rows))
             clock = time.perf_counter()
