@@ -33,7 +33,7 @@ class Learner(Protocol):
         """Labels in the order of the probabilities; None while they are not known."""
 
     def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
-        """Learn rows in order.
+        """Learn rows in order; models without responses need no y.
 
         A call that raises leaves the model as it was; an interrupt leaves it as after
         the last complete row. What is learned does not depend on how a stream is cut
@@ -41,7 +41,10 @@ class Learner(Protocol):
         """
 
     def predict(self, X: Any) -> Any:
-        """Predictive distribution at each row of X, a record of `summaries`."""
+        """Predictive distribution at each row of X, a record of `summaries`.
+
+        Models without responses answer with the ids of clusters, an array.
+        """
 
     def preview(
         self, X: Any, y: Any, start: int | None = None

@@ -297,14 +297,25 @@ class OnlineModelChecks:
     def test_models_fit_into_evaluation_and_repeats(
         self, fresh: Callable[[], Any], rows: Rows
     ) -> None:
-        from dyntree.evaluate import prequential, prequential_each
+        from dyntree.evaluate import (
+            prequential,
+            prequential_density,
+            prequential_each,
+        )
 
         X, y = rows
         first, _ = dyntree.fit_repeats(fresh(), X, y, 2, shuffle=False)
         assert first.n_seen == len(X)
         assert isinstance(fresh(), Learner)
         if y is None:
-            return  # nothing to foresee
+            seen = prequential_density(fresh(), X, start=N_FIRST)
+            assert seen.rows.tolist() == list(range(seen.rows[0], len(X)))
+            again = fresh().update(X[: seen.rows[0]])
+            first = again.score_samples(X[seen.rows[0] : seen.rows[0] + 1])
+            assert seen.log_density[0] == first[0]
+            with pytest.raises(ValueError, match="prequential_density"):
+                prequential(fresh(), X, y)
+            return
         alone = prequential(fresh(), X, y, start=N_FIRST)
         beside = prequential_each({"a": fresh(), "b": fresh()}, X, y, start=N_FIRST)
         for seen in beside.values():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed: dyntree[sklearn]")
@@ -99,6 +100,19 @@ def test_they_are_cloned_pickled_and_put_into_pipelines(kind: Any) -> None:
         _ = estimator.cluster_centers_
     labels = make_pipeline(StandardScaler(), estimator).fit_predict(X)
     assert labels.shape == (300,)
+
+
+def test_demonstrations_are_kept_apart() -> None:
+    rows = np.tile(np.repeat([0.0, 10.0, 20.0], 15), 4)[:, None]
+    fit = HDPHSMMClusterer(5.0, noise=0.5).fit(rows, lengths=[45] * 4)
+    assert fit.model_.transition_counts().tolist() == [[0, 4, 0], [0, 0, 4], [0, 0, 0]]
+    parts = HDPHSMMClusterer(5.0, noise=0.5)
+    for _ in range(2):
+        parts.partial_fit(rows[:90], lengths=[45, 45])
+    assert model_bytes(parts.model_.merge_now()) == model_bytes(fit.model_)
+    assert len(fit.decode(rows, lengths=[45] * 4)) == 12
+    with pytest.raises(ValueError, match="add up"):
+        fit.partial_fit(rows, lengths=[3])
 
 
 def test_a_sequence_is_decoded() -> None:

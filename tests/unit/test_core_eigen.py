@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyntree._core.eigen import symmetric_eigen
+from dyntree._core.eigen import leading_eigen, symmetric_eigen
 
 EPS = np.finfo(float).eps
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 12, 64])
-@pytest.mark.parametrize("kind", ["full", "low rank", "graded", "diagonal", "zero"])
-def test_values_and_vectors_are_what_they_say(n: int, kind: str) -> None:
+KINDS = ("full", "low rank", "graded", "diagonal", "zero")
+
+
+def matrix(n: int, kind: str) -> np.ndarray:
     rng = np.random.default_rng(n)
     B = rng.normal(size=(n, n if kind == "full" else max(1, n // 3)))
     A = B @ B.T
@@ -23,7 +24,31 @@ def test_values_and_vectors_are_what_they_say(n: int, kind: str) -> None:
         A = np.diag(rng.normal(size=n))
     if kind == "zero":
         A = np.zeros((n, n))
-    A = (A + A.T) / 2.0
+    return (A + A.T) / 2.0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 12, 64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_leading_vectors_are_those_of_all(n: int, kind: str) -> None:
+    """Or there are none, and the whole problem is to be solved."""
+    A = matrix(n, kind)
+    for m in {1, min(3, n), n}:
+        values, vectors = leading_eigen(A, m)
+        size = max(np.abs(values).max(), 1e-300)
+        expected = np.linalg.eigvalsh(A)[::-1]
+        np.testing.assert_allclose(values, expected, rtol=0, atol=20 * n * EPS * size)
+        if vectors is None:
+            assert kind in ("low rank", "zero")
+            continue
+        left = np.abs(vectors @ A - values[:m, None] * vectors).max()
+        assert left <= 40 * n * EPS * size
+        assert np.abs(vectors @ vectors.T - np.eye(m)).max() <= 40 * n * EPS
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 12, 64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_and_vectors_are_what_they_say(n: int, kind: str) -> None:
+    A = matrix(n, kind)
     values, vectors = symmetric_eigen(A)
     size = max(np.abs(values).max(), 1e-300)
     expected = np.linalg.eigvalsh(A)[::-1]

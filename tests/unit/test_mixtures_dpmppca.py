@@ -424,6 +424,14 @@ def test_chunks_of_any_size_give_the_same_bits(size: int, subspace: str) -> None
     assert model_bytes(parts) == model_bytes(whole)
 
 
+def test_threads_alter_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _ = planes(0, 5000)
+    model = OnlineDPMPPCA(3.0, noise=NOISE).update(X)
+    one = model.predict(X)
+    monkeypatch.setenv("DYNTREE_NUM_THREADS", "2")
+    assert model.predict(X).tobytes() == one.tobytes()
+
+
 def test_what_fades_is_followed() -> None:
     """A subspace that turns; the weight stays where it is, and yet it is followed."""
     rng = np.random.default_rng(0)

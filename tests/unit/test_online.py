@@ -135,7 +135,9 @@ MIXTURES: dict[str, Callable[[], Any]] = {
     "gmm": lambda: OnlineDPGMM(3.0, check_every=7, min_weight=2),
     "gmm auto": lambda: OnlineDPGMM(warm_up=20, check_every=7),
     "gmm objective": lambda: OnlineDPGMM(3.0, criterion="objective", check_every=7),
-    "gmm forgets": lambda: OnlineDPGMM(2.0, forget=0.05, patience=6, check_every=5),
+    "gmm forgets": lambda: OnlineDPGMM(
+        3.0, forget=0.05, patience=6, min_weight=2, check_every=5
+    ),
     "gmm few": lambda: OnlineDPGMM(0.1, max_clusters=3, min_weight=1, check_every=9),
     "mppca": lambda: OnlineDPMPPCA(3.0, noise=0.5, check_every=7, min_weight=2),
     "mppca auto": lambda: OnlineDPMPPCA(warm_up=20, check_every=7),

@@ -41,6 +41,8 @@ cdef class Clusters:
         double *cost
         double *score                   # of the best pair (k, partner[k]), partner[k] > k
         int32_t *partner
+        bint by_distance                # scores are distances, else those of merging
+        bint tracking                   # scores are distances, and up to date
         int64_t next_expiry
         # merged ids, oldest first
         int64_t *merged
@@ -70,7 +72,11 @@ cdef class Clusters:
     cdef int64_t learn_row(self, const double *x) noexcept nogil
     cdef void drop(self, int32_t k) noexcept nogil
     cdef void expire(self) noexcept nogil
+    cdef double value(self, int32_t a, int32_t b) noexcept nogil
     cdef void look(self, int32_t k) noexcept nogil
+    cdef void look_again(self, int32_t k) noexcept nogil
+    cdef int32_t best_pair(self) noexcept nogil
+    cdef void merge_best(self, int32_t best) noexcept nogil
     cdef void merge_all(self) noexcept nogil
     cdef void merge_closest(self) noexcept nogil
     cdef int32_t merge_pair(self, int32_t a, int32_t b) noexcept nogil

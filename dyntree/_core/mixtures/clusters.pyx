@@ -86,6 +86,7 @@ cdef class Clusters:
             if name in old:
                 fresh[name][:self.n_merged] = old[name][:self.n_merged]
         self.capacity = capacity
+        self.tracking = False
         self.store = fresh
         if self.chain is not None:
             self.chain.grow(capacity)
@@ -225,6 +226,8 @@ cdef class Clusters:
         else:
             self.absorb(best, x)
             self.weight[best] += 1.0
+        if self.tracking:
+            self.look_again(best)
         self.seen[best] = self.n_rows
         if not self.confirmed[best]:
             self.confirm(best)
@@ -254,6 +257,7 @@ cdef class Clusters:
             if self.n_rows - self.since[k] >= self.patience:
                 self.lost += self.weight[k]
                 self.drop(k)
+                self.tracking = False
             else:
                 self.next_expiry = min(
                     self.next_expiry, self.since[k] + self.patience
@@ -269,6 +273,11 @@ cdef class Clusters:
             self.chain.drop(k, self.n)
 
     # ------------------------------------------------------------ merging
+    cdef double value(self, int32_t a, int32_t b) noexcept nogil:
+        if self.by_distance:
+            return self.pair_distance(a, b)
+        return self.pair_score(a, b)
+
     cdef void look(self, int32_t k) noexcept nogil:
         """Find the best partner of k among later clusters."""
         cdef int32_t j
@@ -276,60 +285,80 @@ cdef class Clusters:
         self.score[k] = INFINITY
         self.partner[k] = -1
         for j in range(k + 1, self.n):
-            score = self.pair_score(k, j)
+            score = self.value(k, j)
             if score < self.score[k]:
                 self.score[k] = score
                 self.partner[k] = j
 
+    cdef void look_again(self, int32_t k) noexcept nogil:
+        """Bring partners up to date after cluster k has changed."""
+        cdef int32_t i
+        cdef double score
+        self.look(k)
+        for i in range(k):
+            if self.partner[i] == k:
+                self.look(i)
+                continue
+            score = self.value(i, k)
+            if score < self.score[i] or (
+                score == self.score[i] and k < self.partner[i]
+            ):
+                self.score[i] = score
+                self.partner[i] = k
+
+    cdef int32_t best_pair(self) noexcept nogil:
+        """The first cluster of the pair of least score; -1 where there is none."""
+        cdef int32_t i, best = -1
+        for i in range(self.n):
+            if self.partner[i] >= 0 and (
+                best < 0 or self.score[i] < self.score[best]
+            ):
+                best = i
+        return best
+
+    cdef void merge_best(self, int32_t best) noexcept nogil:
+        """Merge a cluster and its partner; partners are up to date, and stay so."""
+        cdef int32_t i, gone = self.partner[best]
+        cdef int32_t into = self.merge_pair(best, gone)
+        gone = gone if into == best else best   # place that was closed
+        for i in range(gone, self.n):
+            self.score[i] = self.score[i + 1]
+            self.partner[i] = self.partner[i + 1]
+        into -= into > gone
+        for i in range(self.n):
+            if self.partner[i] == gone:
+                self.partner[i] = -2            # its partner is no more
+            elif self.partner[i] > gone:
+                self.partner[i] -= 1
+        for i in range(self.n):
+            if self.partner[i] == -2 and i != into:
+                self.look(i)
+        self.look_again(into)
+
     cdef void merge_all(self) noexcept nogil:
         """Merge the best pair, again and again, while its score is below the threshold."""
-        cdef int32_t i, best, gone, into
-        cdef double score
+        cdef int32_t i, best
+        self.by_distance = self.tracking = False
         for i in range(self.n):
             self.look(i)
         while True:
-            best = -1
-            for i in range(self.n):
-                if self.partner[i] >= 0 and (
-                    best < 0 or self.score[i] < self.score[best]
-                ):
-                    best = i
+            best = self.best_pair()
             if best < 0 or not self.score[best] < self.threshold:
                 return
-            gone = self.partner[best]
-            into = self.merge_pair(best, gone)
-            gone = gone if into == best else best   # place that was closed
-            for i in range(gone, self.n):
-                self.score[i] = self.score[i + 1]
-                self.partner[i] = self.partner[i + 1]
-            into -= into > gone
-            for i in range(self.n):
-                if self.partner[i] == gone:
-                    self.partner[i] = -2            # its partner is no more
-                elif self.partner[i] > gone:
-                    self.partner[i] -= 1
-            for i in range(self.n):
-                if i == into or self.partner[i] == -2 or self.partner[i] == into:
-                    self.look(i)
-                elif i < into:
-                    score = self.pair_score(i, into)
-                    if score < self.score[i] or (
-                        score == self.score[i] and into < self.partner[i]
-                    ):
-                        self.score[i] = score
-                        self.partner[i] = into
+            self.merge_best(best)
 
     cdef void merge_closest(self) noexcept nogil:
-        """Merge the two clusters that are nearest to one another."""
-        cdef int32_t i, j, a = 0, b = 1
-        cdef double distance, least = INFINITY
-        for i in range(self.n):
-            for j in range(i + 1, self.n):
-                distance = self.pair_distance(i, j)
-                if distance < least:
-                    least = distance
-                    a, b = i, j
-        self.merge_pair(a, b)
+        """Merge the two clusters that are nearest to one another.
+
+        A stream at its cap does so again and again: partners are then kept up to date,
+        so that it costs a few rows of distances and not all of them.
+        """
+        cdef int32_t i
+        if not self.tracking:
+            self.by_distance = self.tracking = True
+            for i in range(self.n):
+                self.look(i)
+        self.merge_best(self.best_pair())
 
     cdef int32_t merge_pair(self, int32_t a, int32_t b) noexcept nogil:
         """Merge two clusters; returns the place of the heavier, before the gap closes."""
@@ -433,6 +462,7 @@ cdef class Clusters:
         """Delete cluster k, 0 <= k < n."""
         self.lost += self.weight[k]
         self.drop(k)
+        self.tracking = False
 
     def array(self, name):
         """The array of that name, of the clusters there are; a copy."""

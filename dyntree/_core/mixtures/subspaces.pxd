@@ -41,11 +41,13 @@ cdef class Subspaces(Clusters):
         double *small                   # (n_wide, n_wide)
         double *values                  # (n_wide,)
         double *coords                  # (n_wide,)
+        double *work                    # (WORK * n_features,)
 
     cdef double gated(self, int32_t k, const double *x, double *y) noexcept nogil
     cdef int32_t dimension(self, const double *eig, int32_t n, double w) noexcept nogil
     cdef void settle_decay(self, int32_t k) noexcept nogil
     cdef void set_gain(self, int32_t k) noexcept nogil
+    cdef void unpack(self, int32_t k, double w) noexcept nogil
     cdef void refresh(self, int32_t k, double w) noexcept nogil
     cdef int32_t extend(self, int32_t m, double *v, double *coords) noexcept nogil
     cdef void rotate(self, int32_t k, int32_t m, double w) noexcept nogil

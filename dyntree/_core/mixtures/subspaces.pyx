@@ -6,7 +6,7 @@ from libc.math cimport INFINITY, exp, log, log1p, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from dyntree._core.eigen cimport eigen
+from dyntree._core.eigen cimport WORK, eigen, leading_values, leading_vectors
 from dyntree._core.mixtures.clusters cimport Clusters
 from dyntree._core.mixtures.chain cimport Chain
 from dyntree._core.openmp cimport thread_number
@@ -84,6 +84,7 @@ cdef class Subspaces(Clusters):
         scratch = {
             "y": self.n_features, "wide": n_wide * self.n_features,
             "small": n_wide * n_wide, "values": n_wide, "coords": n_wide,
+            "work": WORK * self.n_features,
         }
         for name, size in scratch.items():
             self.store[name] = np.zeros(max(size, 1))
@@ -98,6 +99,8 @@ cdef class Subspaces(Clusters):
         self.values = &f[0]
         f = self.store["coords"]
         self.coords = &f[0]
+        f = self.store["work"]
+        self.work = &f[0]
 
     cdef void point(self):
         cdef double[::1] f
@@ -230,27 +233,36 @@ cdef class Subspaces(Clusters):
                 self.packed[k * size + i] *= factor
             self.decay[k] = 1.0
 
-    cdef void refresh(self, int32_t k, double w) noexcept nogil:
-        """Find eigenvalues and eigenvectors of an exact cluster anew."""
+    cdef void unpack(self, int32_t k, double w) noexcept nogil:
+        """`small` becomes the covariance of an exact cluster."""
         cdef int32_t i, j, n = self.n_features
-        cdef int64_t size = <int64_t> n * (n + 1) // 2
-        cdef const double *row = self.packed + k * size
+        cdef const double *row = self.packed + k * (<int64_t> n * (n + 1) // 2)
         for i in range(n):
             for j in range(i + 1):
                 self.small[i * n + j] = self.small[j * n + i] = row[j] / w
             row += i + 1
-        eigen(self.small, self.values, self.coords, n)
+
+    cdef void refresh(self, int32_t k, double w) noexcept nogil:
+        """Find the leading eigenvectors of an exact cluster anew."""
+        cdef int32_t i, n = self.n_features
+        cdef double *out = self.basis + <int64_t> k * self.room * n
+        self.unpack(k, w)
+        leading_values(self.small, self.values, self.work, n)
         for i in range(n):
             self.values[i] = max(self.values[i], 0.0)
         self.dim[k] = self.dimension(self.values, n, w)
         self.cols[k] = min(self.dim[k] + self.spare, self.room)
+        if leading_vectors(
+            self.small, self.values, self.work, n, self.cols[k], out
+        ) < 0:
+            self.unpack(k, w)
+            eigen(self.small, self.values, self.coords, n)
+            for i in range(n):
+                self.values[i] = max(self.values[i], 0.0)
+            memcpy(out, self.small, <int64_t> self.cols[k] * n * sizeof(double))
         memcpy(
             self.eig + <int64_t> k * self.room, self.values,
             self.cols[k] * sizeof(double),
-        )
-        memcpy(
-            self.basis + <int64_t> k * self.room * n, self.small,
-            <int64_t> self.cols[k] * n * sizeof(double),
         )
         self.w_ref[k] = w
         self.set_gain(k)

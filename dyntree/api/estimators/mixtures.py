@@ -18,6 +18,13 @@ from dyntree.mixtures.sva.options import GMM_OPTIONS, HSMM_OPTIONS, MPPCA_OPTION
 Ids = NDArray[np.int64]
 
 
+def taught(model: Any, rows: Matrix, lengths: Any) -> Any:
+    """The model once it has learned rows; only sequences have lengths."""
+    if lengths is None:
+        return model.update(rows, progress=False)
+    return model.update(rows, lengths=lengths, progress=False)
+
+
 class MixtureMixin:
     """What clusterers around small-variance mixtures have in common.
 
@@ -49,9 +56,13 @@ class MixtureMixin:
         ValueError
             On bad rows or parameters, and without rows.
         """
+        return self._fit(X)
+
+    def _fit(self, X: Any, lengths: Any = None) -> Self:
+        """Learn rows, as one sequence or as several."""
         n_passes = params.count("n_passes", self.n_passes, 1)
         rows = validate_data(self, X, dtype=np.float64)
-        model = self._fresh().update(rows, progress=False)
+        model = taught(self._fresh(), rows, lengths)
         if not model.is_ready:
             if len(rows) < 2:
                 raise ValueError(
@@ -60,7 +71,7 @@ class MixtureMixin:
                 )
             model.finish_warm_up()
         for _ in range(n_passes - 1):
-            model.update(rows, progress=False)
+            taught(model, rows, lengths)
         model.merge_now()
         return self._kept(model, rows)
 
@@ -85,10 +96,14 @@ class MixtureMixin:
         ValueError
             On bad rows or parameters.
         """
+        return self._partial_fit(X)
+
+    def _partial_fit(self, X: Any, lengths: Any = None) -> Self:
+        """Learn more rows, as one sequence or as several."""
         first = not hasattr(self, "model_")
         rows = validate_data(self, X, dtype=np.float64, reset=first)
         model = self._fresh() if first else self.model_
-        return self._kept(model.update(rows, progress=False), rows)
+        return self._kept(taught(model, rows, lengths), rows)
 
     def _kept(self, model: Any, rows: Matrix) -> Self:
         """Keep a model, and where the rows of the last call belong."""
@@ -457,17 +472,49 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     def _fresh(self) -> OnlineHDPHSMM:
         return OnlineHDPHSMM(**params.given_options(self.get_params(), HSMM_OPTIONS))
 
-    def decode(self, X: Any) -> Path:
+    def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
+        """Learn rows in order, and nothing else: what was learned before is dropped.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+            Finite numbers.
+        y : object, optional
+            Of no effect.
+        lengths : sequence of int, optional
+            Rows of each sequence; by default all are one.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad rows or parameters, and without rows.
+        """
+        return self._fit(X, lengths)
+
+    def partial_fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
+        """Learn more rows in order; parameters and returns are those of `fit`.
+
+        Without lengths the sequence goes on over calls.
+        """
+        return self._partial_fit(X, lengths)
+
+    def decode(self, X: Any, lengths: Any = None) -> Path:
         """The most probable path of rows through the states; its ids are the model's.
 
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
+        lengths : sequence of int, optional
+            Rows of each sequence; by default all are one.
 
         Returns
         -------
         Path
         """
         rows = self._rows(X)
-        path: Path = self.model_.decode(rows)
+        path: Path = self.model_.decode(rows, lengths=lengths)
         return path

@@ -20,7 +20,12 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
 CHUNK_SECONDS = 0.1  # between two moves of a progress bar
-FIRST_CHUNK = 4096
+MOST_ROWS, MOST_WORK = 4096, 2**18  # of a first chunk; work is rows times columns^2
+
+
+def first_chunk(n_features: int) -> int:
+    """Rows that surely take less than about a tenth of a second."""
+    return max(16, min(MOST_ROWS, MOST_WORK // n_features**2))
 
 
 def is_nothing(X: Any) -> bool:
@@ -121,6 +126,10 @@ class Learning(ABC):
         KeyboardInterrupt
             The model is then what it is after the last complete row.
         """
+        if (progress is None or progress is False) and self._is_plain(X):
+            self._labels = np.empty(len(X), dtype=np.int64)
+            self._clusters.learn(X, self._labels)
+            return self
         check_progress(progress)
         if is_nothing(X):
             self._labels = np.empty(0, dtype=np.int64)
@@ -130,6 +139,16 @@ class Learning(ABC):
             self._take(features, rows, tell)
         return self
 
+    def _is_plain(self, X: Any) -> bool:
+        """Whether X is a short array that can be learned as it is, without a bar."""
+        return (
+            type(X) is np.ndarray
+            and self._clusters is not None
+            and self._features is not None
+            and self._features.is_plain(X)
+            and len(X) <= first_chunk(X.shape[1])
+        )
+
     def _take(self, features: FeatureMap, rows: Matrix, tell: Any) -> None:
         """Keep rows back, or learn them in chunks of about a tenth of a second."""
         labels = np.full(len(rows), -1, dtype=np.int64)
@@ -138,7 +157,7 @@ class Learning(ABC):
             first = self._keep_back(features, rows, labels)
             tell(first)
         self._labels = labels[:first]
-        size = FIRST_CHUNK
+        size = first_chunk(rows.shape[1])
         while first < len(rows):
             last = min(first + size, len(rows))
             clock = time.perf_counter()
