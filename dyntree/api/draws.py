@@ -139,7 +139,8 @@ def _views(model: Any) -> list[TreeView]:
         isinstance(one, DynamicTree | StreamingTree) for one in given
     ):
         raise ValueError(
-            "model must be a DynamicTree or StreamingTree, or a sequence of them; got "
+            "model must be a DynamicTree or StreamingTree, or a sequence of them, such "
+            "as members of an average; got "
             f"{model!r}."
         )
     if not given:

@@ -31,6 +31,7 @@ from dyntree.summaries import (
 from dyntree.trees import criteria
 from dyntree.trees.average_view import AverageView, picked
 from dyntree.trees.model import DynamicTree
+from dyntree.trees.view import Rehearsal
 
 Parts = tuple[NDArray[np.int64], Vector, Vector, Vector, Vector, Vector]
 
@@ -160,6 +161,11 @@ class TreeAverage(ABC):
         """Names of the features; x0, x1, ... where none were given."""
         return self._lead.feature_names
 
+    @property
+    def columns_without_values(self) -> tuple[str, ...]:
+        """Columns that had no value yet; see `DynamicTree`."""
+        return self._lead.columns_without_values
+
     def class_place(self, label: Hashable) -> int:
         """Place of a label among `classes`; see `DynamicTree.class_place`."""
         return self._lead.class_place(label)
@@ -178,6 +184,26 @@ class TreeAverage(ABC):
     def memory_usage(self) -> int:
         """Bytes held by trees, rows and scratch of all members."""
         return sum(member.memory_usage() for member in self.members)
+
+    def _check_level(self) -> None:
+        """Raise RuntimeError where members were taught apart from one another."""
+        if len({member.n_seen for member in self.members}) > 1:
+            raise RuntimeError(
+                "members must have learned the same rows; got "
+                f"{[member.n_seen for member in self.members]} rows. One was taught by "
+                "itself, or memory ran out; go on from a checkpoint."
+            )
+
+    @locked
+    def rehearse(self, X: Any, y: Any) -> Rehearsal | None:
+        """What would become of the particles at one more row; see `DynamicTree`.
+
+        Shares are averaged over the members by their weights.
+        """
+        found = [tree.rehearse(X, y) for tree in self._ready("rehearse")]
+        if any(one is None for one in found):
+            return None
+        return Rehearsal(*self._averaged([np.array([*one]) for one in found if one]))
 
     def _ready(self, what: str) -> list[DynamicTree]:
         """Return the trees, or raise NotReadyError."""

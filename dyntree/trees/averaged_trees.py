@@ -189,7 +189,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     ) -> None:
         options = params.given_options(locals(), TREE_OPTIONS)
         params.one_of("model", model, tuple(MEMORIES))
-        options["tree_prior"] = tree_prior or AVERAGED_PRIOR.get(model)
+        if tree_prior is None:
+            options["tree_prior"] = AVERAGED_PRIOR.get(model)
         n_clouds = params.count("n_clouds", n_clouds, 1)
         if seed is None:
             seed = secrets.randbits(31)
@@ -250,6 +251,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     @property
     def log_evidence(self) -> float:
         """Log of the mean evidence of the clouds, each an estimate of the same."""
+        if not self.n_seen:
+            return 0.0
         found = np.array([member.log_evidence for member in self.members])
         return float(np.logaddexp.reduce(found) - np.log(len(found)))
 
@@ -262,6 +265,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             "clouds": len(self.members),
             "particles": sum(tree.options.n_particles for tree in self._trees),
             "seed": self.seed,
+            "rows held": self.n_active,
             "log evidence": self.log_evidence,
             "bytes in memory": self.memory_usage(),
         }
@@ -300,7 +304,10 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         n_jobs = params.n_jobs(threads)
         with self._lock:
             growth = X.growth if isinstance(X, Grown) else None
+            self._check_level()
             X, y = self._checked(X.rows if isinstance(X, Grown) else X, y, growth)
+            if self.is_frozen:
+                return self
             if len(y) == 1 and growth is None:
                 self._learn_one(X, y, progress)
                 return self
@@ -319,8 +326,10 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             if ahead:
                 proba = np.array([foreseen for _, foreseen in found])
                 found = [member for member, _ in found]
-                self.temperature = _fitted(proba, found[0].classes, y)
-            self.members = found
+                temperature = _fitted(proba, found[0].classes, y)
+                self.members, self.temperature = found, temperature
+            else:
+                self.members = found
         return self
 
     def _prepare(self, fresh: list[Any], X: Any, y: list[Any]) -> None:
@@ -343,10 +352,11 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     def _learn_one(self, X: Any, y: list[Any], progress: Progress) -> None:
         """Let every cloud learn a row that was checked; an interrupt waits for all."""
-        with rows_bar(progress, len(self.members), "clouds") as tell, late_interrupts():
-            for member in self.members:
-                member.update(X, y, progress=False)
-                tell(1)
+        with rows_bar(progress, len(self.members), "clouds") as tell:
+            tell(len(self.members))  # before, as it may raise
+            with late_interrupts():
+                for member in self.members:
+                    member.update(X, y, progress=False)
 
     def _checked(self, X: Any, y: Any, growth: Growth | None) -> tuple[Any, list[Any]]:
         """Rows and responses that all clouds can learn, once they have the columns."""
@@ -399,6 +409,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             "shuffle": self.shuffle,
             "temperature": self.temperature,
         }
+        self._check_level()
         return self._with_members(header, {})
 
     @classmethod

@@ -170,7 +170,8 @@ class AveragedStream(TreeAverage):
     ) -> None:
         shared = params.given_options(locals(), TREE_OPTIONS)
         params.one_of("model", model, tuple(MEMORIES))
-        shared["tree_prior"] = tree_prior or AVERAGED_PRIOR.get(model)
+        if tree_prior is None:
+            shared["tree_prior"] = AVERAGED_PRIOR.get(model)
         if members is None:
             given = _memories(TreeOptions(**shared))
         else:
@@ -308,6 +309,7 @@ class AveragedStream(TreeAverage):
                 raise ValueError(too_large("y", place, "in the row"))
             response = np.array([place], dtype=np.float64)
             assert lead._features is not None
+            self._check_level()
             row = on_scale(lead._cloud, lead._features, row, response)
             before = self.n_degenerate
             self._learn_part(row, response, map)
@@ -318,14 +320,16 @@ class AveragedStream(TreeAverage):
         if self.is_frozen:
             self._lead._check(X, y)
             return
-        if len({member.n_seen for member in self.members}) > 1:
-            raise RuntimeError(
-                "members have learned different numbers of rows, since memory ran out "
-                "in mid-row; go on from a checkpoint."
-            )
+        self._check_level()
         before, degenerate = self.n_seen, self.n_degenerate
-        rows, responses, growth, n_old = self._admit(X, y)
-        n_kept = self.n_seen - before if not len(rows) else -n_old
+        with late_interrupts():  # all members know the same, and keep what waited
+            rows, responses, growth, n_old = self._admit(X, y)
+            if n_old:
+                width = len(self.feature_names)
+                old = np.ascontiguousarray(rows[:n_old, :width])
+                self._learn_part(old, responses[:n_old], map)
+        rows, responses, growth = rows[n_old:], responses[n_old:], growth.since(n_old)
+        n_kept = self.n_seen - before
         n_threads = min(n_threads, len(self.members))
         with ExitStack() as stack:
             run: Callable[..., Any] = map
@@ -360,7 +364,7 @@ class AveragedStream(TreeAverage):
     def _fitting(self, width: int) -> list[StreamingTree]:
         """Copies of members without trees, with windows for rows so wide."""
         fresh = [member.copy() for member in self.members]
-        if self._follows_width and not self.n_seen:
+        if self._follows_width:
             memories = _memories(self.options.with_width(width))
             for k, memory in enumerate(memories):
                 if memory["window"] != fresh[k].options.window:
@@ -496,6 +500,7 @@ class AveragedStream(TreeAverage):
     @locked
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything the model is; see `DynamicTree.to_arrays`."""
+        self._check_level()
         return self._with_members(*self._own_arrays())
 
     def _own_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from dyntree.params import AUTO, STREAM_OPTIONS, TREE_OPTIONS, TreeOptions, defaults_of
+from dyntree.params import (
+    AUTO,
+    MEMORIES,
+    STREAM_OPTIONS,
+    TREE_OPTIONS,
+    TreeOptions,
+    count,
+    defaults_of,
+)
 from dyntree.trees.averaged_trees import AveragedTrees
 from dyntree.trees.averaging import AveragedStream
 from dyntree.trees.model import DynamicTree
@@ -45,11 +53,12 @@ def make_tree(options: Mapping[str, Any]) -> Trees:
     >>> make_tree({"forget": 0.0})
     Traceback (most recent call last):
     ...
-    ValueError: forget is an option of one window only; got 0.0 with window=None. Set \
-window to the most rows to hold.
+    ValueError: forget is an option of one window only; got forget=0.0 with \
+window=None. Set window=..., the most rows to hold.
     """
     given = {k: v for k, v in options.items() if (k, v) != ("n_particles", None)}
     n_clouds, shuffle = given.pop("n_clouds", 1), given.pop("shuffle", True)
+    n_clouds = count("n_clouds", n_clouds, 1)
     window = given.get("window")
     if isinstance(window, str) and window != AUTO:
         raise ValueError(
@@ -66,8 +75,9 @@ window to the most rows to hold.
         return StreamingTree(**given)
     if stray := only_for_windows(given):
         raise ValueError(
-            f"{stray[0]} is an option of one window only; got {given[stray[0]]!r} with "
-            f"window={window!r}. Set window to the most rows to hold."
+            f"{stray[0]} is an option of one window only; got "
+            f"{stray[0]}={given[stray[0]]!r} with window={window!r}. Set window=..., "
+            "the most rows to hold."
         )
     tree = {k: v for k, v in given.items() if k not in STREAM_OPTIONS}
     if window == AUTO:
@@ -81,11 +91,16 @@ window to the most rows to hold.
 def _average(kind: type[Average], options: dict[str, Any], asked: str) -> Average:
     """An average with these options, once they are known to be of native rules."""
     checked = TreeOptions(**{k: v for k, v in options.items() if k in TREE_OPTIONS})
-    if checked.rules == "r":
-        raise ValueError(
-            f"rules='r' are for one cloud of trees; got them with {asked}. Set window "
-            "to the most rows to hold, or to None."
-        )
+    for name, value, cause in [
+        ("rules", "r", checked.rules == "r"),
+        ("model", checked.model, checked.model not in MEMORIES),
+    ]:
+        if cause:
+            raise ValueError(
+                f"{name}={value!r} is for one cloud of trees; got it with {asked}. Set "
+                "window=..., the most rows to hold."
+                + (" Or set n_clouds=1." if "n_clouds" in asked else "")
+            )
     known = defaults_of(kind)
     return kind(**{name: value for name, value in options.items() if name in known})
 

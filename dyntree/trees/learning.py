@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import DegenerateWeightsWarning, warn
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
+from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.trees.growth import Grown, Growth
 from dyntree.trees.levels import full_columns, refuse_unseen, warn_full
@@ -163,12 +164,14 @@ class TreeLearning(TreeQueries):
         growth : Growth
             What comes of the columns among these rows.
         """
-        rows, responses, growth, n_old = self._admit(X, y, check)
-        if n_old:
-            assert self._features is not None
-            width = self._features.n_features + self._ones
-            old = np.ascontiguousarray(rows[:n_old, :width])
-            self._relearn(old, responses[:n_old])
+        waits = self._cloud is None  # rows that were kept back must not be lost
+        with late_interrupts() if waits else nullcontext():
+            rows, responses, growth, n_old = self._admit(X, y, check)
+            if n_old:
+                assert self._features is not None
+                width = self._features.n_features + self._ones
+                old = np.ascontiguousarray(rows[:n_old, :width])
+                self._relearn(old, responses[:n_old])
         return rows[n_old:], responses[n_old:], growth.since(n_old)
 
     def _admit(

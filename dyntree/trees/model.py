@@ -244,6 +244,11 @@ class DynamicTree(TreeLearning):
         -------
         self
         """
+        self._rejuvenate(order)
+        return self
+
+    def _rejuvenate(self, order: ArrayLike | None = None) -> None:
+        """`rejuvenate`, for callers that hold the lock, maybe in another thread."""
         cloud = self._ready("rejuvenate")
         if order is None:
             saved, n_particles = cloud.source.save(), cloud.n_particles
@@ -254,7 +259,7 @@ class DynamicTree(TreeLearning):
                 if cloud.n_particles == n_particles:  # not an interrupt at the end
                     cloud.source.restore(saved)
                 raise
-            return self
+            return
         positions = row_positions(cloud, order, "order")
         if len(positions) != cloud.n_active:
             raise ValueError(
@@ -264,7 +269,6 @@ class DynamicTree(TreeLearning):
         destinations = np.empty(cloud.n_active, dtype=np.int64)
         destinations[positions] = np.arange(cloud.n_active)
         cloud.rejuvenate(destinations)
-        return self
 
     def exclusive(self) -> AbstractContextManager[Any]:
         """Context in which no other thread's call comes between the caller's calls."""

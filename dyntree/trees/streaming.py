@@ -269,7 +269,7 @@ class StreamingTree:
                 if due and cloud.n_retired:
                     n_particles = n_particles or cloud.n_particles
                     if cloud.n_particles == n_particles:
-                        self.tree.rejuvenate()
+                        self.tree._rejuvenate()
                 break
             except KeyboardInterrupt as error:
                 interrupt = error
@@ -332,7 +332,7 @@ class StreamingTree:
         return self.tree.preview(X, y, start)
 
     def with_window(self, window: int, **others: Any) -> Self:
-        """Return a stream that has seen no row like this one, in another window.
+        """Return a stream without trees like this one, in another window.
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class StreamingTree:
         -------
         StreamingTree
         """
-        tree = self.tree.reseeded(self.seed)
+        tree = self.tree.copy()
         options = StreamOptions.given(**others | {"window": window})
         return self._around(tree, options.for_model(tree.options), self.is_frozen)
 

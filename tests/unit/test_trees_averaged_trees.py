@@ -142,6 +142,28 @@ def test_one_row_reaches_every_cloud() -> None:
     assert {cloud.n_seen for cloud in trees} == {60}
 
 
+def test_one_row_is_all_or_nothing() -> None:
+    X, y = data("constant", 60)
+    trees = small().update(X, y)
+
+    def stop(done: int, total: int) -> None:
+        raise ZeroDivisionError
+
+    with same_bytes(trees), pytest.raises(ZeroDivisionError):
+        trees.update(X[:1], y[:1], progress=stop)
+
+
+def test_a_frozen_repeat_freezes_all() -> None:
+    X, y = data("constant", 60)
+    repeats = fit_repeats(StreamingTree(window=20, n_particles=9, seed=1), X, y, 3)
+    repeats.members[1].freeze()
+    with same_bytes(repeats):
+        repeats.update(X[:5], y[:5])
+    repeats.members[0].update(X[:1], y[:1])
+    with pytest.raises(RuntimeError, match="members must have learned the same"):
+        repeats.update(X[:5], y[:5])
+
+
 def test_repeats_answer_as_one_model(tmp_path: Any) -> None:
     X, y = data("constant", 60)
     for one in (DynamicTree(n_particles=12, seed=1), fresh("constant"),
@@ -165,6 +187,7 @@ def test_questions_are_answered() -> None:
     assert trees.relevance().values.shape == (48, 2)
     assert trees.frozen_view().n_particles == 48
     assert trees.facts()["clouds"] == 4
+    assert trees.facts()["rows held"] == trees.n_active == 320
 
 
 @pytest.mark.parametrize(
@@ -174,6 +197,7 @@ def test_questions_are_answered() -> None:
         ({"n_clouds": 2.5}, "n_clouds", "2.5"),
         ({"shuffle": "yes"}, "shuffle", "'yes'"),
         ({"n_particles": 0}, "n_particles", "0"),
+        ({"tree_prior": 0}, "tree_prior", "0"),
         ({"seed": -1}, "seed", "-1"),
         ({"model": "tree"}, "model", "'tree'"),
     ],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dyntree import AveragedStream, StreamingTree, load, save
+from dyntree import AveragedStream, DynamicTree, StreamingTree, load, save
 from dyntree.errors import UnseenLevelWarning
 from dyntree.evaluate import prequential
 from dyntree.params import MEMORIES
@@ -244,12 +245,91 @@ def test_warnings_made_errors_leave_the_model_as_it_was() -> None:
             stream.update([{"a": 0.5, "c": "new"}], [1.0])
 
 
-def test_members_that_fell_apart_are_found_out() -> None:
+def test_members_that_fell_apart_are_found_out(tmp_path: Any) -> None:
     X, y = data("constant", 60)
     stream = small().update(X[:50], y[:50])
+    save(stream, tmp_path / "m.dyn")
     stream.members[1].update(X[50:51], y[50:51])
-    with pytest.raises(RuntimeError, match="different numbers of rows"):
-        stream.update(X[50:], y[50:])
+    for part in (slice(50, 60), slice(50, 51)):
+        with pytest.raises(RuntimeError, match="members must have learned the same"):
+            stream.update(X[part], y[part])
+    with pytest.raises(RuntimeError, match="go on from a checkpoint"):
+        save(stream, tmp_path / "m.dyn")
+    assert load(tmp_path / "m.dyn").n_seen == 50  # the good file is still there
+
+
+def test_late_levels_rejuvenations_and_threads_do_not_wait_for_each_other() -> None:
+    X, y = data("constant", 90)
+    rows = [{"x": x[0], "s": "abc"[k // 30]} for k, x in enumerate(X)]
+    members = [{"window": 20, "drift": True}, {"window": 30, "drift": True}]
+    models = [
+        small(members=members).update(rows, y, threads=n, progress=False)
+        for n in (1, 2)
+    ]
+    assert model_bytes(models[0]) == model_bytes(models[1])
+
+
+def test_an_interrupt_among_new_labels_waits_for_all_members(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = data("class", 60)
+    stream = small("class").update(X, y)
+    take, calls = DynamicTree._take_new_labels, []
+
+    def pressed(tree: Any, labels: Any) -> None:
+        calls.append(tree)
+        if len(calls) == 2:
+            signal.raise_signal(signal.SIGINT)
+        take(tree, labels)
+
+    monkeypatch.setattr(DynamicTree, "_take_new_labels", pressed)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            stream.update(X[:2], ["new", "other"])
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert len({member.classes for member in stream.members}) == 1
+    assert np.isfinite(stream.predict(X[:3]).proba).all()
+
+
+def test_an_interrupt_of_the_planting_call_loses_no_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = data("constant", 30)
+    for fresh in (small, lambda: StreamingTree(window=20, n_particles=9, seed=1)):
+        model = fresh().update(X[:9], y[:9])
+        admit = DynamicTree._admit
+
+        def pressed(tree: Any, *given: Any, admit: Any = admit) -> Any:
+            found = admit(tree, *given)
+            signal.raise_signal(signal.SIGINT)
+            return found
+
+        handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with monkeypatch.context() as patched:
+                patched.setattr(DynamicTree, "_admit", pressed)
+                with pytest.raises(KeyboardInterrupt):
+                    model.update(X[9:10], y[9:10])
+        finally:
+            signal.signal(signal.SIGINT, handler)
+        assert model.n_seen == 9  # those kept back; the tenth comes again
+        again = fresh().update(X[:9], y[:9]).update(X[9:], y[9:])
+        assert model_bytes(model.update(X[9:], y[9:])) == model_bytes(again)
+
+
+def test_columns_that_come_while_rows_wait_widen_the_windows() -> None:
+    X, y = data("constant", 40)
+    levels = [f"u{k}" for k in range(9)]
+    rows = [{"a": x[0], "s": levels[k % 9], "t": levels[-(k % 9)]}
+            for k, x in enumerate(X)]  # fmt: skip
+    stream = AveragedStream("linear", n_particles=4, seed=1)
+    for row, response in zip(rows, y, strict=True):
+        stream.update(row, [response])
+    assert stream.n_seen == 40
+    least = stream.members[0].tree.options.min_leaf
+    assert stream.members[0].options.window == 2 * least > 20
 
 
 # ---------------------------------------------------------------- other questions
@@ -314,6 +394,7 @@ def test_views_take_trees_by_weight() -> None:
         ({"tempering": "hot"}, "tempering", "'hot'"),
         ({"model": "prior"}, "model", "'prior'"),
         ({"n_particles": 0}, "n_particles", "0"),
+        ({"tree_prior": 0}, "tree_prior", "0"),
         ({"seed": -1}, "seed", "-1"),
     ],
 )

@@ -14,8 +14,7 @@ from dyntree.encoding.feature_map import take
 from dyntree.encoding.values import Vector
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.summaries import ClassPrediction, Prediction
-from dyntree.trees.model import DynamicTree
-from dyntree.trees.streaming import StreamingTree
+from dyntree.trees.factory import Trees
 
 from .canvas import Model
 
@@ -63,7 +62,7 @@ class Recorder:
 
     Parameters
     ----------
-    model : DynamicTree or StreamingTree
+    model : DynamicTree, StreamingTree, AveragedStream or AveragedTrees
         It learns what `update` is given, just as it would without a recorder.
     every : int, default 50
         Rows from one note to the next, >= 1.
@@ -89,9 +88,10 @@ class Recorder:
     """
 
     def __init__(self, model: Model, every: int = 50) -> None:
-        if not isinstance(model, DynamicTree | StreamingTree):
+        if not isinstance(model, Trees):
             raise ValueError(
-                f"model must be a DynamicTree or StreamingTree; got {model!r}."
+                "model must be a DynamicTree, a StreamingTree or an average of them; "
+                f"got {model!r}."
             )
         self.model = model
         self.every = params.count("every", every, 1)
@@ -163,15 +163,16 @@ class Recorder:
     @property
     def is_ready(self) -> bool:
         """Whether the model has trees."""
-        return self.tree.is_ready
+        return bool(self.tree.is_ready)
 
     @property
     def classes(self) -> tuple[Hashable, ...] | None:
         """Labels of the model."""
-        return self.tree.classes
+        labels: tuple[Hashable, ...] | None = self.tree.classes
+        return labels
 
     @property
-    def tree(self) -> DynamicTree:
+    def tree(self) -> Any:
         """The model's tree."""
         return self.model.tree
 
