@@ -217,9 +217,7 @@ cdef class Subspaces(Clusters):
         m = self.extend(m, self.y, self.coords)
         for i in range(m):
             for j in range(m):
-                self.small[i * m + j] = (
-                    part / (w + 1.0) * self.coords[i] * self.coords[j]
-                )
+                self.small[i * m + j] = part / (w + 1.0) * self.coords[i] * self.coords[j]
             if i < self.cols[k]:
                 self.small[i * m + i] += part * eig[i]
         self.rotate(k, m, w + 1.0)
@@ -252,17 +250,14 @@ cdef class Subspaces(Clusters):
             self.values[i] = max(self.values[i], 0.0)
         self.dim[k] = self.dimension(self.values, n, w)
         self.cols[k] = min(self.dim[k] + self.spare, self.room)
-        if leading_vectors(
-            self.small, self.values, self.work, n, self.cols[k], out
-        ) < 0:
+        if leading_vectors(self.small, self.values, self.work, n, self.cols[k], out) < 0:
             self.unpack(k, w)
             eigen(self.small, self.values, self.coords, n)
             for i in range(n):
                 self.values[i] = max(self.values[i], 0.0)
             memcpy(out, self.small, <int64_t> self.cols[k] * n * sizeof(double))
         memcpy(
-            self.eig + <int64_t> k * self.room, self.values,
-            self.cols[k] * sizeof(double),
+            self.eig + <int64_t> k * self.room, self.values, self.cols[k] * sizeof(double)
         )
         self.w_ref[k] = w
         self.set_gain(k)
@@ -320,9 +315,7 @@ cdef class Subspaces(Clusters):
         self.widest = max(self.widest, cols)
         if not cols:
             return
-        memcpy(
-            self.eig + <int64_t> k * self.room, self.values, cols * sizeof(double)
-        )
+        memcpy(self.eig + <int64_t> k * self.room, self.values, cols * sizeof(double))
         out = self.basis + <int64_t> k * self.room * width
         memset(out, 0, <int64_t> cols * width * sizeof(double))
         for i in range(cols):
@@ -366,16 +359,15 @@ cdef class Subspaces(Clusters):
         cdef int32_t i, j, k, d, m = 0, turn, width = self.n_features
         cdef double wa = self.weight[a], wb = self.weight[b], w = wa + wb
         cdef double together, apart, half, n = 0.0, square
-        cdef double *v
         if not self.pair_distance(a, b) < self.reach:
             return INFINITY
         for turn in range(2):
             k = b if turn else a
             for i in range(self.cols[k]):
-                v = self.wide + m * width
-                memset(v, 0, width * sizeof(double))
+                memset(self.wide + m * width, 0, width * sizeof(double))
                 add_scaled(
-                    v, sqrt(self.weight[k] / w * self.eig[k * self.room + i]),
+                    self.wide + m * width,
+                    sqrt(self.weight[k] / w * self.eig[k * self.room + i]),
                     self.basis + (<int64_t> k * self.room + i) * width, width,
                 )
                 m += 1
@@ -383,9 +375,8 @@ cdef class Subspaces(Clusters):
             self.mean + <int64_t> a * width, self.mean + <int64_t> b * width, self.y,
             width,
         )
-        v = self.wide + m * width
-        memset(v, 0, width * sizeof(double))
-        add_scaled(v, sqrt(wa * wb) / w, self.y, width)
+        memset(self.wide + m * width, 0, width * sizeof(double))
+        add_scaled(self.wide + m * width, sqrt(wa * wb) / w, self.y, width)
         m += 1
         for i in range(m):
             for j in range(i + 1):
@@ -428,9 +419,7 @@ cdef class Subspaces(Clusters):
         if self.exact:
             self.settle_decay(k)
             self.settle_decay(other)
-            add_scaled(
-                self.packed + k * size, 1.0, self.packed + other * size, <int> size
-            )
+            add_scaled(self.packed + k * size, 1.0, self.packed + other * size, <int> size)
             add_outer_packed(self.packed + k * size, wk * wo / w, self.y, width)
             self.refresh(k, w)
             return
@@ -473,10 +462,7 @@ cdef class Subspaces(Clusters):
         self.dim[k] = self.dim[source]
         self.cols[k] = self.cols[source]
         if self.exact:
-            memcpy(
-                self.packed + k * size, self.packed + source * size,
-                size * sizeof(double),
-            )
+            memcpy(self.packed + k * size, self.packed + source * size, size * sizeof(double))
             self.w_ref[k] = self.w_ref[source]
             self.decay[k] = self.decay[source]
 
@@ -516,10 +502,7 @@ cdef class Subspaces(Clusters):
         return out
 
     def mahalanobis(self, const double[:, ::1] X, const int64_t[::1] places):
-        """Squared distances by the gate "ppca", ndarray of shape (n_rows, n_places).
-
-        They are variance times those of Mahalanobis.
-        """
+        """Variance times squared Mahalanobis distances, of shape (n_rows, n_places)."""
         cdef int64_t t
         cdef Py_ssize_t p
         cdef int gate = self.gate
@@ -529,9 +512,7 @@ cdef class Subspaces(Clusters):
         with nogil:
             for t in range(X.shape[0]):
                 for p in range(places.shape[0]):
-                    distance[t, p] = self.gated(
-                        <int32_t> places[p], &X[t, 0], self.y
-                    )
+                    distance[t, p] = self.gated(<int32_t> places[p], &X[t, 0], self.y)
         self.gate = gate
         return out
 
