@@ -225,6 +225,12 @@ def test_duration_laws_are_normalised_and_fall_back() -> None:
         density = norm.pdf(rows, mean, sd)
         np.testing.assert_allclose(np.exp(own), density / density.sum(), rtol=1e-9)
     assert log_p.shape[1] == int(np.ceil(210.0 / 11.0 * 1.8))
+    log_p, _ = duration_laws(tally, 1, "negative-binomial", None)
+    r = 19.0**2 / (
+        1e-12 * 19.0
+    )  # its variance is less than its mean: as good as Poisson
+    density = nbinom.pmf(rows - 1, min(r, 1e6), 1e6 / (1e6 + 19.0))
+    np.testing.assert_allclose(np.exp(log_p[0]), density / density.sum(), rtol=1e-6)
     one, _ = duration_laws(np.zeros((2, 3)), 7, "gaussian", None)
     assert one.argmax(axis=1).tolist() == [6, 6]
 

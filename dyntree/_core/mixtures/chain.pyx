@@ -108,7 +108,7 @@ cdef class Chain:
         return out + self.novelty
 
     cdef double hazard(self, int32_t k, int64_t s) noexcept nogil:
-        """Probability that a segment of state k ends after s rows, given that it has them.
+        """Probability that a segment of state k ends with row s, given that it has it.
 
         A Gaussian gives a whole number the probability of the interval about it.
         """
@@ -175,8 +175,9 @@ cdef class Chain:
         for i in range(k, n):
             self.left[i] = self.left[i + 1]
             self.n_kept[i] = self.n_kept[i + 1]
-        memmove(self.tally + 3 * k, self.tally + 3 * (k + 1), 3 * (n - k) * sizeof(double))
-        memmove(self.base + 3 * k, self.base + 3 * (k + 1), 3 * (n - k) * sizeof(double))
+        i = 3 * (n - k)
+        memmove(self.tally + 3 * k, self.tally + 3 * (k + 1), i * sizeof(double))
+        memmove(self.base + 3 * k, self.base + 3 * (k + 1), i * sizeof(double))
         memmove(
             self.kept + 2 * <int64_t> k * N_KEPT,
             self.kept + 2 * <int64_t> (k + 1) * N_KEPT,
@@ -208,6 +209,7 @@ cdef class Chain:
         cdef int64_t a = 0, b = 0, n_a = self.n_kept[k], n_b = self.n_kept[other]
         cdef int64_t joint[2 * N_KEPT][2]
         cdef int64_t n_joint = 0, first
+        cdef int64_t *moves
         if self.state >= 0 and self.before >= 0 and (
             (self.state == k and self.before == other)
             or (self.state == other and self.before == k)
@@ -218,12 +220,13 @@ cdef class Chain:
             n_a, n_b = self.n_kept[k], self.n_kept[other]
             self.dwell += self.before_dwell
             self.before = -1
+        moves = self.moves
         for i in range(n):
-            self.moves[<int64_t> k * width + i] += self.moves[<int64_t> other * width + i]
-            self.moves[<int64_t> other * width + i] = 0
+            moves[<int64_t> k * width + i] += moves[<int64_t> other * width + i]
+            moves[<int64_t> other * width + i] = 0
         for i in range(n):
-            self.moves[<int64_t> i * width + k] += self.moves[<int64_t> i * width + other]
-            self.moves[<int64_t> i * width + other] = 0
+            moves[<int64_t> i * width + k] += moves[<int64_t> i * width + other]
+            moves[<int64_t> i * width + other] = 0
         self.moves[<int64_t> k * width + k] = 0
         for i in range(n):
             self.left[i] = 0
@@ -274,7 +277,7 @@ cdef class Chain:
         self.dwell = self.before_dwell = 0
 
     def hazard_at(self, int32_t k, int64_t s):
-        """Probability that a segment of state k ends after s rows, given that it has them."""
+        """Probability that a segment of state k ends with row s, given that it has it."""
         return self.hazard(k, s)
 
     def counts(self, int32_t n):

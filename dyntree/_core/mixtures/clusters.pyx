@@ -1,4 +1,4 @@
-"""Clusters: rows come in, clusters open, confirm, merge and go; one loop for all kinds."""
+"""Clusters: rows come in, clusters open, merge and go; one loop for all kinds."""
 import numpy as np
 
 from cpython.dict cimport PyDict_GetItem
@@ -11,7 +11,7 @@ from libc.string cimport memmove
 from dyntree._core.mixtures.chain cimport Chain
 
 cdef enum:
-    MOST_MERGED = 65536     # ids that are remembered; of more the older half is forgotten
+    MOST_MERGED = 65536     # ids that are remembered; of more the older half goes
     MOST_FEATURES = 256     # of a dict that is read without a list
 
 
@@ -150,7 +150,7 @@ cdef class Clusters:
             self.merged_room *= 2
         self.grow(capacity)
 
-    # ------------------------------------------------------------ kinds say what is here
+    # ------------------------------------------------------------ kinds say what
     cdef void distances(self, const double *x, double *out, bint all) noexcept nogil:
         pass
 
@@ -336,7 +336,7 @@ cdef class Clusters:
         self.look_again(into)
 
     cdef void merge_all(self) noexcept nogil:
-        """Merge the best pair, again and again, while its score is below the threshold."""
+        """Merge the best pair, again and again, while it is below the threshold."""
         cdef int32_t i, best
         self.by_distance = self.tracking = False
         for i in range(self.n):
@@ -361,7 +361,7 @@ cdef class Clusters:
         self.merge_best(self.best_pair())
 
     cdef int32_t merge_pair(self, int32_t a, int32_t b) noexcept nogil:
-        """Merge two clusters; returns the place of the heavier, before the gap closes."""
+        """Merge two clusters; returns the place of the heavier, as it was."""
         cdef int32_t into = a if self.weight[a] >= self.weight[b] else b
         cdef int32_t gone = a + b - into
         self.join(into, gone)
@@ -424,8 +424,8 @@ cdef class Clusters:
         Returns
         -------
         int
-            The id of its cluster; -1 if it holds anything but as many floats of ordinary
-            size, and nothing is learned.
+            The id of its cluster; -1 if it holds anything but as many floats of
+            ordinary size, and nothing is learned.
         """
         cdef double x[MOST_FEATURES]
         cdef PyObject *value

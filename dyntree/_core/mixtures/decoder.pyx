@@ -6,8 +6,8 @@ the value of all that ended at row t and goes on in j,
     ended(t, j) = over m of begun(t - m, j) + log P(duration m) + e(t, j) - e(t - m, j)
     begun(t, j) = over i of ended(t, i) + log P(j after i)
 
-where "over" is the maximum (Viterbi) or the log of the sum of exponentials (forward). The
-last segment may go on after the last row: it has the probability of lasting so long.
+where "over" is the maximum (Viterbi) or the log of the sum of exponentials (forward).
+The last segment may go on after the last row: it has the probability of lasting so long.
 """
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Spheres: the clusters of DP-means (Kulis and Jordan 2012), learned a row at a time."""
+"""Spheres: clusters of DP-means (Kulis and Jordan 2012), learned a row at a time."""
 import numpy as np
 
 from cython.parallel cimport prange
@@ -15,8 +15,8 @@ cdef extern from *:
     #define AT(p) (*(const Two *) (p))
     #define PUT(p) (*(Two *) (p))
 
-    /* out[k] = sum over j of (x[j] - mean[j][k])^2 for k < n; each lane has the bits that
-       a double alone would have. mean has rows of `width`, a multiple of 8. */
+    /* out[k] = sum over j of (x[j] - mean[j][k])^2 for k < n; each lane has the bits
+       that a double alone would have. mean has rows of `width`, a multiple of 8. */
     static inline void sphere_distances(const double *mean, int width, int n,
                                         const double *x, int d, double *out) {
         int k = 0, j;
@@ -151,7 +151,8 @@ cdef class Spheres(Clusters):
         distance : ndarray of shape (n_rows,)
             Squared.
         """
-        cdef int64_t n_rows = X.shape[0], block, n_blocks = (n_rows + BLOCK - 1) // BLOCK
+        cdef int64_t n_rows = X.shape[0], block
+        cdef int64_t n_blocks = (n_rows + BLOCK - 1) // BLOCK
         cdef int n = <int> places.shape[0], width = (n + 15) // 8 * 8
         some = np.zeros((self.n_features, width))
         some[:, :n] = self.store["mean"][:, np.asarray(places)]

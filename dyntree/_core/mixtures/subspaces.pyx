@@ -1,4 +1,4 @@
-"""Subspaces: mixtures of probabilistic principal components, learned a row at a time."""
+"""Subspaces: mixtures of probabilistic principal components, learned row by row."""
 import numpy as np
 
 from cython.parallel cimport prange
@@ -15,7 +15,7 @@ from dyntree._core.vectors cimport add_outer_packed, add_scaled, centred, inner
 cdef enum:
     FIRST_ROOM = 6
     BLOCK = 1024                # rows that a thread takes at a time
-cdef double PARALLEL = 1e-10    # share of a vector below which what is left of it is rounding
+cdef double PARALLEL = 1e-10    # share of a vector below which the rest is rounding
 
 
 cdef class Subspaces(Clusters):
@@ -62,7 +62,6 @@ cdef class Subspaces(Clusters):
             max_clusters, False, chain,
         )
 
-    # ------------------------------------------------------------ room
     cdef dict layout(self):
         layout = Clusters.layout(self)
         layout["mean"] = (np.float64, (self.n_features,))
@@ -129,13 +128,12 @@ cdef class Subspaces(Clusters):
             self.decay = &f[0]
 
     cdef bint is_narrow(self) noexcept nogil:
-        """A row adds a column, and a merge may add those of two clusters."""
+        # a row adds a column, and a merge may add those of two clusters
         return self.room < self.most_room and 2 * self.widest + 1 > self.room
 
     cdef void widen(self):
         self.room = min(self.most_room, max(2 * self.room, 2 * self.widest + 1))
 
-    # ------------------------------------------------------------ distances
     cdef double gated(self, int32_t k, const double *x, double *y) noexcept nogil:
         """Squared distance of x by the gate; y becomes x - mean."""
         cdef int32_t i, d = self.dim[k], width = self.n_features
@@ -184,7 +182,6 @@ cdef class Subspaces(Clusters):
             out[k] = square
             least = min(least, square)
 
-    # ------------------------------------------------------------ a row
     cdef void begin(self, int32_t k, const double *x) noexcept nogil:
         cdef int64_t width = self.n_features
         memcpy(self.mean + k * width, x, width * sizeof(double))
@@ -198,6 +195,7 @@ cdef class Subspaces(Clusters):
         cdef int32_t i, j, m, width = self.n_features
         cdef int64_t size = <int64_t> width * (width + 1) // 2
         cdef double w = self.weight[k], part = w / (w + 1.0), square
+        cdef double share = part / (w + 1.0)
         cdef double *mean = self.mean + <int64_t> k * width
         cdef double *eig = self.eig + <int64_t> k * self.room
         square = centred(x, mean, self.y, width)
@@ -217,9 +215,7 @@ cdef class Subspaces(Clusters):
         m = self.extend(m, self.y, self.coords)
         for i in range(m):
             for j in range(m):
-                self.small[i * m + j] = (
-                    part / (w + 1.0) * self.coords[i] * self.coords[j]
-                )
+                self.small[i * m + j] = share * self.coords[i] * self.coords[j]
             if i < self.cols[k]:
                 self.small[i * m + i] += part * eig[i]
         self.rotate(k, m, w + 1.0)
@@ -252,17 +248,15 @@ cdef class Subspaces(Clusters):
             self.values[i] = max(self.values[i], 0.0)
         self.dim[k] = self.dimension(self.values, n, w)
         self.cols[k] = min(self.dim[k] + self.spare, self.room)
-        if leading_vectors(
-            self.small, self.values, self.work, n, self.cols[k], out
-        ) < 0:
+        i = leading_vectors(self.small, self.values, self.work, n, self.cols[k], out)
+        if i < 0:
             self.unpack(k, w)
             eigen(self.small, self.values, self.coords, n)
             for i in range(n):
                 self.values[i] = max(self.values[i], 0.0)
             memcpy(out, self.small, <int64_t> self.cols[k] * n * sizeof(double))
         memcpy(
-            self.eig + <int64_t> k * self.room, self.values,
-            self.cols[k] * sizeof(double),
+            self.eig + <int64_t> k * self.room, self.values, self.cols[k] * sizeof(double)
         )
         self.w_ref[k] = w
         self.set_gain(k)
@@ -320,9 +314,7 @@ cdef class Subspaces(Clusters):
         self.widest = max(self.widest, cols)
         if not cols:
             return
-        memcpy(
-            self.eig + <int64_t> k * self.room, self.values, cols * sizeof(double)
-        )
+        memcpy(self.eig + <int64_t> k * self.room, self.values, cols * sizeof(double))
         out = self.basis + <int64_t> k * self.room * width
         memset(out, 0, <int64_t> cols * width * sizeof(double))
         for i in range(cols):
@@ -332,7 +324,6 @@ cdef class Subspaces(Clusters):
                 )
         self.set_gain(k)
 
-    # ------------------------------------------------------------ merging
     cdef double pair_distance(self, int32_t a, int32_t b) noexcept nogil:
         cdef int64_t width = self.n_features
         cdef double there = self.gated(a, self.mean + b * width, self.y)
@@ -366,16 +357,15 @@ cdef class Subspaces(Clusters):
         cdef int32_t i, j, k, d, m = 0, turn, width = self.n_features
         cdef double wa = self.weight[a], wb = self.weight[b], w = wa + wb
         cdef double together, apart, half, n = 0.0, square
-        cdef double *v
         if not self.pair_distance(a, b) < self.reach:
             return INFINITY
         for turn in range(2):
             k = b if turn else a
             for i in range(self.cols[k]):
-                v = self.wide + m * width
-                memset(v, 0, width * sizeof(double))
+                memset(self.wide + m * width, 0, width * sizeof(double))
                 add_scaled(
-                    v, sqrt(self.weight[k] / w * self.eig[k * self.room + i]),
+                    self.wide + m * width,
+                    sqrt(self.weight[k] / w * self.eig[k * self.room + i]),
                     self.basis + (<int64_t> k * self.room + i) * width, width,
                 )
                 m += 1
@@ -383,9 +373,8 @@ cdef class Subspaces(Clusters):
             self.mean + <int64_t> a * width, self.mean + <int64_t> b * width, self.y,
             width,
         )
-        v = self.wide + m * width
-        memset(v, 0, width * sizeof(double))
-        add_scaled(v, sqrt(wa * wb) / w, self.y, width)
+        memset(self.wide + m * width, 0, width * sizeof(double))
+        add_scaled(self.wide + m * width, sqrt(wa * wb) / w, self.y, width)
         m += 1
         for i in range(m):
             for j in range(i + 1):
@@ -473,21 +462,16 @@ cdef class Subspaces(Clusters):
         self.dim[k] = self.dim[source]
         self.cols[k] = self.cols[source]
         if self.exact:
-            memcpy(
-                self.packed + k * size, self.packed + source * size,
-                size * sizeof(double),
-            )
+            memcpy(self.packed + k * size, self.packed + source * size, size * sizeof(double))
             self.w_ref[k] = self.w_ref[source]
             self.decay[k] = self.decay[source]
 
     cdef void fade(self, int32_t k) noexcept nogil:
-        """A covariance does not fade; what it is the mean of does."""
-        Clusters.fade(self, k)
+        Clusters.fade(self, k)      # a covariance does not fade
         if self.exact:
             self.w_ref[k] *= self.keep
             self.decay[k] *= self.keep
 
-    # ------------------------------------------------------------ doors
     def means(self):
         """Means of the clusters, ndarray of shape (n, n_features)."""
         return self.array("mean")
@@ -516,10 +500,7 @@ cdef class Subspaces(Clusters):
         return out
 
     def mahalanobis(self, const double[:, ::1] X, const int64_t[::1] places):
-        """Squared distances by the gate "ppca", ndarray of shape (n_rows, n_places).
-
-        They are variance times those of Mahalanobis.
-        """
+        """Variance times squared Mahalanobis distances, of shape (n_rows, n_places)."""
         cdef int64_t t
         cdef Py_ssize_t p
         cdef int gate = self.gate
@@ -529,9 +510,7 @@ cdef class Subspaces(Clusters):
         with nogil:
             for t in range(X.shape[0]):
                 for p in range(places.shape[0]):
-                    distance[t, p] = self.gated(
-                        <int32_t> places[p], &X[t, 0], self.y
-                    )
+                    distance[t, p] = self.gated(<int32_t> places[p], &X[t, 0], self.y)
         self.gate = gate
         return out
 
@@ -550,7 +529,7 @@ cdef class Subspaces(Clusters):
         ndarray of int64 of shape (n_rows,)
             Index into `places`.
         """
-        cdef int64_t n_rows = X.shape[0], block, n_blocks = (n_rows + BLOCK - 1) // BLOCK
+        cdef int64_t n_rows = X.shape[0], block, n_blocks = 1 + (n_rows - 1) // BLOCK
         weight = self.array("weight")[np.asarray(places)]
         offsets = self.variance * (
             self.volumes(places) - 2.0 * np.log(weight / weight.sum())

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial.distance import cdist, pdist
-from scipy.special import logsumexp
-from scipy.stats import chi2
+from scipy.special import chdtri, logsumexp
 
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
@@ -42,7 +40,7 @@ class Trial:
 
 def radius(variance: float, n_features: int) -> float:
     """Squared distance beyond which a row of the cluster lies with probability MISS."""
-    return float(variance * chi2.isf(MISS, n_features))
+    return float(variance * chdtri(n_features, MISS))
 
 
 def check_columns(rows: Matrix, names: tuple[str, ...]) -> None:
@@ -74,6 +72,8 @@ def spherical_path(rows: Matrix, run: Callable[[float], Any]) -> LambdaPath:
     run : callable
         Makes clusters at a cost, learns all rows, and merges.
     """
+    from scipy.spatial.distance import pdist  # slow to import
+
     distances = pdist(rows, "sqeuclidean")
     distances = distances[distances > 0.0]
     if not len(distances):
@@ -101,6 +101,8 @@ def spherical_path(rows: Matrix, run: Callable[[float], Any]) -> LambdaPath:
 
 def spherical_trial(rows: Matrix, means: Matrix, floor: float) -> Trial:
     """Two steps of Lloyd's from these means, and the mixture that comes of them."""
+    from scipy.spatial.distance import cdist  # slow to import
+
     n, width = rows.shape
     for _ in range(2):
         distance = cdist(rows, means, "sqeuclidean")

@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
-from scipy.stats import nbinom
+from scipy.special import gammaln, logsumexp
 
 from dyntree import params
 from dyntree._core.mixtures.decoder import Law
@@ -135,9 +134,9 @@ def duration_laws(
     else:
         beyond = np.maximum(mean - 1.0, 1e-12)
         shape = np.minimum(beyond**2 / np.maximum(sd**2 - beyond, 1e-12 * beyond), 1e6)
-        log_p = nbinom.logpmf(
-            rows - 1.0, shape[:, None], (shape / (shape + beyond))[:, None]
-        )
+        r, p = shape[:, None], (shape / (shape + beyond))[:, None]
+        log_p = gammaln(rows - 1.0 + r) - gammaln(rows) - gammaln(r)
+        log_p = log_p + r * np.log(p) + (rows - 1.0) * np.log1p(-p)
     log_p = log_p - logsumexp(log_p, axis=1, keepdims=True)
     survival = np.logaddexp.accumulate(log_p[:, ::-1], axis=1)[:, ::-1]
     return log_p, np.minimum(survival, 0.0)

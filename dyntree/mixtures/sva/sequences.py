@@ -1,0 +1,369 @@
+"""SequenceMixture: what a mixture whose clusters follow one another can be asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.sva.options import HSMMOptions
+from dyntree.mixtures.sva.records import Durations, Ids, Path
+from dyntree.mixtures.sva.semi_markov import (
+    SemiMarkov,
+    duration_laws,
+    ends_of,
+    move_probabilities,
+    segments_of,
+    smooth_path,
+)
+from dyntree.mixtures.sva.subspaces import SubspaceMixture
+from dyntree.runtime.locking import locked
+
+SMOOTHING = 1.0  # of counts of moves, where sequences are decoded
+
+
+class SequenceMixture(SubspaceMixture):
+    """The part of `OnlineHDPHSMM` that answers."""
+
+    options: HSMMOptions
+    _belief: Matrix  # state and dwell at the last row filtered
+    _belief_at: tuple[Any, ...]  # what had been learned then
+    _chain: tuple[tuple[Any, ...], SemiMarkov] | None
+
+    # ------------------------------------------------------------ round states
+    def _subspaces(
+        self, places: Ids
+    ) -> tuple[Ids, tuple[Matrix, ...], tuple[Vector, ...]]:
+        if self.options.emission == "mppca":
+            return super()._subspaces(places)
+        return self._no_subspaces(places)
+
+    def _nearest(
+        self, rows: Matrix, places: Ids, with_distance: bool
+    ) -> tuple[Ids, Vector]:
+        if self.options.emission == "mppca":
+            return super()._nearest(rows, places, with_distance)
+        found: tuple[Ids, Vector] = self._clusters.assign(
+            rows, places, params.n_threads()
+        )
+        return found
+
+    def _log_density(self, rows: Matrix, places: Ids) -> Matrix:
+        if self.options.emission == "mppca":
+            return super()._log_density(rows, places)
+        variance = self.noise**2
+        distance = self._clusters.squared_distances(rows)[:, places]
+        constant = rows.shape[1] * np.log(2.0 * np.pi * variance)
+        density: Matrix = -0.5 * (constant + distance / variance)
+        return density
+
+    # ------------------------------------------------------------ moves and durations
+    @locked
+    def transition_counts(self) -> NDArray[np.int64]:
+        """How often each confirmed state followed each other one.
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_clusters, n_clusters)
+            Segments of the state of a row followed by that of a column, in the order of
+            `clusters`.
+        """
+        known = self._ready("transition_counts")
+        places = self._confirmed()
+        counts: NDArray[np.int64] = known.chain.counts(known.n)[np.ix_(places, places)]
+        return counts
+
+    def transition_matrix(self, smoothing: float = SMOOTHING) -> Matrix:
+        """Probability that each confirmed state is followed by each other one.
+
+        Parameters
+        ----------
+        smoothing : float, default 1
+            Added to every count.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters, n_clusters)
+            Rows sum to 1 where there is another state; that of a state that was never
+            left is uniform over the others, without smoothing, too.
+        """
+        mass = params.real("smoothing", smoothing)
+        if mass < 0.0:
+            raise ValueError(f"smoothing must be >= 0; got {smoothing!r}.")
+        counts = self.transition_counts().astype(np.float64)
+        return move_probabilities(counts, mass) if len(counts) else counts
+
+    @locked
+    def durations(self) -> Durations:
+        """How long the segments of each confirmed state were.
+
+        Returns
+        -------
+        Durations
+        """
+        known = self._ready("durations")
+        places = self._confirmed()
+        count, mean, m2 = known.chain.durations(known.n)[places].T
+        with np.errstate(invalid="ignore", divide="ignore"):
+            sd = np.sqrt(np.where(count > 1, m2 / (count - 1.0), np.nan))
+        return Durations(
+            id=known.array("ids")[places],
+            count=count.astype(np.int64),
+            mean=np.where(count > 0, mean, np.nan),
+            sd=sd,
+        )
+
+    def _now(self) -> tuple[Any, ...]:
+        """What tells whether anything was learned since."""
+        known = self._clusters
+        return known.n_rows, known.n, known.lost, known.chain.last
+
+    def _semi_markov(self, what: str) -> SemiMarkov:
+        """Moves and durations of the confirmed states."""
+        known, now = self._ready(what), self._now()
+        if self._chain is None or self._chain[0] != now:
+            places = self._some(what)
+            options = self.options
+            tally = known.chain.durations(known.n)[places]
+            laws = duration_laws(
+                tally, known.chain.dwell, options.duration, options.max_duration
+            )
+            move = self.transition_matrix(SMOOTHING)
+            self._chain = now, SemiMarkov(known.array("ids")[places], move, *laws)
+        return self._chain[1]
+
+    # ------------------------------------------------------------ sequences
+    @locked
+    def decode(self, X: Any, *, lengths: Any = None) -> Path:
+        """The most probable path of rows through the confirmed states (Viterbi).
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+            A row at least.
+        lengths : sequence of int, optional
+            Rows of each sequence; by default all are one.
+
+        Returns
+        -------
+        Path
+
+        Notes
+        -----
+        All states may begin; moves have one added to their counts. Durations have the
+        normal density at 1, 2, ... rows, normalised there, of the mean and standard
+        deviation (at least .5) of the segments seen; of one segment 20 % of it, of none
+        the mean of all states. The last segment may go on beyond the rows.
+        """
+        chain, density, ends = self._sequences(X, lengths, "decode")
+        if not len(density):
+            raise ValueError("X must have at least one row to decode; got none.")
+        top = density.max(axis=1, keepdims=True)
+        parts, total = [], float(top.sum())
+        for first, last in ends:
+            law = chain.lasting(last - first).law()
+            places, value = law.viterbi(density[first:last] - top[first:last])
+            parts.append((chain.id[places], first))
+            total += value
+        found = [segments_of(labels) for labels, _ in parts]
+        shifts = [first for _, first in parts]
+        return Path(
+            labels=np.concatenate([labels for labels, _ in parts]),
+            state=np.concatenate([state for state, _, _ in found]),
+            start=np.concatenate(
+                [start + k for (_, start, _), k in zip(found, shifts, strict=True)]
+            ),
+            stop=np.concatenate(
+                [stop + k for (_, _, stop), k in zip(found, shifts, strict=True)]
+            ),
+            log_density=total,
+        )
+
+    @locked
+    def score(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
+        """Log density of sequences, over all paths through the states (forward).
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        y : object, optional
+            Of no effect.
+        lengths : sequence of int, optional
+            Rows of each sequence; by default all are one.
+
+        Returns
+        -------
+        float
+            Of all rows together; the chain is that of `decode`.
+        """
+        chain, density, ends = self._sequences(X, lengths, "score")
+        top = density.max(axis=1, keepdims=True)
+        total = float(top.sum())
+        for first, last in ends:
+            law = chain.lasting(last - first).law()
+            total += law.log_likelihood(density[first:last] - top[first:last])
+        return total
+
+    def _sequences(
+        self, X: Any, lengths: Any, what: str
+    ) -> tuple[SemiMarkov, Matrix, list[tuple[int, int]]]:
+        """Chain, log densities of rows in its states, and where sequences end."""
+        _, rows = self._answered(X, what)
+        ends = ends_of(lengths, len(rows))
+        chain = self._semi_markov(what)
+        density = self._log_density(rows, self._confirmed())
+        return chain, np.ascontiguousarray(density), ends
+
+    # ------------------------------------------------------------ live
+    def _belief_now(self, chain: SemiMarkov) -> Matrix | None:
+        """State and dwell at the last row; None before the first row of a sequence."""
+        if self._belief_at == self._now():
+            return self._belief
+        known = self._clusters.chain
+        if known.state < 0:
+            return None
+        belief = np.zeros(chain.log_duration.shape)
+        place = np.flatnonzero(self._confirmed() == known.state)
+        if not len(place):
+            return None
+        belief[place[0], min(known.dwell, chain.most) - 1] = 1.0
+        return belief
+
+    @locked
+    def filter_one(self, x: Any) -> Vector:
+        """Probabilities of the states at one more row, which is not learned.
+
+        The filter goes on from the rows learned, or filtered, before; it knows for how
+        long the sequence has been in its state. `end_sequence` begins it anew, and what
+        is learned takes its place.
+
+        Parameters
+        ----------
+        x : dict or array_like of shape (n_features,)
+
+        Returns
+        -------
+        ndarray of shape (n_clusters,)
+            In the order of `clusters`.
+        """
+        _, rows = self._answered(self._one_row(x), "filter_one")
+        chain = self._semi_markov("filter_one")
+        density = self._log_density(rows, self._confirmed())[0]
+        belief = self._expected(chain)
+        belief = belief * np.exp(density - density.max())[:, None]
+        total = belief.sum()
+        if not total > 0.0:  # the states that could be are out of reach of the row
+            belief = np.zeros_like(belief)
+            belief[:, 0] = np.exp(density - density.max())
+            total = belief.sum()
+        self._belief, self._belief_at = belief / total, self._now()
+        states: Vector = self._belief.sum(axis=1)
+        return states
+
+    def _expected(self, chain: SemiMarkov) -> Matrix:
+        """Probability of states and dwells at the next row."""
+        belief = self._belief_now(chain)
+        if belief is None:
+            belief = np.zeros(chain.log_duration.shape)
+            belief[:, 0] = 1.0 / len(chain.id)
+            return belief
+        return chain.advanced(belief)
+
+    @locked
+    def predict_next(self, steps: int = 1) -> Matrix:
+        """Probabilities of the states at the next rows.
+
+        Parameters
+        ----------
+        steps : int, default 1
+            Rows to look ahead from the last one learned or filtered.
+
+        Returns
+        -------
+        ndarray of shape (steps, n_clusters)
+            In the order of `clusters`.
+        """
+        n = params.count("steps", steps, 1)
+        chain = self._semi_markov("predict_next")
+        out = np.empty((n, len(chain.id)))
+        belief = self._expected(chain)
+        for k in range(n):
+            out[k] = belief.sum(axis=1)
+            belief = chain.advanced(belief)
+        return out
+
+    # ------------------------------------------------------------ draws
+    @locked
+    def sample(self, n: int, *, seed: Any = None) -> tuple[Matrix, Ids]:
+        """Draw a sequence: states, their durations, and rows.
+
+        Parameters
+        ----------
+        n : int
+            Rows.
+        seed : int or numpy Generator, optional
+            Default the model's own seed.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+        labels : ndarray of int64 of shape (n,)
+            Ids of their states.
+        """
+        places, labels, rng = self._walk(n, seed, "sample")
+        mean, spread = self._clusters.means(), self._roots()
+        X = mean[places]
+        for k in np.unique(places):
+            mine = places == k
+            X[mine] += rng.normal(size=(int(mine.sum()), X.shape[1])) @ spread[k].T
+        return X, labels
+
+    @locked
+    def sample_path(self, n: int, *, seed: Any = None) -> tuple[Matrix, Ids]:
+        """Draw a sequence of states, and join their means by a smooth path.
+
+        Parameters
+        ----------
+        n : int
+            Rows.
+        seed : int or numpy Generator, optional
+            Default the model's own seed.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            A cubic spline through the mean of each state in the middle of its segment.
+        labels : ndarray of int64 of shape (n,)
+            Ids of the states.
+        """
+        places, labels, _ = self._walk(n, seed, "sample_path")
+        return smooth_path(self._clusters.means()[places], labels), labels
+
+    def _walk(
+        self, n: Any, seed: Any, what: str
+    ) -> tuple[Ids, Ids, np.random.Generator]:
+        """States of so many rows, drawn: places and ids."""
+        count = params.count("n", n, 1)
+        rng = params.generator(self.seed if seed is None else seed)
+        chain = self._semi_markov(what)
+        states: list[int] = []
+        state = int(rng.integers(len(chain.id)))
+        while len(states) < count:
+            p = np.exp(chain.log_duration[state])
+            rows = int(rng.choice(chain.most, p=p / p.sum())) + 1
+            states += [state] * (count if len(chain.id) == 1 else rows)
+            if len(chain.id) > 1:
+                state = int(rng.choice(len(chain.id), p=chain.move[state]))
+        own = np.array(states[:count], dtype=np.int64)
+        return self._confirmed()[own], chain.id[own], rng
+
+    def _roots(self) -> dict[int, Matrix]:
+        """Roots of the covariances of the confirmed states, by place."""
+        places = self._confirmed()
+        return {
+            int(k): np.linalg.cholesky(c)
+            for k, c in zip(places, self.covariances(), strict=True)
+        }
