@@ -180,14 +180,6 @@ def forget_factor(value: Any, rules: str) -> float:
     return factor
 
 
-def discount_factor(name: str, value: Any) -> float:
-    """Return `value` as a float in (0, 1]."""
-    factor = real(name, value)
-    if not 0.0 < factor <= 1.0:
-        raise ValueError(f"{name} must be in (0, 1]; got {value!r}.")
-    return factor
-
-
 def n_threads(value: Any = None) -> int:
     """Return how many threads to use: `value`, or DYNTREE_NUM_THREADS, or one."""
     return n_jobs(value) or 1
@@ -603,62 +595,3 @@ def given_options(
     return {
         name: arguments[name] for kind in kinds for name in kind if name in arguments
     }
-
-
-# Windows that an average of streams has by default, by leaf model: measured on the
-# streams of tests/statistical/streams.py (averaged.txt beside it). Clouds of one memory
-# differ in their seeds.
-_REAL = (
-    {"window": 20, "forget": 0.8},
-    {"window": 50, "forget": 0.9},
-    {"window": 100, "forget": 0.9},
-    {"window": 200, "forget": 0.9},
-    {"window": 500, "forget": 0.95},
-    {"window": 1000},
-    {"window": 1000},
-)
-MEMORIES: dict[str, tuple[dict[str, Any], ...]] = {
-    "constant": _REAL,
-    "linear": _REAL,
-    "class": (
-        {"window": 4, "forget": 0.5},
-        {"window": 10, "forget": 0.8},
-        {"window": 50, "forget": 0.9},
-        {"window": 200, "forget": 0.95},
-        {"window": 500, "forget": 0.95},
-        {"window": 8000},
-        {"window": 8000},
-        {"window": 8000},
-        {"window": 8000},
-    ),
-}
-# Clouds that are averaged may err each in its own way: their class trees grow deeper.
-AVERAGED_PRIOR = {"class": (0.95, 0.5)}
-SHARED = {
-    "model", "rules", "n_start", "variance_prior", "classes", "categories",
-    "new_levels",
-}  # fmt: skip
-
-
-def memories(members: Any) -> list[dict[str, Any]]:
-    """Return `members`, options of each stream in an average, as dicts."""
-    if (
-        isinstance(members, str | Mapping)
-        or not np.iterable(members)
-        or not all(isinstance(member, Mapping) for member in members)
-    ):
-        raise ValueError(
-            f"members must be a sequence of dicts of options; got {short(members)}."
-        )
-    found = [dict(member) for member in members]
-    if not found:
-        raise ValueError("members must name at least one; got none.")
-    allowed = [k for k in {**TREE_OPTIONS, **STREAM_OPTIONS} if k not in SHARED]
-    for k, member in enumerate(found):
-        for name in member:
-            if name not in allowed:
-                raise ValueError(
-                    f"members must have options among {allowed}; got {name!r} in "
-                    f"member {k}."
-                )
-    return found

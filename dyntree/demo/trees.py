@@ -13,9 +13,9 @@ import numpy as np
 from dyntree.config import show_config
 from dyntree.datasets import load_spambase
 from dyntree.evaluate import Prequential, compare, prequential
-from dyntree.params import MEMORIES
 from dyntree.runtime.progress import Progress
 from dyntree.trees.averaging import AveragedStream
+from dyntree.trees.memories import MEMORIES
 from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:

@@ -16,13 +16,14 @@ from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.params import AVERAGED_PRIOR, MEMORIES, N_AVERAGED, NIG, TREE_OPTIONS
+from dyntree.params import N_AVERAGED, NIG, TREE_OPTIONS
 from dyntree.runtime.locking import locked
 from dyntree.runtime.parallel import Brake, late_interrupts, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import spawned
 from dyntree.trees.average import TreeAverage
 from dyntree.trees.growth import Grown, Growth
+from dyntree.trees.memories import AVERAGED_PRIOR, MEMORIES
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 from dyntree.trees.validate import check_members, demand

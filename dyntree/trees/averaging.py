@@ -19,20 +19,20 @@ from dyntree import checkpoint, params
 from dyntree._core import averaging
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
-from dyntree.params import (
-    AVERAGED_PRIOR,
-    MEMORIES,
-    N_AVERAGED,
-    NIG,
-    TREE_OPTIONS,
-    TreeOptions,
-)
+from dyntree.params import N_AVERAGED, NIG, TREE_OPTIONS, TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.runtime.seeds import spawned
 from dyntree.trees.average import TreeAverage
 from dyntree.trees.growth import Growth
+from dyntree.trees.memories import (
+    AVERAGED_PRIOR,
+    MEMORIES,
+    default_memories,
+    discount_factor,
+    own_memories,
+)
 from dyntree.trees.scaling import on_scale
 from dyntree.trees.streaming import StreamingTree
 from dyntree.trees.validate import check_average
@@ -46,15 +46,6 @@ PLAIN = (
 ARRAYS = (
     "_log_weights", "_coef", "_covariance", "_log_shares", "_noted", "_noted_weights",
 )  # fmt: skip
-
-
-def _memories(options: TreeOptions) -> list[dict[str, Any]]:
-    """The default memories of such trees, in windows of two leaves at least."""
-    least = 2 * options.least_rows(options.n_basis or 1)
-    return [
-        memory | {"window": max(memory["window"], least)}
-        for memory in MEMORIES[options.model]
-    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,10 +164,10 @@ class AveragedStream(TreeAverage):
         if tree_prior is None:
             shared["tree_prior"] = AVERAGED_PRIOR.get(model)
         if members is None:
-            given = _memories(TreeOptions(**shared))
+            given = default_memories(TreeOptions(**shared))
         else:
-            given = params.memories(members)
-        self.discount = params.discount_factor("discount", discount)
+            given = own_memories(members)
+        self.discount = discount_factor("discount", discount)
         self.tempering = params.positive("tempering", tempering)
         if seed is None:
             seed = secrets.randbits(31)
@@ -365,7 +356,7 @@ class AveragedStream(TreeAverage):
         """Copies of members without trees, with windows for rows so wide."""
         fresh = [member.copy() for member in self.members]
         if self._follows_width:
-            memories = _memories(self.options.with_width(width))
+            memories = default_memories(self.options.with_width(width))
             for k, memory in enumerate(memories):
                 if memory["window"] != fresh[k].options.window:
                     fresh[k] = fresh[k].with_window(**memory)

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from dyntree.params import (
     AUTO,
-    MEMORIES,
     STREAM_OPTIONS,
     TREE_OPTIONS,
     TreeOptions,
@@ -16,6 +15,7 @@ from dyntree.params import (
 )
 from dyntree.trees.averaged_trees import AveragedTrees
 from dyntree.trees.averaging import AveragedStream
+from dyntree.trees.memories import MEMORIES
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 

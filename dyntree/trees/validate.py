@@ -24,6 +24,7 @@ from dyntree.encoding.values import LARGEST
 from dyntree.errors import CheckpointError
 from dyntree.online import Arrays
 from dyntree.params import TreeOptions
+from dyntree.trees.memories import discount_factor
 from dyntree.trees.warmup import cloud_options
 
 Ints = NDArray[np.int64]
@@ -453,7 +454,7 @@ def check_average(header: dict[str, Any], arrays: Arrays, members: list[Any]) ->
     check_members(members)
     for member in members:
         params.one_of("rules", member.tree.options.rules, ("native",))
-    params.discount_factor("discount", header["discount"])
+    discount_factor("discount", header["discount"])
     params.positive("tempering", header["tempering"])
     params.count("seed", header["seed"], 0, params.MAX_SEED)
     params.flag("is_frozen", header["is_frozen"])

@@ -58,8 +58,8 @@ FOLDER_ORDER = {
         {"growing_map", "factors"}, {"design"},
     ],
     "trees": [
-        {"scaling", "criteria", "growth", "levels", "positions"}, {"warmup"},
-        {"queries", "validate"}, {"view"}, {"learning"}, {"model"},
+        {"scaling", "criteria", "growth", "levels", "memories", "positions"},
+        {"warmup"}, {"queries", "validate"}, {"view"}, {"learning"}, {"model"},
         {"streaming", "average_view"}, {"average"}, {"averaging", "averaged_trees"},
         {"factory"},
     ],

@@ -12,7 +12,7 @@ import pytest
 from dyntree import AveragedStream, DynamicTree, StreamingTree, load, save
 from dyntree.errors import UnseenLevelWarning
 from dyntree.evaluate import prequential
-from dyntree.params import MEMORIES
+from dyntree.trees.memories import MEMORIES
 from tests.contract import same_answers
 from tests.helpers import model_bytes, same_bytes
 
