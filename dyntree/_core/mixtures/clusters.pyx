@@ -14,6 +14,8 @@ cdef enum:
     MOST_MERGED = 65536     # ids that are remembered; of more the older half goes
     MOST_FEATURES = 256     # of a dict that is read without a list
 
+cdef double FAINT = 1e-100     # weight that fading leaves at least, so that means exist
+
 
 cdef class Clusters:
     """Base of all kinds; the declaration tells what each method does.
@@ -164,7 +166,7 @@ cdef class Clusters:
         pass
 
     cdef void fade(self, int32_t k) noexcept nogil:
-        self.weight[k] *= self.keep
+        self.weight[k] = max(self.weight[k] * self.keep, FAINT)
         self.scatter[k] *= self.keep
 
     cdef double pair_score(self, int32_t a, int32_t b) noexcept nogil:
@@ -286,7 +288,7 @@ cdef class Clusters:
         self.partner[k] = -1
         for j in range(k + 1, self.n):
             score = self.value(k, j)
-            if score < self.score[k]:
+            if self.partner[k] < 0 or score < self.score[k]:    # also if all are far
                 self.score[k] = score
                 self.partner[k] = j
 
@@ -354,6 +356,8 @@ cdef class Clusters:
         so that it costs a few rows of distances and not all of them.
         """
         cdef int32_t i
+        if self.n < 2:
+            return
         if not self.tracking:
             self.by_distance = self.tracking = True
             for i in range(self.n):

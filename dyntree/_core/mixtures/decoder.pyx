@@ -1,13 +1,15 @@
 """Decoding of semi-Markov chains: the best path, and the probability of all of them.
 
-With e(t, j) the sum of the log densities of rows 0 to t - 1 in state j, and begun(t, j)
-the value of all that ended at row t and goes on in j,
+With e(t, m, j) the sum of the log densities of the m rows before row t in state j, and
+begun(t, j) the value of all that ended at row t and goes on in j,
 
-    ended(t, j) = over m of begun(t - m, j) + log P(duration m) + e(t, j) - e(t - m, j)
+    ended(t, j) = over m of begun(t - m, j) + log P(duration m) + e(t, m, j)
     begun(t, j) = over i of ended(t, i) + log P(j after i)
 
 where "over" is the maximum (Viterbi) or the log of the sum of exponentials (forward).
 The last segment may go on after the last row: it has the probability of lasting so long.
+Each row's best log density is taken off first and added at the end, and sums run within a
+segment, so that a row that is far from all states costs a constant and no other's digits.
 """
 import numpy as np
 
@@ -59,8 +61,8 @@ cdef class Law:
         cdef int64_t n = log_density.shape[0], t, m, last
         cdef int32_t k = <int32_t> self.start.shape[0], i, j, state
         cdef double value, best
-        sums = summed(log_density)
-        cdef const double[:, ::1] e = sums
+        relative, shift = lowered(log_density)
+        cdef const double[:, ::1] e = relative
         cdef double[:, ::1] begun = np.full((n + 1, k), -np.inf)
         cdef double[:, ::1] ended = np.full((n + 1, k), -np.inf)
         cdef int32_t[:, ::1] lasted = np.zeros((n + 1, k), np.int32)
@@ -97,14 +99,14 @@ cdef class Law:
                     states[last] = state
                 t -= m
                 state = came_from[t, state]
-        return path, best
+        return path, best + shift
 
     def log_likelihood(self, const double[:, ::1] log_density):
         """Log density of rows, whatever the path; parameters as in `viterbi`."""
         cdef int64_t n = log_density.shape[0], t
         cdef int32_t k = <int32_t> self.start.shape[0], i, j
-        sums = summed(log_density)
-        cdef const double[:, ::1] e = sums
+        relative, shift = lowered(log_density)
+        cdef const double[:, ::1] e = relative
         cdef double[:, ::1] begun = np.full((n + 1, k), -np.inf)
         cdef double[::1] ended = np.empty(k)
         cdef double total = -INFINITY
@@ -124,14 +126,15 @@ cdef class Law:
                     &begun[0, 0], &e[0, 0], k, n, j, &self.survival[j, 0],
                     self.survival.shape[1],
                 ))
-        return total
+        return total + shift
 
 
-def summed(log_density):
-    """Sums of log densities from the first row on, ndarray (n_rows + 1, n_states)."""
-    sums = np.zeros((log_density.shape[0] + 1, log_density.shape[1]))
-    np.cumsum(log_density, axis=0, out=sums[1:])
-    return sums
+def lowered(log_density):
+    """Log densities less the best of each row, and the sum of what was taken off."""
+    values = np.asarray(log_density)
+    best = values.max(axis=1)
+    best = np.where(np.isfinite(best), best, 0.0)
+    return np.ascontiguousarray(values - best[:, None]), float(best.sum())
 
 
 cdef double best_end(
@@ -140,14 +143,15 @@ cdef double best_end(
 ) noexcept nogil:
     """Value of the best segment of state j that ends at row t, and its rows."""
     cdef int64_t m, at = (t - 1) * k + j
-    cdef double best = -INFINITY, value
+    cdef double best = -INFINITY, value, rows = 0.0
     for m in range(min(most, t)):
-        value = begun[at] - e[at] + law[m]
+        rows += e[at]
+        value = begun[at] + rows + law[m]
         if value > best:
             best = value
             lasted[0] = <int32_t> (m + 1)
         at -= k
-    return best + e[t * k + j]
+    return best
 
 
 cdef double all_ends(
@@ -156,9 +160,10 @@ cdef double all_ends(
 ) noexcept nogil:
     """Log sum over segments of state j that end at row t."""
     cdef int64_t m, at = (t - 1) * k + j
-    cdef double best = -INFINITY, total = 0.0, value
+    cdef double best = -INFINITY, total = 0.0, value, rows = 0.0
     for m in range(min(most, t)):
-        value = begun[at] - e[at] + law[m]
+        rows += e[at]
+        value = begun[at] + rows + law[m]
         at -= k
         if value == -INFINITY:
             continue
@@ -169,7 +174,7 @@ cdef double all_ends(
             best = value
     if total == 0.0:
         return -INFINITY
-    return best + log(total) + e[t * k + j]
+    return best + log(total)
 
 
 cdef inline double log_sum(double a, double b) noexcept nogil:

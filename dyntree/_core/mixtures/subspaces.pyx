@@ -469,8 +469,8 @@ cdef class Subspaces(Clusters):
     cdef void fade(self, int32_t k) noexcept nogil:
         Clusters.fade(self, k)      # a covariance does not fade
         if self.exact:
-            self.w_ref[k] *= self.keep
-            self.decay[k] *= self.keep
+            self.w_ref[k] = max(self.w_ref[k] * self.keep, 1e-100)
+            self.decay[k] = max(self.decay[k] * self.keep, 1e-100)
 
     def means(self):
         """Means of the clusters, ndarray of shape (n, n_features)."""

@@ -17,6 +17,7 @@ from dyntree.mixtures.sva.scales import (
     pooled_variance,
     radius,
     spherical_path,
+    varying,
 )
 from dyntree.runtime.locking import locked
 
@@ -136,6 +137,7 @@ class OnlineDPGMM(SmallVarianceMixture):
     def _path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
         """Try costs of a new cluster on some rows."""
         check_columns(rows, names)
+        rows = varying(rows)
 
         def run(lambda_: float) -> Spheres:
             clusters = self._clusters_of(rows.shape[1], lambda_, None)

@@ -11,7 +11,7 @@ from dyntree._core.mixtures.subspaces import Subspaces
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.sva.options import MPPCA_OPTIONS, MPPCAOptions
 from dyntree.mixtures.sva.records import LambdaPath
-from dyntree.mixtures.sva.scales import check_columns
+from dyntree.mixtures.sva.scales import check_columns, varying
 from dyntree.mixtures.sva.subspace_scales import subspace_path, subspace_scales
 from dyntree.mixtures.sva.subspaces import SubspaceMixture, make_subspaces
 from dyntree.runtime.locking import locked
@@ -152,6 +152,7 @@ class OnlineDPMPPCA(SubspaceMixture):
         if isinstance(given.lambda_, float) and isinstance(given.noise, float):
             return given.lambda_, given.noise
         check_columns(rows, names)
+        rows = varying(rows)
         return subspace_scales(rows, given.lambda_, given.noise, self._run_on(rows))
 
     def _run_on(self, rows: Matrix) -> Any:
@@ -192,5 +193,6 @@ class OnlineDPMPPCA(SubspaceMixture):
         if len(rows) < 2:
             raise ValueError(f"X must have at least two rows; got {len(rows)}.")
         check_columns(rows, features.feature_names)
+        rows = varying(rows)
         given = self.options.noise if self._noise is None else self._noise
         return subspace_path(rows, given, self._run_on(rows))

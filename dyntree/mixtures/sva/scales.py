@@ -62,6 +62,12 @@ def check_columns(rows: Matrix, names: tuple[str, ...]) -> None:
         )
 
 
+def varying(rows: Matrix) -> Matrix:
+    """Rows without columns that are constant, which are no dimensions of noise."""
+    moves = np.ptp(rows, axis=0) > 0.0
+    return np.ascontiguousarray(rows[:, moves]) if moves.any() else rows
+
+
 def spherical_path(rows: Matrix, run: Callable[[float], Any]) -> LambdaPath:
     """Try costs of a new cluster on rows of round clusters of equal size.
 

@@ -49,7 +49,8 @@ def make_subspaces(
         NEAR * options.merge_factor * lambda_, noise**2,
         4.0 * noise**2 if rule is None else rule,
         GATES.index(options.gate), options.bandwidth or 0.0,
-        n_features - 1 if dim is None else dim, options.spare, exact, chain,
+        n_features - 1 if dim is None else min(dim, n_features - 1), options.spare,
+        exact, chain,
     )  # fmt: skip
 
 

@@ -92,6 +92,8 @@ def check_clusters(model: SmallVarianceMixture, arrays: Arrays) -> None:
     for name, array in arrays.items():
         if array.dtype.kind == "f":
             demand(np.isfinite(array), f"{name} that is finite")
+    demand(np.abs(arrays["mean"]) <= LARGEST, "means whose squares are finite")
+    demand(next_id <= n_rows, "no more clusters than rows")
 
 
 def check_subspaces(known: Any, arrays: Arrays) -> None:
