@@ -68,3 +68,32 @@ def test_clusters_may_fade_for_ever(kind: str) -> None:
     for one in (model, again):
         one.update([[100.0, 0.0]])
         assert np.isfinite(one.clusters(True).mean).all()
+
+
+def test_a_row_out_of_reach_tells_the_filter_nothing() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) + 10.0 * rng.integers(3, size=(300, 1))
+    model = OnlineHDPHSMM(1e-6, noise=1e-5, min_weight=1).update(X[:20])
+    assert np.isfinite(model.filter_one([1e150, 0.0, 0.0])).all()
+    assert np.isfinite(model.predict_next(3)).all()
+    pickle.loads(pickle.dumps(model))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"noise": 1e200}, "noise must be in .*got 1e.200"),
+        ({"noise": 1e-170}, "noise must be in .*got 1e-170"),
+        ({"noise": 1.0, "check_every": 10**30}, "check_every must be at most"),
+    ],
+)
+def test_options_beyond_all_numbers_are_refused(options: dict, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        OnlineDPMPPCA(1.0, **options)
+
+
+def test_a_file_that_claims_too_many_columns_reserves_nothing() -> None:
+    header, arrays = OnlineDPGMM(1.0).update([[0.0, 0.0]]).to_arrays()
+    header["features"] = header["features"] | {"n_columns": 10**9}
+    with pytest.raises(ValueError, match="must fit one another"):
+        OnlineDPGMM.from_arrays(header, arrays)

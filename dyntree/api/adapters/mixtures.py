@@ -44,7 +44,7 @@ class MixtureAdapter(base.Clusterer):
         self.model.learn_one(x)
 
     def predict_one(self, x: Row) -> int:
-        """Id of the most probable cluster of a row.
+        """Id of the cluster of a row; see `predict` of the model.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class MixtureAdapter(base.Clusterer):
         self.model.update(X, progress=False)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[int]:
-        """Ids of the most probable clusters of rows, a Series with the index of X.
+        """Ids of the clusters of rows, a Series with the index of X.
 
         Parameters
         ----------

@@ -203,9 +203,9 @@ class OnlineDPGMM(SmallVarianceMixture):
     def _log_density(self, rows: Matrix, places: Ids) -> Matrix:
         variance = self.noise**2
         distance = self._clusters.squared_distances(rows)[:, places]
-        density: Matrix = -0.5 * distance / variance - 0.5 * rows.shape[1] * np.log(
-            2.0 * np.pi * variance
-        )
+        constant = rows.shape[1] * np.log(2.0 * np.pi * variance)
+        with np.errstate(over="ignore"):  # a row that is beyond all density
+            density: Matrix = -0.5 * (constant + distance / variance)
         return density
 
     @locked

@@ -238,13 +238,13 @@ class SmallVarianceMixture(Learning):
     # ------------------------------------------------------------ answers
     @locked
     def predict(self, X: Any, *, outliers: bool = False) -> Ids:
-        """Ids of the most probable clusters of rows.
+        """Ids of the clusters of rows: the nearest, with subspaces the most probable.
 
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
         outliers : bool, default False
-            Whether a row has -1 where it would have cost more than `lambda_`.
+            Whether a row has -1 where its distance is more than `lambda_`.
 
         Returns
         -------
@@ -266,10 +266,10 @@ class SmallVarianceMixture(Learning):
     def _nearest(
         self, rows: Matrix, places: Ids, with_distance: bool
     ) -> tuple[Ids, Vector]:
-        """The most probable of some clusters, and the least distance to any."""
+        """Which of some clusters rows belong to, and the least distance to any."""
 
     def predict_one(self, x: Any, *, outliers: bool = False) -> int:
-        """Id of the most probable cluster of one row; see `predict`.
+        """Id of the cluster of one row; see `predict`.
 
         Parameters
         ----------

@@ -8,6 +8,7 @@ from typing import Any
 from dyntree import params
 
 MOST_CLUSTERS = 30_000  # their squares fit an int32
+LEAST = 1e-75  # of noise, as that which "auto" finds in equal rows
 MOST_ROWS = 2**53  # that are counted one by one
 CRITERIA = ("radius", "objective")
 GATES = ("ppca", "bandwidth", "none")
@@ -64,7 +65,8 @@ class ClusterOptions:
     def __post_init__(self) -> None:
         self._set("lambda_", positive_or_auto("lambda_", self.lambda_))
         self._set("merge_factor", not_negative("merge_factor", self.merge_factor))
-        self._set("check_every", params.count("check_every", self.check_every, 1))
+        every = params.count("check_every", self.check_every, 1, MOST_ROWS)
+        self._set("check_every", every)
         least = params.real("min_weight", self.min_weight)
         if least < 1.0:
             raise ValueError(f"min_weight must be >= 1; got {self.min_weight!r}.")
@@ -160,6 +162,11 @@ class SubspaceOptions(ClusterOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._set("noise", positive_or_auto("noise", self.noise))
+        if not isinstance(self.noise, str) and not LEAST <= self.noise <= 1.0 / LEAST:
+            raise ValueError(
+                f"noise must be in [{LEAST:g}, {1.0 / LEAST:g}], so that its square is "
+                f"a number; got {self.noise!r}. Rescale the columns."
+            )
         if self.lambda_1 is not None:
             self._set("lambda_1", params.positive("lambda_1", self.lambda_1))
         params.one_of("gate", self.gate, GATES)

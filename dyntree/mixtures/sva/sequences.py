@@ -57,7 +57,8 @@ class SequenceMixture(SubspaceMixture):
         variance = self.noise**2
         distance = self._clusters.squared_distances(rows)[:, places]
         constant = rows.shape[1] * np.log(2.0 * np.pi * variance)
-        density: Matrix = -0.5 * (constant + distance / variance)
+        with np.errstate(over="ignore"):  # a row that is beyond all density
+            density: Matrix = -0.5 * (constant + distance / variance)
         return density
 
     # ------------------------------------------------------------ moves and durations
@@ -252,12 +253,16 @@ class SequenceMixture(SubspaceMixture):
         _, rows = self._answered(self._one_row(x), "filter_one")
         chain = self._semi_markov("filter_one")
         density = self._log_density(rows, self._confirmed())[0]
+        if np.isfinite(best := density.max()):
+            density = density - best
+        else:  # out of reach of every state: the row tells nothing
+            density = np.zeros_like(density)
         belief = self._expected(chain)
-        belief = belief * np.exp(density - density.max())[:, None]
+        belief = belief * np.exp(density)[:, None]
         total = belief.sum()
         if not total > 0.0:  # the states that could be are out of reach of the row
             belief = np.zeros_like(belief)
-            belief[:, 0] = np.exp(density - density.max())
+            belief[:, 0] = np.exp(density)
             total = belief.sum()
         self._belief, self._belief_at = belief / total, self._now()
         states: Vector = self._belief.sum(axis=1)

@@ -105,9 +105,10 @@ class SubspaceMixture(SmallVarianceMixture):
 
     def _log_density(self, rows: Matrix, places: Ids) -> Matrix:
         known, variance = self._clusters, self.noise**2
-        constant = rows.shape[1] * np.log(2.0 * np.pi * variance)
-        distance = known.mahalanobis(rows, places) / variance
-        density: Matrix = -0.5 * (constant + known.volumes(places) + distance)
+        with np.errstate(over="ignore"):  # a row that is beyond all density
+            constant = rows.shape[1] * np.log(2.0 * np.pi * variance)
+            distance = known.mahalanobis(rows, places) / variance
+            density: Matrix = -0.5 * (constant + known.volumes(places) + distance)
         return density
 
     def _place_of(self, cluster: Any) -> int:

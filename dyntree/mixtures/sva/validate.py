@@ -47,6 +47,7 @@ def check_arrays(
     demand((header["noise"] is not None) == model._has_noise, "noise")
     given = model.options.lambda_
     demand(isinstance(given, str) or given == header["lambda_"], "lambda_")
+    check_shape(arrays, "mean", np.float64, (None, width))  # before so much is reserved
     known = model._clusters_of(width, header["lambda_"], header["noise"])
     expected = known.to_arrays()
     named = {"waiting", *model._more_arrays, *expected}
