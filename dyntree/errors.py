@@ -47,6 +47,10 @@ class ScaleWarning(UserWarning):
     """Columns, or all rows, have scales that squared distances cannot work with."""
 
 
+class ConvergenceWarning(UserWarning):
+    """A fit ended before it settled, or on ground that does not bear it."""
+
+
 def warn(category: type[Warning], message: str) -> None:
     """Warn at the line outside the package that led here."""
     level, frame = 1, sys._getframe()

@@ -40,6 +40,8 @@ cdef enum Purpose:          # what a stream is for
     PROPOSING = 4
     REWEIGHING = 5
     SKIPPING = 6
+    LABELLING = 7
+    SEARCHING = 8
 
 cdef class RSource(RandomSource):
     cdef Mersenne state_

@@ -1,5 +1,7 @@
 """Mixtures that learn a row at a time, and grow with the stream."""
 
+from dyntree.mixtures.canopy.model import Canopy
+from dyntree.mixtures.canopy.options import CanopyOptions, MixturePrior
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
 from dyntree.mixtures.sva.frames import product_over_frames
@@ -7,9 +9,12 @@ from dyntree.mixtures.sva.hdphsmm import OnlineHDPHSMM
 from dyntree.mixtures.sva.records import Clusters, Durations, LambdaPath, Path
 
 __all__ = [
+    "Canopy",
+    "CanopyOptions",
     "Clusters",
     "Durations",
     "LambdaPath",
+    "MixturePrior",
     "OnlineDPGMM",
     "OnlineDPMPPCA",
     "OnlineHDPHSMM",

@@ -24,7 +24,7 @@ def _on_a_terminal() -> bool:
 
 @contextmanager
 def rows_bar(
-    progress: Progress, n_rows: int, title: str
+    progress: Progress, n_rows: int, title: str, unit: str = "row"
 ) -> Iterator[Callable[[int], None]]:
     """Open a bar over `n_rows` rows; yields a function to call with rows done.
 
@@ -37,6 +37,8 @@ def rows_bar(
         Rows in all.
     title : str
         What is being done.
+    unit : str, default "row"
+        What the bar counts.
     """
     if progress is False or (progress is None and not _on_a_terminal()):
         yield lambda n_done: None  # even a disabled tqdm bar starts a thread
@@ -56,7 +58,7 @@ def rows_bar(
     with tqdm(
         total=n_rows,
         desc=title,
-        unit="row",
+        unit=unit,
         delay=0.0 if progress else 2.0,
         dynamic_ncols=True,
     ) as bar:

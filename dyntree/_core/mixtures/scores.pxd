@@ -1,0 +1,51 @@
+"""Scores: log weight plus log density of rows in components, in float32.
+
+Rows are (n_rows, n_features), C order; what a row is multiplied with is its *features*:
+
+=========  ==========================  =====================================
+layout     features of x               families
+=========  ==========================  =====================================
+LINEAR     x                           Poisson, multinomial
+NORM       (x, x'x)                    spherical, with or without one variance
+SQUARES    (x, x.x)                    diagonal
+FULL       W (x - mean), one product   full covariance, W'W its inverse
+           a component
+=========  ==========================  =====================================
+
+A score is ``constant[z] + <features(x), theta[z]>``; for FULL it is ``constant[z] -
+|W_z (x - mean_z)|^2 / 2`` with theta[z] = W_z by rows.
+"""
+from libc.stdint cimport int32_t, int64_t
+
+cdef enum Layout:
+    LINEAR = 0
+    NORM = 1
+    SQUARES = 2
+    FULL = 3
+
+cdef class Scores:
+    cdef:
+        readonly int layout
+        readonly int n_components
+        readonly int n_features
+        readonly int width              # features of a row; n_features^2 for FULL
+        readonly int padded             # n_components, rounded up to LANES
+        readonly object arrays          # what the pointers point into
+        const float *theta              # (n_components, width)
+        const float *constant           # (n_components,)
+        const float *mean               # (n_components, n_features), FULL only
+        float *shift                    # W_z mean_z, (n_components, n_features), FULL only
+
+    # floats of scratch that n rows need
+    cdef int64_t room(self, int n, int n_listed) noexcept nogil
+    # all scores of n rows into out (n, padded); places past the components are very low
+    cdef void all(self, const float *x, int n, float *scratch, float *out) noexcept nogil
+    # scores of n rows in the k components of a list into out (n, k rounded up); the
+    # origin is any point near the rows
+    cdef void listed(self, const float *x, int n, const float *origin, const int32_t *ids, int k, float *scratch, float *out) noexcept nogil
+    # one score of one row
+    cdef double one(self, const float *x, int32_t z) noexcept nogil
+
+    # parts of the above, for FULL
+    cdef void distances(self, const float *x, int n, const float *shift, int z, float *scratch) noexcept nogil
+    cdef void listed_full(self, const float *x, int n, const float *origin, const int32_t *ids, int k, float *scratch, float *out) noexcept nogil

@@ -1,0 +1,1 @@
+"""Mixtures of very many components, at the cost of a look-up."""

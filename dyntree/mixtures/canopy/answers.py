@@ -1,0 +1,241 @@
+"""Answers of a mixture with many components: in float64, a block of rows at a time."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Iterator
+from threading import RLock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import logsumexp
+
+from dyntree import params
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import NotReadyError
+from dyntree.mixtures.canopy.families import FAMILY_OF, Components
+from dyntree.mixtures.canopy.options import MixtureOptions
+from dyntree.mixtures.canopy.scaling import Scaling, read
+from dyntree.runtime.locking import locked
+
+Ids = NDArray[np.int64]
+SCORES = 1 << 21  # held at a time
+LARGEST_TABLE = 2_000_000_000  # bytes of a dense answer
+
+
+class CanopyAnswers(ABC):
+    """The part of `Canopy` that asks and changes nothing."""
+
+    options: MixtureOptions
+    seed: int
+    _lock: RLock
+    _features: FeatureMap | None
+    _scaling: Scaling | None
+    _known: Components | None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there are components to answer from."""
+        return self._known is not None
+
+    def _ready(self, what: str) -> tuple[Components, Scaling]:
+        """Components and scales, or why there are none."""
+        if self._known is None or self._scaling is None:
+            raise NotReadyError(
+                f"{what} needs components; there are none yet. Call fit, give update "
+                "more rows, or use set_components."
+            )
+        return self._known, self._scaling
+
+    def _joint(self, X: Any, what: str) -> Iterator[tuple[slice, Matrix]]:
+        """Log weight plus log density of rows in scaled units, block by block."""
+        known, scaling = self._ready(what)
+        _, rows = read(X, self._features)
+        family = FAMILY_OF[self.options.family]
+        step = max(1, SCORES // len(known.weight))
+        for first in range(0, len(rows), step):
+            part = slice(first, min(first + step, len(rows)))
+            yield part, family.log_joint(scaling.doubles(rows[part]), known)
+
+    def _n_rows(self, X: Any) -> int:
+        return len(read(X, self._features)[1])
+
+    # ------------------------------------------------------------ parameters
+    @property
+    def weights(self) -> Vector:
+        """Weights of the components, ndarray of shape (n_components,)."""
+        return self._ready("weights")[0].weight.copy()
+
+    @property
+    def means(self) -> Matrix:
+        """Means in the units of the columns, (n_components, n_features).
+
+        Rates of Poisson components, probabilities of multinomial ones.
+        """
+        known, scaling = self._ready("means")
+        out: Matrix = known.mean * scaling.scale + scaling.centre
+        return out
+
+    @property
+    def covariances(self) -> NDArray[np.float64]:
+        """Variances or covariances in the units of the columns.
+
+        Of shape (n_components,) for the spherical families, (n_components, n_features)
+        for "diag", (n_components, n_features, n_features) for "full"; there are none in
+        families of counts.
+        """
+        known, scaling = self._ready("covariances")
+        family = FAMILY_OF[self.options.family]
+        if family.is_count:
+            raise ValueError(
+                f"covariances are those of Gaussian families; this is "
+                f"{family.name!r}. Its parameters are `means`."
+            )
+        if known.spread.ndim == 1:
+            return known.spread * scaling.scale[0] ** 2
+        if known.spread.ndim == 2:
+            return known.spread * scaling.scale**2
+        return known.spread * np.outer(scaling.scale, scaling.scale)
+
+    # ------------------------------------------------------------ answers
+    @locked
+    def predict(self, X: Any) -> Ids:
+        """Most probable component of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_rows,)
+        """
+        labels = np.empty(self._n_rows(X), dtype=np.int64)
+        for part, joint in self._joint(X, "predict"):
+            labels[part] = joint.argmax(axis=1)
+        return labels
+
+    @locked
+    def predict_proba(self, X: Any, top: int | None = None) -> Any:
+        """Probability of each component at each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        top : int, optional
+            The largest only, so many a row, as they are: rows then sum to less than 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            With `top` a scipy.sparse.csr_array of that shape.
+
+        Raises
+        ------
+        ValueError
+            For a dense answer of more than 2 GB.
+        """
+        known, _ = self._ready("predict_proba")
+        n, m = self._n_rows(X), len(known.weight)
+        if top is None:
+            if 8 * n * m > LARGEST_TABLE:
+                raise ValueError(
+                    f"predict_proba would take {8e-9 * n * m:.1f} GB for {n} rows and "
+                    f"{m} components. Give top=k for the k largest of each row, or "
+                    "fewer rows at a time."
+                )
+            dense = np.empty((n, m))
+            for part, joint in self._joint(X, "predict_proba"):
+                joint -= logsumexp(joint, axis=1, keepdims=True)
+                dense[part] = np.exp(joint)
+            return dense
+        k = params.count("top", top, 1, m)
+        places, values = np.empty((n, k), dtype=np.int64), np.empty((n, k))
+        for part, joint in self._joint(X, "predict_proba"):
+            joint -= logsumexp(joint, axis=1, keepdims=True)
+            best = np.sort(np.argpartition(-joint, k - 1, axis=1)[:, :k], axis=1)
+            places[part] = best
+            values[part] = np.exp(np.take_along_axis(joint, best, axis=1))
+        begin = np.arange(0, n * k + 1, k)
+        return sparse.csr_array((values.ravel(), places.ravel(), begin), shape=(n, m))
+
+    @locked
+    def score_samples(self, X: Any) -> Vector:
+        """Log density of each row, in nats.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        _, scaling = self._ready("score_samples")
+        density = np.empty(self._n_rows(X))
+        for part, joint in self._joint(X, "score_samples"):
+            density[part] = logsumexp(joint, axis=1) - scaling.log_scale
+        return density
+
+    def score(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> float:
+        """Mean log density of rows, in nats.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        y : object, optional
+            Of no effect.
+        sample_weight : array_like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        return float(np.average(self.score_samples(X), weights=sample_weight))
+
+    def _n_parameters(self) -> int:
+        known, _ = self._ready("bic")
+        m, d = known.mean.shape
+        return FAMILY_OF[self.options.family].n_parameters(m, d) + m - 1
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion of rows; the lower the better.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        """
+        density = self.score_samples(X)
+        return float(self._n_parameters() * np.log(len(density)) - 2.0 * density.sum())
+
+    def aic(self, X: Any) -> float:
+        """Akaike's information criterion of rows; the lower the better.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        """
+        return float(2.0 * self._n_parameters() - 2.0 * self.score_samples(X).sum())
+
+    @locked
+    def sample(self, n_samples: int = 1, seed: Any = None) -> tuple[Matrix, Ids]:
+        """Rows drawn from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+        seed : int, numpy Generator or None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        labels : ndarray of int64 of shape (n_samples,)
+        """
+        known, scaling = self._ready("sample")
+        n, rng = params.count("n_samples", n_samples, 1), params.generator(seed)
+        labels = rng.choice(len(known.weight), size=n, p=known.weight / known.weight.sum())
+        rows = FAMILY_OF[self.options.family].sample(known, labels, rng)
+        return rows * scaling.scale + scaling.centre, labels

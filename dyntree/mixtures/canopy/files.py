@@ -1,0 +1,327 @@
+"""What files hold of a mixture, and of a fit that is under way."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import checkpoint, params
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.errors import CheckpointError
+from dyntree.mixtures.canopy.families import FAMILY_OF, Components, Family, Moments
+from dyntree.mixtures.canopy.fitting import Fit, SweepReport, history_of
+from dyntree.mixtures.canopy.options import (
+    CanopyOptions,
+    MixtureOptions,
+    MixturePrior,
+)
+from dyntree.mixtures.canopy.parts import LocalShards, Parts
+from dyntree.mixtures.canopy.scaling import Scaling
+
+if TYPE_CHECKING:
+    from dyntree.mixtures.canopy.model import Canopy
+
+Header = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+SCALES = ("centre", "scale", "variance", "counts")
+
+
+def notes_of(parts: Parts) -> dict[str, Any]:
+    """What tells rows apart: their shape, and a hash of the first and last 64."""
+    digest = hashlib.sha256()
+    n = parts.n_rows
+    ends = np.unique(np.concatenate([np.arange(min(64, n)), np.arange(max(0, n - 64), n)]))
+    digest.update(np.ascontiguousarray(parts.take(ends)).tobytes())
+    if parts.weight is not None:
+        digest.update(parts.weight.tobytes())
+    return {
+        "rows": [len(rows) for rows in parts.arrays],
+        "columns": parts.features.n_features,
+        "hash": digest.hexdigest(),
+    }
+
+
+def no_rows(known: Components) -> Moments:
+    """Sums over no rows, for components of that shape."""
+    m, d = known.mean.shape
+    if not len(known.spread):
+        second = np.zeros((m, 0))
+    else:
+        second = np.zeros(known.spread.shape)
+    return Moments(np.zeros(m), np.zeros((m, d)), second)
+
+
+def components_of(
+    family: Family, m: int, weights: Any, means: Any, covariances: Any
+) -> tuple[Components, Scaling]:
+    """Components as a user gives them, checked, with scales to hold them in."""
+    weight = params.as_array("weights", weights, float)
+    mean = params.as_array("means", means, float)
+    if weight.shape != (m,) or not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError(f"weights must be {m} numbers >= 0; got {params.short(weight)}.")
+    if abs(weight.sum() - 1.0) > 1e-6:
+        raise ValueError(f"weights must sum to 1; they sum to {weight.sum():.6g}.")
+    if mean.ndim != 2 or len(mean) != m or not mean.shape[1]:
+        raise ValueError(
+            f"means must be of shape ({m}, n_features); got {params.short(mean)}."
+        )
+    bad = ~np.isfinite(mean).all(axis=1)
+    if family.is_count:
+        bad |= ~(mean > 0).all(axis=1)
+        if family.name == "multinomial":
+            bad |= np.abs(mean.sum(axis=1) - 1.0) > 1e-6
+    if bad.any():
+        rule = "> 0" if family.is_count else "finite"
+        raise ValueError(
+            f"means must be {rule} in every component; component "
+            f"{int(np.flatnonzero(bad)[0])} has {mean[bad][0]}."
+        )
+    d = mean.shape[1]
+    if family.is_count:
+        ones = np.ones(d)
+        scaling = Scaling(np.zeros(d), ones, ones, float(mean.max()), mean.mean(axis=0))
+        return Components(weight / weight.sum(), mean, np.empty(0)), scaling
+    spread = params.as_array("covariances", covariances, float)
+    shape = {"diag": (m, d), "full": (m, d, d)}.get(family.name, (m,))
+    if spread.shape != shape:
+        raise ValueError(
+            f"covariances must be of shape {shape} for family {family.name!r}; got "
+            f"{params.short(spread)}."
+        )
+    for z in range(m):
+        if not is_positive(spread[z]):
+            raise ValueError(
+                "covariances must be finite and > 0, or symmetric and positive "
+                f"definite; component {z} is not."
+            )
+    scaling = Scaling(np.zeros(d), np.ones(d), np.ones(d), 1.0, np.zeros(d))
+    return Components(weight / weight.sum(), mean, spread), scaling
+
+
+def is_positive(spread: NDArray[np.float64]) -> bool:
+    """Whether it is a variance, variances, or a covariance matrix."""
+    if not np.isfinite(spread).all():
+        return False
+    if spread.ndim < 2:
+        return bool((spread > 0).all())
+    if np.abs(spread - spread.T).max() > 1e-8 * np.abs(spread).max():
+        return False
+    return bool((np.linalg.eigvalsh(spread) > 0).all())
+
+
+# ---------------------------------------------------------------- models
+def described(model: Canopy) -> tuple[Header, Arrays]:
+    """Header and arrays of a model."""
+    options = asdict(model.options)
+    prior = options.pop("prior")
+    arrays: Arrays = {"waiting": model._waiting.copy(), "labels": model.labels_.copy()}
+    for name in ("mean", "variance"):
+        if prior[name] is not None:
+            arrays[f"prior_{name}"] = prior.pop(name)
+    if not isinstance(options["init"], str):
+        arrays["init"] = np.asarray(options.pop("init"), float)
+    header: Header = {
+        "kind": "Canopy",
+        "options": options,
+        "prior": {k: v for k, v in prior.items() if v is not None},
+        "batch_size": model.batch_size,
+        "seed": model.seed,
+        "features": None if model._features is None else model._features.to_header(),
+        "n_learned": model._n_learned,
+        "n_batches": model._n_batches,
+        "converged": model.converged,
+        "is_ready": model.is_ready,
+    }
+    for field in model.history.dtype.names or ():
+        arrays[f"history_{field}"] = np.ascontiguousarray(model.history[field])
+    if model._scaling is not None:
+        header["largest"] = model._scaling.largest
+        arrays |= {f"scaling_{name}": getattr(model._scaling, name) for name in SCALES}
+    for name, record in (("known", model._known), ("moments", model._moments)):
+        if record is not None:
+            arrays |= {f"{name}_{k}": v.copy() for k, v in vars(record).items()}
+    return header, arrays
+
+
+def fill(model: Canopy, header: Header, arrays: Arrays) -> None:
+    """Become what `described` told, checked."""
+    given = dict(header["options"])
+    prior = dict(header["prior"])
+    for name in ("mean", "variance"):
+        if f"prior_{name}" in arrays:
+            prior[name] = arrays[f"prior_{name}"]
+    if "init" in arrays:
+        given["init"] = arrays["init"]
+    sweeps = CanopyOptions(**given.pop("sweeps"))
+    options = MixtureOptions(prior=MixturePrior(**prior), sweeps=sweeps, **given)
+    batch = params.count("batch_size", header["batch_size"], 2)
+    model._begin(options, batch, header["seed"])
+    if header["features"] is not None:
+        model._features = FeatureMap.from_header(header["features"])
+    model._n_learned = params.count("n_learned", header["n_learned"], 0)
+    model._n_batches = params.count("n_batches", header["n_batches"], 0)
+    model.converged = params.flag("converged", header["converged"])
+    model._waiting = checked(arrays, "waiting", np.float64, None)
+    if len(model._waiting) >= batch or (
+        len(model._waiting) and model._waiting.shape[1] != width_of(model)
+    ):
+        raise ValueError("waiting must have fewer rows than a batch, of all columns.")
+    labels = arrays["labels"]
+    if labels.dtype != np.int32 or labels.ndim != 1:
+        raise ValueError("labels must be a vector of int32.")
+    if len(labels) and not -1 <= labels.min() <= labels.max() < options.n_components:
+        raise ValueError("labels must name components there are.")
+    model.labels_ = labels.copy()
+    model.history = history_read(arrays)
+    if params.flag("is_ready", header["is_ready"]):
+        d = width_of(model)
+        model._scaling = Scaling(
+            *(checked(arrays, f"scaling_{name}", np.float64, (d,)) for name in SCALES[:3]),
+            params.positive("largest", header["largest"]),
+            checked(arrays, "scaling_counts", np.float64, (d,)),
+        )
+        if not (model._scaling.scale > 0).all():
+            raise ValueError("scaling_scale must be > 0.")
+        model._known = components_read(options, arrays, d)
+        model._moments = moments_read(model._known, arrays)
+
+
+def width_of(model: Canopy) -> int:
+    """Columns of a model; an error where it has none."""
+    if model._features is None:
+        raise ValueError("features must be known where there are rows.")
+    return model._features.n_features
+
+
+def checked(
+    arrays: Arrays, name: str, dtype: Any, shape: tuple[int, ...] | None
+) -> NDArray[Any]:
+    """An array of that kind and shape, of finite numbers."""
+    array = arrays[name]
+    if array.dtype != dtype or (shape is not None and array.shape != shape):
+        raise ValueError(f"{name} must be {np.dtype(dtype)} of shape {shape}.")
+    if shape is None and array.ndim != 2:
+        raise ValueError(f"{name} must have two dimensions.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite.")
+    return array.copy()
+
+
+def components_read(options: MixtureOptions, arrays: Arrays, d: int) -> Components:
+    """Components of a file, checked."""
+    m = options.n_components
+    family = FAMILY_OF[options.family]
+    shape: tuple[int, ...] = {"diag": (m, d), "full": (m, d, d)}.get(family.name, (m,))
+    if family.is_count:
+        shape = (0,)
+    known = Components(
+        checked(arrays, "known_weight", np.float64, (m,)),
+        checked(arrays, "known_mean", np.float64, (m, d)),
+        checked(arrays, "known_spread", np.float64, shape),
+    )
+    if (known.weight < 0).any() or not known.weight.any():
+        raise ValueError("known_weight must be >= 0 and not all 0.")
+    if family.is_count and not (known.mean > 0).all():
+        raise ValueError("known_mean must be > 0.")
+    if not all(is_positive(one) for one in known.spread):
+        raise ValueError("known_spread must be positive.")
+    return known
+
+
+def moments_read(known: Components, arrays: Arrays) -> Moments:
+    """Sums of a file, checked."""
+    like = no_rows(known)
+    return Moments(
+        *(
+            checked(arrays, f"moments_{name}", np.float64, getattr(like, name).shape)
+            for name in ("weight", "first", "second")
+        )
+    )
+
+
+def history_read(arrays: Arrays) -> np.recarray[Any, Any]:
+    """Reports of a file."""
+    empty = history_of([])
+    columns = [arrays[f"history_{name}"] for name in empty.dtype.names or ()]
+    if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
+        raise ValueError("history must have one number a sweep in every column.")
+    out = np.empty(len(columns[0]), dtype=empty.dtype)
+    for name, column in zip(empty.dtype.names or (), columns, strict=True):
+        out[name] = column
+    return out.view(np.recarray)
+
+
+# ---------------------------------------------------------------- fits under way
+@checkpoint.savable
+class Running:
+    """A fit under way, as a checkpoint holds it.
+
+    Parameters
+    ----------
+    model : Canopy
+        As the fit has come to.
+    fit : Fit
+    shards : LocalShards
+    """
+
+    def __init__(self, model: Canopy, fit: Fit, shards: LocalShards) -> None:
+        self.model, self.pace = model, fit.pace
+        self.arrays = shards.state()
+
+    def to_arrays(self) -> tuple[Header, Arrays]:
+        """Header and arrays: the model's, the pace, labels and lists."""
+        header, arrays = described(self.model)
+        arrays = {f"model_{name}": array for name, array in arrays.items()}
+        return {"kind": "Running", "model": header, "pace": self.pace}, (
+            arrays | self.arrays
+        )
+
+    @classmethod
+    def from_arrays(cls, header: Header, arrays: Arrays) -> Running:
+        """Return what `to_arrays` described."""
+        from dyntree.mixtures.canopy.model import Canopy
+
+        again = cls.__new__(cls)
+        own = {
+            name.removeprefix("model_"): array
+            for name, array in arrays.items()
+            if name.startswith("model_")
+        }
+        again.model = Canopy.from_arrays(header["model"], own)
+        again.pace = params.positive("pace", header["pace"])
+        again.arrays = {k: v for k, v in arrays.items() if k.startswith("shard")}
+        return again
+
+    def restore(self, fit: Fit, shards: LocalShards) -> None:
+        """Bring a new fit and its shards to where they were."""
+        assert self.model._known is not None
+        fit.known, fit.moments, fit.pace = self.model._known, self.model._moments, self.pace
+        fit.reports = [SweepReport(*row.tolist()) for row in self.model.history]
+        fit.converged = self.model.converged
+        check_lists(self.arrays, shards, len(fit.known.weight))
+        shards.resume(self.arrays, len(fit.known.weight))
+
+
+def check_lists(arrays: Arrays, shards: LocalShards, m: int) -> None:
+    """Raise CheckpointError for labels and lists that are none of these shards."""
+    for name, like in shards.state().items():
+        array = arrays.get(name)
+        ok = array is not None and array.dtype == like.dtype and array.ndim == 1
+        if ok and array is not None and not name.endswith("lists"):
+            ok = array.shape == like.shape
+        if ok and array is not None and len(array) and not name.endswith("turn"):
+            least = 0 if name.endswith(("lists", "lengths")) else -1
+            most = m + 1 if name.endswith("lengths") else m
+            ok = bool(array.min() >= least and array.max() < most)
+        if not ok:
+            raise CheckpointError(f"{name} is missing, or none of these rows.")
+    for name, array in arrays.items():
+        if name.endswith("_lengths"):
+            lists = arrays[name.replace("_lengths", "_lists")]
+            if int(array.sum()) != len(lists):
+                raise CheckpointError(f"{name} does not sum to the length of its lists.")
+

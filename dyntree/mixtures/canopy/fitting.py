@@ -1,0 +1,285 @@
+"""Fitting: sweeps over shards until the likelihood stops to rise."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, fields, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from dyntree.encoding.values import Matrix
+from dyntree.mixtures.canopy.families import Components, Family, Moments, Prior
+from dyntree.mixtures.canopy.options import MixtureOptions
+from dyntree.mixtures.canopy.shards import ShardReport, Task
+
+LOOK_EVERY = 5  # sweeps between looks at the rows that are watched
+MOST_RESEEDED = 0.01  # of the components, in a sweep
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """What a sweep did.
+
+    Parameters
+    ----------
+    sweep : int
+        From 1.
+    seconds : float
+        That it took.
+    log_likelihood : float
+        Mean of the rows that were scored exactly, nats per row, under the parameters
+        before the sweep; NaN where none was.
+    validation : float
+        Mean of the rows that are watched, after the sweep; NaN between looks.
+    n_changed : int
+        Rows with another component than before.
+    n_empty : int
+        Components with less than the mean weight of one row.
+    refresh : float
+        Sweeps in which all lists are made anew, by the present pace.
+    list_length : float
+        Mean number of candidates of a group.
+    stale_mass : float
+        Posterior mass that lists had lost; NaN where there are none.
+    acceptance : float
+        Share of the proposals outside of lists, or of groups, that were taken.
+    n_clipped : int
+        Variances that were put on their floor.
+    """
+
+    sweep: int
+    seconds: float
+    log_likelihood: float
+    validation: float
+    n_changed: int
+    n_empty: int
+    refresh: float
+    list_length: float
+    stale_mass: float
+    acceptance: float
+    n_clipped: int
+
+
+def history_of(reports: Sequence[SweepReport]) -> np.recarray[Any, Any]:
+    """Reports as a record array, one row a sweep."""
+    kinds = [
+        (field.name, np.int64 if field.type == "int" else np.float64)
+        for field in fields(SweepReport)
+    ]
+    rows = np.array([astuple(report) for report in reports], dtype=kinds)
+    return rows.view(np.recarray)
+
+
+class Shards(Protocol):
+    """Where the rows are: in this process, or with Dask's workers."""
+
+    def sweep(self, task: Task) -> list[ShardReport]:
+        """Let all shards do a sweep; reports in their order."""
+
+    def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
+        """Up to n different rows of low density, lowest first; scaled float64."""
+
+
+def rejected(known: Components, family: Family, rows: Matrix, n: int) -> Matrix:
+    """The n different rows of least density."""
+    rows = np.unique(rows, axis=0)
+    fit = logsumexp(family.log_joint(rows, known), axis=1)
+    out: Matrix = rows[np.argsort(fit, kind="stable")[:n]]
+    return out
+
+
+class Fit:
+    """A fit that can be stopped after any sweep, and goes on alike.
+
+    Parameters
+    ----------
+    family : Family
+    options : MixtureOptions
+    inference : str
+        As chosen, never "auto".
+    prior : Prior
+    units : tuple of float
+        That sums are counted in.
+    seed : int
+    known : Components
+        At which it begins.
+    watched : ndarray of shape (n_watched, n_features)
+        Scaled rows whose likelihood tells when to stop.
+    n_rows : int
+    total : float
+        Weight of all rows.
+    log_scale : float
+        Taken off log densities of scaled rows.
+    """
+
+    def __init__(
+        self, family: Family, options: MixtureOptions, inference: str, prior: Prior,
+        units: tuple[float, float, float], seed: int, known: Components,
+        watched: Matrix, n_rows: int, total: float, log_scale: float,
+    ) -> None:  # fmt: skip
+        self.family, self.options, self.inference = family, options, inference
+        self.prior, self.units, self.seed = prior, units, seed
+        self.known, self.watched = known, watched
+        self.n_rows, self.total, self.log_scale = n_rows, total, log_scale
+        self.pace = 1.0
+        self.reports: list[SweepReport] = []
+        self.moments: Moments | None = None
+        self.before: Moments | None = None  # of rows that are not in the shards
+        self.turn = 0  # added to the number of a sweep, for its random numbers
+        self.converged = False
+
+    @property
+    def time(self) -> int:
+        """Sweeps done."""
+        return len(self.reports)
+
+    def moments_of(self, sums: NDArray[np.int64]) -> Moments:
+        """Sums in the scaled units of the columns."""
+        d = self.known.mean.shape[1]
+        weight, first, second = self.units
+        return Moments(
+            sums[:, 0] / weight,
+            sums[:, 1 : 1 + d] / first,
+            self.family.second(sums[:, 1 + d :] / second, d),
+        )
+
+    # ------------------------------------------------------------ a sweep
+    def step(self, shards: Shards, inference: str | None = None) -> SweepReport:
+        """Do a sweep, and estimate or draw the parameters that follow."""
+        clock = time.perf_counter()
+        how, sweeps = inference or self.inference, self.options.sweeps
+        exact = self.time < sweeps.burn_exact
+        task = Task(self.turn + self.time, self.known, self.pace, exact, how)
+        found = shards.sweep(task)
+        sums = np.zeros_like(found[0].sums)
+        for report in found:
+            sums += report.sums
+        self.moments = self.moments_of(sums)
+        if self.before is not None:
+            self.moments = self.moments.plus(self.before)
+        scored = sum(report.scored for report in found)
+        fit = sum(report.log_likelihood for report in found)
+        stale = sum(report.stale for report in found) / scored if scored else np.nan
+        pace = self.pace
+        if how == "canopy2" and not exact and sweeps.theta_step == "map":
+            self._set_pace(stale)
+        elif how == "canopy2" and sweeps.theta_step == "sample":
+            self.pace = float(sweeps.refresh_max)
+        known, n_clipped = self._next(self.moments)
+        empty = self.moments.weight < self.total / self.n_rows
+        if sweeps.empty == "reseed" and sweeps.theta_step == "map" and how != "em":
+            known = self._reseeded(known, empty, shards)
+        self.known = known
+        proposed = sum(report.proposed for report in found)
+        look = self.time % LOOK_EVERY == LOOK_EVERY - 1
+        report = SweepReport(
+            sweep=self.time + 1,
+            seconds=time.perf_counter() - clock,
+            log_likelihood=fit / scored - self.log_scale if scored else np.nan,
+            validation=self.watch() if look and len(self.watched) else np.nan,
+            n_changed=sum(report.n_changed for report in found),
+            n_empty=int(empty.sum()),
+            refresh=pace,
+            list_length=float(np.mean([report.list_length for report in found])),
+            stale_mass=np.nan if how != "canopy2" or exact else stale,
+            acceptance=(
+                sum(report.accepted for report in found) / proposed
+                if proposed
+                else np.nan
+            ),
+            n_clipped=n_clipped,
+        )
+        self.reports.append(report)
+        return report
+
+    def _set_pace(self, stale: float) -> None:
+        """Refresh faster where lists go stale, slower where they do not."""
+        change = 2.0
+        if stale > 0.0:
+            aim = (self.options.sweeps.stale_target / stale) ** 0.7
+            change = float(np.clip(aim, 0.5, 2.0))
+        most = float(self.options.sweeps.refresh_max)
+        self.pace = float(np.clip(self.pace * change, 1.0, most))
+
+    def _next(self, moments: Moments) -> tuple[Components, int]:
+        """Parameters of the next sweep, and how many variances are on their floor."""
+        rng = np.random.default_rng([self.seed, 3, self.turn + self.time])
+        if self.options.sweeps.theta_step == "map":
+            known, n_clipped = self.family.estimate(moments, self.prior)
+        else:
+            known, n_clipped = self.family.draw(moments, self.prior, rng), 0
+        if self.options.weights == "sample":
+            m = len(moments.weight)
+            alpha = moments.weight + self.prior.concentration / m
+            known = replace(known, weight=np.maximum(rng.dirichlet(alpha), 1e-300))
+        return known, n_clipped
+
+    def _reseeded(
+        self, known: Components, empty: NDArray[np.bool_], shards: Shards
+    ) -> Components:
+        """Let some empty components begin again where rows fit badly."""
+        m = len(empty)
+        places = np.flatnonzero(empty)[: max(1, int(MOST_RESEEDED * m))]
+        if not len(places) or m == 1:
+            return known
+        rows = shards.badly_fitted(self.known, len(places), self.turn + self.time)
+        fresh = self.family.begin(rows, self.prior)
+        places = places[: len(rows)]
+        weight, mean, spread = (np.array(v) for v in (known.weight, known.mean, known.spread))
+        weight[places], mean[places] = 1.0 / self.n_rows, fresh.mean
+        if len(spread):
+            spread[places] = fresh.spread[0] if spread.ndim == 1 else fresh.spread
+        if self.family.name == "spherical_tied":
+            spread = known.spread
+        return Components(weight / weight.sum(), mean, spread)
+
+    # ------------------------------------------------------------ when to stop
+    def watch(self) -> float:
+        """Mean log density of the rows that are watched, nats per row."""
+        joint = self.family.log_joint(self.watched, self.known)
+        return float(logsumexp(joint, axis=1).mean()) - self.log_scale
+
+    def is_settled(self, held_out: bool) -> bool:
+        """Whether the last sweeps gained less than `tol`.
+
+        Exact sweeps tell it by the mean of five and of the five before; others, and
+        all where rows were held out, by two looks in a row at the rows watched.
+        """
+        tol = self.options.tol
+        if tol == 0.0:
+            return False
+        if self.inference in ("em", "esca") and not held_out:
+            seen = np.array([report.log_likelihood for report in self.reports[-10:]])
+            return len(seen) == 10 and bool(seen[5:].mean() - seen[:5].mean() < tol)
+        seen = np.array([report.validation for report in self.reports])
+        seen = seen[np.isfinite(seen)][-3:]
+        return len(seen) == 3 and bool((np.diff(seen) < tol).all())
+
+    def run(
+        self, shards: Shards, held_out: bool, tell: Callable[[int], None],
+        callback: Callable[[SweepReport], object] | None,
+        keep: Callable[[Fit], None] | None,
+    ) -> None:  # fmt: skip
+        """Do sweeps until it is settled, `max_iter` are done, or the callback says so."""
+        while self.time < self.options.max_iter and not self.converged:
+            report = self.step(shards)
+            tell(1)
+            self.converged = self.is_settled(held_out)
+            if keep is not None:
+                keep(self)
+            if callback is not None and callback(report) is True:
+                break
+        for _ in range(self.options.sweeps.polish):
+            self.step(shards, "em")
+
+
+def watched_rows(rows: Callable[[NDArray[np.int64]], Matrix], n: int, seed: int) -> Matrix:
+    """A few thousand rows, the same in every sweep."""
+    rng = np.random.default_rng([seed, 4])
+    places = rng.choice(n, size=min(n, 4096), replace=False)
+    return rows(np.sort(places))
+

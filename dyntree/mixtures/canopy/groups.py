@@ -1,0 +1,81 @@
+"""Groups: rows put in the order of a cover tree and cut into runs of neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree._core.covertree import build, reorder
+
+Ids = NDArray[np.int64]
+Singles = NDArray[np.float32]
+BASE = 1.3  # of the tree
+
+
+def grouped(
+    X: Singles, group_size: int, n_groups: int | None, seed: int, n_threads: int
+) -> tuple[NDArray[np.int32], Ids]:
+    """Put rows into the order of a cover tree, in place.
+
+    Parameters
+    ----------
+    X : ndarray of float32 of shape (n_rows, n_features)
+        Becomes its rows in another order.
+    group_size : int
+        Rows a group, about.
+    n_groups : int or None
+        How many groups instead, about.
+    seed, n_threads : int
+
+    Returns
+    -------
+    order : ndarray of int32 of shape (n_rows,)
+        Which rows stand where.
+    begin : ndarray of int64 of shape (n_groups + 1,)
+        First rows of the groups, and the number of rows.
+    """
+    if n_groups is not None:
+        group_size = max(1, len(X) // n_groups)
+    most = max(1, len(X) // group_size)
+    tree = build(X, BASE, max(1, group_size // 2), most, seed, n_threads)
+    reorder(X, tree["order"])
+    begin = cut(tree["row_begin"], tree["own_end"], tree["parent"], group_size)
+    return tree["order"], begin
+
+
+def cut(first: Ids, last: Ids, parent: NDArray[np.int32], size: int) -> Ids:
+    """Borders of groups: long own ranges are split, short ones of one family merged.
+
+    Parameters
+    ----------
+    first, last : ndarray of int64 of shape (n_nodes,)
+        Own ranges of the nodes, one after another.
+    parent : ndarray of int32 of shape (n_nodes,)
+    size : int
+        Rows up to which neighbours are merged; from twice as many a range is split.
+
+    Returns
+    -------
+    ndarray of int64 of shape (n_groups + 1,)
+    """
+    borders: list[int] = []
+    above = parent.tolist()
+    filled, family = size, -2  # rows of the open group, and the parent it came from
+    for node, (begin, end) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
+        n = end - begin
+        akin = above[node] in (family, node - 1) or above[node] == above[node - 1]
+        if node and akin and filled + n <= size:
+            filled += n
+            continue
+        pieces = max(1, -(-n // (2 * size))) if n > 2 * size else 1
+        borders += [begin + n * k // pieces for k in range(pieces)]
+        filled, family = n, above[node]
+    borders.append(int(last[-1]))
+    return np.array(borders, dtype=np.int64)
+
+
+def centres(X: Singles, begin: Ids) -> Singles:
+    """Means of the rows of groups, ndarray of float32 of shape (n_groups, n_features)."""
+    sums = np.add.reduceat(X, begin[:-1], axis=0, dtype=np.float64)
+    out: Singles = (sums / np.diff(begin)[:, None]).astype(np.float32)
+    return out

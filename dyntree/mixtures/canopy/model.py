@@ -1,0 +1,674 @@
+"""Canopy: a mixture of very many components, fitted at the cost of a look-up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import checkpoint, params
+from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.values import Matrix
+from dyntree.errors import CheckpointError
+from dyntree.mixtures.canopy import files
+from dyntree.mixtures.canopy.answers import CanopyAnswers
+from dyntree.mixtures.canopy.families import FAMILY_OF, Components, Moments
+from dyntree.mixtures.canopy.fitting import Fit, SweepReport, history_of, watched_rows
+from dyntree.mixtures.canopy.options import (
+    CanopyOptions,
+    MixtureOptions,
+    MixturePrior,
+    share,
+)
+from dyntree.mixtures.canopy.parts import LocalShards, Parts
+from dyntree.mixtures.canopy.scaling import Scaling, blocks, read
+from dyntree.mixtures.canopy.shards import Plan
+from dyntree.mixtures.canopy.starts import chosen_start, n_wanted, start, too_few
+from dyntree.mixtures.canopy.trouble import tell_trouble
+from dyntree.runtime.locking import locked
+from dyntree.runtime.progress import Progress, check_progress, rows_bar
+
+Callback = Callable[[SweepReport], object]
+
+
+@checkpoint.savable
+class Canopy(CanopyAnswers):
+    """Finite mixture of many components.
+
+    EM touches every pair of a row and a component in every sweep. Here rows that are
+    neighbours in a cover tree share a short list of candidates, calibrated on exact
+    posteriors, and draw among these; a Metropolis-Hastings correction keeps the
+    posterior of the labels as it is whatever the lists are, and lists are made anew at
+    the pace at which they go stale. A late sweep over n rows and m components costs
+    O(n) for the draws and O(n m) only once in many sweeps (after Zaheer, Kottur, Ahmed
+    and Smola 2017).
+
+    Parameters
+    ----------
+    n_components : int, default 64
+    family : str, default "diag"
+        "spherical", "spherical_tied" (one variance for all), "diag" or "full" Gaussian;
+        "poisson" or "multinomial" for counts.
+    inference : str, default "auto"
+        "em", exact and soft; "esca", exact draws (Zaheer et al. 2016); "canopy2", draws
+        from lists; "canopy1", proposals from one point a group; "tree", exact draws
+        through a tree over the means. "auto": "esca" up to 64 components or 10^8
+        products of rows, components and columns; else "canopy2".
+    init : str or array_like of shape (n_components, n_features), default "auto"
+        "random" rows, "kmeans++" on a sample, "covertree" or "covertree_means"; "auto"
+        is "kmeans++" up to 256 components, else "random".
+    weights : {"map", "sample"}, default "map"
+        Whether the weights are posterior means, or drawn.
+    concentration : float, default 1.0
+        Of the Dirichlet prior of the weights, over all components.
+    prior : MixturePrior, optional
+    max_iter : int, default 100
+        Most sweeps.
+    tol : float, default 1e-4
+        Nats per row that five sweeps must gain; 0 does all sweeps.
+    options : CanopyOptions, optional
+    batch_size : int, default 10_000
+        Rows that `update` learns at a time.
+    seed : int, default 0
+
+    Attributes
+    ----------
+    weights, means, covariances : ndarray
+        Parameters, in the units of the columns.
+    labels_ : ndarray of int32 of shape (n_rows,)
+        Components of the rows of the last `fit`, as they were last drawn.
+    history : numpy.recarray
+        One `SweepReport` a sweep of the last `fit`.
+    converged : bool
+
+    Notes
+    -----
+    Rows are scored in float32, about the mean of their group; sums over rows are whole
+    numbers of 64 bits, so that neither threads nor the order of the rows alter a bit.
+    Parameters are posterior modes given the labels, which makes "esca" and "canopy2"
+    stochastic EM: what remains is one draw around a mode.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.mixtures import Canopy
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(600, 2)) + 20 * rng.integers(1, 4, size=(600, 1))
+    >>> model = Canopy(3, seed=1).fit(X)
+    >>> np.sort(model.means[:, 0]).round(0)
+    array([20., 40., 60.])
+    """
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        family: str = "diag",
+        inference: str = "auto",
+        init: Any = "auto",
+        weights: str = "map",
+        concentration: float = 1.0,
+        prior: MixturePrior | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        options: CanopyOptions | None = None,
+        batch_size: int = 10_000,
+        seed: int = 0,
+    ) -> None:
+        self._begin(
+            MixtureOptions(
+                n_components=n_components,
+                family=family,
+                inference=inference,
+                init=init if isinstance(init, str) else params.as_array("init", init),
+                weights=weights,
+                concentration=concentration,
+                prior=MixturePrior() if prior is None else prior,
+                max_iter=max_iter,
+                tol=tol,
+                sweeps=CanopyOptions() if options is None else options,
+            ),
+            params.count("batch_size", batch_size, 2),
+            seed,
+        )
+
+    def _begin(self, options: MixtureOptions, batch_size: int, seed: Any) -> None:
+        """Become a model that has seen no row."""
+        self.options, self.batch_size = options, batch_size
+        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        self._lock = RLock()
+        self._features: FeatureMap | None = None
+        self._scaling: Scaling | None = None
+        self._known: Components | None = None
+        self._moments: Moments | None = None
+        self._waiting: Matrix = np.empty((0, 0))
+        self._n_learned = self._n_batches = 0
+        self.labels_: NDArray[np.int32] = np.empty(0, dtype=np.int32)
+        self.history = history_of([])
+        self.converged = False
+
+    # ------------------------------------------------------------ what it is
+    @property
+    def n_seen(self) -> int:
+        """Rows ever given to `fit` and `update`."""
+        return self._n_learned + len(self._waiting)
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether `update` learns nothing: never."""
+        return False
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether there are responses, and they are labels: there are none."""
+        return False
+
+    @property
+    def classes(self) -> None:
+        """Labels that responses may have: there are no responses."""
+        return None
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns of X, where it had names; None while not known."""
+        return None if self._features is None else self._features.names
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns; x0, x1, ... where none were given."""
+        return () if self._features is None else self._features.feature_names
+
+    def exclusive(self) -> AbstractContextManager[Any]:
+        """Context in which no other thread's call comes between the caller's calls."""
+        return self._lock
+
+    @locked
+    def facts(self) -> dict[str, Any]:
+        """What the model is, by name, as values for JSON."""
+        return {
+            "kind": type(self).__name__,
+            "rows learned": self.n_seen,
+            "columns": list(self.feature_names),
+            "components": self.options.n_components,
+            "family": self.options.family,
+            "sweeps of the last fit": len(self.history),
+            "memory, bytes": self.memory_usage(),
+        }
+
+    def memory_usage(self) -> int:
+        """Bytes of parameters, their sums, and rows that wait."""
+        held = self._waiting.nbytes + self.labels_.nbytes + 2000
+        for record in (self._known, self._moments):
+            if record is not None:
+                held += sum(array.nbytes for array in vars(record).values())
+        return int(held)
+
+    # ------------------------------------------------------------ fitting
+    @locked
+    def fit(
+        self,
+        X: Any,
+        *,
+        sample_weight: Any = None,
+        validation: Any = None,
+        progress: Progress = None,
+        callback: Callback | None = None,
+        save_to: str | os.PathLike[str] | None = None,
+        save_every: int = 10,
+        scratch: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Fit to a table that is there as a whole; what was learned before is dropped.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, or list of arrays
+            Finite numbers. A list is read part by part: memory maps stay on disk.
+        sample_weight : array_like of shape (n_rows,), optional
+            What rows count for. A row that is drawn goes to one component with all its
+            weight.
+        validation : float or array_like, optional
+            Share of the rows, or rows, that are held out to tell when to stop.
+        progress : bool, callable or None, default None
+            True: a bar over sweeps; None: one for long work on a terminal.
+        callback : callable, optional
+            Called with a `SweepReport` after each sweep; True ends the fit.
+        save_to : str or path, optional
+            Checkpoint from which `resume` goes on, bit for bit.
+        save_every : int, default 10
+            Sweeps between two of them.
+        scratch : str or path, optional
+            Folder for the scaled rows, where they are not to be held in memory.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad input; the model is then what it was before, as after an interrupt.
+        """
+        check_progress(progress)
+        params.count("save_every", save_every, 1)
+        parts = Parts(X, None, sample_weight)
+        parts, held_out = self._held_out(parts, validation)
+        fit, shards = self._prepared(parts, held_out, scratch)
+        notes = files.notes_of(parts)
+        self._run(
+            fit, shards, parts, held_out is not None, progress, callback,
+            None if save_to is None else (save_to, save_every, notes),
+        )  # fmt: skip
+        return self
+
+    def _held_out(self, parts: Parts, validation: Any) -> tuple[Parts, Matrix | None]:
+        """Rows to learn, and rows that tell when to stop."""
+        if validation is None:
+            return parts, None
+        if isinstance(validation, float):
+            n = max(1, round(share("validation", validation, 1.0) * parts.n_rows))
+            rng = np.random.default_rng([self.seed, 6])
+            places = np.sort(rng.choice(parts.n_rows, size=n, replace=False))
+            return parts.without(places), parts.take(places)
+        _, rows = read(validation, parts.features, "validation")
+        return parts, np.asarray(rows, dtype=np.float64)
+
+    def _prepared(
+        self, parts: Parts, held_out: Matrix | None, scratch: Any
+    ) -> tuple[Fit, LocalShards]:
+        """A fit that has done no sweep, and its shards."""
+        options, n = self.options, parts.n_rows
+        family = FAMILY_OF[options.family]
+        if n < 2:
+            raise ValueError(f"X must have at least 2 rows; got {n}.")
+        if options.n_components > n:
+            raise too_few(options.n_components, n)
+        parts.check(family)
+        scaling = parts.scaling(family)
+        plan = Plan(
+            options.family,
+            options.chosen(n, parts.features.n_features),
+            options.sweeps,
+            scaling,
+            scaling.units(parts.total),
+            self.seed,
+            params.n_threads(),
+        )
+        prior = scaling.prior(options.prior, family, options.concentration)
+        known = family.begin(self._starts(parts, plan), prior)
+        watched = scaling.doubles(
+            watched_rows(parts.take, n, self.seed) if held_out is None else held_out
+        )
+        fit = Fit(
+            family, options, plan.inference, prior, plan.units, self.seed, known,
+            watched, n, parts.total, scaling.log_scale,
+        )  # fmt: skip
+        return fit, LocalShards(parts, plan, scratch)
+
+    def _starts(self, parts: Parts, plan: Plan) -> Matrix:
+        """Where components begin, in scaled coordinates."""
+        m, init = self.options.n_components, self.options.init
+        if not isinstance(init, str):
+            shape = (m, parts.features.n_features)
+            if init.shape != shape or not np.isfinite(np.asarray(init, float)).all():
+                raise ValueError(
+                    f"init must be finite and of shape {shape}, (n_components, "
+                    f"n_features); got {params.short(init)}."
+                )
+            return plan.scaling.doubles(init)
+        rng, usable = np.random.default_rng([self.seed, 7]), parts.weighted_rows()
+        for how_many in (n_wanted(chosen_start(init, m), m, len(usable)), len(usable)):
+            places = np.sort(rng.choice(usable, size=how_many, replace=False))
+            rows = plan.scaling.doubles(parts.take(places)).astype(np.float32)
+            try:
+                return start(
+                    chosen_start(init, m), m, rows, self.seed, plan.n_threads
+                )
+            except ValueError:  # too few different rows in a sample
+                if how_many == len(usable):
+                    raise
+        raise AssertionError("the last sample is all rows")
+
+    def _run(
+        self, fit: Fit, shards: LocalShards, parts: Parts, held_out: bool,
+        progress: Progress, callback: Callback | None, keep: Any,
+    ) -> None:  # fmt: skip
+        """Do the sweeps, and become what they found."""
+
+        def store(fit: Fit) -> None:
+            path, every, notes = keep
+            if fit.time % every == 0 or fit.converged:
+                self._as_of(fit, shards, parts).save_running(path, fit, shards, notes)
+
+        with rows_bar(progress, self.options.max_iter, "fitting", "sweep") as tell:
+            tell(fit.time)
+            fit.run(shards, held_out, tell, callback, store if keep else None)
+        done = self._as_of(fit, shards, parts)
+        lock = self._lock
+        vars(self).update(vars(done), _lock=lock)
+        tell_trouble(fit)
+
+    def _as_of(self, fit: Fit, shards: LocalShards, parts: Parts) -> Canopy:
+        """The model that a fit has come to."""
+        done = Canopy.__new__(Canopy)
+        done._begin(self.options, self.batch_size, self.seed)
+        done._features, done._scaling = parts.features, shards.plan.scaling
+        done._known, done._moments = fit.known, fit.moments
+        done._n_learned = parts.n_rows
+        done.labels_, done.history = shards.labels, history_of(fit.reports)
+        done.converged = fit.converged
+        return done
+
+    # ------------------------------------------------------------ files of running fits
+    def save_running(
+        self, path: Any, fit: Fit, shards: LocalShards, notes: dict[str, Any]
+    ) -> None:
+        """Write a checkpoint of a fit under way; see `fit` and `resume`."""
+        checkpoint.save_with(files.Running(self, fit, shards), notes, path)
+
+    @classmethod
+    def resume(
+        cls,
+        path: str | os.PathLike[str],
+        X: Any,
+        *,
+        sample_weight: Any = None,
+        validation: Any = None,
+        progress: Progress = None,
+        callback: Callback | None = None,
+        save_every: int = 10,
+        scratch: str | os.PathLike[str] | None = None,
+    ) -> Canopy:
+        """Go on with a fit that `save_to` kept; the result is as if it had not stopped.
+
+        Parameters
+        ----------
+        path : str or path
+        X, sample_weight, validation, progress, callback, save_every, scratch
+            As for `fit`; the same rows.
+
+        Returns
+        -------
+        Canopy
+
+        Raises
+        ------
+        CheckpointError
+            For other rows, or a file that is none of a running fit.
+        """
+        check_progress(progress)
+        stored, notes = checkpoint.load_with(path)
+        if not isinstance(stored, files.Running):
+            raise CheckpointError(
+                f"{os.fspath(path)} holds a {type(stored).__name__}, no fit under way. "
+                "Load it by dyntree.load."
+            )
+        model = stored.model
+        parts = Parts(X, None, sample_weight)
+        parts, held_out = model._held_out(parts, validation)
+        if files.notes_of(parts) != notes:
+            raise CheckpointError(
+                f"{os.fspath(path)} is of a fit to other rows. Give resume the X, "
+                "sample_weight and validation that fit had."
+            )
+        fit, shards = model._prepared(parts, held_out, scratch)
+        stored.restore(fit, shards)
+        model._run(
+            fit, shards, parts, held_out is not None, progress, callback,
+            (path, save_every, notes),
+        )  # fmt: skip
+        return model
+
+    # ------------------------------------------------------------ streams
+    @locked
+    def update(self, X: Any, y: Any = None, *, progress: Progress = None) -> Self:
+        """Learn rows of a stream, `batch_size` at a time.
+
+        The first batch is fitted as a whole and fixes columns and scales; each later
+        one gets one exact sweep, and its sums are added to those of all rows before
+        (incremental EM: Neal and Hinton 1998). Rows wait until a batch is full; how a
+        stream is cut into calls does not matter.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+        y : object, optional
+            Of no effect.
+        progress : bool, callable or None, default None
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad input; the model is then what it was before.
+        """
+        check_progress(progress)
+        features, rows = self._encoded(X)
+        with rows_bar(progress, len(rows), "learning") as tell:
+            first = 0
+            while first < len(rows):
+                room = self.batch_size - len(self._waiting)
+                new = rows[first : first + room]
+                self._wait_or_learn(features, new)
+                first += len(new)
+                tell(len(new))
+        return self
+
+    def _encoded(self, X: Any) -> tuple[FeatureMap, Matrix]:
+        """Columns and rows of a batch, checked whole; nothing changes."""
+        features, given = read(X, self._features)
+        if not len(given):
+            raise ValueError("X must have at least one row; got none.")
+        rows = np.array(given, dtype=np.float64)
+        family = FAMILY_OF[self.options.family]
+        Parts(rows, features).check(family)
+        if self._scaling is not None:
+            for part in blocks(rows):
+                self._largest(self._scaling.doubles(rows[part]))
+        return features, rows
+
+    def _largest(self, scaled: Matrix) -> Scaling:
+        """Scales with room for some rows."""
+        assert self._scaling is not None
+        most = max(1.0, float(np.abs(scaled).max(initial=0.0)))
+        again = replace(self._scaling, largest=most)
+        again.units(float(self.batch_size))
+        return again
+
+    def _wait_or_learn(self, features: FeatureMap, new: Matrix) -> None:
+        """Let rows wait, or learn the batch that they complete."""
+        batch = np.concatenate([self._waiting.reshape(-1, new.shape[1]), new])
+        if len(batch) < self.batch_size:
+            self._features, self._waiting = features, batch
+            return
+        self._learn(batch, features)
+        self._waiting = np.empty((0, 0))
+
+    @locked
+    def flush(self) -> Self:
+        """Learn the rows that wait, as a batch of their own.
+
+        Returns
+        -------
+        self
+        """
+        if len(self._waiting):
+            assert self._features is not None
+            self._learn(self._waiting, self._features)
+            self._waiting = np.empty((0, 0))
+        return self
+
+    @locked
+    def learn_batch(self, X: Any, *, sample_weight: Any = None) -> Self:
+        """Learn rows as one batch, at once; see `update`.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        sample_weight : array_like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        self.flush()
+        features, rows = self._encoded(X)
+        self._learn(rows, features, sample_weight)
+        return self
+
+    def _learn(self, rows: Matrix, features: FeatureMap, weight: Any = None) -> None:
+        """Fit the first batch, or give a later one an exact sweep."""
+        n_before, n_batches = self._n_learned, self._n_batches
+        parts = Parts(rows, features, weight)
+        if self._known is None:
+            fit, shards = self._prepared(parts, None, None)
+            self._run(fit, shards, parts, False, False, None, None)
+        else:
+            self._sweep(parts)
+        self._features = features
+        self._n_learned, self._n_batches = n_before + len(rows), n_batches + 1
+
+    def _sweep(self, parts: Parts) -> None:
+        """One exact sweep over a batch, on top of the sums of those before."""
+        assert self._known is not None
+        assert self._moments is not None
+        assert self._scaling is not None
+        family = FAMILY_OF[self.options.family]
+        scaling = self._largest(self._scaling.doubles(parts.arrays[0]))
+        how = "em" if self.options.inference == "em" else "esca"
+        plan = Plan(
+            family.name, how, self.options.sweeps, scaling,
+            scaling.units(parts.total), self.seed, params.n_threads(),
+        )  # fmt: skip
+        prior = self._scaling.prior(
+            self.options.prior, family, self.options.concentration
+        )
+        options = replace(self.options, inference=how, max_iter=1)
+        fit = Fit(
+            family, options, how, prior, plan.units, self.seed, self._known,
+            np.empty((0, len(scaling.scale))), parts.n_rows, parts.total,
+            scaling.log_scale,
+        )  # fmt: skip
+        shards = LocalShards(parts, plan)
+        fit.before, fit.turn = self._moments, 1000 + self._n_batches
+        fit.step(shards)
+        self._known, self._moments = fit.known, fit.moments
+        self.labels_ = shards.labels
+
+    @locked
+    def preview(
+        self, X: Any, y: Any = None, start: int | None = None
+    ) -> tuple[Encoded, list[Any]]:
+        """Check rows that are to be learned, and encode them; see `Learner.preview`."""
+        if start is not None:
+            params.count("start", start, 0)
+        _, rows = self._encoded(X)
+        return Encoded(rows), [None] * len(rows)
+
+    # ------------------------------------------------------------ known parameters
+    @locked
+    def set_components(self, weights: Any, means: Any, covariances: Any = None) -> Self:
+        """Become a mixture of components that are known.
+
+        Parameters
+        ----------
+        weights : array_like of shape (n_components,)
+            They sum to 1.
+        means : array_like of shape (n_components, n_features)
+            Rates or probabilities in families of counts.
+        covariances : array_like, optional
+            As the attribute of that name; families of counts have none.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For parameters that make no mixture; the component is named.
+        """
+        known, scaling = files.components_of(
+            FAMILY_OF[self.options.family], self.options.n_components, weights, means,
+            covariances,
+        )  # fmt: skip
+        done = Canopy.__new__(Canopy)
+        done._begin(self.options, self.batch_size, self.seed)
+        done._features = FeatureMap.learn(np.zeros((1, known.mean.shape[1])))[0]
+        done._known, done._scaling = known, scaling
+        done._moments = files.no_rows(known)
+        vars(self).update(vars(done), _lock=self._lock)
+        return self
+
+    # ------------------------------------------------------------ copies and files
+    @locked
+    def reseeded(self, seed: int) -> Self:
+        """Return a copy of a model that has seen no row, with another seed."""
+        if self.n_seen:
+            raise ValueError(
+                f"a model can have another seed before its first row only; it has seen "
+                f"{self.n_seen}. Make a new one with the same options."
+            )
+        again = self.copy()
+        again.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        return again
+
+    @locked
+    def copy(self) -> Self:
+        """Return an independent model that would draw the same random numbers."""
+        again = type(self).from_arrays(*self.to_arrays())
+        return again
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    @locked
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything the model is, as a plain header and arrays.
+
+        Returns
+        -------
+        header : dict
+        arrays : dict of ndarray
+        """
+        return files.described(self)
+
+    @classmethod
+    def from_arrays(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Self:
+        """Return the model that `to_arrays` described.
+
+        Parameters
+        ----------
+        header : dict
+        arrays : dict of ndarray
+
+        Returns
+        -------
+        Canopy
+
+        Raises
+        ------
+        ValueError
+            If header and arrays do not describe a model; also LookupError or TypeError
+            for what is no such header at all.
+        """
+        model = cls.__new__(cls)
+        files.fill(model, header, arrays)
+        return model
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return checkpoint.loads, (checkpoint.dumps(self),)
+

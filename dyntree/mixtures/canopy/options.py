@@ -1,0 +1,193 @@
+"""Options of mixtures with many components, declared once and checked when made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dyntree import params
+from dyntree.encoding.values import Vector
+
+FAMILIES = ("spherical", "spherical_tied", "diag", "full", "poisson", "multinomial")
+INFERENCES = ("em", "esca", "canopy1", "canopy2", "tree", "auto")
+STARTS = ("random", "kmeans++", "covertree", "covertree_means", "auto")
+WEIGHTS = ("map", "sample")
+EMPTY = ("reseed", "prior")
+STEPS = ("map", "sample")
+MOST_COMPONENTS = 2**24
+
+
+def share(name: str, value: Any, most: float = 0.5) -> float:
+    """Return a float in (0, most)."""
+    number = params.real(name, value)
+    if not 0.0 < number < most:
+        raise ValueError(f"{name} must be in (0, {most:g}); got {value!r}.")
+    return number
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixturePrior:
+    """Prior of every component, in the units of the columns.
+
+    Parameters
+    ----------
+    mean : array_like of shape (n_features,), optional
+        Where means are drawn to; by default the means of the columns.
+    mean_strength : float, default 0.01
+        Rows that this is worth.
+    df : float, optional
+        Rows that `variance` is worth; by default 4, for family "full" at least
+        n_features + 2.
+    variance : array_like of shape (n_features,), optional
+        By default a tenth of the columns' variances, and a thousandth of their mean.
+    rate : float, optional
+        Of Poisson and multinomial: counts that each column has before any row; 1 for
+        Poisson, in the proportions of the columns, 1 / n_features for multinomial.
+    reg_covar : float, optional
+        Makes the estimates maximum likelihood, with so much added to each variance, as
+        in scikit-learn's GaussianMixture; see `none`.
+    """
+
+    mean: Vector | None = None
+    mean_strength: float = 0.01
+    df: float | None = None
+    variance: Vector | None = None
+    rate: float | None = None
+    reg_covar: float | None = None
+
+    def __post_init__(self) -> None:
+        params.positive("mean_strength", self.mean_strength)
+        for name in ("df", "rate", "reg_covar"):
+            value = getattr(self, name)
+            if value is not None:
+                params.positive(name, value)
+        for name in ("mean", "variance"):
+            value = getattr(self, name)
+            if value is not None:
+                array = params.as_array(name, value, float)
+                if array.ndim != 1 or not (abs(array) < float("inf")).all():
+                    raise ValueError(
+                        f"{name} must be a vector of finite numbers, one for each "
+                        f"column; got {params.short(value)}."
+                    )
+                if name == "variance" and not (array > 0).all():
+                    raise ValueError("variance must be > 0 in every column.")
+                object.__setattr__(self, name, array)
+
+    @classmethod
+    def none(cls, reg_covar: float = 1e-6) -> MixturePrior:
+        """No prior: maximum likelihood, with a floor under the variances."""
+        return cls(reg_covar=reg_covar)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CanopyOptions:
+    """How sweeps are made cheap, and what they do beside.
+
+    Parameters
+    ----------
+    group_size : int, default 32
+        Rows that share a list of candidates, about.
+    prototypes : int, optional
+        Number of groups instead, one proposal each (inference "canopy1").
+    list_loss : float, default 0.003
+        Share of a group's posterior that its list may miss.
+    stale_target : float, default 0.01
+        The same once lists have aged: what the pace of refreshing aims at.
+    refresh_max : int, default 64
+        Sweeps after which a list is surely made anew.
+    explore : float, default 0.01
+        Mass of the proposals outside of a list.
+    list_max : int, default 256
+        Longest list.
+    mh_steps : int, optional
+        Metropolis-Hastings steps a row and sweep; 2 for "canopy1", else 1.
+    burn_exact : int, default 1
+        First sweeps that are exact.
+    theta_step : {"map", "sample"}
+        Whether parameters are estimated, or drawn from their posterior.
+    empty : {"reseed", "prior"}
+        What becomes of components without rows: they start again at a row that fits
+        badly, or stay at the prior.
+    polish : int, default 0
+        Exact sweeps of EM at the end.
+    """
+
+    group_size: int = 32
+    prototypes: int | None = None
+    list_loss: float = 0.003
+    stale_target: float = 0.01
+    refresh_max: int = 64
+    explore: float = 0.01
+    list_max: int = 256
+    mh_steps: int | None = None
+    burn_exact: int = 1
+    theta_step: str = "map"
+    empty: str = "reseed"
+    polish: int = 0
+
+    def __post_init__(self) -> None:
+        size = params.count("group_size", self.group_size, 4, 4096)
+        object.__setattr__(self, "group_size", size)
+        for name in ("list_loss", "stale_target", "explore"):
+            share(name, getattr(self, name))
+        if self.list_loss >= self.stale_target:
+            raise ValueError(
+                f"list_loss must be below stale_target, {self.stale_target:g}, as fresh "
+                f"lists could not meet it; got {self.list_loss:g}."
+            )
+        params.count("refresh_max", self.refresh_max, 1)
+        params.count("list_max", self.list_max, 1, MOST_COMPONENTS)
+        params.count("burn_exact", self.burn_exact, 1)
+        params.count("polish", self.polish, 0)
+        for name in ("prototypes", "mh_steps"):
+            if getattr(self, name) is not None:
+                params.count(name, getattr(self, name), 1)
+        params.one_of("theta_step", self.theta_step, STEPS)
+        params.one_of("empty", self.empty, EMPTY)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureOptions:
+    """What a mixture is, and how it is fitted; see `Canopy`."""
+
+    n_components: int = 64
+    family: str = "diag"
+    inference: str = "auto"
+    init: Any = "auto"
+    weights: str = "map"
+    concentration: float = 1.0
+    prior: MixturePrior = MixturePrior()
+    max_iter: int = 100
+    tol: float = 1e-4
+    sweeps: CanopyOptions = CanopyOptions()
+
+    def __post_init__(self) -> None:
+        params.count("n_components", self.n_components, 1, MOST_COMPONENTS)
+        params.one_of("family", self.family, FAMILIES)
+        params.one_of("inference", self.inference, INFERENCES)
+        if isinstance(self.init, str):
+            params.one_of("init", self.init, STARTS)
+        params.one_of("weights", self.weights, WEIGHTS)
+        params.positive("concentration", self.concentration)
+        for name, kind in (("prior", MixturePrior), ("sweeps", CanopyOptions)):
+            if not isinstance(getattr(self, name), kind):
+                word = "options" if name == "sweeps" else name
+                raise ValueError(
+                    f"{word} must be a {kind.__name__}; got {getattr(self, name)!r}."
+                )
+        params.count("max_iter", self.max_iter, 1)
+        if params.real("tol", self.tol) < 0.0:
+            raise ValueError(f"tol must be >= 0; got {self.tol!r}.")
+        if self.inference == "tree" and self.family == "full":
+            raise ValueError(
+                "inference='tree' bounds densities by balls, which serve family 'full' "
+                "badly; take 'canopy2'."
+            )
+
+    def chosen(self, n_rows: int, n_features: int) -> str:
+        """The inference that "auto" stands for."""
+        if self.inference != "auto":
+            return self.inference
+        work = float(n_rows) * self.n_components * n_features
+        return "esca" if self.n_components <= 64 or work < 1e8 else "canopy2"

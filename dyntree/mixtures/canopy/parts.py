@@ -1,0 +1,186 @@
+"""Parts: rows of a fit, in one array or in several, and what a fit asks of all of them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.canopy.families import FAMILY_OF, Components, Family
+from dyntree.mixtures.canopy.fitting import rejected
+from dyntree.mixtures.canopy.scaling import Scaling, Singles, check_counts, read
+from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, Task
+
+Ids = NDArray[np.int64]
+REJECTED_FROM = 4096  # rows that are looked through for such as fit badly
+
+
+def check_weight(value: Any, n_rows: int) -> Vector | None:
+    """Weights of rows, or None where all are 1."""
+    if value is None:
+        return None
+    weight = params.as_array("sample_weight", value, float)
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have shape ({n_rows},), one for each row of X; got "
+            f"{weight.shape}."
+        )
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise ValueError("sample_weight must be finite, >= 0 and not all 0.")
+    return weight
+
+
+class Parts:
+    """Rows of a fit.
+
+    Parameters
+    ----------
+    X : array_like of shape (n_rows, n_features), frame, or list of them
+        A list of arrays, memory maps among them, is read part by part.
+    features : FeatureMap or None
+        Columns that are known.
+    sample_weight : array_like of shape (n_rows,) or None
+        Of all rows, in the order of the parts.
+    """
+
+    def __init__(
+        self, X: Any, features: FeatureMap | None = None, sample_weight: Any = None
+    ) -> None:
+        several = isinstance(X, Sequence) and len(X) and np.ndim(X[0]) == 2
+        self.arrays: list[Any] = []
+        for one in X if several else [X]:
+            features, rows = read(one, features)
+            self.arrays.append(rows)
+        assert features is not None
+        self.features = features
+        self.first = np.cumsum([0, *(len(rows) for rows in self.arrays)])
+        self.weight = check_weight(sample_weight, self.n_rows)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all."""
+        return int(self.first[-1])
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return float(self.n_rows if self.weight is None else self.weight.sum())
+
+    def each(self) -> Iterator[tuple[Any, int, Vector | None]]:
+        """Rows, number of the first one, and weights of each part."""
+        for k, rows in enumerate(self.arrays):
+            first, last = self.first[k], self.first[k + 1]
+            weight = None if self.weight is None else self.weight[first:last]
+            yield rows, int(first), weight
+
+    def check(self, family: Family) -> None:
+        """Raise ValueError for rows that a family cannot have."""
+        if family.is_count:
+            for rows, _, _ in self.each():
+                check_counts(rows, family, self.features.feature_names)
+
+    def scaling(self, family: Family) -> Scaling:
+        """Centres and scales of the columns of all parts."""
+        return Scaling.of(self.arrays, self.weight, family, self.features.feature_names)
+
+    def take(self, places: Ids) -> Matrix:
+        """Some rows as they were given, by ascending numbers; float64."""
+        out = np.empty((len(places), self.arrays[0].shape[1]))
+        for k, rows in enumerate(self.arrays):
+            mine = (places >= self.first[k]) & (places < self.first[k + 1])
+            out[mine] = rows[places[mine] - self.first[k]]
+        return out
+
+    def without(self, places: Ids) -> Parts:
+        """All rows but some."""
+        kept = np.setdiff1d(np.arange(self.n_rows), places)
+        rest = object.__new__(Parts)
+        rest.features, rest.arrays = self.features, []
+        for k, rows in enumerate(self.arrays):
+            mine = kept[(kept >= self.first[k]) & (kept < self.first[k + 1])]
+            rest.arrays.append(rows[mine - self.first[k]])
+        rest.first = np.cumsum([0, *(len(rows) for rows in rest.arrays)])
+        rest.weight = None if self.weight is None else self.weight[kept]
+        return rest
+
+    def weighted_rows(self) -> Ids:
+        """Numbers of the rows with any weight."""
+        if self.weight is None:
+            return np.arange(self.n_rows)
+        return np.flatnonzero(self.weight)
+
+
+class LocalShards:
+    """Shards in this process, one for each part.
+
+    Parameters
+    ----------
+    parts : Parts
+    plan : Plan
+    scratch : str, path or None
+        A folder for the scaled rows, where they are not to be held in memory.
+    """
+
+    def __init__(self, parts: Parts, plan: Plan, scratch: Any = None) -> None:
+        self.parts, self.plan = parts, plan
+        self._folder: Any = None
+        if scratch is not None:
+            self._folder = tempfile.TemporaryDirectory(dir=scratch)
+        self.shards = [
+            ShardState(rows, first, weight, plan, self._room(k, rows))
+            for k, (rows, first, weight) in enumerate(parts.each())
+        ]
+
+    def _room(self, k: int, rows: Any) -> Singles | None:
+        """Where the scaled rows of a part stand; None leaves it to memory."""
+        if self._folder is None:
+            return None
+        path = Path(self._folder.name) / f"{k}.rows"
+        return np.memmap(path, dtype=np.float32, mode="w+", shape=rows.shape)
+
+    def sweep(self, task: Task) -> list[ShardReport]:
+        """Let all shards do a sweep, one after another."""
+        return [shard.sweep(task) for shard in self.shards]
+
+    def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
+        """Rows of low density among a few thousand, lowest first; scaled."""
+        rng = np.random.default_rng([self.plan.seed, 5, time])
+        usable = self.parts.weighted_rows()
+        places = rng.choice(usable, size=min(len(usable), REJECTED_FROM), replace=False)
+        rows = self.plan.scaling.doubles(self.parts.take(np.sort(places)))
+        return rejected(known, FAMILY_OF[self.plan.family], rows, n)
+
+    @property
+    def labels(self) -> NDArray[np.int32]:
+        """Components of all rows, as they were last drawn."""
+        return np.concatenate([shard.labels for shard in self.shards])
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps of all shards."""
+        return {
+            f"shard{k}_{name}": array
+            for k, shard in enumerate(self.shards)
+            for name, array in shard.state().items()
+        }
+
+    def resume(self, arrays: dict[str, NDArray[Any]], n_components: int) -> None:
+        """Become what `state` told."""
+        for k, shard in enumerate(self.shards):
+            head = f"shard{k}_"
+            mine = {
+                name.removeprefix(head): array
+                for name, array in arrays.items()
+                if name.startswith(head)
+            }
+            shard.resume(mine, n_components)
+
+    def memory_usage(self) -> int:
+        """Bytes of all shards."""
+        return sum(shard.memory_usage() for shard in self.shards)

@@ -1,0 +1,238 @@
+"""Scaling: rows as they are given -> checked, centred and scaled float32."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ScaleWarning, warn
+from dyntree.mixtures.canopy.families import Family, Prior
+from dyntree.mixtures.canopy.options import MixturePrior
+
+Singles = NDArray[np.float32]
+BLOCK = 1 << 20  # numbers that are looked at at a time
+RESOLUTION = 40  # bits after the point, at the most; 20 at the least
+
+
+def is_plain(X: Any) -> bool:
+    """Whether rows are an array of real numbers, which is never copied whole."""
+    return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
+
+
+def blocks(X: Any) -> Iterator[slice]:
+    """Runs of rows of about a million numbers."""
+    step = max(1, BLOCK // max(1, X.shape[1]))
+    for first in range(0, len(X), step):
+        yield slice(first, min(len(X), first + step))
+
+
+def pieces(
+    arrays: Sequence[Any], weight: Vector | None
+) -> Iterator[tuple[Matrix, Vector]]:
+    """Rows in float64 and their weights, a block at a time."""
+    first = 0
+    for X in arrays:
+        for part in blocks(X):
+            n = part.stop - part.start
+            w = np.ones(n) if weight is None else weight[first : first + n]
+            yield np.array(X[part], dtype=np.float64), w
+            first += n
+
+
+def read(
+    X: Any, features: FeatureMap | None, argument: str = "X"
+) -> tuple[FeatureMap, Any]:
+    """Columns, and rows as an array that is the caller's own where it can be.
+
+    Raises
+    ------
+    ValueError
+        For what is no table of finite numbers, or has other columns than before; the
+        first bad row and column are named.
+    """
+    if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[1]:
+        raise ValueError(f"{argument} must have one column at least; got {X.shape}.")
+    if not is_plain(X) or not len(X):
+        if features is None:
+            features, rows = FeatureMap.learn(X)
+        else:
+            rows = features.encode(X, argument)
+        return features, rows
+    if features is None:
+        features = FeatureMap.learn(np.zeros((1, X.shape[1])))[0]
+    elif features.n_features != X.shape[1]:
+        features.encode(np.zeros((1, X.shape[1])), argument)  # says what is wrong
+    if X.dtype.kind == "f":
+        for part in blocks(X):
+            bad = ~np.isfinite(X[part])
+            if bad.any():
+                row, column = np.argwhere(bad)[0]
+                raise ValueError(
+                    f"{argument} must be finite; got {X[part][row, column]} in row "
+                    f"{part.start + row}, column {features.feature_names[column]!r}. "
+                    "Missing values are not supported; impute or drop the row."
+                )
+    return features, X
+
+
+def check_counts(X: Any, family: Family, names: tuple[str, ...]) -> None:
+    """Raise ValueError for what a family of counts cannot have had."""
+    for part in blocks(X):
+        rows = np.asarray(X[part], dtype=np.float64)
+        bad = (rows < 0) | (rows != np.floor(rows))
+        if bad.any():
+            row, column = np.argwhere(bad)[0]
+            raise ValueError(
+                f"X must have whole numbers >= 0 for family {family.name!r}; got "
+                f"{rows[row, column]:g} in row {part.start + row}, column "
+                f"{names[column]!r}."
+            )
+        if family.name == "multinomial" and not rows.any(axis=1).all():
+            row = int(np.flatnonzero(~rows.any(axis=1))[0])
+            raise ValueError(
+                "X must have a count in every row for family 'multinomial'; row "
+                f"{part.start + row} has none. Drop it."
+            )
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Where columns are centred, and what they are divided by; float64 each.
+
+    Parameters
+    ----------
+    centre, scale : ndarray of shape (n_features,)
+    variance : ndarray of shape (n_features,)
+        Of the columns, before.
+    largest : float
+        Absolute value after scaling.
+    counts : ndarray of shape (n_features,)
+        Means of the columns.
+    """
+
+    centre: Vector
+    scale: Vector
+    variance: Vector
+    largest: float
+    counts: Vector
+
+    @classmethod
+    def of(
+        cls,
+        arrays: Sequence[Any],
+        weight: Vector | None,
+        family: Family,
+        names: tuple[str, ...],
+    ) -> Scaling:
+        """Weighted means and standard deviations of the columns of some arrays."""
+        d = arrays[0].shape[1]
+        total, first = 0.0, np.zeros(d)
+        for rows, w in pieces(arrays, weight):
+            total += float(w.sum())
+            first += w @ rows
+        centre, second = first / total, np.zeros(d)
+        low, high = np.full(d, np.inf), np.full(d, -np.inf)
+        for rows, w in pieces(arrays, weight):
+            rows -= centre
+            second += w @ rows**2
+            low = np.minimum(low, rows.min(axis=0))
+            high = np.maximum(high, rows.max(axis=0))
+        variance = second / total
+        if family.is_count:
+            span = float((high + centre).max())
+            return cls(np.zeros(d), np.ones(d), variance, max(span, 1.0), centre)
+        equal = ~(variance > 1e-30 * np.maximum(1.0, centre**2))
+        variance = np.where(equal, 0.0, variance)
+        if equal.any():
+            listed = ", ".join(repr(names[j]) for j in np.flatnonzero(equal)[:5])
+            warn(
+                ScaleWarning,
+                f"{int(equal.sum())} of {d} columns have one value only ({listed}): "
+                "they tell no components apart. Drop them.",
+            )
+        middle = float(np.sqrt(variance.mean())) or 1.0
+        scale = np.full(d, middle)
+        if not family.one_scale:
+            scale = np.where(equal, middle, np.sqrt(variance))
+        largest = float((np.maximum(np.abs(low), np.abs(high)) / scale).max())
+        return cls(centre, scale, variance, max(largest, 1.0), centre)
+
+    def taken(self, X: Any, into: Singles | None = None) -> Singles:
+        """Rows in float32, scaled block by block."""
+        out = np.empty(X.shape, dtype=np.float32) if into is None else into
+        for part in blocks(X):
+            rows = np.asarray(X[part], dtype=np.float64)
+            out[part] = (rows - self.centre) / self.scale
+        return out
+
+    def doubles(self, X: Any) -> Matrix:
+        """Rows in float64, scaled."""
+        out: Matrix = (np.asarray(X, dtype=np.float64) - self.centre) / self.scale
+        return out
+
+    @property
+    def log_scale(self) -> float:
+        """What scaled log densities have too much, with the sign of the remedy."""
+        return float(np.log(self.scale).sum())
+
+    def units(self, total: float) -> tuple[float, float, float]:
+        """Powers of two in which sums over rows of weight `total` are counted.
+
+        Raises
+        ------
+        ValueError
+            Where a value is so far out that fewer than 20 bits would be left.
+        """
+        bits = [
+            min(RESOLUTION, 61 - int(np.ceil(np.log2(max(1.0, total * most)))))
+            for most in (1.0, self.largest, self.largest**2 * len(self.scale))
+        ]
+        if min(bits) < 20:
+            raise ValueError(
+                f"X must have no value further than {self.largest:.3g} standard "
+                f"deviations out, with a total weight of {total:g}: sums of squares "
+                "would lose their last digits. Clip or rescale the column."
+            )
+        weight, first, second = (2.0**b for b in bits)
+        return weight, first, second
+
+    def prior(self, given: MixturePrior, family: Family, alpha: float) -> Prior:
+        """A prior in scaled coordinates, with its defaults."""
+        d = len(self.scale)
+        for name in ("mean", "variance"):
+            value = getattr(given, name)
+            if value is not None and len(value) != d:
+                raise ValueError(
+                    f"prior.{name} must have {d} numbers, one for each column; got "
+                    f"{len(value)}."
+                )
+        mean = np.zeros(d)
+        if given.mean is not None:
+            mean = (given.mean - self.centre) / self.scale
+        least = 0.1 * self.variance + 1e-3 * self.variance.mean()
+        variance = given.variance if given.variance is not None else least
+        variance = np.where(variance > 0.0, variance, 1e-3) / self.scale**2
+        df = given.df if given.df is not None else 4.0
+        if family.name == "full":
+            df = max(df, d + 2.0)
+        rate, exposure = np.zeros(d), 0.0
+        if family.name == "poisson":
+            one = 1.0 if given.rate is None else given.rate
+            rate, exposure = np.full(d, one), one / max(float(self.counts.mean()), 1e-12)
+        elif family.name == "multinomial":
+            rate = np.full(d, 1.0 / d if given.rate is None else given.rate)
+        flat = given.reg_covar
+        if flat is not None and family.is_count:
+            rate, exposure = np.full(d, 1e-10), 1e-10
+        return Prior(
+            mean=mean, strength=given.mean_strength, df=df, variance=variance,
+            rate=rate, exposure=exposure,
+            reg_covar=None if flat is None else flat / self.scale**2,
+            concentration=0.0 if flat is not None else alpha,
+        )  # fmt: skip

@@ -1,0 +1,211 @@
+"""Shards: rows with their labels and lists, and what a sweep over them tells.
+
+A shard knows its rows, its seed and nothing of other shards, so that it can live in
+another process, and be built again there: its labels are drawn anew by an exact sweep.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from dyntree._core.mixtures.scores import Scores
+from dyntree._core.mixtures.sweeps import Shard
+from dyntree._core.mixtures.tree_sampler import sample_rows
+from dyntree._core.rng import CounterSource
+from dyntree.encoding.values import Vector
+from dyntree.mixtures.canopy.component_tree import component_tree
+from dyntree.mixtures.canopy.families import FAMILY_OF, Components
+from dyntree.mixtures.canopy.groups import centres, grouped
+from dyntree.mixtures.canopy.options import CanopyOptions
+from dyntree.mixtures.canopy.scaling import Scaling, Singles
+
+Ids = NDArray[np.int64]
+ROW_LOSS = 10.0  # how much more than its group a row may lose
+GROUPED = ("canopy1", "canopy2")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all shards of a fit are built alike by."""
+
+    family: str
+    inference: str
+    sweeps: CanopyOptions
+    scaling: Scaling
+    units: tuple[float, float, float]
+    seed: int
+    n_threads: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """A sweep."""
+
+    time: int
+    known: Components
+    pace: float  # sweeps in which all groups are refreshed once
+    exact: bool  # every row from its exact posterior
+    inference: str
+
+
+@dataclass(frozen=True)
+class ShardReport:
+    """What a sweep over a shard did."""
+
+    sums: NDArray[np.int64]  # of all rows of the shard, by component
+    log_likelihood: float  # sum over the rows that were scored exactly
+    scored: float  # weight of these
+    stale: float  # their posterior mass outside of the lists there were
+    n_changed: int
+    proposed: int
+    accepted: int
+    list_length: float
+    seconds: float
+
+
+class ShardState:
+    """Rows of a fit, ready for sweeps.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_features)
+        As given; read once, block by block.
+    first_id : int
+        Number of the first row in the whole data.
+    weight : ndarray of shape (n_rows,) or None
+    plan : Plan
+    rows : ndarray of float32 of shape (n_rows, n_features), optional
+        Where the scaled rows are to stand.
+    """
+
+    def __init__(
+        self, X: Any, first_id: int, weight: Vector | None, plan: Plan,
+        rows: Singles | None = None,
+    ) -> None:  # fmt: skip
+        family, sweeps = FAMILY_OF[plan.family], plan.sweeps
+        self.plan = plan
+        rows = plan.scaling.taken(X, rows)
+        order = np.arange(len(rows), dtype=np.int32)
+        begin = None
+        if plan.inference in GROUPED:
+            order, begin = grouped(
+                rows, sweeps.group_size, sweeps.prototypes, plan.seed, plan.n_threads
+            )
+        self.order = order
+        base = family.log_base(plan.scaling.doubles(X)) if family.is_count else None
+        self.kernel = Shard(
+            rows, first_id + order.astype(np.int64), family.layout, plan.units,
+            None if weight is None else np.ascontiguousarray(weight[order], float),
+            None if base is None else base[order],
+        )  # fmt: skip
+        self.weight = float(len(rows) if weight is None else weight.sum())
+        self.sums: NDArray[np.int64] | None = None
+        if begin is not None:
+            self.kernel.group(begin, centres(rows, begin))
+            self.turns = np.random.default_rng([plan.seed, 2, first_id]).permutation(
+                len(begin) - 1
+            )
+            self.next_turn = 0
+
+    # ------------------------------------------------------------ sweeps
+    def sweep(self, task: Task) -> ShardReport:
+        """Let rows choose their components anew."""
+        clock = time.perf_counter()
+        with threadpool_limits(1, user_api="blas"):
+            found = self._swept(task)
+        n_groups = getattr(self.kernel, "n_groups", 0)
+        lengths = self.kernel.list_lengths.mean() if n_groups else 0.0
+        assert self.sums is not None
+        return ShardReport(
+            self.sums, *found, float(lengths), time.perf_counter() - clock
+        )
+
+    def _swept(self, task: Task) -> tuple[float, float, float, int, int, int]:
+        scores = FAMILY_OF[self.plan.family].scores(task.known)
+        source, threads = CounterSource(self.plan.seed), self.plan.n_threads
+        if task.inference == "em":
+            self.sums, fit, changed = self.kernel.em(scores, threads)
+            return fit, self.weight, 0.0, changed, 0, 0
+        if task.inference == "canopy2":
+            return self._listed(scores, source, task)
+        if task.inference == "esca" or task.exact or self.sums is None:
+            change, fit, changed = self.kernel.esca(scores, source, task.time, threads)
+            self._add(change)
+            return fit, self.weight, 0.0, changed, 0, 0
+        if task.inference == "canopy1":
+            steps = self.plan.sweeps.mh_steps or 2
+            change, changed, proposed, accepted = self.kernel.canopy1(
+                scores, source, task.time, steps, threads
+            )
+        else:
+            means = component_tree(self.plan.family, task.known, self.plan.seed)
+            change, changed, _, proposed = sample_rows(
+                self.kernel, means, source, task.time, threads
+            )
+            accepted = self.kernel.n_rows
+        self._add(change)
+        return 0.0, 0.0, 0.0, changed, proposed, accepted
+
+    def _listed(
+        self, scores: Scores, source: CounterSource, task: Task
+    ) -> tuple[float, float, float, int, int, int]:
+        """A sweep of which most is restricted to lists."""
+        options, n_groups = self.plan.sweeps, self.kernel.n_groups
+        fresh = np.zeros(n_groups, dtype=np.uint8)
+        n_fresh = int(np.ceil(n_groups / task.pace))
+        if task.exact or self.sums is None:
+            n_fresh = n_groups
+        turns = np.arange(self.next_turn, self.next_turn + n_fresh) % n_groups
+        fresh[self.turns[turns]] = 1
+        ask = (
+            options.list_loss, ROW_LOSS * options.list_loss, options.explore,
+            options.list_max, options.mh_steps or 1,
+        )  # fmt: skip
+        change, fit, scored, stale, changed, proposed, accepted = self.kernel.canopy2(
+            scores, source, task.time, fresh, ask, self.plan.n_threads
+        )
+        self.next_turn = (self.next_turn + n_fresh) % n_groups
+        self._add(change)
+        return fit, scored, stale, changed, proposed, accepted
+
+    def _add(self, change: NDArray[np.int64]) -> None:
+        self.sums = change if self.sums is None else self.sums + change
+
+    # ------------------------------------------------------------ labels and files
+    @property
+    def labels(self) -> NDArray[np.int32]:
+        """Labels in the order in which rows were given."""
+        out = np.empty(len(self.order), dtype=np.int32)
+        out[self.order] = self.kernel.labels
+        return out
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint keeps: labels and lists."""
+        arrays = {"labels": self.kernel.labels.copy()}
+        if self.plan.inference in GROUPED:
+            arrays["lengths"] = self.kernel.list_lengths
+            arrays["lists"] = self.kernel.lists()
+            arrays["turn"] = np.array([self.next_turn])
+        return arrays
+
+    def resume(self, arrays: dict[str, NDArray[Any]], n_components: int) -> None:
+        """Become what `state` told."""
+        self.kernel.labels[:] = arrays["labels"]
+        self.sums = self.kernel.sums_of(n_components)
+        if self.plan.inference in GROUPED:
+            self.kernel.take_lists(arrays["lengths"], arrays["lists"])
+            self.next_turn = int(arrays["turn"][0])
+
+    def memory_usage(self) -> int:
+        """Bytes of rows, labels, order and lists."""
+        kernel = self.kernel
+        return int(
+            kernel.X.nbytes + kernel.labels.nbytes + 3 * self.order.nbytes
+            + kernel.memory_usage()
+        )  # fmt: skip

@@ -1,0 +1,115 @@
+"""Starts: rows at which components begin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dyntree._core.covertree import build
+from dyntree.encoding.values import Matrix
+from dyntree.mixtures.canopy.groups import BASE, Singles
+
+KMEANS_ROWS = 20_000  # of the sample that k-means++ looks at, or 20 a component
+
+
+def chosen_start(init: str, m: int) -> str:
+    """What "auto" stands for."""
+    if init != "auto":
+        return init
+    return "kmeans++" if m <= 256 else "random"
+
+
+def n_wanted(init: str, m: int, n_rows: int) -> int:
+    """Rows that a start wants to see."""
+    if init == "kmeans++":
+        return min(n_rows, max(20 * m, KMEANS_ROWS))
+    return n_rows if init.startswith("covertree") else min(n_rows, 4 * m + 100)
+
+
+def start(init: str, m: int, rows: Singles, seed: int, n_threads: int) -> Matrix:
+    """Rows, or means of rows, at which m components begin, in float64.
+
+    Parameters
+    ----------
+    init : {"random", "kmeans++", "covertree", "covertree_means"}
+    m : int
+    rows : ndarray of float32 of shape (n_rows, n_features)
+        All rows, or a sample of them in random order; scaled.
+    seed, n_threads : int
+
+    Raises
+    ------
+    ValueError
+        With fewer different rows than components.
+    """
+    rng = np.random.default_rng([seed, 1])
+    if init == "random":
+        found = distinct(rows, m, rng)
+    elif init == "kmeans++":
+        found = kmeans_plus_plus(rows, m, rng)
+    else:
+        found = truncated(rows, m, init == "covertree_means", seed, n_threads)
+    return found
+
+
+def too_few(m: int, n: int) -> ValueError:
+    """Error for rows that are the same too often."""
+    return ValueError(
+        f"n_components must be at most the number of different rows, {n}; got {m}."
+    )
+
+
+def distinct(rows: Singles, m: int, rng: np.random.Generator) -> Matrix:
+    """Rows drawn at random, all different."""
+    order = rng.permutation(len(rows))
+    _, place = np.unique(rows[order], axis=0, return_index=True)
+    if len(place) < m:
+        raise too_few(m, len(place))
+    return rows[order[np.sort(place)[:m]]].astype(np.float64)
+
+
+def kmeans_plus_plus(rows: Singles, m: int, rng: np.random.Generator) -> Matrix:
+    """Rows drawn by their squared distance to those before (Arthur and
+    Vassilvitskii 2007), the best of 2 + log m tries each.
+    """
+    points = rows.astype(np.float64)
+    squares = (points**2).sum(axis=1)
+
+    def distances(places: np.ndarray) -> Matrix:
+        out: Matrix = squares - 2.0 * points[places] @ points.T + squares[places, None]
+        return np.maximum(out, 0.0)
+
+    n_tries = 2 + int(np.log(m))
+    found = [int(rng.integers(len(points)))]
+    nearest = distances(np.array(found))[0]
+    nearest[found] = 0.0
+    while len(found) < m:
+        total = nearest.sum()
+        if not total > 0.0:
+            return distinct(rows, m, rng)  # which says what is wrong, or is right
+        draws = np.searchsorted(np.cumsum(nearest), rng.random(n_tries) * total)
+        tries = np.minimum(draws, len(points) - 1)
+        nearer = np.minimum(nearest, distances(tries))
+        best = int(np.argmin(nearer.sum(axis=1)))
+        found.append(int(tries[best]))
+        nearest = nearer[best]
+        nearest[found[-1]] = 0.0
+    return points[found]
+
+
+def truncated(
+    rows: Singles, m: int, means: bool, seed: int, n_threads: int
+) -> Matrix:
+    """Centres of a cover tree of m nodes, or means of their own rows."""
+    tree = build(rows, BASE, 1, m, seed, n_threads)
+    n = len(tree["centre"])
+    if n < m:
+        raise too_few(m, n)
+    if not means:
+        return rows[tree["centre"]].astype(np.float64)
+    ordered = rows[tree["order"]].astype(np.float64)
+    return np.stack(
+        [
+            ordered[first:last].mean(axis=0)
+            for first, last in zip(tree["row_begin"], tree["own_end"], strict=True)
+        ]
+    )
