@@ -20,6 +20,9 @@ cdef extern from *:
     #endif
     typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
     typedef int32_t Masks __attribute__((vector_size(64), aligned(4), may_alias));
+    typedef float Halves __attribute__((vector_size(32), aligned(4), may_alias));
+    typedef int32_t HalfMasks __attribute__((vector_size(32), aligned(4), may_alias));
+    typedef float Quarters __attribute__((vector_size(16), aligned(4), may_alias));
 
     /* s[j] = exp(s[j] - max s) for j < n, a multiple of 16; part[i] is the sum over
        PART of them. Returns max s. A polynomial of degree 6 about the nearest multiple
@@ -32,10 +35,14 @@ cdef extern from *:
             Masks larger = v > top;
             top = (Lanes) ((larger & (Masks) v) | (~larger & (Masks) top));
         }
-        float most = top[0];
-        for (int j = 1; j < 16; j++)
-            if (top[j] > most)
-                most = top[j];
+        float lanes[16];
+        *(Lanes *) lanes = top;
+        Halves a = *(Halves *) lanes, b = *(Halves *) (lanes + 8);
+        HalfMasks more = b > a;
+        *(Halves *) lanes = (Halves) ((more & (HalfMasks) b) | (~more & (HalfMasks) a));
+        float most = lanes[0];
+        for (int j = 1; j < 8; j++)
+            most = lanes[j] > most ? lanes[j] : most;
         for (int j = 0; j < n; j += 64) {
             Lanes sum = {0};
             for (int i = j; i < j + 64 && i < n; i += 16) {
@@ -56,10 +63,11 @@ cdef extern from *:
                 *(Lanes *) (s + i) = p;
                 sum += p;
             }
-            double total = 0.0;
-            for (int i = 0; i < 16; i++)
-                total += sum[i];
-            part[j / 64] = total;
+            *(Lanes *) lanes = sum;
+            a = *(Halves *) lanes + *(Halves *) (lanes + 8);
+            *(Halves *) lanes = a;
+            Quarters c = *(Quarters *) lanes + *(Quarters *) (lanes + 4);
+            part[j / 64] = ((double) c[0] + c[1]) + ((double) c[2] + c[3]);
         }
         return most;
     }

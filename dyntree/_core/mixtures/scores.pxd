@@ -33,6 +33,7 @@ cdef class Scores:
         readonly object arrays          # what the pointers point into
         const float *theta              # (n_components, width)
         const float *constant           # (n_components,)
+        const float *origin             # (n_features,), zeros
         const float *mean               # (n_components, n_features), FULL only
         float *shift                    # W_z mean_z, (n_components, n_features), FULL only
 

@@ -5,7 +5,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 from scipy.linalg.cython_blas cimport sgemm
 
-from dyntree._core.softmax cimport rounded_up
+from dyntree._core.softmax cimport rounded_up    # and its CLONES
 
 cdef float VERY_LOW = -1e30
 
@@ -22,25 +22,87 @@ cdef void times(
     )
 
 
+cdef extern from *:
+    """
+    #include <stdint.h>
+    typedef float Eight __attribute__((vector_size(32), aligned(4), may_alias));
+    typedef double Wide __attribute__((vector_size(64)));
+    #define LOAD(p) (*(const Eight *) (p))
+    #define WIDE(p) __builtin_convertvector(LOAD(p), Wide)
+
+    /* out = x - origin; returns the sum of its squares */
+    CLONES static float moved(const float *x, const float *origin, int d, float *out) {
+        Eight sum = {0};
+        float rest = 0.0f, total;
+        int j = 0;
+        for (; j + 8 <= d; j += 8) {
+            Eight v = LOAD(x + j) - LOAD(origin + j);
+            *(Eight *) (out + j) = v;
+            sum += v * v;
+        }
+        for (; j < d; j++) {
+            out[j] = x[j] - origin[j];
+            rest += out[j] * out[j];
+        }
+        total = (sum[0] + sum[4]) + (sum[1] + sum[5]);
+        return total + ((sum[2] + sum[6]) + (sum[3] + sum[7])) + rest;
+    }
+    CLONES static void squared(const float *x, int d, float *out) {
+        int j = 0;
+        for (; j + 8 <= d; j += 8)
+            *(Eight *) (out + j) = LOAD(x + j) * LOAD(x + j);
+        for (; j < d; j++)
+            out[j] = x[j] * x[j];
+    }
+    /* out = t + 2 s o, and sum (t + s o) o, in double; s has one number where step is 0 */
+    CLONES static double about(const float *t, const float *s, int step, const float *o,
+                               int d, float *out) {
+        Wide sum = {0};
+        double total;
+        int j = 0;
+        for (; j + 8 <= d; j += 8) {
+            Wide a = WIDE(t + j), c = WIDE(o + j), b;
+            if (step)
+                b = WIDE(s + j);
+            else
+                b = (Wide) {0} + (double) *s;
+            b *= c;
+            sum += (a + b) * c;
+            *(Eight *) (out + j) = __builtin_convertvector(a + b + b, Eight);
+        }
+        total = ((sum[0] + sum[4]) + (sum[1] + sum[5]))
+                + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+        for (; j < d; j++) {
+            double b = (double) s[step * j] * o[j];
+            total += (t[j] + b) * o[j];
+            out[j] = (float) (t[j] + 2.0 * b);
+        }
+        return total;
+    }
+    """
+    float moved(const float *x, const float *origin, int d, float *out) noexcept nogil
+    void squared(const float *x, int d, float *out) noexcept nogil
+    double about(
+        const float *t, const float *s, int step, const float *o, int d, float *out
+    ) noexcept nogil
+
+
 cdef void features(
     const float *x, const float *origin, int n, int d, int layout, float *out
 ) noexcept nogil:
-    """Features of rows, taken about an origin where there is one."""
-    cdef int i, j
-    cdef float v, total
+    """Features of rows, taken about an origin."""
+    cdef int i
+    cdef float norm
     for i in range(n):
-        total = 0.0
-        for j in range(d):
-            v = x[j] if origin == NULL else x[j] - origin[j]
-            out[j] = v
-            if layout == SQUARES:
-                out[d + j] = v * v
-            elif layout == NORM:
-                total += v * v
-        if layout == NORM:
-            out[d] = total
+        norm = moved(x, origin, d, out)
         x += d
-        out += d if layout == LINEAR else (d + 1 if layout == NORM else 2 * d)
+        out += d
+        if layout == SQUARES:
+            squared(out - d, d, out)
+            out += d
+        elif layout == NORM:
+            out[0] = norm
+            out += 1
 
 
 cdef class Scores:
@@ -62,7 +124,6 @@ cdef class Scores:
         self, int layout, const float[:, ::1] theta, const float[::1] constant,
         int n_features, const float[:, ::1] mean=None,
     ):
-        cdef int z, j
         cdef float[:, ::1] shift
         self.layout, self.n_features = layout, n_features
         self.n_components, self.width = <int> theta.shape[0], <int> theta.shape[1]
@@ -76,7 +137,9 @@ cdef class Scores:
             shift = shifted
             self.shift, self.mean = &shift[0, 0], &mean[0, 0]
         self.theta, self.constant = &theta[0, 0], &constant[0]
-        self.arrays = (theta, constant, mean, shifted)
+        cdef const float[::1] zeros = np.zeros(n_features, dtype=np.float32)
+        self.origin = &zeros[0]
+        self.arrays = (theta, constant, mean, shifted, zeros)
 
     cdef int64_t room(self, int n, int n_listed) noexcept nogil:
         cdef int64_t d = self.n_features
@@ -96,7 +159,7 @@ cdef class Scores:
                         self.constant[z] - 0.5 * scratch[i]
                     )
         else:
-            features(x, NULL, n, d, self.layout, scratch)
+            features(x, self.origin, n, d, self.layout, scratch)
             for i in range(n):
                 memcpy(
                     out + <int64_t> i * self.padded, self.constant, m * sizeof(float)
@@ -110,7 +173,7 @@ cdef class Scores:
         self, const float *x, int n, const float *origin, const int32_t *ids, int k,
         float *scratch, float *out,
     ) noexcept nogil:
-        cdef int a, i, j, d = self.n_features, stride = rounded_up(k)
+        cdef int a, i, d = self.n_features, stride = rounded_up(k)
         cdef const float *from_
         cdef float *to
         cdef float *local = scratch + <int64_t> n * self.width
@@ -122,20 +185,14 @@ cdef class Scores:
         for a in range(k):      # parameters about the origin: small numbers stay exact
             from_ = self.theta + <int64_t> ids[a] * self.width
             to = local + <int64_t> a * self.width
-            total = self.constant[ids[a]]
-            memcpy(to, from_, self.width * sizeof(float))
             if self.layout == LINEAR:
-                for j in range(d):
-                    total += <double> from_[j] * origin[j]
-            elif self.layout == NORM:
-                for j in range(d):
-                    total += (from_[j] + <double> from_[d] * origin[j]) * origin[j]
-                    to[j] = from_[j] + 2 * from_[d] * origin[j]
+                total = about(from_, self.origin, 1, origin, d, to)
             else:
-                for j in range(d):
-                    total += (from_[j] + <double> from_[d + j] * origin[j]) * origin[j]
-                    to[j] = from_[j] + 2 * from_[d + j] * origin[j]
-            constant[a] = <float> total
+                total = about(
+                    from_, from_ + d, self.layout == SQUARES, origin, d, to
+                )
+                memcpy(to + d, from_ + d, (self.width - d) * sizeof(float))
+            constant[a] = <float> (self.constant[ids[a]] + total)
         features(x, origin, n, d, self.layout, scratch)
         for i in range(n):
             memcpy(out + <int64_t> i * stride, constant, k * sizeof(float))

@@ -415,7 +415,7 @@ cdef class Shard:
             [fresh_units[:-1], len(fresh) + rest_units]
         )
         cdef int64_t u, n_fresh = len(fresh_units) - 1, n_units = len(borders) - 1
-        cdef int rows = max(BLOCK, int(np.diff(begin).max()))
+        cdef int rows = BLOCK + int(np.diff(begin).max())
         cdef int m = scores.n_components, stride = scores.padded
         sums = self.fresh_sums(scores, n_threads)
         cdef int64_t[:, :, ::1] change = sums
@@ -668,13 +668,8 @@ cdef class Shard:
 
 
 def in_units(groups, begin):
-    """Groups, and borders of runs of them that have BLOCK rows at most, or are alone."""
+    """Groups, and borders of runs of them of about BLOCK rows."""
     sizes = begin[groups + 1] - begin[groups]
-    borders = [0]
-    ends = np.cumsum(sizes)
-    start = 0
-    while start < len(groups):
-        limit = (ends[start - 1] if start else 0) + BLOCK
-        start = max(start + 1, int(np.searchsorted(ends, limit, side="right")))
-        borders.append(start)
-    return groups.astype(np.int64), np.array(borders, dtype=np.int64)
+    run = (np.cumsum(sizes) - sizes) // BLOCK
+    borders = [[0], np.flatnonzero(np.diff(run)) + 1, [len(groups)] if len(groups) else []]
+    return groups.astype(np.int64), np.concatenate(borders).astype(np.int64)
