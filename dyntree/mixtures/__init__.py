@@ -2,6 +2,7 @@
 
 from dyntree.mixtures.canopy.model import Canopy
 from dyntree.mixtures.canopy.options import CanopyOptions, MixturePrior
+from dyntree.mixtures.cover_tree import CoverTree
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
 from dyntree.mixtures.sva.frames import product_over_frames
@@ -12,6 +13,7 @@ __all__ = [
     "Canopy",
     "CanopyOptions",
     "Clusters",
+    "CoverTree",
     "Durations",
     "LambdaPath",
     "MixturePrior",

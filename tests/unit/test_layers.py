@@ -24,7 +24,8 @@ SOURCES = sorted(p for kind in ("*.pyx", "*.pxd") for p in CORE.rglob(kind))
 
 # A file may use those of a strictly lower level; what models share is below them all.
 CORE_ORDER = [
-    {"types", "openmp", "lanes", "memory", "vectors"}, {"kernels", "linalg", "eigen"},
+    {"types", "openmp", "lanes", "memory", "vectors", "softmax"},
+    {"kernels", "linalg", "eigen", "alias", "covertree"}, {"treesearch"},
     {"rng", "rmath"},
     {"resample", "spans", "family", "student", "ties", "averaging"},
     {"student_mixture", "probe"},
@@ -37,7 +38,10 @@ TREES_ORDER = [
     {"rectangle"}, {"r_rectangle"}, {"row_credit"}, {"criteria"}, {"input_samples"},
     {"sensitivity", "window"}, {"probe"},
 ]  # fmt: skip
-MIXTURES_ORDER = [{"chain", "decoder"}, {"clusters"}, {"spheres", "subspaces"}]
+MIXTURES_ORDER = [
+    {"chain", "decoder"}, {"clusters"}, {"spheres", "subspaces"},
+    {"scores", "candidates"}, {"tallies"}, {"sweeps"}, {"soft_sweep", "tree_sampler"},
+]  # fmt: skip
 CORE_FOLDERS = {
     "dyntree._core": CORE_ORDER,
     "dyntree._core.trees": TREES_ORDER,

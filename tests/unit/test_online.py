@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
-from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
+from dyntree.mixtures import (
+    Canopy,
+    CanopyOptions,
+    OnlineDPGMM,
+    OnlineDPMPPCA,
+    OnlineHDPHSMM,
+)
 from dyntree.online import OnlineModel, check_online_model
 from tests.contract import OnlineModelChecks, Rows
 from tests.helpers import model_bytes, same_bytes
@@ -162,6 +168,29 @@ class TestMixtures(OnlineModelChecks):
     @pytest.fixture(params=MIXTURES)
     def fresh(self, request: pytest.FixtureRequest) -> Callable[[], Any]:
         return MIXTURES[request.param]
+
+    @pytest.fixture
+    def rows(self) -> Rows:
+        rng = np.random.default_rng(4)
+        X = rng.normal(size=(60, 3))
+        X[:, 1:] += 5.0 * rng.integers(2, size=(60, 2))
+        return X, None
+
+
+LARGE: dict[str, dict[str, Any]] = {
+    "esca": {"inference": "esca"},
+    "em": {"inference": "em", "family": "full"},
+    "canopy2": {"inference": "canopy2", "options": CanopyOptions(group_size=4)},
+}
+
+
+class TestLargeMixtures(OnlineModelChecks):
+    """Canopy learns a stream batch by batch; rows in between wait."""
+
+    @pytest.fixture(params=LARGE)
+    def fresh(self, request: pytest.FixtureRequest) -> Callable[[], Any]:
+        options = {"batch_size": 12, "max_iter": 5, "tol": 0.0, "seed": 3}
+        return lambda: Canopy(3, **options, **LARGE[request.param])
 
     @pytest.fixture
     def rows(self) -> Rows:

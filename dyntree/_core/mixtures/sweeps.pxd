@@ -11,6 +11,9 @@ from dyntree._core.mixtures.scores cimport Scores
 from dyntree._core.mixtures.tallies cimport Units
 from dyntree._core.rng cimport CounterSource, RandomStream
 
+cdef enum:
+    BLOCK = 256                     # rows that are scored at a time
+
 cdef class Shard:
     cdef:
         readonly int64_t n_rows
@@ -40,9 +43,6 @@ cdef class Shard:
     cdef int store(self, int64_t g, const int32_t *ids, int32_t k) noexcept nogil
     cdef void forget_groups(self) noexcept
     cdef int64_t esca_block(self, Scores scores, CounterSource source, int64_t time, int64_t first, int64_t last, float *scratch, float *table, double *part, int64_t *sums, double *likelihood) noexcept nogil
-    cdef int64_t em_unit(self, Scores scores, int64_t first, int64_t last, float *scratch, float *table, double *part, float *panel, double *mass, double *likelihood) noexcept nogil
-    cdef int64_t em_block(self, Scores scores, int64_t first, int64_t last, float *scratch, float *table, double *part, float *panel, double *mass, double *likelihood) noexcept nogil
-    cdef void settle(self, Scores scores, const float *panel, const double *mass, int64_t wide, int64_t *sums) noexcept nogil
     cdef void refresh_unit(self, Scores scores, CounterSource source, int64_t time, const Listing *ask, const int64_t *groups, int64_t n_groups, float *scratch, float *table, double *part, Ranked *ranked, int32_t *ids, uint8_t *mark, int64_t *sums, double *likelihood, int64_t *counts) noexcept nogil
     cdef void listed_unit(self, Scores scores, CounterSource source, int64_t time, const Listing *ask, const int64_t *groups, int64_t n_groups, float *scratch, float *table, double *part, int64_t *sums, int64_t *counts) noexcept nogil
     cdef void transition(self, Scores scores, int64_t i, const int32_t *ids, int k, const float *e, const double *part, float top, double total, double explore, RandomStream *s, int64_t *sums, int64_t *counts) noexcept nogil

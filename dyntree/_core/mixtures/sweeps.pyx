@@ -6,7 +6,6 @@ from libc.math cimport exp, log
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
-from scipy.linalg.cython_blas cimport sgemm
 
 from dyntree._core.alias cimport alias_build, alias_pick
 from dyntree._core.mixtures.candidates cimport Listing, Ranked, choose_list, place_in
@@ -15,10 +14,6 @@ from dyntree._core.mixtures.tallies cimport Units, moments_width, tally
 from dyntree._core.openmp cimport thread_number
 from dyntree._core.rng cimport LABELLING, CounterSource, RandomStream
 from dyntree._core.softmax cimport PART, pick, rounded_up, soften, total_of
-
-cdef enum:
-    BLOCK = 256             # rows that are scored at a time
-    BLOCKS = 16             # of them that EM sums in float32
 
 
 cdef class Shard:
@@ -176,135 +171,6 @@ cdef class Shard:
             n_changed += self.relabel(i, pick(e, part, m, s.uniform(&s) * total), sums)
             e += scores.padded
         return n_changed
-
-    def em(self, Scores scores, int n_threads):
-        """Sums with every row shared among components by its posterior.
-
-        Labels become the most probable ones.
-
-        Returns
-        -------
-        sums : ndarray of int64 of shape (n_components, width)
-        log_likelihood : float
-        n_changed : int
-        """
-        cdef int64_t u, size = BLOCK * BLOCKS
-        cdef int64_t n_units = (self.n_rows + size - 1) // size
-        cdef int d = self.n_features
-        cdef int64_t wide = d + d * d if self.layout == FULL else scores.width
-        cdef int64_t room = scores.room(BLOCK, 0) + BLOCK * d
-        totals = self.fresh_sums(scores, n_threads)
-        cdef int64_t[:, :, ::1] sums = totals
-        cdef float[:, ::1] scratch = np.empty((n_threads, room), dtype=np.float32)
-        cdef float[:, ::1] table = np.empty(
-            (n_threads, BLOCK * scores.padded), dtype=np.float32
-        )
-        cdef float[:, ::1] panel = np.empty(
-            (n_threads, scores.n_components * wide), dtype=np.float32
-        )
-        cdef double[:, ::1] mass = np.empty((n_threads, scores.n_components))
-        cdef double[:, ::1] part = np.empty((n_threads, scores.padded // PART + 1))
-        fit, moved = np.zeros(n_units), np.zeros(n_units, dtype=np.int64)
-        cdef double[::1] likelihood = fit
-        cdef int64_t[::1] changed = moved
-        cdef int k
-        for u in prange(n_units, nogil=True, num_threads=n_threads, schedule="dynamic"):
-            k = thread_number()
-            memset(&panel[k, 0], 0, scores.n_components * wide * sizeof(float))
-            memset(&mass[k, 0], 0, scores.n_components * sizeof(double))
-            changed[u] = self.em_unit(
-                scores, u * size, min(self.n_rows, (u + 1) * size), &scratch[k, 0],
-                &table[k, 0], &part[k, 0], &panel[k, 0], &mass[k, 0], &likelihood[u],
-            )
-            self.settle(scores, &panel[k, 0], &mass[k, 0], wide, &sums[k, 0, 0])
-        return totals.sum(axis=0), float(fit.sum()), int(moved.sum())
-
-    cdef int64_t em_unit(
-        self, Scores scores, int64_t first, int64_t last, float *scratch, float *table,
-        double *part, float *panel, double *mass, double *likelihood,
-    ) noexcept nogil:
-        """Several blocks into one panel."""
-        cdef int64_t n_changed = 0
-        while first < last:
-            n_changed += self.em_block(
-                scores, first, min(last, first + BLOCK), scratch, table, part, panel,
-                mass, likelihood,
-            )
-            first += BLOCK
-        return n_changed
-
-    cdef int64_t em_block(
-        self, Scores scores, int64_t first, int64_t last, float *scratch, float *table,
-        double *part, float *panel, double *mass, double *likelihood,
-    ) noexcept nogil:
-        cdef int64_t i, n_changed = 0
-        cdef int z, best, j, n = <int> (last - first), m = scores.n_components
-        cdef int d = self.n_features, stride = scores.padded, wide = scores.width
-        cdef float one = 1.0, none = 0.0
-        cdef float *e = table
-        cdef float top, share, most
-        cdef double total, c
-        cdef const float *x = self.x + first * d
-        scores.all(x, n, scratch, table)
-        for i in range(first, last):
-            top = soften(e, stride, part)
-            total = total_of(part, stride)
-            c = self.weight_of(i)
-            likelihood[0] += c * (top + log(total) + self.log_base_of(i))
-            share = <float> (c / total)
-            best, most = 0, -1.0
-            for z in range(m):
-                if e[z] > most:
-                    best, most = z, e[z]
-                e[z] *= share
-                mass[z] += e[z]
-            n_changed += self.label[i] != best
-            self.label[i] = best
-            e += stride
-        if self.layout == FULL:
-            wide = d + d * d
-            sgemm(
-                b"N", b"T", &d, &m, &n, &one, <float *> x, &d, table, &stride, &one,
-                panel, &wide,
-            )
-            for z in range(m):          # weighted rows times rows
-                for i in range(n):
-                    share = table[i * stride + z]
-                    for j in range(d):
-                        scratch[i * d + j] = share * x[i * d + j]
-                sgemm(
-                    b"N", b"T", &d, &d, &n, &one, scratch, &d, <float *> x, &d, &one,
-                    panel + <int64_t> z * wide + d, &d,
-                )
-        else:                           # features of the rows stand in scratch
-            sgemm(
-                b"N", b"T", &wide, &m, &n, &one, scratch, &wide, table, &stride, &one,
-                panel, &wide,
-            )
-        return n_changed
-
-    cdef void settle(
-        self, Scores scores, const float *panel, const double *mass, int64_t wide,
-        int64_t *sums,
-    ) noexcept nogil:
-        """Add what was summed in float32 to the whole numbers."""
-        cdef int z, j, k, i, d = self.n_features
-        cdef const float *p
-        for z in range(scores.n_components):
-            p = panel + z * wide
-            sums[0] += <int64_t> (mass[z] * self.units.weight)
-            for j in range(d):
-                sums[1 + j] += <int64_t> (p[j] * self.units.first)
-            if self.layout == FULL:
-                i = 1 + d
-                for j in range(d):
-                    for k in range(j + 1):
-                        sums[i] += <int64_t> (p[d + j * d + k] * self.units.second)
-                        i += 1
-            else:
-                for j in range(d, <int> wide):
-                    sums[1 + j] += <int64_t> (p[j] * self.units.second)
-            sums += self.width
 
     # ------------------------------------------------------------ groups and lists
     def group(self, const int64_t[::1] begin, const float[:, ::1] origin):

@@ -8,6 +8,7 @@ except ModuleNotFoundError as error:
         "pip install 'dyntree[sklearn]'."
     ) from error
 
+from dyntree.api.estimators.canopy import CanopyMixture
 from dyntree.api.estimators.mixtures import (
     DPGMMClusterer,
     DPMPPCAClusterer,
@@ -16,6 +17,7 @@ from dyntree.api.estimators.mixtures import (
 from dyntree.api.estimators.trees import DynamicTreeClassifier, DynamicTreeRegressor
 
 __all__ = [
+    "CanopyMixture",
     "DPGMMClusterer",
     "DPMPPCAClusterer",
     "DynamicTreeClassifier",

@@ -16,7 +16,8 @@ from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
-from dyntree.mixtures.canopy.families import FAMILY_OF, Components
+from dyntree.mixtures.canopy.components import Components
+from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.scaling import Scaling, read
 from dyntree.runtime.locking import locked
@@ -95,7 +96,8 @@ class CanopyAnswers(ABC):
                 f"{family.name!r}. Its parameters are `means`."
             )
         if known.spread.ndim == 1:
-            return known.spread * scaling.scale[0] ** 2
+            out: NDArray[np.float64] = known.spread * scaling.scale[0] ** 2
+            return out
         if known.spread.ndim == 2:
             return known.spread * scaling.scale**2
         return known.spread * np.outer(scaling.scale, scaling.scale)
@@ -199,7 +201,7 @@ class CanopyAnswers(ABC):
     def _n_parameters(self) -> int:
         known, _ = self._ready("bic")
         m, d = known.mean.shape
-        return FAMILY_OF[self.options.family].n_parameters(m, d) + m - 1
+        return int(FAMILY_OF[self.options.family].n_parameters(m, d) + m - 1)
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion of rows; the lower the better.
@@ -207,6 +209,10 @@ class CanopyAnswers(ABC):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        float
         """
         density = self.score_samples(X)
         return float(self._n_parameters() * np.log(len(density)) - 2.0 * density.sum())
@@ -217,6 +223,10 @@ class CanopyAnswers(ABC):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        float
         """
         return float(2.0 * self._n_parameters() - 2.0 * self.score_samples(X).sum())
 
@@ -236,6 +246,8 @@ class CanopyAnswers(ABC):
         """
         known, scaling = self._ready("sample")
         n, rng = params.count("n_samples", n_samples, 1), params.generator(seed)
-        labels = rng.choice(len(known.weight), size=n, p=known.weight / known.weight.sum())
+        labels = rng.choice(
+            len(known.weight), size=n, p=known.weight / known.weight.sum()
+        )
         rows = FAMILY_OF[self.options.family].sample(known, labels, rng)
         return rows * scaling.scale + scaling.centre, labels

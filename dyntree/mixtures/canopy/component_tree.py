@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from dyntree._core.covertree import build, linked
 from dyntree._core.mixtures.tree_sampler import Means
-from dyntree.mixtures.canopy.families import LOG_2PI, Components
+from dyntree.mixtures.canopy.components import LOG_2PI, Components
 
 BASE = 1.3
 LEAF = 4  # components of a node that are not parted
@@ -41,7 +41,10 @@ def component_tree(family: str, known: Components, seed: int) -> Means:
     log_mass = np.empty(n_nodes)
     for node in range(n_nodes):
         below = order[tree["row_begin"][node] : tree["row_end"][node]]
-        low[node], high[node] = known.mean[below].min(axis=0), known.mean[below].max(axis=0)
+        low[node], high[node] = (
+            known.mean[below].min(axis=0),
+            known.mean[below].max(axis=0),
+        )
         widest[node] = spread[below].max(axis=0)
         log_mass[node] = logsumexp(log_weight[below])
     log_mass += 1e-13 * (1.0 + np.abs(log_mass))  # more than rounding took away

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.errors import CheckpointError
-from dyntree.mixtures.canopy.families import FAMILY_OF, Components, Family, Moments
+from dyntree.mixtures.canopy.components import Components, Family, Moments
+from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import Fit, SweepReport, history_of
 from dyntree.mixtures.canopy.options import (
     CanopyOptions,
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
+KEPT = tuple(  # of the history: how long a sweep took is not what a model is
+    field.name for field in fields(SweepReport) if field.name != "seconds"
+)
 SCALES = ("centre", "scale", "variance", "counts")
 
 
@@ -34,7 +38,9 @@ def notes_of(parts: Parts) -> dict[str, Any]:
     """What tells rows apart: their shape, and a hash of the first and last 64."""
     digest = hashlib.sha256()
     n = parts.n_rows
-    ends = np.unique(np.concatenate([np.arange(min(64, n)), np.arange(max(0, n - 64), n)]))
+    ends = np.unique(
+        np.concatenate([np.arange(min(64, n)), np.arange(max(0, n - 64), n)])
+    )
     digest.update(np.ascontiguousarray(parts.take(ends)).tobytes())
     if parts.weight is not None:
         digest.update(parts.weight.tobytes())
@@ -48,10 +54,7 @@ def notes_of(parts: Parts) -> dict[str, Any]:
 def no_rows(known: Components) -> Moments:
     """Sums over no rows, for components of that shape."""
     m, d = known.mean.shape
-    if not len(known.spread):
-        second = np.zeros((m, 0))
-    else:
-        second = np.zeros(known.spread.shape)
+    second = np.zeros(known.spread.shape if len(known.spread) else (m, 0))
     return Moments(np.zeros(m), np.zeros((m, d)), second)
 
 
@@ -62,7 +65,9 @@ def components_of(
     weight = params.as_array("weights", weights, float)
     mean = params.as_array("means", means, float)
     if weight.shape != (m,) or not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError(f"weights must be {m} numbers >= 0; got {params.short(weight)}.")
+        raise ValueError(
+            f"weights must be {m} numbers >= 0; got {params.short(weight)}."
+        )
     if abs(weight.sum() - 1.0) > 1e-6:
         raise ValueError(f"weights must sum to 1; they sum to {weight.sum():.6g}.")
     if mean.ndim != 2 or len(mean) != m or not mean.shape[1]:
@@ -83,7 +88,7 @@ def components_of(
     d = mean.shape[1]
     if family.is_count:
         ones = np.ones(d)
-        scaling = Scaling(np.zeros(d), ones, ones, float(mean.max()), mean.mean(axis=0))
+        scaling = Scaling(np.zeros(d), ones, ones, 1.0, mean.mean(axis=0))
         return Components(weight / weight.sum(), mean, np.empty(0)), scaling
     spread = params.as_array("covariances", covariances, float)
     shape = {"diag": (m, d), "full": (m, d, d)}.get(family.name, (m,))
@@ -118,7 +123,7 @@ def described(model: Canopy) -> tuple[Header, Arrays]:
     """Header and arrays of a model."""
     options = asdict(model.options)
     prior = options.pop("prior")
-    arrays: Arrays = {"waiting": model._waiting.copy(), "labels": model.labels_.copy()}
+    arrays: Arrays = {"waiting": model._waiting.copy()}
     for name in ("mean", "variance"):
         if prior[name] is not None:
             arrays[f"prior_{name}"] = prior.pop(name)
@@ -136,10 +141,10 @@ def described(model: Canopy) -> tuple[Header, Arrays]:
         "converged": model.converged,
         "is_ready": model.is_ready,
     }
-    for field in model.history.dtype.names or ():
+    for field in KEPT:
         arrays[f"history_{field}"] = np.ascontiguousarray(model.history[field])
     if model._scaling is not None:
-        header["largest"] = model._scaling.largest
+        header["power"] = model._scaling.power
         arrays |= {f"scaling_{name}": getattr(model._scaling, name) for name in SCALES}
     for name, record in (("known", model._known), ("moments", model._moments)):
         if record is not None:
@@ -170,19 +175,15 @@ def fill(model: Canopy, header: Header, arrays: Arrays) -> None:
         len(model._waiting) and model._waiting.shape[1] != width_of(model)
     ):
         raise ValueError("waiting must have fewer rows than a batch, of all columns.")
-    labels = arrays["labels"]
-    if labels.dtype != np.int32 or labels.ndim != 1:
-        raise ValueError("labels must be a vector of int32.")
-    if len(labels) and not -1 <= labels.min() <= labels.max() < options.n_components:
-        raise ValueError("labels must name components there are.")
-    model.labels_ = labels.copy()
     model.history = history_read(arrays)
     if params.flag("is_ready", header["is_ready"]):
         d = width_of(model)
         model._scaling = Scaling(
-            *(checked(arrays, f"scaling_{name}", np.float64, (d,)) for name in SCALES[:3]),
-            params.positive("largest", header["largest"]),
-            checked(arrays, "scaling_counts", np.float64, (d,)),
+            power=params.positive("power", header["power"]),
+            **{
+                name: checked(arrays, f"scaling_{name}", np.float64, (d,))
+                for name in SCALES
+            },
         )
         if not (model._scaling.scale > 0).all():
             raise ValueError("scaling_scale must be > 0.")
@@ -246,11 +247,12 @@ def moments_read(known: Components, arrays: Arrays) -> Moments:
 def history_read(arrays: Arrays) -> np.recarray[Any, Any]:
     """Reports of a file."""
     empty = history_of([])
-    columns = [arrays[f"history_{name}"] for name in empty.dtype.names or ()]
+    columns = [arrays[f"history_{name}"] for name in KEPT]
     if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
         raise ValueError("history must have one number a sweep in every column.")
     out = np.empty(len(columns[0]), dtype=empty.dtype)
-    for name, column in zip(empty.dtype.names or (), columns, strict=True):
+    out["seconds"] = np.nan
+    for name, column in zip(KEPT, columns, strict=True):
         out[name] = column
     return out.view(np.recarray)
 
@@ -299,7 +301,11 @@ class Running:
     def restore(self, fit: Fit, shards: LocalShards) -> None:
         """Bring a new fit and its shards to where they were."""
         assert self.model._known is not None
-        fit.known, fit.moments, fit.pace = self.model._known, self.model._moments, self.pace
+        fit.known, fit.moments, fit.pace = (
+            self.model._known,
+            self.model._moments,
+            self.pace,
+        )
         fit.reports = [SweepReport(*row.tolist()) for row in self.model.history]
         fit.converged = self.model.converged
         check_lists(self.arrays, shards, len(fit.known.weight))
@@ -323,5 +329,6 @@ def check_lists(arrays: Arrays, shards: LocalShards, m: int) -> None:
         if name.endswith("_lengths"):
             lists = arrays[name.replace("_lengths", "_lists")]
             if int(array.sum()) != len(lists):
-                raise CheckpointError(f"{name} does not sum to the length of its lists.")
-
+                raise CheckpointError(
+                    f"{name} does not sum to the length of its lists."
+                )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dyntree.encoding.values import Matrix
-from dyntree.mixtures.canopy.families import Components, Family, Moments, Prior
+from dyntree.mixtures.canopy.components import Components, Family, Moments, Prior
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.shards import ShardReport, Task
 
@@ -156,8 +156,8 @@ class Fit:
         task = Task(self.turn + self.time, self.known, self.pace, exact, how)
         found = shards.sweep(task)
         sums = np.zeros_like(found[0].sums)
-        for report in found:
-            sums += report.sums
+        for part in found:
+            sums += part.sums
         self.moments = self.moments_of(sums)
         if self.before is not None:
             self.moments = self.moments.plus(self.before)
@@ -229,7 +229,9 @@ class Fit:
         rows = shards.badly_fitted(self.known, len(places), self.turn + self.time)
         fresh = self.family.begin(rows, self.prior)
         places = places[: len(rows)]
-        weight, mean, spread = (np.array(v) for v in (known.weight, known.mean, known.spread))
+        weight, mean, spread = (
+            np.array(v) for v in (known.weight, known.mean, known.spread)
+        )
         weight[places], mean[places] = 1.0 / self.n_rows, fresh.mean
         if len(spread):
             spread[places] = fresh.spread[0] if spread.ndim == 1 else fresh.spread
@@ -264,7 +266,7 @@ class Fit:
         callback: Callable[[SweepReport], object] | None,
         keep: Callable[[Fit], None] | None,
     ) -> None:  # fmt: skip
-        """Do sweeps until it is settled, `max_iter` are done, or the callback says so."""
+        """Do sweeps until settled, to `max_iter`, or until the callback says so."""
         while self.time < self.options.max_iter and not self.converged:
             report = self.step(shards)
             tell(1)
@@ -277,9 +279,10 @@ class Fit:
             self.step(shards, "em")
 
 
-def watched_rows(rows: Callable[[NDArray[np.int64]], Matrix], n: int, seed: int) -> Matrix:
+def watched_rows(
+    rows: Callable[[NDArray[np.int64]], Matrix], n: int, seed: int
+) -> Matrix:
     """A few thousand rows, the same in every sweep."""
     rng = np.random.default_rng([seed, 4])
     places = rng.choice(n, size=min(n, 4096), replace=False)
     return rows(np.sort(places))
-

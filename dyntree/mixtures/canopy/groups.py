@@ -61,7 +61,9 @@ def cut(first: Ids, last: Ids, parent: NDArray[np.int32], size: int) -> Ids:
     borders: list[int] = []
     above = parent.tolist()
     filled, family = size, -2  # rows of the open group, and the parent it came from
-    for node, (begin, end) in enumerate(zip(first.tolist(), last.tolist(), strict=True)):
+    for node, (begin, end) in enumerate(
+        zip(first.tolist(), last.tolist(), strict=True)
+    ):
         n = end - begin
         akin = above[node] in (family, node - 1) or above[node] == above[node - 1]
         if node and akin and filled + n <= size:
@@ -75,7 +77,7 @@ def cut(first: Ids, last: Ids, parent: NDArray[np.int32], size: int) -> Ids:
 
 
 def centres(X: Singles, begin: Ids) -> Singles:
-    """Means of the rows of groups, ndarray of float32 of shape (n_groups, n_features)."""
+    """Means of the rows of groups, float32 of shape (n_groups, n_features)."""
     sums = np.add.reduceat(X, begin[:-1], axis=0, dtype=np.float64)
     out: Singles = (sums / np.diff(begin)[:, None]).astype(np.float32)
     return out

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from threading import RLock
 from typing import Any, Self
 
@@ -13,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
-from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.errors import CheckpointError
 from dyntree.mixtures.canopy import files
-from dyntree.mixtures.canopy.answers import CanopyAnswers
-from dyntree.mixtures.canopy.families import FAMILY_OF, Components, Moments
+from dyntree.mixtures.canopy.components import Components, Moments
+from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import Fit, SweepReport, history_of, watched_rows
 from dyntree.mixtures.canopy.options import (
     CanopyOptions,
@@ -27,9 +26,10 @@ from dyntree.mixtures.canopy.options import (
     share,
 )
 from dyntree.mixtures.canopy.parts import LocalShards, Parts
-from dyntree.mixtures.canopy.scaling import Scaling, blocks, read
+from dyntree.mixtures.canopy.scaling import Scaling, read
 from dyntree.mixtures.canopy.shards import Plan
 from dyntree.mixtures.canopy.starts import chosen_start, n_wanted, start, too_few
+from dyntree.mixtures.canopy.streams import CanopyStreams
 from dyntree.mixtures.canopy.trouble import tell_trouble
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -38,7 +38,7 @@ Callback = Callable[[SweepReport], object]
 
 
 @checkpoint.savable
-class Canopy(CanopyAnswers):
+class Canopy(CanopyStreams):
     """Finite mixture of many components.
 
     EM touches every pair of a row and a component in every sweep. Here rows that are
@@ -82,9 +82,10 @@ class Canopy(CanopyAnswers):
     weights, means, covariances : ndarray
         Parameters, in the units of the columns.
     labels_ : ndarray of int32 of shape (n_rows,)
-        Components of the rows of the last `fit`, as they were last drawn.
+        Components of the rows of the last `fit` or batch, as they were last drawn;
+        files do not keep them.
     history : numpy.recarray
-        One `SweepReport` a sweep of the last `fit`.
+        One `SweepReport` a sweep of the last `fit`; files do not keep the seconds.
     converged : bool
 
     Notes
@@ -326,9 +327,7 @@ class Canopy(CanopyAnswers):
             places = np.sort(rng.choice(usable, size=how_many, replace=False))
             rows = plan.scaling.doubles(parts.take(places)).astype(np.float32)
             try:
-                return start(
-                    chosen_start(init, m), m, rows, self.seed, plan.n_threads
-                )
+                return start(chosen_start(init, m), m, rows, self.seed, plan.n_threads)
             except ValueError:  # too few different rows in a sample
                 if how_many == len(usable):
                     raise
@@ -363,6 +362,10 @@ class Canopy(CanopyAnswers):
         done.labels_, done.history = shards.labels, history_of(fit.reports)
         done.converged = fit.converged
         return done
+
+    def _fit_first(self, parts: Parts) -> None:
+        fit, shards = self._prepared(parts, None, None)
+        self._run(fit, shards, parts, False, False, None, None)
 
     # ------------------------------------------------------------ files of running fits
     def save_running(
@@ -424,155 +427,6 @@ class Canopy(CanopyAnswers):
         )  # fmt: skip
         return model
 
-    # ------------------------------------------------------------ streams
-    @locked
-    def update(self, X: Any, y: Any = None, *, progress: Progress = None) -> Self:
-        """Learn rows of a stream, `batch_size` at a time.
-
-        The first batch is fitted as a whole and fixes columns and scales; each later
-        one gets one exact sweep, and its sums are added to those of all rows before
-        (incremental EM: Neal and Hinton 1998). Rows wait until a batch is full; how a
-        stream is cut into calls does not matter.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-        y : object, optional
-            Of no effect.
-        progress : bool, callable or None, default None
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            On bad input; the model is then what it was before.
-        """
-        check_progress(progress)
-        features, rows = self._encoded(X)
-        with rows_bar(progress, len(rows), "learning") as tell:
-            first = 0
-            while first < len(rows):
-                room = self.batch_size - len(self._waiting)
-                new = rows[first : first + room]
-                self._wait_or_learn(features, new)
-                first += len(new)
-                tell(len(new))
-        return self
-
-    def _encoded(self, X: Any) -> tuple[FeatureMap, Matrix]:
-        """Columns and rows of a batch, checked whole; nothing changes."""
-        features, given = read(X, self._features)
-        if not len(given):
-            raise ValueError("X must have at least one row; got none.")
-        rows = np.array(given, dtype=np.float64)
-        family = FAMILY_OF[self.options.family]
-        Parts(rows, features).check(family)
-        if self._scaling is not None:
-            for part in blocks(rows):
-                self._largest(self._scaling.doubles(rows[part]))
-        return features, rows
-
-    def _largest(self, scaled: Matrix) -> Scaling:
-        """Scales with room for some rows."""
-        assert self._scaling is not None
-        most = max(1.0, float(np.abs(scaled).max(initial=0.0)))
-        again = replace(self._scaling, largest=most)
-        again.units(float(self.batch_size))
-        return again
-
-    def _wait_or_learn(self, features: FeatureMap, new: Matrix) -> None:
-        """Let rows wait, or learn the batch that they complete."""
-        batch = np.concatenate([self._waiting.reshape(-1, new.shape[1]), new])
-        if len(batch) < self.batch_size:
-            self._features, self._waiting = features, batch
-            return
-        self._learn(batch, features)
-        self._waiting = np.empty((0, 0))
-
-    @locked
-    def flush(self) -> Self:
-        """Learn the rows that wait, as a batch of their own.
-
-        Returns
-        -------
-        self
-        """
-        if len(self._waiting):
-            assert self._features is not None
-            self._learn(self._waiting, self._features)
-            self._waiting = np.empty((0, 0))
-        return self
-
-    @locked
-    def learn_batch(self, X: Any, *, sample_weight: Any = None) -> Self:
-        """Learn rows as one batch, at once; see `update`.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        sample_weight : array_like of shape (n_rows,), optional
-
-        Returns
-        -------
-        self
-        """
-        self.flush()
-        features, rows = self._encoded(X)
-        self._learn(rows, features, sample_weight)
-        return self
-
-    def _learn(self, rows: Matrix, features: FeatureMap, weight: Any = None) -> None:
-        """Fit the first batch, or give a later one an exact sweep."""
-        n_before, n_batches = self._n_learned, self._n_batches
-        parts = Parts(rows, features, weight)
-        if self._known is None:
-            fit, shards = self._prepared(parts, None, None)
-            self._run(fit, shards, parts, False, False, None, None)
-        else:
-            self._sweep(parts)
-        self._features = features
-        self._n_learned, self._n_batches = n_before + len(rows), n_batches + 1
-
-    def _sweep(self, parts: Parts) -> None:
-        """One exact sweep over a batch, on top of the sums of those before."""
-        assert self._known is not None
-        assert self._moments is not None
-        assert self._scaling is not None
-        family = FAMILY_OF[self.options.family]
-        scaling = self._largest(self._scaling.doubles(parts.arrays[0]))
-        how = "em" if self.options.inference == "em" else "esca"
-        plan = Plan(
-            family.name, how, self.options.sweeps, scaling,
-            scaling.units(parts.total), self.seed, params.n_threads(),
-        )  # fmt: skip
-        prior = self._scaling.prior(
-            self.options.prior, family, self.options.concentration
-        )
-        options = replace(self.options, inference=how, max_iter=1)
-        fit = Fit(
-            family, options, how, prior, plan.units, self.seed, self._known,
-            np.empty((0, len(scaling.scale))), parts.n_rows, parts.total,
-            scaling.log_scale,
-        )  # fmt: skip
-        shards = LocalShards(parts, plan)
-        fit.before, fit.turn = self._moments, 1000 + self._n_batches
-        fit.step(shards)
-        self._known, self._moments = fit.known, fit.moments
-        self.labels_ = shards.labels
-
-    @locked
-    def preview(
-        self, X: Any, y: Any = None, start: int | None = None
-    ) -> tuple[Encoded, list[Any]]:
-        """Check rows that are to be learned, and encode them; see `Learner.preview`."""
-        if start is not None:
-            params.count("start", start, 0)
-        _, rows = self._encoded(X)
-        return Encoded(rows), [None] * len(rows)
-
     # ------------------------------------------------------------ known parameters
     @locked
     def set_components(self, weights: Any, means: Any, covariances: Any = None) -> Self:
@@ -625,6 +479,7 @@ class Canopy(CanopyAnswers):
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
         again = type(self).from_arrays(*self.to_arrays())
+        again.labels_, again.history = self.labels_.copy(), self.history.copy()
         return again
 
     def __copy__(self) -> Self:
@@ -671,4 +526,3 @@ class Canopy(CanopyAnswers):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return checkpoint.loads, (checkpoint.dumps(self),)
-

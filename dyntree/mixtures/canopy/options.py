@@ -133,8 +133,8 @@ class CanopyOptions:
             share(name, getattr(self, name))
         if self.list_loss >= self.stale_target:
             raise ValueError(
-                f"list_loss must be below stale_target, {self.stale_target:g}, as fresh "
-                f"lists could not meet it; got {self.list_loss:g}."
+                f"list_loss must be below stale_target, {self.stale_target:g}, as "
+                f"fresh lists could not meet it; got {self.list_loss:g}."
             )
         params.count("refresh_max", self.refresh_max, 1)
         params.count("list_max", self.list_max, 1, MOST_COMPONENTS)

@@ -1,10 +1,9 @@
-"""Parts: rows of a fit, in one array or in several, and what a fit asks of all of them."""
+"""Parts: rows of a fit, in one array or in several, and what is asked of all."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.canopy.families import FAMILY_OF, Components, Family
+from dyntree.mixtures.canopy.components import Components, Family
+from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import rejected
 from dyntree.mixtures.canopy.scaling import Scaling, Singles, check_counts, read
 from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, Task
@@ -33,7 +33,7 @@ def check_weight(value: Any, n_rows: int) -> Vector | None:
             f"{weight.shape}."
         )
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise ValueError("sample_weight must be finite, >= 0 and not all 0.")
+        raise ValueError("sample_weight must be finite, >= 0 and not zero in all rows.")
     return weight
 
 
@@ -117,6 +117,14 @@ class Parts:
         return np.flatnonzero(self.weight)
 
 
+def room(scratch: Any, rows: Any) -> Singles | None:
+    """Where the scaled rows of a part stand: in memory, or in a file without a name."""
+    if scratch is None:
+        return None
+    with tempfile.TemporaryFile(dir=scratch) as file:
+        return np.memmap(file, dtype=np.float32, mode="w+", shape=rows.shape)
+
+
 class LocalShards:
     """Shards in this process, one for each part.
 
@@ -130,20 +138,10 @@ class LocalShards:
 
     def __init__(self, parts: Parts, plan: Plan, scratch: Any = None) -> None:
         self.parts, self.plan = parts, plan
-        self._folder: Any = None
-        if scratch is not None:
-            self._folder = tempfile.TemporaryDirectory(dir=scratch)
         self.shards = [
-            ShardState(rows, first, weight, plan, self._room(k, rows))
-            for k, (rows, first, weight) in enumerate(parts.each())
+            ShardState(rows, first, weight, plan, room(scratch, rows))
+            for rows, first, weight in parts.each()
         ]
-
-    def _room(self, k: int, rows: Any) -> Singles | None:
-        """Where the scaled rows of a part stand; None leaves it to memory."""
-        if self._folder is None:
-            return None
-        path = Path(self._folder.name) / f"{k}.rows"
-        return np.memmap(path, dtype=np.float32, mode="w+", shape=rows.shape)
 
     def sweep(self, task: Task) -> list[ShardReport]:
         """Let all shards do a sweep, one after another."""

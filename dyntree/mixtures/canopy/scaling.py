@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
-from dyntree.mixtures.canopy.families import Family, Prior
+from dyntree.mixtures.canopy.components import Family, Prior
 from dyntree.mixtures.canopy.options import MixturePrior
 
 Singles = NDArray[np.float32]
@@ -110,8 +110,9 @@ class Scaling:
     centre, scale : ndarray of shape (n_features,)
     variance : ndarray of shape (n_features,)
         Of the columns, before.
-    largest : float
-        Absolute value after scaling.
+    power : float
+        Mean over rows of x'x after scaling: no sum over rows is larger than their
+        weight times it.
     counts : ndarray of shape (n_features,)
         Means of the columns.
     """
@@ -119,7 +120,7 @@ class Scaling:
     centre: Vector
     scale: Vector
     variance: Vector
-    largest: float
+    power: float
     counts: Vector
 
     @classmethod
@@ -137,16 +138,13 @@ class Scaling:
             total += float(w.sum())
             first += w @ rows
         centre, second = first / total, np.zeros(d)
-        low, high = np.full(d, np.inf), np.full(d, -np.inf)
         for rows, w in pieces(arrays, weight):
             rows -= centre
             second += w @ rows**2
-            low = np.minimum(low, rows.min(axis=0))
-            high = np.maximum(high, rows.max(axis=0))
         variance = second / total
         if family.is_count:
-            span = float((high + centre).max())
-            return cls(np.zeros(d), np.ones(d), variance, max(span, 1.0), centre)
+            power = max(1.0, float((variance + centre**2).sum()))
+            return cls(np.zeros(d), np.ones(d), variance, power, centre)
         equal = ~(variance > 1e-30 * np.maximum(1.0, centre**2))
         variance = np.where(equal, 0.0, variance)
         if equal.any():
@@ -160,8 +158,7 @@ class Scaling:
         scale = np.full(d, middle)
         if not family.one_scale:
             scale = np.where(equal, middle, np.sqrt(variance))
-        largest = float((np.maximum(np.abs(low), np.abs(high)) / scale).max())
-        return cls(centre, scale, variance, max(largest, 1.0), centre)
+        return cls(centre, scale, variance, float(d), centre)
 
     def taken(self, X: Any, into: Singles | None = None) -> Singles:
         """Rows in float32, scaled block by block."""
@@ -187,17 +184,17 @@ class Scaling:
         Raises
         ------
         ValueError
-            Where a value is so far out that fewer than 20 bits would be left.
+            Where fewer than 20 bits would be left after the point.
         """
         bits = [
-            min(RESOLUTION, 61 - int(np.ceil(np.log2(max(1.0, total * most)))))
-            for most in (1.0, self.largest, self.largest**2 * len(self.scale))
+            min(RESOLUTION, 60 - int(np.ceil(np.log2(max(1.0, total * most)))))
+            for most in (1.0, np.sqrt(self.power), self.power)
         ]
         if min(bits) < 20:
             raise ValueError(
-                f"X must have no value further than {self.largest:.3g} standard "
-                f"deviations out, with a total weight of {total:g}: sums of squares "
-                "would lose their last digits. Clip or rescale the column."
+                f"sample_weight and X must keep sums of squares below 2^40; a weight "
+                f"of {total:.3g} times a mean square of {self.power:.3g} does not. "
+                "Divide the weights, or clip or rescale columns."
             )
         weight, first, second = (2.0**b for b in bits)
         return weight, first, second
@@ -224,7 +221,10 @@ class Scaling:
         rate, exposure = np.zeros(d), 0.0
         if family.name == "poisson":
             one = 1.0 if given.rate is None else given.rate
-            rate, exposure = np.full(d, one), one / max(float(self.counts.mean()), 1e-12)
+            rate, exposure = (
+                np.full(d, one),
+                one / max(float(self.counts.mean()), 1e-12),
+            )
         elif family.name == "multinomial":
             rate = np.full(d, 1.0 / d if given.rate is None else given.rate)
         flat = given.reg_covar

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dyntree._core.mixtures.scores import Scores
+from dyntree._core.mixtures.soft_sweep import em
 from dyntree._core.mixtures.sweeps import Shard
 from dyntree._core.mixtures.tree_sampler import sample_rows
 from dyntree._core.rng import CounterSource
 from dyntree.encoding.values import Vector
 from dyntree.mixtures.canopy.component_tree import component_tree
-from dyntree.mixtures.canopy.families import FAMILY_OF, Components
+from dyntree.mixtures.canopy.components import Components
+from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.groups import centres, grouped
 from dyntree.mixtures.canopy.options import CanopyOptions
 from dyntree.mixtures.canopy.scaling import Scaling, Singles
@@ -130,7 +132,7 @@ class ShardState:
         scores = FAMILY_OF[self.plan.family].scores(task.known)
         source, threads = CounterSource(self.plan.seed), self.plan.n_threads
         if task.inference == "em":
-            self.sums, fit, changed = self.kernel.em(scores, threads)
+            self.sums, fit, changed = em(self.kernel, scores, threads)
             return fit, self.weight, 0.0, changed, 0, 0
         if task.inference == "canopy2":
             return self._listed(scores, source, task)

@@ -68,8 +68,9 @@ def distinct(rows: Singles, m: int, rng: np.random.Generator) -> Matrix:
 
 
 def kmeans_plus_plus(rows: Singles, m: int, rng: np.random.Generator) -> Matrix:
-    """Rows drawn by their squared distance to those before (Arthur and
-    Vassilvitskii 2007), the best of 2 + log m tries each.
+    """Rows drawn by their squared distance to those before, 2 + log m tries each.
+
+    k-means++ (Arthur and Vassilvitskii 2007), the greedy version.
     """
     points = rows.astype(np.float64)
     squares = (points**2).sum(axis=1)
@@ -96,9 +97,7 @@ def kmeans_plus_plus(rows: Singles, m: int, rng: np.random.Generator) -> Matrix:
     return points[found]
 
 
-def truncated(
-    rows: Singles, m: int, means: bool, seed: int, n_threads: int
-) -> Matrix:
+def truncated(rows: Singles, m: int, means: bool, seed: int, n_threads: int) -> Matrix:
     """Centres of a cover tree of m nodes, or means of their own rows."""
     tree = build(rows, BASE, 1, m, seed, n_threads)
     n = len(tree["centre"])

@@ -25,8 +25,8 @@ def tell_trouble(fit: Fit) -> None:
     if clipped:
         warn(
             ConvergenceWarning,
-            f"{clipped} variances are on their floor: components hold rows that are the "
-            "same. Ask for fewer components, or give a prior with a larger variance.",
+            f"{clipped} variances are on their floor: components hold equal "
+            "rows. Ask for fewer components, or give a prior with a larger variance.",
         )
     stale = reports[-1].stale_mass
     if reports[-1].refresh <= 1.0 and np.isfinite(stale) and stale > 0.1:
@@ -38,6 +38,6 @@ def tell_trouble(fit: Fit) -> None:
     if fit.options.tol > 0.0 and not fit.converged and fit.time >= fit.options.max_iter:
         warn(
             ConvergenceWarning,
-            f"the likelihood still rose after {fit.time} sweeps. Give more max_iter, or "
-            "a larger tol.",
+            f"the likelihood still rose after {fit.time} sweeps. Give more max_iter, "
+            "or a larger tol.",
         )

@@ -1,0 +1,20 @@
+import numpy as np
+from numpy.typing import NDArray
+
+Singles = NDArray[np.float32]
+
+class Scores:
+    layout: int
+    n_components: int
+    n_features: int
+    width: int
+    padded: int
+    def __init__(
+        self,
+        layout: int,
+        theta: Singles,
+        constant: Singles,
+        n_features: int,
+        mean: Singles | None = None,
+    ) -> None: ...
+    def table(self, X: Singles) -> Singles: ...

@@ -1,0 +1,327 @@
+"""Mixtures of very many components for scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+from dyntree import params
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
+
+Ids = NDArray[np.int64]
+
+
+class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
+    """Finite mixture of up to many thousands of components.
+
+    Fits where scikit-learn's GaussianMixture runs out of memory: no table of rows by
+    components is ever held, and late sweeps cost O(n_rows). The method is told in
+    `dyntree.mixtures.Canopy`.
+
+    Parameters
+    ----------
+    n_components : int, default 64
+    family : str, default "diag"
+        "spherical", "spherical_tied", "diag", "full", "poisson" or "multinomial".
+    inference : str, default "auto"
+        "em", "esca", "canopy1", "canopy2", "tree" or "auto".
+    init : str or array_like of shape (n_components, n_features), default "auto"
+        "random", "kmeans++", "covertree", "covertree_means", "auto", or where the
+        components begin.
+    weights : {"map", "sample"}, default "map"
+    concentration : float, default 1.0
+    prior : MixturePrior, optional
+    max_iter : int, default 100
+    tol : float, default 1e-4
+        Nats per row that five sweeps must gain.
+    n_init : int, default 1
+        Fits from different starts, of which the likeliest is kept.
+    validation : float or array_like of shape (n_held_out, n_features), optional
+        Rows that tell when to stop, and which fit is kept.
+    options : CanopyOptions, optional
+    warm_start : bool, default False
+        Begin where the last fit ended; components keep their numbers.
+    random_state : int, RandomState instance or None, default None
+    callback : callable, optional
+        Called with a `SweepReport` after each sweep; True ends the fit.
+    progress : bool or None, default False
+        Whether a bar is shown.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+    means_ : ndarray of shape (n_components, n_features)
+        Rates or probabilities in families of counts.
+    covariances_ : ndarray
+        Of shape (n_components,), (n_components, n_features) or (n_components,
+        n_features, n_features); None in families of counts.
+    labels_ : ndarray of int64 of shape (n_samples,)
+        Most probable components of the training rows.
+    n_iter_ : int
+    converged_ : bool
+    history_ : numpy.recarray
+        One row a sweep.
+    model_ : Canopy
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str of shape (n_features,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.estimators import CanopyMixture
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(600, 2)) + 20 * rng.integers(1, 4, size=(600, 1))
+    >>> fit = CanopyMixture(3, random_state=1).fit(X)
+    >>> len(set(fit.predict([[20, 20], [40, 40], [60, 60]]).tolist()))
+    3
+    """
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        family: str = "diag",
+        inference: str = "auto",
+        init: Any = "auto",
+        weights: str = "map",
+        concentration: float = 1.0,
+        prior: MixturePrior | None = None,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        n_init: int = 1,
+        validation: Any = None,
+        options: CanopyOptions | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        callback: Callable[[Any], object] | None = None,
+        progress: bool | None = False,
+    ) -> None:
+        self.n_components = n_components
+        self.family = family
+        self.inference = inference
+        self.init = init
+        self.weights = weights
+        self.concentration = concentration
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.validation = validation
+        self.options = options
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.callback = callback
+        self.progress = progress
+
+    def _fresh(self, seed: int, init: Any = None) -> Canopy:
+        """The model that parameters ask for."""
+        return Canopy(
+            self.n_components, family=self.family, inference=self.inference,
+            init=self.init if init is None else init, weights=self.weights,
+            concentration=self.concentration, prior=self.prior, max_iter=self.max_iter,
+            tol=self.tol, options=self.options, seed=seed,
+        )  # fmt: skip
+
+    def _seed(self) -> int:
+        """A seed from `random_state`."""
+        if isinstance(self.random_state, int | np.integer):
+            return params.count("random_state", self.random_state, 0, params.MAX_SEED)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to rows; what was learned before is dropped, but for `warm_start`.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_features)
+            Rows of float32 are taken as they are.
+        y : object, optional
+            Of no effect.
+        sample_weight : array_like of shape (n_samples,), optional
+            What rows count for.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad rows or parameters.
+        """
+        rows = self._checked(X, reset=True)
+        n_init, seed = params.count("n_init", self.n_init, 1), self._seed()
+        begin = None
+        if self.warm_start and hasattr(self, "model_"):
+            begin, n_init = self.model_.means, 1
+        best, most = None, -np.inf
+        for k in range(n_init):
+            model = self._fresh((seed + k) % (params.MAX_SEED + 1), begin)
+            model.fit(
+                rows, sample_weight=sample_weight, validation=self.validation,
+                progress=self.progress, callback=self.callback,
+            )  # fmt: skip
+            if n_init == 1:
+                best = model
+                break
+            score = model.score(rows, sample_weight=sample_weight)
+            if best is None or score > most:
+                best, most = model, score
+        assert best is not None
+        return self._kept(best, rows)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn a batch of rows on top of what was learned before.
+
+        The first batch is fitted as `fit` would; each later one gets one exact sweep.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_features)
+        y : object, optional
+            Of no effect.
+        sample_weight : array_like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "model_")
+        rows = self._checked(X, reset=first)
+        model = self._fresh(self._seed()) if first else self.model_
+        return self._kept(model.learn_batch(rows, sample_weight=sample_weight), rows)
+
+    def _checked(self, X: Any, reset: bool) -> Matrix:
+        """Rows as numbers, float32 or float64."""
+        rows: Matrix = validate_data(
+            self, X, dtype=[np.float64, np.float32], reset=reset, ensure_min_samples=2
+        )
+        return rows
+
+    def _kept(self, model: Canopy, rows: Matrix) -> Self:
+        """Keep a model, and what there is to say of it."""
+        self.model_ = model
+        self.weights_, self.means_ = model.weights, model.means
+        self.covariances_ = (
+            None if self.family in ("poisson", "multinomial") else model.covariances
+        )
+        self.labels_ = model.predict(rows)
+        self.history_, self.converged_ = model.history, model.converged
+        self.n_iter_ = len(model.history)
+        return self
+
+    def _rows(self, X: Any) -> Matrix:
+        """Rows to answer for."""
+        check_is_fitted(self)
+        rows: Matrix = validate_data(
+            self, X, dtype=[np.float64, np.float32], reset=False
+        )
+        return rows
+
+    def predict(self, X: Any) -> Ids:
+        """Most probable component of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_samples,)
+        """
+        rows = self._rows(X)
+        return self.model_.predict(rows)
+
+    def predict_proba(self, X: Any, top: int | None = None) -> Any:
+        """Probability of each component at each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_features)
+        top : int, optional
+            The largest only, so many a row, as a sparse array.
+
+        Returns
+        -------
+        ndarray or scipy.sparse.csr_array of shape (n_samples, n_components)
+        """
+        rows = self._rows(X)
+        return self.model_.predict_proba(rows, top=top)
+
+    def score_samples(self, X: Any) -> Vector:
+        """Log density of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        rows = self._rows(X)
+        return self.model_.score_samples(rows)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log density of rows.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_features)
+        y : object, optional
+            Of no effect.
+
+        Returns
+        -------
+        float
+        """
+        return float(np.mean(self.score_samples(X)))
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion of rows; the lower the better.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        float
+        """
+        rows = self._rows(X)
+        return self.model_.bic(rows)
+
+    def aic(self, X: Any) -> float:
+        """Akaike's information criterion of rows; the lower the better.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        float
+        """
+        rows = self._rows(X)
+        return self.model_.aic(rows)
+
+    def sample(self, n_samples: int = 1) -> tuple[Matrix, Ids]:
+        """Rows drawn from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        labels : ndarray of int64 of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self.model_.sample(n_samples, seed=self._seed())

@@ -1,0 +1,143 @@
+"""Components: parameters, sums of rows, and what a family makes of them.
+
+Everything here is in float64 and in the coordinates of `Scaling`: columns centred, and
+divided by their scales. S1 and S2 are sums of rows and of second moments, N the weight
+of a component; priors are those of `MixturePrior`, resolved.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree._core.mixtures.scores import Scores
+from dyntree.encoding.values import Matrix, Vector
+
+LINEAR, NORM, SQUARES, FULL = range(4)  # layouts of the core
+LOG_2PI = np.log(2.0 * np.pi)
+FLOOR = 1e-6  # of a variance, as a share of the prior's
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A prior in scaled coordinates."""
+
+    mean: Vector  # shape (n_features,)
+    strength: float
+    df: float
+    variance: Vector  # shape (n_features,)
+    rate: Vector  # shape (n_features,); counts before any row
+    exposure: float  # rows that they are of
+    reg_covar: Vector | None  # maximum likelihood, with these floors
+    concentration: float
+
+
+@dataclass(frozen=True)
+class Components:
+    """Parameters of all components, in scaled coordinates.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n_components,)
+    mean : ndarray of shape (n_components, n_features)
+        Rates of Poisson components, probabilities of multinomial ones.
+    spread : ndarray
+        Variances, (n_components,) or (n_components, n_features); covariances,
+        (n_components, n_features, n_features); or, for counts, of shape (0,).
+    """
+
+    weight: Vector
+    mean: Matrix
+    spread: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over the rows of components."""
+
+    weight: Vector
+    first: Matrix
+    second: NDArray[np.float64]
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return float(self.weight.sum())
+
+    def plus(self, other: Moments) -> Moments:
+        """Sums over the rows of both."""
+        return Moments(
+            self.weight + other.weight,
+            self.first + other.first,
+            self.second + other.second,
+        )
+
+
+class Family(ABC):
+    """What a component is; one object for all of a mixture."""
+
+    name: str
+    layout: int
+    is_count = False
+    one_scale = False  # whether columns must be divided by one number
+
+    def weights_of(self, moments: Moments, prior: Prior) -> Vector:
+        """Posterior mean of the weights, which is never 0 under a prior."""
+        weight = moments.weight + prior.concentration / len(moments.weight)
+        out: Vector = weight / weight.sum()
+        return out
+
+    @abstractmethod
+    def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
+        """Mode of the posterior, and how many variances were put on their floor."""
+
+    @abstractmethod
+    def draw(
+        self, moments: Moments, prior: Prior, rng: np.random.Generator
+    ) -> Components:
+        """Parameters from their posterior, with the weights of `estimate`."""
+
+    @abstractmethod
+    def begin(self, rows: Matrix, prior: Prior) -> Components:
+        """Components at some rows, with the spread of the prior and equal weights."""
+
+    @abstractmethod
+    def scores(self, known: Components) -> Scores:
+        """Parameters as the core has them."""
+
+    @abstractmethod
+    def log_density(self, rows: Matrix, known: Components) -> Matrix:
+        """Log density of rows in components, shape (n_rows, n_components)."""
+
+    @abstractmethod
+    def sample(
+        self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator
+    ) -> Matrix:
+        """Rows of components."""
+
+    @abstractmethod
+    def n_parameters(self, m: int, d: int) -> int:
+        """Free parameters of m components, but for the weights."""
+
+    def log_base(self, rows: Matrix) -> Vector | None:
+        """The log of h(x) where scores of the core lack such a factor."""
+        return None
+
+    def second(self, sums: NDArray[np.float64], d: int) -> NDArray[np.float64]:
+        """Second moments in their own shape."""
+        return sums
+
+    def log_joint(self, rows: Matrix, known: Components) -> Matrix:
+        """Log weight plus log density, shape (n_rows, n_components)."""
+        with np.errstate(divide="ignore"):
+            out: Matrix = self.log_density(rows, known) + np.log(known.weight)
+        return out
+
+
+def singles(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Values as the core takes them."""
+    return np.ascontiguousarray(values, dtype=np.float32)

@@ -1,0 +1,362 @@
+"""Gaussian families."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from dyntree._core.mixtures.scores import Scores
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.canopy.components import (
+    FLOOR,
+    FULL,
+    LOG_2PI,
+    NORM,
+    SQUARES,
+    Components,
+    Family,
+    Moments,
+    Prior,
+    singles,
+)
+
+
+def mean_of(moments: Moments, prior: Prior) -> tuple[Vector, Matrix]:
+    """Rows that means are worth, with the prior's, and the means."""
+    if prior.reg_covar is not None:
+        weight = moments.weight + 10 * np.finfo(float).eps
+        return weight, moments.first / weight[:, None]
+    weight = prior.strength + moments.weight
+    return weight, (prior.strength * prior.mean + moments.first) / weight[:, None]
+
+
+def scattered(moments: Moments, prior: Prior, weight: Vector, mean: Matrix) -> Matrix:
+    """Squared deviations by column of rows and prior mean from the posterior means."""
+    strength = 0.0 if prior.reg_covar is not None else prior.strength
+    out: Matrix = moments.second + strength * prior.mean**2 - weight[:, None] * mean**2
+    return out
+
+
+class Diagonal(Family):
+    """Gaussian, each column with a variance of its own."""
+
+    name = "diag"
+    layout = SQUARES
+
+    def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
+        """As `Family` says."""
+        weight, mean = mean_of(moments, prior)
+        scatter = scattered(moments, prior, weight, mean)
+        if prior.reg_covar is not None:
+            variance = np.maximum(scatter / weight[:, None], 0.0) + prior.reg_covar
+            return Components(self.weights_of(moments, prior), mean, variance), 0
+        own = prior.df + moments.weight + 3.0
+        variance = (prior.df * prior.variance + scatter) / own[:, None]
+        floor = FLOOR * prior.variance
+        low = int((variance < floor).sum())
+        variance = np.maximum(variance, floor)
+        return Components(self.weights_of(moments, prior), mean, variance), low
+
+    def draw(
+        self, moments: Moments, prior: Prior, rng: np.random.Generator
+    ) -> Components:
+        """As `Family` says."""
+        weight, mean = mean_of(moments, prior)
+        scatter = prior.df * prior.variance + scattered(moments, prior, weight, mean)
+        variance = scatter / rng.chisquare(
+            (prior.df + moments.weight)[:, None], mean.shape
+        )
+        noise = rng.standard_normal(mean.shape)
+        mean = mean + noise * np.sqrt(variance / weight[:, None])
+        return Components(self.weights_of(moments, prior), mean, variance)
+
+    def begin(self, rows: Matrix, prior: Prior) -> Components:
+        """As `Family` says."""
+        m = len(rows)
+        variance = prior.variance if prior.reg_covar is None else np.ones(rows.shape[1])
+        spread = np.tile(variance, (m, 1))
+        return Components(np.full(m, 1.0 / m), rows.copy(), spread)
+
+    def scores(self, known: Components) -> Scores:
+        """As `Family` says."""
+        inverse = 1.0 / known.spread
+        theta = np.concatenate([known.mean * inverse, -0.5 * inverse], axis=1)
+        constant = -0.5 * (known.mean**2 * inverse + np.log(known.spread) + LOG_2PI)
+        with np.errstate(divide="ignore"):
+            whole = np.log(known.weight) + constant.sum(axis=1)
+        return Scores(self.layout, singles(theta), singles(whole), known.mean.shape[1])
+
+    def log_density(self, rows: Matrix, known: Components) -> Matrix:
+        """As `Family` says."""
+        inverse = 1.0 / known.spread
+        constant = known.mean**2 * inverse + np.log(known.spread) + LOG_2PI
+        out: Matrix = rows @ (known.mean * inverse).T - 0.5 * (
+            rows**2 @ inverse.T + constant.sum(axis=1)
+        )
+        return out
+
+    def sample(
+        self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator
+    ) -> Matrix:
+        """As `Family` says."""
+        noise = rng.standard_normal((len(labels), known.mean.shape[1]))
+        out: Matrix = known.mean[labels] + noise * np.sqrt(known.spread[labels])
+        return out
+
+    def n_parameters(self, m: int, d: int) -> int:
+        """As `Family` says."""
+        return 2 * m * d
+
+
+class Spherical(Family):
+    """Gaussian, one variance for all columns of a component."""
+
+    name = "spherical"
+    layout = NORM
+    one_scale = True
+
+    def second(self, sums: NDArray[np.float64], d: int) -> NDArray[np.float64]:
+        """As `Family` says."""
+        return sums[:, 0]
+
+    def _scatter(
+        self, moments: Moments, prior: Prior, weight: Vector, mean: Matrix
+    ) -> Vector:
+        strength = 0.0 if prior.reg_covar is not None else prior.strength
+        out: Vector = (
+            moments.second
+            + strength * (prior.mean**2).sum()
+            - weight * (mean**2).sum(axis=1)
+        )
+        return out
+
+    def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
+        """As `Family` says."""
+        weight, mean = mean_of(moments, prior)
+        d = mean.shape[1]
+        scatter = self._scatter(moments, prior, weight, mean)
+        if prior.reg_covar is not None:
+            variance = np.maximum(scatter / (d * weight), 0.0) + prior.reg_covar.mean()
+            return Components(self.weights_of(moments, prior), mean, variance), 0
+        variance, floor = self._variance(moments, prior, scatter, d)
+        low = int((variance < floor).sum())
+        variance = np.maximum(variance, floor)
+        return Components(self.weights_of(moments, prior), mean, variance), low
+
+    def _variance(
+        self, moments: Moments, prior: Prior, scatter: Vector, d: int
+    ) -> tuple[Vector, float]:
+        s0 = float(prior.variance.mean())
+        own = prior.df + d * moments.weight + d + 2.0
+        return (prior.df * s0 + scatter) / own, FLOOR * s0
+
+    def draw(
+        self, moments: Moments, prior: Prior, rng: np.random.Generator
+    ) -> Components:
+        """As `Family` says."""
+        weight, mean = mean_of(moments, prior)
+        variance = self._draw_variance(moments, prior, weight, mean, rng)
+        noise = rng.standard_normal(mean.shape)
+        mean = mean + noise * np.sqrt(variance / weight)[:, None]
+        return Components(self.weights_of(moments, prior), mean, variance)
+
+    def _draw_variance(
+        self, moments: Moments, prior: Prior, weight: Vector, mean: Matrix,
+        rng: np.random.Generator,
+    ) -> Vector:  # fmt: skip
+        s0 = float(prior.variance.mean())
+        scatter = prior.df * s0 + self._scatter(moments, prior, weight, mean)
+        df = prior.df + mean.shape[1] * moments.weight
+        out: Vector = scatter / rng.chisquare(df)
+        return out
+
+    def begin(self, rows: Matrix, prior: Prior) -> Components:
+        """As `Family` says."""
+        m = len(rows)
+        s0 = 1.0 if prior.reg_covar is not None else float(prior.variance.mean())
+        return Components(np.full(m, 1.0 / m), rows.copy(), np.full(m, s0))
+
+    def scores(self, known: Components) -> Scores:
+        """As `Family` says."""
+        inverse, d = 1.0 / known.spread, known.mean.shape[1]
+        theta = np.column_stack([known.mean * inverse[:, None], -0.5 * inverse])
+        constant = -0.5 * (
+            (known.mean**2).sum(axis=1) * inverse + d * (np.log(known.spread) + LOG_2PI)
+        )
+        with np.errstate(divide="ignore"):
+            whole = np.log(known.weight) + constant
+        return Scores(self.layout, singles(theta), singles(whole), d)
+
+    def log_density(self, rows: Matrix, known: Components) -> Matrix:
+        """As `Family` says."""
+        d = rows.shape[1]
+        squares = (
+            (rows**2).sum(axis=1)[:, None]
+            + (known.mean**2).sum(axis=1)
+            - 2.0 * rows @ known.mean.T
+        )
+        out: Matrix = -0.5 * (
+            np.maximum(squares, 0.0) / known.spread
+            + d * (np.log(known.spread) + LOG_2PI)
+        )
+        return out
+
+    def sample(
+        self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator
+    ) -> Matrix:
+        """As `Family` says."""
+        noise = rng.standard_normal((len(labels), known.mean.shape[1]))
+        out: Matrix = (
+            known.mean[labels] + noise * np.sqrt(known.spread[labels])[:, None]
+        )
+        return out
+
+    def n_parameters(self, m: int, d: int) -> int:
+        """As `Family` says."""
+        return m * d + m
+
+
+class SphericalTied(Spherical):
+    """Gaussian, one variance for all columns and components."""
+
+    name = "spherical_tied"
+
+    def _variance(
+        self, moments: Moments, prior: Prior, scatter: Vector, d: int
+    ) -> tuple[Vector, float]:
+        s0, m = float(prior.variance.mean()), len(scatter)
+        own = prior.df + d * moments.total + m * d + 2.0
+        return np.full(m, (prior.df * s0 + scatter.sum()) / own), FLOOR * s0
+
+    def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
+        """As `Family` says."""
+        known, low = super().estimate(moments, prior)
+        if prior.reg_covar is not None:
+            floor = prior.reg_covar.mean()
+            share = moments.weight / moments.total
+            one = float(((known.spread - floor) * share).sum()) + floor
+            known = replace(known, spread=np.full(len(share), one))
+        return known, low
+
+    def _draw_variance(
+        self, moments: Moments, prior: Prior, weight: Vector, mean: Matrix,
+        rng: np.random.Generator,
+    ) -> Vector:  # fmt: skip
+        s0, m = float(prior.variance.mean()), len(mean)
+        scatter = self._scatter(moments, prior, weight, mean).sum()
+        df = prior.df + mean.shape[1] * moments.total
+        return np.full(m, (prior.df * s0 + scatter) / rng.chisquare(df))
+
+    def n_parameters(self, m: int, d: int) -> int:
+        """As `Family` says."""
+        return m * d + 1
+
+
+class Full(Family):
+    """Gaussian with any covariance."""
+
+    name = "full"
+    layout = FULL
+
+    def second(self, sums: NDArray[np.float64], d: int) -> NDArray[np.float64]:
+        """As `Family` says."""
+        out = np.empty((len(sums), d, d))
+        row, column = np.tril_indices(d)
+        out[:, row, column] = sums
+        out[:, column, row] = sums
+        return out
+
+    def _scatter(
+        self, moments: Moments, prior: Prior, weight: Vector, mean: Matrix
+    ) -> NDArray[np.float64]:
+        strength = 0.0 if prior.reg_covar is not None else prior.strength
+        out: NDArray[np.float64] = (
+            moments.second
+            + strength * np.outer(prior.mean, prior.mean)
+            - weight[:, None, None] * mean[:, :, None] * mean[:, None, :]
+        )
+        return out
+
+    def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
+        """As `Family` says."""
+        weight, mean = mean_of(moments, prior)
+        scatter, d = self._scatter(moments, prior, weight, mean), mean.shape[1]
+        weights = self.weights_of(moments, prior)
+        if prior.reg_covar is not None:
+            return Components(
+                weights,
+                mean,
+                scatter / weight[:, None, None] + np.diag(prior.reg_covar),
+            ), 0
+        own = prior.df + moments.weight + d + 2.0
+        spread = np.diag(prior.df * prior.variance) + scatter
+        return Components(weights, mean, spread / own[:, None, None]), 0
+
+    def draw(
+        self, moments: Moments, prior: Prior, rng: np.random.Generator
+    ) -> Components:
+        """As `Family` says."""
+        from scipy.stats import invwishart
+
+        weight, mean = mean_of(moments, prior)
+        scatter = np.diag(prior.df * prior.variance) + self._scatter(
+            moments, prior, weight, mean
+        )
+        spread = np.stack(
+            [
+                np.atleast_2d(invwishart.rvs(prior.df + n, s, random_state=rng))
+                for n, s in zip(moments.weight, scatter, strict=True)
+            ]
+        )
+        root = np.linalg.cholesky(spread)
+        noise = np.einsum("zij,zj->zi", root, rng.standard_normal(mean.shape))
+        mean = mean + noise / np.sqrt(weight)[:, None]
+        return Components(self.weights_of(moments, prior), mean, spread)
+
+    def begin(self, rows: Matrix, prior: Prior) -> Components:
+        """As `Family` says."""
+        m = len(rows)
+        variance = prior.variance if prior.reg_covar is None else np.ones(rows.shape[1])
+        spread = np.tile(np.diag(variance), (m, 1, 1))
+        return Components(np.full(m, 1.0 / m), rows.copy(), spread)
+
+    def scores(self, known: Components) -> Scores:
+        """As `Family` says."""
+        d = known.mean.shape[1]
+        root = np.linalg.cholesky(known.spread)
+        inverse = np.stack(
+            [solve_triangular(one, np.eye(d), lower=True) for one in root]
+        )
+        log_det = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+        with np.errstate(divide="ignore"):
+            whole = np.log(known.weight) - log_det - 0.5 * d * LOG_2PI
+        return Scores(
+            self.layout, singles(inverse.reshape(len(root), -1)), singles(whole), d,
+            singles(known.mean),
+        )  # fmt: skip
+
+    def log_density(self, rows: Matrix, known: Components) -> Matrix:
+        """As `Family` says."""
+        root = np.linalg.cholesky(known.spread)
+        out = np.empty((len(rows), len(root)))
+        for z, (one, mean) in enumerate(zip(root, known.mean, strict=True)):
+            turned = solve_triangular(one, (rows - mean).T, lower=True)
+            out[:, z] = -0.5 * (turned**2).sum(axis=0) - np.log(np.diag(one)).sum()
+        out -= 0.5 * rows.shape[1] * LOG_2PI
+        return out
+
+    def sample(
+        self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator
+    ) -> Matrix:
+        """As `Family` says."""
+        root = np.linalg.cholesky(known.spread)
+        noise = rng.standard_normal((len(labels), known.mean.shape[1]))
+        out: Matrix = known.mean[labels] + np.einsum("nij,nj->ni", root[labels], noise)
+        return out
+
+    def n_parameters(self, m: int, d: int) -> int:
+        """As `Family` says."""
+        return m * d + m * d * (d + 1) // 2

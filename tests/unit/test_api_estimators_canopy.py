@@ -1,0 +1,97 @@
+"""CanopyMixture under scikit-learn's own checks, and beside its GaussianMixture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dyntree.api.estimators import CanopyMixture
+
+from .test_mixtures_canopy import blobs
+
+CHANCE = {
+    "check_sample_weight_equivalence_on_dense_data": "starts are drawn by row number, "
+    "so that a row twice is another draw; under equal starts the sums are the same",
+}
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.ScaleWarning")
+@pytest.mark.filterwarnings("ignore::dyntree.errors.ConvergenceWarning")
+@pytest.mark.usefixtures("global_randomness_on_loan")
+@parametrize_with_checks(
+    [CanopyMixture(2, random_state=0)], expected_failed_checks=lambda _: CHANCE
+)
+def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_it_is_the_engine_with_the_habits_of_scikit_learn() -> None:
+    X = blobs(2000).astype(np.float32)
+    fit = CanopyMixture(8, inference="canopy2", random_state=3).fit(X)
+    assert fit.converged_
+    assert fit.n_iter_ == len(fit.history_)
+    assert (fit.labels_ == fit.predict(X)).all()
+    np.testing.assert_allclose(fit.predict_proba(X).sum(axis=1), 1.0)
+    assert fit.predict_proba(X, top=3).shape == (2000, 8)
+    rows, labels = fit.sample(50)
+    assert (rows.shape, labels.shape) == ((50, 3), (50,))
+    assert fit.bic(X) > fit.aic(X)
+    again = CanopyMixture(8, inference="canopy2", random_state=3).fit(X)
+    assert again.means_.tobytes() == fit.means_.tobytes()
+
+
+def test_several_starts_keep_the_likeliest() -> None:
+    X = blobs(800)
+    one = [
+        CanopyMixture(8, random_state=k, init="random").fit(X).score(X)
+        for k in (5, 6, 7)
+    ]
+    best = CanopyMixture(8, random_state=5, init="random", n_init=3).fit(X)
+    assert best.score(X) == max(one)
+
+
+def test_a_warm_start_keeps_the_numbers_of_components() -> None:
+    X = blobs(1500)
+    fit = CanopyMixture(8, warm_start=True, random_state=1).fit(X)
+    before = fit.means_.copy()
+    fit.fit(X[:1000])
+    far = np.sqrt(((fit.means_ - before) ** 2).sum(axis=1))
+    assert np.median(far) < 0.5
+
+
+def test_batches_are_learned_on() -> None:
+    X = blobs(3000)
+    fit = CanopyMixture(8, random_state=1)
+    for part in np.array_split(X, 6):
+        fit.partial_fit(part)
+    whole = CanopyMixture(8, random_state=1).fit(X)
+    assert fit.score(X) > whole.score(X) - 0.3
+
+
+def test_it_searches_and_stands_in_pipelines() -> None:
+    X = blobs(600, m=3)
+    search = GridSearchCV(
+        CanopyMixture(random_state=1, init="kmeans++"), {"n_components": [1, 3]}, cv=3
+    ).fit(X)
+    assert search.best_params_ == {"n_components": 3}
+    pipe = make_pipeline(StandardScaler(), CanopyMixture(3, random_state=1)).fit(X)
+    assert len(set(pipe.predict(X).tolist())) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"n_init": 0}, "n_init"),
+        ({"random_state": -1}, "random_state"),
+        ({"n_components": 0}, "n_components"),
+    ],
+)
+def test_bad_parameters_are_named(options: dict[str, Any], word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        CanopyMixture(**({"random_state": 0} | options)).fit(blobs(50))
