@@ -1,0 +1,91 @@
+"""Data of the benchmark of large mixtures: two generators, and images."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+
+FASHION = Path("/usr/share/datasets/fashion-mnist")  # Debian: dataset-fashion-mnist
+SHIFTS = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, -1))
+N_COMPONENTS = 50  # principal ones that are kept
+
+Singles = np.ndarray
+
+
+def means(
+    kind: str, m: int, d: int, sep: float = 1.0, seed: int = 0
+) -> tuple[np.ndarray, np.random.Generator]:
+    """Means of `mixture`, and the generator that draws the rest."""
+    rng = np.random.default_rng(seed)
+    if kind == "iid":
+        return rng.normal(size=(m, d)) * sep, rng
+    mean, step = np.zeros((1, d)), 4.0 * sep
+    while len(mean) < m:
+        mean = np.repeat(mean, 8, axis=0) + step * rng.normal(size=(8 * len(mean), d))
+        step *= 0.6
+    return mean[rng.choice(len(mean), size=m, replace=False)], rng
+
+
+def mixture(
+    kind: str, n: int, m: int, d: int, sep: float = 1.0, seed: int = 0
+) -> tuple[Singles, Singles]:
+    """Rows of m Gaussians with variances of their own, and 10,000 held-out rows.
+
+    Parameters
+    ----------
+    kind : {"iid", "hier"}
+        Means drawn from N(0, sep^2), the worst case of any tree; or by a random walk
+        down a tree of eight branches a level, steps of 4 sep that shrink by .6.
+    n, m, d : int
+    sep : float
+    seed : int
+    """
+    mean, rng = means(kind, m, d, sep, seed)
+    sd = rng.uniform(0.5, 1.5, size=(m, d))
+    weight = rng.dirichlet(np.full(m, 5.0))
+    labels = rng.choice(m, size=n + 10_000, p=weight)
+    X = np.empty((n + 10_000, d), dtype=np.float32)
+    for first in range(0, len(X), 100_000):
+        z = labels[first : first + 100_000]
+        X[first : first + 100_000] = mean[z] + sd[z] * rng.normal(size=(len(z), d))
+    return X[:n], X[n:]
+
+
+def has_fashion() -> bool:
+    """Whether Fashion-MNIST is installed."""
+    return FASHION.is_dir()
+
+
+def fashion(part: str) -> tuple[np.ndarray, np.ndarray]:
+    """Images of shape (n, 28, 28) uint8 and their labels; part is "train" or "t10k"."""
+    with gzip.open(FASHION / f"{part}-images-idx3-ubyte.gz") as file:
+        images = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 28, 28)
+    with gzip.open(FASHION / f"{part}-labels-idx1-ubyte.gz") as file:
+        labels = np.frombuffer(file.read(), np.uint8, offset=8)
+    return images, labels
+
+
+def fashion_components(shifts: int = 7) -> tuple[Singles, Singles]:
+    """Principal components of shifted training images, and of the test images."""
+    train, _ = fashion("train")
+    test, _ = fashion("t10k")
+    flat = train.reshape(len(train), -1) / 255.0
+    centre = flat.mean(axis=0)
+    _, vectors = np.linalg.eigh(np.cov(flat.T))
+    basis = vectors[:, ::-1][:, :N_COMPONENTS]
+
+    def reduced(images: np.ndarray) -> Singles:
+        rows = (images.reshape(len(images), -1) / 255.0 - centre) @ basis
+        return rows.astype(np.float32)
+
+    X = [reduced(np.roll(train, shift, axis=(1, 2))) for shift in SHIFTS[:shifts]]
+    return np.concatenate(X), reduced(test)
+
+
+def purity(labels: np.ndarray, classes: np.ndarray) -> float:
+    """Share of rows whose class is the commonest of their component."""
+    table = np.zeros((labels.max() + 1, classes.max() + 1))
+    np.add.at(table, (labels, classes), 1)
+    return float(table.max(axis=1).sum() / len(labels))
