@@ -1,0 +1,127 @@
+"""Multinomial: documents as counts of words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from dyntree._core.mixtures.emissions import Emission
+from dyntree._core.mixtures.words import Words
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.ddp.families import Family, Ids, frozen_value, vector
+from dyntree.mixtures.ddp.transitions import Discount, Transition
+
+
+@dataclass(frozen=True)
+class Multinomial(Family):
+    """Counts of words; a particle is a distribution over the words.
+
+    Parameters
+    ----------
+    beta : float or array_like of shape (n_columns,), default 0.1
+        Concentration of the Dirichlet base, > 0: small for topics of few words.
+
+    Notes
+    -----
+    Densities are of the words in the order in which they stand: the multinomial
+    coefficient of a row, the same for all particles, is left out. Rows without a word
+    tell nothing and count nowhere; they are labelled by the particle that is most
+    probable a priori.
+
+    Examples
+    --------
+    >>> Multinomial(0.5)
+    Multinomial(beta=0.5)
+    """
+
+    beta: Any = 0.1
+
+    transitions = (Discount,)
+
+    def __post_init__(self) -> None:
+        value = frozen_value("beta", self.beta)
+        object.__setattr__(self, "beta", value)
+        vector("beta", value, np.size(value), positive=True)
+
+    def default_transition(self) -> Discount:
+        """Sums that fade by a tenth each phase."""
+        return Discount(0.9)
+
+    def resolved(self, rows: Matrix) -> Self:
+        return replace(self, beta=vector("beta", self.beta, rows.shape[1], True))
+
+    def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
+        bad = (rows < 0.0) | (rows != np.floor(rows))
+        if np.any(bad):
+            row, column = np.argwhere(bad)[0]
+            raise ValueError(
+                "X must hold whole numbers >= 0 for Multinomial, counts of words; got "
+                f"{rows[row, column]:g} in row {row}, column {names[column]!r}."
+            )
+
+    def to_header(self) -> dict[str, Any]:
+        return {"family": type(self).__name__, "beta": self.beta}
+
+    def counting(self, rows: Matrix) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = rows.any(axis=1)
+        return found
+
+    def n_sums(self) -> int:
+        return len(self.beta) + 2
+
+    def base(self) -> Vector:
+        return np.array(self.beta)
+
+    def emission(self, priors: Matrix, rows: Matrix) -> Emission:
+        row, word = np.nonzero(rows)
+        start = np.searchsorted(row, np.arange(len(rows) + 1)).astype(np.int64)
+        return Words(
+            np.ascontiguousarray(priors), start, word.astype(np.int32), rows[row, word]
+        )
+
+    def sums(self, rows: Matrix, labels: Ids, n: int) -> Matrix:
+        out = np.zeros((n, rows.shape[1] + 2))
+        for k in np.unique(labels[labels >= 0]):
+            members = rows[labels == k]
+            out[k, 0], out[k, 1] = len(members), members.sum()
+            out[k, 2:] = members.sum(axis=0)
+        return out
+
+    def posterior(self, priors: Matrix, sums: Matrix) -> Matrix:
+        return priors + sums[:, 2:]
+
+    def moved(self, priors: Matrix, transition: Transition) -> Matrix:
+        assert isinstance(transition, Discount)
+        base = self.base()
+        return base + transition.delta * (priors - base)
+
+    def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:
+        counts, total = sums[:, 2:], priors.sum(axis=1)
+        found: Vector = gammaln(total) - gammaln(total + sums[:, 1])
+        return found + (gammaln(priors + counts) - gammaln(priors)).sum(axis=1)
+
+    def means(self, priors: Matrix) -> Matrix:
+        """Probabilities of the words."""
+        found: Matrix = priors / priors.sum(axis=1, keepdims=True)
+        return found
+
+    def covariances(self, priors: Matrix) -> Matrix:
+        p, total = self.means(priors), priors.sum(axis=1)
+        eye = np.eye(p.shape[1])
+        spread = p[:, :, None] * eye - p[:, :, None] * p[:, None]
+        found: Matrix = spread / (total + 1.0)[:, None, None]
+        return found
+
+    def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        """Documents of as many words as there are columns."""
+        rows = [rng.multinomial(len(prior), rng.dirichlet(prior)) for _ in range(n)]
+        return np.array(rows, dtype=np.float64).reshape(n, len(prior))
+
+    def distance(self, a: Vector, b: Vector) -> float:
+        """Hellinger distance of the mean probabilities, scaled so that 3 is near."""
+        p, q = a / a.sum(), b / b.sum()
+        return float(6.0 * np.sqrt(max(0.0, 1.0 - np.sum(np.sqrt(p * q)))))
