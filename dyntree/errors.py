@@ -47,6 +47,10 @@ class ScaleWarning(UserWarning):
     """Columns, or all rows, have scales that squared distances cannot work with."""
 
 
+class MixingWarning(UserWarning):
+    """Labels of a phase are less certain than they look, or had no room."""
+
+
 def warn(category: type[Warning], message: str) -> None:
     """Warn at the line outside the package that led here."""
     level, frame = 1, sys._getframe()

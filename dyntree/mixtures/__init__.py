@@ -1,5 +1,10 @@
-"""Mixtures that learn a row at a time, and grow with the stream."""
+"""Mixtures that learn a row, or a phase, at a time, and grow with the stream."""
 
+from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
+from dyntree.mixtures.ddp.model import DependentDPMixture
+from dyntree.mixtures.ddp.multinomial import Multinomial
+from dyntree.mixtures.ddp.regression import AffineFlow, GaussianUnknown
+from dyntree.mixtures.ddp.transitions import Discount, RandomWalk
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
 from dyntree.mixtures.sva.frames import product_over_frames
@@ -7,12 +12,19 @@ from dyntree.mixtures.sva.hdphsmm import OnlineHDPHSMM
 from dyntree.mixtures.sva.records import Clusters, Durations, LambdaPath, Path
 
 __all__ = [
+    "AffineFlow",
     "Clusters",
+    "DependentDPMixture",
+    "Discount",
     "Durations",
+    "GaussianKnownVariance",
+    "GaussianUnknown",
     "LambdaPath",
+    "Multinomial",
     "OnlineDPGMM",
     "OnlineDPMPPCA",
     "OnlineHDPHSMM",
     "Path",
+    "RandomWalk",
     "product_over_frames",
 ]

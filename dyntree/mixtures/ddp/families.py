@@ -124,6 +124,10 @@ class Family(ABC):
         """Prior rows one phase later."""
 
     @abstractmethod
+    def is_sound(self, priors: Matrix) -> bool:
+        """Whether these can be prior rows."""
+
+    @abstractmethod
     def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:
         """Log marginal likelihood of the rows behind sums, shape (n,)."""
 

@@ -162,6 +162,9 @@ class GaussianKnownVariance(Family):
             mean, var = base + a * (mean - base), a * a * var
         return np.hstack([mean, var + transition.variance])
 
+    def is_sound(self, priors: Matrix) -> bool:
+        return bool(np.all(np.split(priors, 2, axis=1)[1] > 0.0))
+
     def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:
         mean, var = np.split(priors, 2, axis=1)
         noise = self._axes()[0]

@@ -99,6 +99,9 @@ class Multinomial(Family):
         base = self.base()
         return base + transition.delta * (priors - base)
 
+    def is_sound(self, priors: Matrix) -> bool:
+        return bool(np.all(priors > 0.0))
+
     def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:
         counts, total = sums[:, 2:], priors.sum(axis=1)
         found: Vector = gammaln(total) - gammaln(total + sums[:, 1])

@@ -177,6 +177,17 @@ class Regression(Family):
         square = scale + np.swapaxes(mean, 1, 2) @ mean * precision
         return Natural(part.nu, precision, mean * precision, square).flat()
 
+    def is_sound(self, priors: Matrix) -> bool:
+        for part in self._parts(priors):
+            d = part.square.shape[1]
+            if np.any(part.nu <= d - 1.0) or np.any(
+                np.linalg.eigvalsh(part.precision) <= 0.0
+            ):
+                return False
+            if np.any(np.linalg.eigvalsh(part.scale) <= 0.0):
+                return False
+        return True
+
     def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:
         total = np.zeros(len(priors))
         after = self._parts(priors + sums)
