@@ -1,8 +1,17 @@
 """Mixtures that learn a row, or a phase, at a time, and grow with the stream."""
 
+from dyntree.mixtures.ddp.finite import DynamicFiniteMixture
 from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
+from dyntree.mixtures.ddp.metrics import variation_of_information
 from dyntree.mixtures.ddp.model import DependentDPMixture
 from dyntree.mixtures.ddp.multinomial import Multinomial
+from dyntree.mixtures.ddp.processes import (
+    DirichletDraw,
+    draw_dirichlet_process,
+    move,
+    superpose,
+    thin,
+)
 from dyntree.mixtures.ddp.regression import AffineFlow, GaussianUnknown
 from dyntree.mixtures.ddp.transitions import Discount, RandomWalk
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
@@ -15,8 +24,10 @@ __all__ = [
     "AffineFlow",
     "Clusters",
     "DependentDPMixture",
+    "DirichletDraw",
     "Discount",
     "Durations",
+    "DynamicFiniteMixture",
     "GaussianKnownVariance",
     "GaussianUnknown",
     "LambdaPath",
@@ -26,5 +37,10 @@ __all__ = [
     "OnlineHDPHSMM",
     "Path",
     "RandomWalk",
+    "draw_dirichlet_process",
+    "move",
     "product_over_frames",
+    "superpose",
+    "thin",
+    "variation_of_information",
 ]

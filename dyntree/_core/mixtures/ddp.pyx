@@ -355,16 +355,37 @@ cdef class PhaseSampler:
                 self.u = (i + 1.0) / total
         return self.n
 
-    def start(self, const int64_t[::1] labels):
-        """Give all rows their first labels, numbers of inherited particles."""
+    def start(self, labels, sources=None, double u=0.0):
+        """Give all rows their first labels, instead of a first pass.
+
+        Parameters
+        ----------
+        labels : ndarray of int64 of shape (n,)
+            Inherited particles, or names from K on.
+        sources : dict, optional
+            Source of each name.
+        u : float, default 0
+        """
+        cdef int32_t slot
         cdef int64_t i
         self.stream = self.source_.open(
             self.phase, self.chain * MOST_SWEEPS, LABELS
         )
-        with nogil:
-            self.reweigh()
-            for i in range(self.n):
-                self.enter(i, <int32_t> labels[i])
+        self.u = u
+        names = sources or {}
+        if self.emission.capacity < self.K + len(names) + 2:
+            self.grow(self.K + len(names) + 2)
+        where = {k: k for k in range(self.K)}
+        for name, source in names.items():
+            where[name] = slot = self.free_slot()
+            self.take(slot, name, source)
+            self.next_name = max(self.next_name, name + 1)
+        cdef int32_t[::1] slots = np.array(
+            [where[name] for name in np.asarray(labels).tolist()], dtype=np.int32
+        )
+        self.reweigh()
+        for i in range(self.n):
+            self.enter(i, slots[i])
 
     def labels_once(self, int32_t sweep, bint bootstrapping):
         """Redraw all labels; in the first pass of a phase u grows with the rows."""

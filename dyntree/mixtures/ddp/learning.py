@@ -10,13 +10,14 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap
-from dyntree.encoding.values import LARGEST, Matrix, too_large
+from dyntree.encoding.values import Matrix
 from dyntree.errors import MixingWarning, NotReadyError, warn
 from dyntree.mixtures.ddp.families import Family, Ids
 from dyntree.mixtures.ddp.merging import merged
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.phases import separated
 from dyntree.mixtures.ddp.records import Diagnostics
+from dyntree.mixtures.ddp.rows import Rows
 from dyntree.mixtures.ddp.sampling import outcome, run_chains, sampler_of
 from dyntree.mixtures.ddp.state import (
     State,
@@ -32,15 +33,6 @@ from dyntree.runtime.progress import Progress, check_progress, rows_bar
 TELLING = 20  # rows from which statistical trouble is worth a warning
 
 
-def is_nothing(X: Any) -> bool:
-    """Whether X is a table without rows."""
-    if isinstance(X, Encoded):
-        return not len(X.rows)
-    if hasattr(X, "keys") and not hasattr(X, "columns"):
-        return False
-    return hasattr(X, "__len__") and np.ndim(X) != 0 and len(X) == 0
-
-
 def no_diagnostics() -> Diagnostics:
     """Those of a phase without rows."""
     return Diagnostics(
@@ -48,18 +40,22 @@ def no_diagnostics() -> Diagnostics:
     )
 
 
-class Learning:
+class Learning(Rows):
     """The part of `DependentDPMixture` that takes phases in."""
 
     options: DDPOptions
     seed: int
+
+    @property
+    def _rows_of(self) -> Family:
+        return self.options.family
 
     def _begin(self, options: DDPOptions, seed: Any) -> None:
         """Become a model that has seen no phase."""
         self.options = options
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self._lock = RLock()
-        self._features: FeatureMap | None = None
+        self._features = None
         self._family: Family | None = None
         self._state = State.fresh(options)
         self._n_rows = 0
@@ -89,47 +85,6 @@ class Learning:
                 f"{what} needs a phase with rows; none has come. Call update first."
             )
         return self._family
-
-    def _encoded(self, X: Any, argument: str = "X") -> tuple[FeatureMap | None, Matrix]:
-        """Columns and rows, checked; nothing changes."""
-        if self._features is None and is_nothing(X):
-            return None, np.empty((0, 0))
-        self._check_missing(X, argument)
-        if self._features is None:
-            features, rows = FeatureMap.learn(X)
-        else:
-            features = self._features
-            if is_nothing(X) and not isinstance(X, Encoded):
-                return features, np.empty((0, features.n_features))
-            rows = features.encode(X, argument)
-        if np.abs(rows).max(initial=0.0) > LARGEST:
-            row, column = np.argwhere(np.abs(rows) > LARGEST)[0]
-            where = f"in row {row}, column {features.feature_names[column]!r}"
-            raise ValueError(too_large(argument, rows[row, column], where))
-        self.options.family.check_rows(rows, features.feature_names)
-        return features, rows
-
-    def _check_missing(self, X: Any, argument: str) -> None:
-        """Refuse NaN in words of this model."""
-        if isinstance(X, Encoded):
-            return
-        if hasattr(X, "columns") and hasattr(X, "to_numpy"):
-            names = [str(name) for name in X.columns]
-            values = X.to_numpy()
-        else:
-            values = np.asarray(X) if isinstance(X, np.ndarray | list | tuple) else None
-            names = []
-        if values is None or values.dtype.kind != "f" or values.ndim != 2:
-            return
-        bad = np.isnan(values)
-        if np.any(bad):
-            row, column = np.argwhere(bad)[0]
-            name = names[column] if names else f"x{column}"
-            raise ValueError(
-                f"{argument} must be finite: row {row}, column {name!r} is NaN; "
-                f"{type(self).__name__} has no missing-value model; drop or impute the "
-                "row."
-            )
 
     @locked
     def preview(
