@@ -274,10 +274,14 @@ def evolving_flows(
             at = np.flatnonzero(owner == one)
             step = spread * rng.normal(size=(len(at), 2))
             rows[at, :2] = centre + step
-            rows[at, 2:] = level + step @ slope.T + noise * rng.normal(size=(len(at), 2))
+            rows[at, 2:] = (
+                level + step @ slope.T + noise * rng.normal(size=(len(at), 2))
+            )
         phases.append(rows)
         labels.append(owner.astype(np.int64))
-        mean = [np.concatenate([flows[one][0], flows[one][2]]) for one in alive.tolist()]
+        mean = [
+            np.concatenate([flows[one][0], flows[one][2]]) for one in alive.tolist()
+        ]
         means.append(np.array(mean).reshape(-1, 4))
     return EvolvingRows(tuple(phases), tuple(labels), tuple(lives), tuple(means))
 

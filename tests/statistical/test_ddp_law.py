@@ -21,7 +21,7 @@ N_BATCHES, BATCH = 100, 150
 
 
 def worst(values: np.ndarray, exact: np.ndarray) -> float:
-    """Largest t statistic of batch means, shape (n_batches, n), against exact values."""
+    """Largest t statistic of means over rows of values against exact values."""
     spread = values.std(axis=0, ddof=1) / np.sqrt(len(values))
     return float(np.max(np.abs(values.mean(axis=0) - exact) / spread))
 
@@ -30,7 +30,9 @@ def limit(n_values: int, n_batches: int = N_BATCHES) -> float:
     return float(t.isf(LEVEL / (2 * n_values), n_batches - 1))
 
 
-def batches(p: ddp.Phase, X: Any, uncollapsed: bool, identities: bool, seed: int) -> Any:
+def batches(
+    p: ddp.Phase, X: Any, uncollapsed: bool, identities: bool, seed: int
+) -> Any:
     """Means of what is known of the toy, over batches of sweeps."""
     sampler = sampler_of(p, X, uncollapsed, seed)
     sampler.labels_once(0, True)
@@ -229,4 +231,6 @@ def test_identity_moves_alone_keep_the_law(identities: bool) -> None:
     moved = values.std(axis=0) > 0.0
     assert moved.sum() == (5 if identities else 2)
     values = values[:, moved]
-    assert worst(values, np.zeros(values.shape[1])) < limit(values.shape[1], len(values))
+    assert worst(values, np.zeros(values.shape[1])) < limit(
+        values.shape[1], len(values)
+    )

@@ -16,7 +16,9 @@ def sampler_of(
 ) -> PhaseSampler:
     """The kernel's sampler of a phase of the oracle's."""
     base = np.concatenate([p.base_mean, p.base_var])[None]
-    priors = np.concatenate([np.hstack([p.mean, p.var]).reshape(p.K, -1), base])
+    priors = np.concatenate(
+        [np.hstack([p.mean, p.var]).reshape(p.K, base.shape[1]), base]
+    )
     return PhaseSampler(
         AxisGaussians(np.ascontiguousarray(priors), X, p.noise), p.m, p.E, p.q, p.a,
         p.Es, np.zeros(len(p.a), dtype=np.int32), p.weights == "counts", uncollapsed,

@@ -146,16 +146,18 @@ cdef class PhaseSampler:
         cdef int32_t old = self.emission.capacity if "owner" in self.store else 0
         self.emission.grow(max(capacity + 1, self.emission.capacity))
         capacity = self.emission.capacity
-        cdef int64_t[:, ::1] numbers = np.full((2, capacity), -1, dtype=np.int64)
-        cdef int32_t[::1] source = np.zeros(capacity, dtype=np.int32)
-        cdef double[:, ::1] doubles = np.zeros((2, capacity))
-        numbers[1, :] = 0
-        doubles[0, :] = -INFINITY
+        owners = np.full((2, capacity), -1, dtype=np.int64)
+        of_source = np.zeros(capacity, dtype=np.int32)
+        weights = np.zeros((2, capacity))
+        owners[1], weights[0] = 0, -INFINITY
         if old:
-            numbers[:, :old] = self.store["owner"]
-            source[:old] = self.store["source"]
-            doubles[:, :old] = self.store["doubles"]
-        self.store |= {"owner": numbers, "source": source, "doubles": doubles}
+            owners[:, :old] = self.store["owner"]
+            of_source[:old] = self.store["source"]
+            weights[:, :old] = self.store["weights"]
+        self.store |= {"owner": owners, "source": of_source, "weights": weights}
+        cdef int64_t[:, ::1] numbers = owners
+        cdef int32_t[::1] source = of_source
+        cdef double[:, ::1] doubles = weights
         self.owner, self.rows = &numbers[0, 0], &numbers[1, 0]
         self.source = &source[0]
         self.log_weight, self.density = &doubles[0, 0], &doubles[1, 0]

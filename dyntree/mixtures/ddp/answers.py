@@ -143,7 +143,9 @@ class Answers(Learning):
                 f"id must be of a particle seen in the last {self.options.history} "
                 f"phases; got {id!r}."
             )
-        wanted = family.has_smoother if smooth is None else params.flag("smooth", smooth)
+        wanted = (
+            family.has_smoother if smooth is None else params.flag("smooth", smooth)
+        )
         if wanted and not family.has_smoother:
             raise ValueError(
                 f"smooth must be False for {type(family).__name__}, which has no "
@@ -155,12 +157,15 @@ class Answers(Learning):
             assert isinstance(self.options.transition, RandomWalk)
             after = family.smoothed(after, before, self.options.transition)
         return Trajectory(
-            number, phases, family.means(after), family.covariances(after), counts, wanted
+            number,
+            phases,
+            family.means(after),
+            family.covariances(after),
+            counts,
+            wanted,
         )
 
-    def _replayed(
-        self, place: int, family: Family
-    ) -> tuple[Ids, Matrix, Matrix, Ids]:
+    def _replayed(self, place: int, family: Family) -> tuple[Ids, Matrix, Matrix, Ids]:
         """Phases of a particle, prior rows before and after each, and counts."""
         particles, transition = self._state.particles, self.options.transition
         assert transition is not None
@@ -311,7 +316,9 @@ class Answers(Learning):
         """
         family = self._ready("sample")
         n, rng = params.count("n", n, 0), params.generator(seed)
-        particles, weight, new = self._shares(self._after(params.count("ahead", ahead, 0)))
+        particles, weight, new = self._shares(
+            self._after(params.count("ahead", ahead, 0))
+        )
         priors = np.concatenate([particles.row, family.base()[None]])
         weight = np.append(weight, new)
         chosen = rng.choice(len(weight), size=n, p=weight / weight.sum())

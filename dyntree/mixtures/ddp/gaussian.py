@@ -42,8 +42,8 @@ class GaussianKnownVariance(Family):
     Notes
     -----
     With r rows of sum s, a location N(m, P) becomes N(v (m/P + s/R), v), with
-    v = 1/(1/P + r/R), axis by axis: the Kalman filter. A covariance matrix is
-    diagonalised by a rotation of the rows.
+    v = 1/(1/P + r/R), axis by axis: the Kalman filter. Rows are taken about the mean of
+    the base, and a covariance matrix is diagonalised by a rotation of them.
 
     Examples
     --------
@@ -69,7 +69,9 @@ class GaussianKnownVariance(Family):
 
     def default_transition(self) -> RandomWalk:
         """Steps of a tenth of the variance of rows."""
-        return RandomWalk(0.1 * float(np.mean(np.linalg.eigvalsh(self._noise_matrix()))))
+        return RandomWalk(
+            0.1 * float(np.mean(np.linalg.eigvalsh(self._noise_matrix())))
+        )
 
     def _noise_matrix(self) -> Matrix:
         width = np.shape(self.variance)[0] if np.ndim(self.variance) else 1
@@ -129,13 +131,18 @@ class GaussianKnownVariance(Family):
         return len(self.base_mean) + 2
 
     def _turned(self, rows: Matrix) -> Matrix:
-        axes = self._axes()[1]
+        """Rows about the mean of the base, along the axes."""
+        axes, rows = self._axes()[1], rows - np.array(self.base_mean)
         return np.ascontiguousarray(rows if axes is None else rows @ axes)
 
+    def _turned_back(self, rows: Matrix) -> Matrix:
+        """Rows as the user has them."""
+        axes = self._axes()[1]
+        return (rows if axes is None else rows @ axes.T) + np.array(self.base_mean)
+
     def base(self) -> Vector:
-        mean = self._turned(np.array(self.base_mean)[None])[0]
-        var = np.broadcast_to(self.base_variance, mean.shape)
-        return np.concatenate([mean, var])
+        mean = np.zeros(len(self.base_mean))
+        return np.concatenate([mean, np.broadcast_to(self.base_variance, mean.shape)])
 
     def emission(self, priors: Matrix, rows: Matrix) -> Emission:
         return AxisGaussians(
@@ -157,10 +164,8 @@ class GaussianKnownVariance(Family):
     def moved(self, priors: Matrix, transition: Transition) -> Matrix:
         assert isinstance(transition, RandomWalk)
         mean, var = np.split(priors, 2, axis=1)
-        a, base = transition.reversion, self.base()[: mean.shape[1]]
-        if a != 1.0:
-            mean, var = base + a * (mean - base), a * a * var
-        return np.hstack([mean, var + transition.variance])
+        a = transition.reversion
+        return np.hstack([a * mean, a * a * var + transition.variance])
 
     def is_sound(self, priors: Matrix) -> bool:
         return bool(np.all(np.split(priors, 2, axis=1)[1] > 0.0))
@@ -175,8 +180,7 @@ class GaussianKnownVariance(Family):
         return total
 
     def means(self, priors: Matrix) -> Matrix:
-        mean, axes = np.split(priors, 2, axis=1)[0], self._axes()[1]
-        return mean.copy() if axes is None else mean @ axes.T
+        return self._turned_back(np.split(priors, 2, axis=1)[0])
 
     def covariances(self, priors: Matrix) -> Matrix:
         var, axes = np.split(priors, 2, axis=1)[1], self._axes()[1]
@@ -186,9 +190,9 @@ class GaussianKnownVariance(Family):
 
     def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
         mean, var = np.split(prior, 2)
-        noise, axes = self._axes()
+        noise = self._axes()[0]
         rows = mean + np.sqrt(var + noise) * rng.normal(size=(n, len(mean)))
-        return rows if axes is None else rows @ axes.T
+        return self._turned_back(rows)
 
     def distance(self, a: Vector, b: Vector) -> float:
         """Mahalanobis distance of the centres under R."""

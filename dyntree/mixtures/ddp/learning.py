@@ -255,5 +255,3 @@ class Told:
         """All sweeps are done."""
         self.tell(self.n_rows - self.rows)
         self.rows = self.n_rows
-
-

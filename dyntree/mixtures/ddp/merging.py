@@ -49,7 +49,9 @@ class Evidence:
 
     def score(self, place: int, phases: Ids, sums: Matrix, m: float) -> float:
         """J of a history that begins where the particle's does."""
-        evidence, _ = replayed(self.state, place, phases, sums, self.options, self.family)
+        evidence, _ = replayed(
+            self.state, place, phases, sums, self.options, self.family
+        )
         particles = self.state.particles
         total = np.log(particles.mass[place]) + particles.log_q[place] + evidence
         if self.options.is_counting:
@@ -85,7 +87,11 @@ def united(history: History, older: int, younger: int) -> tuple[Ids, Matrix]:
 
 
 def replayed(
-    state: State, place: int, phases: Ids, sums: Matrix, options: DDPOptions,
+    state: State,
+    place: int,
+    phases: Ids,
+    sums: Matrix,
+    options: DDPOptions,
     family: Family,
 ) -> tuple[float, Matrix]:
     """Log evidence of a history, and the prior row after its last phase.

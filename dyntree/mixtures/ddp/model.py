@@ -226,8 +226,7 @@ class DependentDPMixture(Answers):
         family = self._ready("velocity")
         if not isinstance(family, AffineFlow):
             raise ValueError(
-                "velocity needs family=AffineFlow(...); got "
-                f"{type(family).__name__}."
+                f"velocity needs family=AffineFlow(...); got {type(family).__name__}."
             )
         places = params.as_array("points", points, np.float64)
         half = len(self.feature_names) // 2
@@ -241,7 +240,9 @@ class DependentDPMixture(Answers):
 
     # ------------------------------------------------------------ settings
     def calibrate(
-        self, phases: Iterable[Any], grid: Mapping[str, Iterable[Any]],
+        self,
+        phases: Iterable[Any],
+        grid: Mapping[str, Iterable[Any]],
         progress: Progress = None,
     ) -> Calibration:
         """Score settings by how well each phase was foreseen from those before it.
@@ -367,4 +368,3 @@ class DependentDPMixture(Answers):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return checkpoint.loads, (checkpoint.dumps(self),)
-

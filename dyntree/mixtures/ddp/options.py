@@ -74,7 +74,9 @@ class SweepOptions:
     def __post_init__(self) -> None:
         n_sweeps = params.count("n_sweeps", self.n_sweeps, 1, MOST_SWEEPS)
         burn_in = self.burn_in
-        burn_in = n_sweeps // 3 if burn_in is None else params.count("burn_in", burn_in, 0)
+        burn_in = (
+            n_sweeps // 3 if burn_in is None else params.count("burn_in", burn_in, 0)
+        )
         if burn_in >= n_sweeps:
             raise ValueError(
                 f"burn_in must be < n_sweeps, {n_sweeps}; got {burn_in}. burn_in=None "
@@ -243,5 +245,3 @@ def options_from_header(header: dict[str, Any]) -> DDPOptions:
             "transition": transition_from_header(header["transition"]),
         }
     )
-
-

@@ -34,7 +34,12 @@ class Block(NamedTuple):
     @property
     def size(self) -> int:
         """Doubles of its part of a prior row."""
-        return 1 + self.p * (self.p + 1) // 2 + self.p * self.d + self.d * (self.d + 1) // 2
+        return (
+            1
+            + self.p * (self.p + 1) // 2
+            + self.p * self.d
+            + self.d * (self.d + 1) // 2
+        )
 
 
 def packed(square: Matrix) -> Matrix:
@@ -95,9 +100,7 @@ def natural(flat: Matrix, block: Block) -> Natural:
     return Natural(flat[:, 0], unpacked(g, p), c.reshape(-1, p, d), unpacked(w, d))
 
 
-def prior_block(
-    mean: Matrix, precision: Matrix, df: float, scale: Matrix
-) -> Vector:
+def prior_block(mean: Matrix, precision: Matrix, df: float, scale: Matrix) -> Vector:
     """Prior row of a block from M (p x d), Lambda, nu and Psi."""
     square = scale + mean.T @ precision @ mean
     return Natural(
@@ -215,7 +218,9 @@ class Regression(Family):
         centre = parts[0].coefficients[:, 0]
         z = np.hstack([np.ones((len(centre), 1)), centre])
         for part, (first, d, p) in zip(parts, self.blocks(), strict=True):
-            h = np.einsum("np,npq,nq->n", z[:, :p], np.linalg.inv(part.precision), z[:, :p])
+            h = np.einsum(
+                "np,npq,nq->n", z[:, :p], np.linalg.inv(part.precision), z[:, :p]
+            )
             out[:, first : first + d, first : first + d] = h[:, None, None] * part.sigma
         return out
 

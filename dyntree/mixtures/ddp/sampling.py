@@ -33,8 +33,13 @@ class Chain:
 
 
 def sampler_of(
-    ahead: Prediction, rows: Matrix, options: DDPOptions, family: Family, seed: int,
-    phase: int, chain: int,
+    ahead: Prediction,
+    rows: Matrix,
+    options: DDPOptions,
+    family: Family,
+    seed: int,
+    phase: int,
+    chain: int,
 ) -> PhaseSampler:
     """The kernel's sampler of a phase."""
     p = ahead.particles
@@ -71,7 +76,9 @@ def run_chain(
 
 
 def run_chains(
-    make: Callable[[int], PhaseSampler], options: DDPOptions, n_threads: int,
+    make: Callable[[int], PhaseSampler],
+    options: DDPOptions,
+    n_threads: int,
     tell: Callable[[], None],
 ) -> list[Chain]:
     """All chains, side by side where there are several; each has its own streams."""

@@ -188,8 +188,13 @@ class Outcome:
 
 
 def closed(
-    state: State, ahead: Prediction, found: Outcome, options: DDPOptions,
-    family: Family, sums: Matrix, names: Ids,
+    state: State,
+    ahead: Prediction,
+    found: Outcome,
+    options: DDPOptions,
+    family: Family,
+    sums: Matrix,
+    names: Ids,
 ) -> tuple[State, Ids]:
     """The state after a phase, and the ids of names.
 
@@ -235,13 +240,20 @@ def closed(
 
 
 def born_particles(
-    state: State, ahead: Prediction, found: Outcome, family: Family, sums: Matrix,
-    names: Ids, step: float,
+    state: State,
+    ahead: Prediction,
+    found: Outcome,
+    family: Family,
+    sums: Matrix,
+    names: Ids,
+    step: float,
 ) -> Particles:
     """The particles that a phase brought."""
     n = len(names)
     source = np.array([found.source[name] for name in names.tolist()], dtype=np.int64)
-    bases = ahead.bases[ahead.base[source]] if n else np.empty((0, ahead.bases.shape[1]))
+    bases = (
+        ahead.bases[ahead.base[source]] if n else np.empty((0, ahead.bases.shape[1]))
+    )
     phase = np.full(n, state.n_phases)
     return Particles(
         id=state.next_id + np.arange(n), born=phase, seen=phase, m=sums[:, 0].copy(),

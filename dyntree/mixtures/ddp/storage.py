@@ -93,7 +93,9 @@ def from_arrays(
     model._state = state
     ends = np.cumsum(arrays["n_labels"])[:-1]
     n_held = len(arrays["n_labels"])
-    model._labels = [p.copy() for p in np.split(arrays["labels"], ends)] if n_held else []
+    model._labels = (
+        [p.copy() for p in np.split(arrays["labels"], ends)] if n_held else []
+    )
     model._diagnostics = Diagnostics(
         **{name: arrays[f"draws_{name}"].copy() for name in DRAWS},
         **{name: header["diagnostics"][name] for name in SCALARS},
@@ -186,9 +188,7 @@ def check_particles(
         demand(family.is_sound(rows), "prior rows of the family")
 
 
-def check_history(
-    model: DependentDPMixture, arrays: Arrays, n_phases: int
-) -> None:
+def check_history(model: DependentDPMixture, arrays: Arrays, n_phases: int) -> None:
     """Raise ValueError unless histories are of particles there are."""
     owner = check_shape(arrays, "history_owner", np.int64, (None,))
     phase = check_shape(arrays, "history_phase", np.int64, owner.shape)
