@@ -16,6 +16,7 @@ from dyntree.mixtures import (
     Discount,
     DynamicFiniteMixture,
     GaussianKnownVariance,
+    GaussianUnknown,
     Multinomial,
     RandomWalk,
     variation_of_information,
@@ -144,19 +145,19 @@ def markets(path: str | None) -> Iterator[str]:
     weeks = [rows[k : k + 336] for k in range(0, len(rows) - 335, 336)]
     yield f"7.6 electricity market: {len(weeks)} weeks of 336 half hours"
     yield "    mean log density of a week given those before it, and CPU seconds"
-    family = GaussianKnownVariance(0.15)
-    step = RandomWalk(0.05)
-    models: dict[str, Any] = {
-        "dependent mixture": DependentDPMixture(
+    models: dict[str, Any] = {}
+    for kind, family, step in (
+        ("known variance", GaussianKnownVariance(0.15), RandomWalk(0.05)),
+        ("unknown", GaussianUnknown(), Discount(0.9)),
+    ):
+        models[f"dependent mixture, {kind}"] = DependentDPMixture(
             family, survival=0.95, innovation=0.1, transition=step, n_sweeps=20,
-            burn_in=None, weight_memory=0.5,
-        ),
-    } | {
-        f"D-FMM, K={k}": DynamicFiniteMixture(
-            k, family, transition=step, n_sweeps=20, burn_in=None
-        )
-        for k in (5, 10, 20)
-    }  # fmt: skip
+            burn_in=None, weight_memory=0.5, history=90,
+        )  # fmt: skip
+        for k in (5, 10, 20):
+            models[f"D-FMM, {kind}, K={k}"] = DynamicFiniteMixture(
+                k, family, transition=step, n_sweeps=20, burn_in=None
+            )
     for name, model in models.items():
         clock, logs = time.process_time(), []
         for week in weeks:
@@ -170,11 +171,13 @@ def markets(path: str | None) -> Iterator[str]:
     for k in (5, 20):
         clock, logs = time.process_time(), []
         for before, week in zip(weeks, weeks[1:], strict=False):
-            fit = BayesianGaussianMixture(k, random_state=0, max_iter=200).fit(before)
+            fit = BayesianGaussianMixture(
+                n_components=k, random_state=0, max_iter=200
+            ).fit(before)
             logs.append(fit.score(week))
         seconds = time.process_time() - clock
         name = f"BayesianGaussianMixture of last week, {k}"
         yield f"    {name:<38}{np.mean(logs):>9.3f}{seconds:>9.2f}"
-    table = models["dependent mixture"].lifelines()
+    table = models["dependent mixture, unknown"].lifelines()
     alive = (table.count > 0).sum(axis=1)
     yield f"    {len(table)} clusters, {int((alive >= 10).sum())} of ten weeks or more"

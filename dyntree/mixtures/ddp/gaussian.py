@@ -66,6 +66,7 @@ class GaussianKnownVariance(Family):
                 vector(name, value, 1, positive=True)
         if self.variance is None:
             raise ValueError("variance must be > 0; got None.")
+        self._noise_matrix()
 
     def default_transition(self) -> RandomWalk:
         """Steps of a tenth of the variance of rows."""
