@@ -1,4 +1,4 @@
-"""Data sets that come with the package (see data/README.md), and ones made by a seed."""
+"""Data sets that come with the package (data/README.md), and ones made by a seed."""
 
 from __future__ import annotations
 

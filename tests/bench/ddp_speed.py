@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -63,7 +64,7 @@ def kernel_rate(K: int, width: int, uncollapsed: bool) -> float:
 def plain_rate(K: int, width: int) -> float:
     """The same of a collapsed Gibbs sampler in NumPy, all particles at a time.
 
-    New particles are left out, and u is drawn once a sweep: less work than the kernel's.
+    New particles are left out, and u is drawn once a sweep: less than the kernel does.
     """
     p, X = phase(K, width, 2000)
     rng, u = np.random.default_rng(1), float(len(X))
@@ -170,7 +171,7 @@ def markets(path: str | None) -> Iterator[str]:
         yield f"    {name:<38}{np.mean(logs):>9.3f}{seconds:>9.2f}"
     for k in (5, 20):
         clock, logs = time.process_time(), []
-        for before, week in zip(weeks, weeks[1:], strict=False):
+        for before, week in itertools.pairwise(weeks):
             fit = BayesianGaussianMixture(
                 n_components=k, random_state=0, max_iter=200
             ).fit(before)

@@ -23,7 +23,6 @@ from dyntree.mixtures import (
 from dyntree.mixtures.ddp import merging
 from tests.helpers import model_bytes
 
-
 BASE = GaussianKnownVariance(1.0, base_mean=0.0, base_variance=49.0)
 TRUTH: dict[str, Any] = {
     "concentration": 0.8, "survival": 0.975, "innovation": 0.02,
@@ -183,7 +182,7 @@ def test_one_row_and_equal_rows() -> None:
 def test_a_particle_that_nobody_chooses_for_long_is_gone() -> None:
     rng = np.random.default_rng(1)
     model = DependentDPMixture(BASE, survival=0.9, **QUICK)
-    model.update(rng.normal(size=(40, 2)) + [30.0, 0.0])
+    model.update(rng.normal(size=(40, 2)) + np.array([30.0, 0.0]))
     for t in range(200):
         if t == 3:
             assert model.particles().id.tolist() == [0, 1]
@@ -396,7 +395,8 @@ def test_fading_weights_follow_sizes_that_drift() -> None:
             model.update(rows)
     lines = models[0.5].lifelines()
     assert lines.count.tolist() == [
-        [180, 160, 140, 120, 100, 80, 60, 40, 20], [20, 40, 60, 80, 100, 120, 140, 160, 180]
+        [180, 160, 140, 120, 100, 80, 60, 40, 20],
+        [20, 40, 60, 80, 100, 120, 140, 160, 180],
     ]  # fmt: skip
     assert len(models[1.0].lifelines()) > 2
 

@@ -139,7 +139,7 @@ def test_a_discount_is_a_power_of_the_posterior() -> None:
 
 
 def test_memory_of_weights_keeps_their_mean_and_widens_them() -> None:
-    """g' = g b / kappa, b ~ Beta(kappa m, (1 - kappa) m), is Gamma(kappa m, kappa E)."""
+    """With b ~ Beta(kappa m, (1 - kappa) m), g b / kappa is Gamma(kappa m, kappa E)."""
     rng = np.random.default_rng(1)
     m, E, kappa, n = 7.0, 2.0, 0.6, 400_000
     g = rng.gamma(m, 1.0 / E, size=n)

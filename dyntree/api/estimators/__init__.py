@@ -8,6 +8,7 @@ except ModuleNotFoundError as error:
         "pip install 'dyntree[sklearn]'."
     ) from error
 
+from dyntree.api.estimators.ddp import DependentDPClusterer
 from dyntree.api.estimators.mixtures import (
     DPGMMClusterer,
     DPMPPCAClusterer,
@@ -18,6 +19,7 @@ from dyntree.api.estimators.trees import DynamicTreeClassifier, DynamicTreeRegre
 __all__ = [
     "DPGMMClusterer",
     "DPMPPCAClusterer",
+    "DependentDPClusterer",
     "DynamicTreeClassifier",
     "DynamicTreeRegressor",
     "HDPHSMMClusterer",

@@ -19,7 +19,7 @@ from dyntree.mixtures.ddp.records import (
     ParticleTable,
     Trajectory,
 )
-from dyntree.mixtures.ddp.state import Particles, State, predicted, without_rows
+from dyntree.mixtures.ddp.state import Particles, State, without_rows
 from dyntree.mixtures.ddp.transitions import RandomWalk
 from dyntree.runtime.locking import locked
 
@@ -100,6 +100,19 @@ class Answers(Learning):
             exposure=rate, weight_mean=p.m / rate, weight_sd=np.sqrt(p.m) / rate,
             mean=family.means(p.row), covariance=family.covariances(p.row),
         )  # fmt: skip
+
+    @locked
+    def covariances(self) -> Matrix:
+        """Covariances of rows about their particles, in the order of `particles`.
+
+        Returns
+        -------
+        ndarray of shape (n_particles, n_columns, n_columns)
+            For `AffineFlow` that of velocities is about the field. `Multinomial` has
+            none.
+        """
+        family = self._ready("covariances")
+        return family.row_covariances(self._state.particles.row[self._state.live()])
 
     @locked
     def lifelines(self) -> Lifelines:
@@ -347,8 +360,9 @@ class Answers(Learning):
         state, ids = self._state, self._state.particles.id[self._state.live()]
         n, width = len(ids), family.means(family.base()[None]).shape[1]
         alive, share = np.zeros((steps, n)), np.zeros((steps, n))
-        mean = np.full((steps, n, width), np.nan)
-        cov, new_share = np.full((steps, n, width, width), np.nan), np.empty(steps)
+        mean, new_share = np.full((steps, n, width), np.nan), np.empty(steps)
+        one = family.covariances(family.base()[None]).shape[1:]
+        cov = np.full((steps, n, *one), np.nan)
         for step in range(steps):
             state = without_rows(state, self.options, family)
             particles, weight, new = self._shares(state)

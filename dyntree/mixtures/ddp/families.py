@@ -74,7 +74,7 @@ def spread_of(rows: Matrix) -> Vector:
 
 
 class Family(ABC):
-    """A kind of particle. Options hold what the user gave; `resolved` fills the rest."""
+    """A kind of particle; options hold what the user gave, `resolved` the rest."""
 
     transitions: tuple[type, ...]
     has_smoother = False
@@ -85,7 +85,7 @@ class Family(ABC):
 
     @abstractmethod
     def resolved(self, rows: Matrix) -> Self:
-        """Return the family with all scales filled in, from the first rows if need be."""
+        """Return the family with all scales, from the first rows where not given."""
 
     @abstractmethod
     def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
@@ -137,7 +137,11 @@ class Family(ABC):
 
     @abstractmethod
     def covariances(self, priors: Matrix) -> Matrix:
-        """Covariance of the location of each particle."""
+        """Covariance of the location of each particle; of words variances alone."""
+
+    @abstractmethod
+    def row_covariances(self, priors: Matrix) -> Matrix:
+        """Covariance of the rows of each particle about its location."""
 
     @abstractmethod
     def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:

@@ -1,4 +1,4 @@
-"""DynamicFiniteMixture: the baseline that has to be told how many clusters there are."""
+"""DynamicFiniteMixture: the baseline that is told how many clusters there are."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ class DynamicFiniteMixture(Rows):
     >>> import numpy as np
     >>> from dyntree.mixtures import DynamicFiniteMixture, GaussianKnownVariance
     >>> rng = np.random.default_rng(1)
-    >>> model = DynamicFiniteMixture(2, GaussianKnownVariance(1.0), n_sweeps=20, burn_in=5)
+    >>> family = GaussianKnownVariance(1.0)
+    >>> model = DynamicFiniteMixture(2, family, n_sweeps=20, burn_in=5)
     >>> for t in range(3):
     ...     X = rng.normal(size=(200, 2)) + 9.0 * rng.integers(2, size=(200, 1))
     ...     model = model.update(X)

@@ -96,6 +96,7 @@ class GaussianKnownVariance(Family):
         return covariance("variance", self.variance, len(self.base_mean))
 
     def resolved(self, rows: Matrix) -> Self:
+        """Return the family with all scales filled in; see `Family`."""
         width = rows.shape[1]
         covariance("variance", self.variance, width)
         mean, var = self.base_mean, self.base_variance
@@ -118,9 +119,11 @@ class GaussianKnownVariance(Family):
         return filled
 
     def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
+        """Raise ValueError for rows without a density."""
         return
 
     def to_header(self) -> dict[str, Any]:
+        """Options and scales by name."""
         return {
             "family": type(self).__name__,
             "variance": self.variance,
@@ -129,6 +132,7 @@ class GaussianKnownVariance(Family):
         }
 
     def n_sums(self) -> int:
+        """Length of sums."""
         return len(self.base_mean) + 2
 
     def _turned(self, rows: Matrix) -> Matrix:
@@ -139,39 +143,47 @@ class GaussianKnownVariance(Family):
     def _turned_back(self, rows: Matrix) -> Matrix:
         """Rows as the user has them."""
         axes = self._axes()[1]
-        return (rows if axes is None else rows @ axes.T) + np.array(self.base_mean)
+        found: Matrix = (rows if axes is None else rows @ axes.T) + self.base_mean
+        return found
 
     def base(self) -> Vector:
+        """Prior row of a new particle."""
         mean = np.zeros(len(self.base_mean))
         return np.concatenate([mean, np.broadcast_to(self.base_variance, mean.shape)])
 
     def emission(self, priors: Matrix, rows: Matrix) -> Emission:
+        """Rows and priors as the core takes them."""
         return AxisGaussians(
             np.ascontiguousarray(priors), self._turned(rows), self._axes()[0]
         )
 
     def sums(self, rows: Matrix, labels: Ids, n: int) -> Matrix:
+        """Sums of the rows of each label."""
         turned, noise = self._turned(rows), self._axes()[0]
         squares = (turned * turned / noise).sum(axis=1)
         ones = np.ones(len(rows))
         return label_sums(np.column_stack([ones, turned, squares]), labels, n)
 
     def posterior(self, priors: Matrix, sums: Matrix) -> Matrix:
+        """Prior rows once they have seen sums."""
         mean, var = np.split(priors, 2, axis=1)
         noise = self._axes()[0]
         v = 1.0 / (1.0 / var + sums[:, :1] / noise)
         return np.hstack([v * (mean / var + sums[:, 1:-1] / noise), v])
 
     def moved(self, priors: Matrix, transition: Transition) -> Matrix:
+        """Prior rows one phase later."""
         assert isinstance(transition, RandomWalk)
         mean, var = np.split(priors, 2, axis=1)
         a = transition.reversion
         return np.hstack([a * mean, a * a * var + transition.variance])
 
     def is_sound(self, priors: Matrix) -> bool:
+        """Whether these can be prior rows."""
         return bool(np.all(np.split(priors, 2, axis=1)[1] > 0.0))
 
     def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:
+        """Log marginal likelihood of the rows behind sums."""
         mean, var = np.split(priors, 2, axis=1)
         noise = self._axes()[0]
         post_mean, post_var = np.split(self.posterior(priors, sums), 2, axis=1)
@@ -181,15 +193,22 @@ class GaussianKnownVariance(Family):
         return total
 
     def means(self, priors: Matrix) -> Matrix:
+        """Mean of a row of each particle."""
         return self._turned_back(np.split(priors, 2, axis=1)[0])
 
     def covariances(self, priors: Matrix) -> Matrix:
+        """Covariance of the location of each particle."""
         var, axes = np.split(priors, 2, axis=1)[1], self._axes()[1]
         turn = np.eye(var.shape[1]) if axes is None else axes
         found: Matrix = np.einsum("ij,kj,lj->kil", turn, var, turn)
         return found
 
+    def row_covariances(self, priors: Matrix) -> Matrix:
+        """Covariance of the rows of each particle about its location."""
+        return np.repeat(self._matrix()[None], len(priors), axis=0)
+
     def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        """Draw rows, each at a location of its own."""
         mean, var = np.split(prior, 2)
         noise = self._axes()[0]
         rows = mean + np.sqrt(var + noise) * rng.normal(size=(n, len(mean)))

@@ -1,12 +1,12 @@
 """Particles that a phase split in two become one again, where their past says so.
 
-Weights are constant through life, so a duplicate that is born in one phase would stay.
-For a particle p of birth mass a, m rows, exposure E, let
+Weights are constant through life, so a duplicate born in one phase would stay. For a
+particle p of birth mass a, m rows, exposure E, let
 
     J(p) = log a + log Gamma(m) - m log E + sum of log q + log evidence of its rows.
 
-Two particles merge where J of both together, with birth, mass and exposure of the older,
-exceeds the sum of theirs.
+Two particles merge where J of both together, with birth, mass and exposure of the
+older, exceeds the sum of theirs.
 """
 
 from __future__ import annotations

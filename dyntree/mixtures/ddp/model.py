@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
-from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.ddp.answers import Answers
-from dyntree.mixtures.ddp.families import Family
+from dyntree.mixtures.ddp.families import Family, Ids
 from dyntree.mixtures.ddp.options import DDP_OPTIONS, DDPOptions, Survival
 from dyntree.mixtures.ddp.records import Calibration
 from dyntree.mixtures.ddp.regression import AffineFlow
@@ -211,7 +210,7 @@ class DependentDPMixture(Answers):
         return int(sum(array.nbytes for array in held)) + 1000
 
     @locked
-    def velocity(self, points: Any) -> tuple[Matrix, Matrix]:
+    def velocity(self, points: Any) -> tuple[Ids, Matrix]:
         """Mean velocities of all live flows at points, for `AffineFlow`.
 
         Parameters

@@ -52,9 +52,11 @@ class Multinomial(Family):
         return Discount(0.9)
 
     def resolved(self, rows: Matrix) -> Self:
+        """Return the family with all scales filled in; see `Family`."""
         return replace(self, beta=vector("beta", self.beta, rows.shape[1], True))
 
     def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
+        """Raise ValueError for rows without a density."""
         bad = (rows < 0.0) | (rows != np.floor(rows))
         if np.any(bad):
             row, column = np.argwhere(bad)[0]
@@ -64,19 +66,23 @@ class Multinomial(Family):
             )
 
     def to_header(self) -> dict[str, Any]:
+        """Options and scales by name."""
         return {"family": type(self).__name__, "beta": self.beta}
 
     def counting(self, rows: Matrix) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = rows.any(axis=1)
-        return found
+        """Which rows have a word."""
+        return np.asarray(rows.any(axis=1))
 
     def n_sums(self) -> int:
+        """Length of sums."""
         return len(self.beta) + 2
 
     def base(self) -> Vector:
+        """Prior row of a new particle."""
         return np.array(self.beta)
 
     def emission(self, priors: Matrix, rows: Matrix) -> Emission:
+        """Rows and priors as the core takes them."""
         row, word = np.nonzero(rows)
         start = np.searchsorted(row, np.arange(len(rows) + 1)).astype(np.int64)
         return Words(
@@ -84,6 +90,7 @@ class Multinomial(Family):
         )
 
     def sums(self, rows: Matrix, labels: Ids, n: int) -> Matrix:
+        """Sums of the rows of each label."""
         out = np.zeros((n, rows.shape[1] + 2))
         for k in np.unique(labels[labels >= 0]):
             members = rows[labels == k]
@@ -92,20 +99,25 @@ class Multinomial(Family):
         return out
 
     def posterior(self, priors: Matrix, sums: Matrix) -> Matrix:
+        """Prior rows once they have seen sums."""
         return priors + sums[:, 2:]
 
     def moved(self, priors: Matrix, transition: Transition) -> Matrix:
+        """Prior rows one phase later."""
         assert isinstance(transition, Discount)
         base = self.base()
         return base + transition.delta * (priors - base)
 
     def is_sound(self, priors: Matrix) -> bool:
+        """Whether these can be prior rows."""
         return bool(np.all(priors > 0.0))
 
     def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:
+        """Log marginal likelihood of the rows behind sums."""
         counts, total = sums[:, 2:], priors.sum(axis=1)
         found: Vector = gammaln(total) - gammaln(total + sums[:, 1])
-        return found + (gammaln(priors + counts) - gammaln(priors)).sum(axis=1)
+        found = found + (gammaln(priors + counts) - gammaln(priors)).sum(axis=1)
+        return found
 
     def means(self, priors: Matrix) -> Matrix:
         """Probabilities of the words."""
@@ -113,11 +125,17 @@ class Multinomial(Family):
         return found
 
     def covariances(self, priors: Matrix) -> Matrix:
+        """Variances of the probabilities of the words, shape (n, n_columns)."""
         p, total = self.means(priors), priors.sum(axis=1)
-        eye = np.eye(p.shape[1])
-        spread = p[:, :, None] * eye - p[:, :, None] * p[:, None]
-        found: Matrix = spread / (total + 1.0)[:, None, None]
+        found: Matrix = p * (1.0 - p) / (total + 1.0)[:, None]
         return found
+
+    def row_covariances(self, priors: Matrix) -> Matrix:
+        """Refused: it would be words times words."""
+        raise ValueError(
+            "covariances need a family of Gaussians; got Multinomial, whose mean tells "
+            "all there is."
+        )
 
     def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
         """Documents of as many words as there are columns."""

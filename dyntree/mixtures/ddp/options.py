@@ -47,8 +47,8 @@ def check_transition(family: Family, transition: Any) -> Transition:
             f"transition must be a {listed} for {type(family).__name__}; got "
             f"{transition!r}."
         )
-    found: Transition = transition
-    return found
+    assert isinstance(transition, RandomWalk | Discount)
+    return transition
 
 
 @dataclass(frozen=True)

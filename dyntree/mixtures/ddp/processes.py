@@ -33,7 +33,8 @@ class DirichletDraw:
 
     Examples
     --------
-    >>> draw = draw_dirichlet_process(2.0, lambda n, rng: rng.normal(size=(n, 1)), seed=1)
+    >>> base = lambda n, rng: rng.normal(size=(n, 1))
+    >>> draw = draw_dirichlet_process(2.0, base, seed=1)
     >>> round(draw.weights.sum(), 12)
     1.0
     >>> 0.0 <= draw.mass(lambda atoms: atoms[:, 0] > 0) <= 1.0
@@ -225,7 +226,7 @@ def move(
     )
     if atoms.ndim != 2 or len(atoms) != len(draw.atoms):
         raise ValueError(
-            f"transition must give one row for each of the {len(draw.atoms)} atoms; got "
-            f"shape {atoms.shape}."
+            f"transition must give one row for each of the {len(draw.atoms)} atoms; "
+            f"got shape {atoms.shape}."
         )
     return DirichletDraw(atoms, draw.weights, draw.concentration)

@@ -41,7 +41,8 @@ class ParticleTable:
     mean : ndarray of shape (n, n_columns)
         Mean of a row; of `Multinomial` the probabilities of the words.
     covariance : ndarray of shape (n, n_columns, n_columns)
-        Of the location: how well the mean is known.
+        Of the location: how well the mean is known. Of `Multinomial` the variances
+        alone, shape (n, n_columns).
     """
 
     id: Ids
@@ -94,6 +95,7 @@ class Trajectory:
         From the first phase that is held to the last one with rows, without gaps.
     mean : ndarray of shape (n, n_columns)
     covariance : ndarray of shape (n, n_columns, n_columns)
+        As in `ParticleTable`.
     count : ndarray of int64 of shape (n,)
         Rows in each phase.
     smooth : bool
@@ -129,7 +131,7 @@ class Forecast:
         The same of particles never seen so far.
     mean : ndarray of shape (n_steps, n, n_columns)
     covariance : ndarray of shape (n_steps, n, n_columns, n_columns)
-        Of the location.
+        Of the location, as in `ParticleTable`.
     """
 
     id: Ids

@@ -46,7 +46,8 @@ def packed(square: Matrix) -> Matrix:
     """Upper triangles by columns, of matrices of shape (n, q, q)."""
     q = square.shape[-1]
     j, i = np.tril_indices(q)
-    return square[..., i, j]
+    flat: Matrix = square[..., i, j]
+    return flat
 
 
 def unpacked(flat: Matrix, q: int) -> Matrix:
@@ -58,7 +59,7 @@ def unpacked(flat: Matrix, q: int) -> Matrix:
 
 
 class Natural(NamedTuple):
-    """A block of prior rows in parts: nu, Lambda, C = Lambda M, W = Psi + M'Lambda M."""
+    """Parts of prior rows: nu, Lambda, C = Lambda M, W = Psi + M' Lambda M."""
 
     nu: Vector  # (n,)
     precision: Matrix  # (n, p, p)
@@ -68,8 +69,7 @@ class Natural(NamedTuple):
     @property
     def coefficients(self) -> Matrix:
         """M, shape (n, p, d)."""
-        found: Matrix = np.linalg.solve(self.precision, self.cross)
-        return found
+        return np.asarray(np.linalg.solve(self.precision, self.cross))
 
     @property
     def scale(self) -> Matrix:
@@ -81,7 +81,8 @@ class Natural(NamedTuple):
         """Covariance of rows: its mean where it has one, else Psi / nu."""
         d = self.square.shape[1]
         df = np.where(self.nu > d + 1.0, self.nu - d - 1.0, self.nu)
-        return self.scale / df[:, None, None]
+        found: Matrix = self.scale / df[:, None, None]
+        return found
 
     def flat(self) -> Matrix:
         """Prior rows, shape (n, size)."""
@@ -103,9 +104,11 @@ def natural(flat: Matrix, block: Block) -> Natural:
 def prior_block(mean: Matrix, precision: Matrix, df: float, scale: Matrix) -> Vector:
     """Prior row of a block from M (p x d), Lambda, nu and Psi."""
     square = scale + mean.T @ precision @ mean
-    return Natural(
+    one = Natural(
         np.array([df]), precision[None], (precision @ mean)[None], square[None]
-    ).flat()[0]
+    )
+    flat: Vector = one.flat()[0]
+    return flat
 
 
 class Regression(Family):
@@ -126,9 +129,11 @@ class Regression(Family):
         """What is taken off rows, shape (n_columns,)."""
 
     def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
+        """Raise ValueError for rows without a density."""
         return
 
     def n_sums(self) -> int:
+        """Length of sums."""
         return sum(block.size for block in self.blocks())
 
     def _parts(self, flat: Matrix) -> list[Natural]:
@@ -138,6 +143,7 @@ class Regression(Family):
         return [natural(f, b) for f, b in zip(pieces, self.blocks(), strict=True)]
 
     def emission(self, priors: Matrix, rows: Matrix) -> Emission:
+        """Rows and priors as the core takes them."""
         return Regressions(
             np.ascontiguousarray(priors),
             np.ascontiguousarray(rows - self.origin()),
@@ -145,6 +151,7 @@ class Regression(Family):
         )
 
     def sums(self, rows: Matrix, labels: Ids, n: int) -> Matrix:
+        """Sums of the rows of each label."""
         rows = rows - self.origin()
         parts = []
         for first, d, p in self.blocks():
@@ -159,9 +166,11 @@ class Regression(Family):
         return label_sums(np.hstack(parts), labels, n)
 
     def posterior(self, priors: Matrix, sums: Matrix) -> Matrix:
+        """Prior rows once they have seen sums."""
         return priors + sums
 
     def moved(self, priors: Matrix, transition: Transition) -> Matrix:
+        """Prior rows one phase later."""
         assert isinstance(transition, Discount)
         base = self.base()
         out = base + transition.delta * (priors - base)
@@ -181,6 +190,7 @@ class Regression(Family):
         return Natural(part.nu, precision, mean * precision, square).flat()
 
     def is_sound(self, priors: Matrix) -> bool:
+        """Whether these can be prior rows."""
         for part in self._parts(priors):
             d = part.square.shape[1]
             if np.any(part.nu <= d - 1.0) or np.any(
@@ -192,6 +202,7 @@ class Regression(Family):
         return True
 
     def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:
+        """Log marginal likelihood of the rows behind sums."""
         total = np.zeros(len(priors))
         after = self._parts(priors + sums)
         for prior, post in zip(self._parts(priors), after, strict=True):
@@ -212,6 +223,7 @@ class Regression(Family):
         return means
 
     def covariances(self, priors: Matrix) -> Matrix:
+        """Covariance of the location of each particle."""
         parts = self._parts(priors)
         width = sum(block.d for block in self.blocks())
         out = np.zeros((len(priors), width, width))
@@ -224,7 +236,16 @@ class Regression(Family):
             out[:, first : first + d, first : first + d] = h[:, None, None] * part.sigma
         return out
 
+    def row_covariances(self, priors: Matrix) -> Matrix:
+        """Covariance of the rows of each particle about location and field."""
+        width = sum(block.d for block in self.blocks())
+        out = np.zeros((len(priors), width, width))
+        for part, (first, d, _) in zip(self._parts(priors), self.blocks(), strict=True):
+            out[:, first : first + d, first : first + d] = part.sigma
+        return out
+
     def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        """Draw rows, each at a location of its own."""
         rows = np.zeros((n, len(self.origin())))
         for part, (first, d, p) in zip(
             self._parts(prior[None]), self.blocks(), strict=True
@@ -252,11 +273,12 @@ class Regression(Family):
 
 
 def log_normaliser(part: Natural) -> Vector:
-    """log Gamma_d(nu/2) - nu/2 log |Psi| - d/2 log |Lambda|, but for constants."""
+    """Log Gamma_d(nu/2) - nu/2 log |Psi| - d/2 log |Lambda|, but for constants."""
     d = part.square.shape[1]
     total: Vector = -0.5 * part.nu * np.linalg.slogdet(part.scale)[1]
     total = total - 0.5 * d * np.linalg.slogdet(part.precision)[1]
-    return total + gammaln(0.5 * (part.nu[:, None] - np.arange(d))).sum(axis=1)
+    total = total + gammaln(0.5 * (part.nu[:, None] - np.arange(d))).sum(axis=1)
+    return total
 
 
 @dataclass(frozen=True)
@@ -302,6 +324,7 @@ class GaussianUnknown(Regression):
                 vector(name, value, 1, positive=True)
 
     def resolved(self, rows: Matrix) -> Self:
+        """Return the family with all scales filled in; see `Family`."""
         width = rows.shape[1]
         mean = rows.mean(axis=0) if self.base_mean is None else self.base_mean
         scale = 0.1 * spread_of(rows) if self.scale is None else self.scale
@@ -316,18 +339,22 @@ class GaussianUnknown(Regression):
         )  # fmt: skip
 
     def to_header(self) -> dict[str, Any]:
+        """Options and scales by name."""
         return {
             "family": type(self).__name__, "base_mean": self.base_mean,
             "kappa": self.kappa, "df": self.df, "scale": self.scale,
         }  # fmt: skip
 
     def blocks(self) -> tuple[Block, ...]:
+        """The blocks of a prior row."""
         return (Block(0, len(self.base_mean), 1),)
 
     def origin(self) -> Vector:
+        """What is taken off rows."""
         return np.array(self.base_mean)
 
     def base(self) -> Vector:
+        """Prior row of a new particle."""
         width = len(self.base_mean)
         precision = np.array([[self.kappa]])
         assert self.df is not None
@@ -385,6 +412,7 @@ class AffineFlow(Regression):
             vector("velocity_scale", value, 1, positive=True)
 
     def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
+        """Raise ValueError for rows without a density."""
         if rows.shape[1] % 2:
             raise ValueError(
                 "X must have an even number of columns for AffineFlow, locations "
@@ -392,6 +420,7 @@ class AffineFlow(Regression):
             )
 
     def resolved(self, rows: Matrix) -> Self:
+        """Return the family with all scales filled in; see `Family`."""
         half = rows.shape[1] // 2
         scale = self.velocity_scale
         if scale is None:
@@ -408,6 +437,7 @@ class AffineFlow(Regression):
         )  # fmt: skip
 
     def to_header(self) -> dict[str, Any]:
+        """Options and scales by name."""
         return {
             "family": type(self).__name__, "location": self.location.to_header(),
             "level_precision": self.level_precision,
@@ -416,14 +446,17 @@ class AffineFlow(Regression):
         }  # fmt: skip
 
     def blocks(self) -> tuple[Block, ...]:
+        """The blocks of a prior row."""
         half = len(self.location.base_mean)
         return Block(0, half, 1), Block(half, half, half + 1)
 
     def origin(self) -> Vector:
+        """What is taken off rows."""
         centre = np.array(self.location.base_mean)
         return np.concatenate([centre, np.zeros(len(centre))])
 
     def base(self) -> Vector:
+        """Prior row of a new particle."""
         half = len(self.location.base_mean)
         precision = np.full(half + 1, self.slope_precision)
         precision[0] = self.level_precision

@@ -42,12 +42,12 @@ class Particles:
     @classmethod
     def none(cls, n_prior: int) -> Particles:
         """No particles."""
-        whole = {"id", "born", "seen", "gone", "first_phase"}
-        return cls(**{
-            one.name: np.empty(0, dtype=np.int64 if one.name in whole else np.float64)
-            if one.name not in ("row", "first") else np.empty((0, n_prior))
-            for one in fields(cls)
-        })  # fmt: skip
+        whole, real = np.empty(0, dtype=np.int64), np.empty(0)
+        rows = np.empty((0, n_prior))
+        return cls(
+            id=whole, born=whole, seen=whole, m=real, E=real, alive=real, mass=real,
+            log_q=real, gone=whole, first_phase=whole, row=rows, first=rows,
+        )  # fmt: skip
 
     def taken(self, places: Ids) -> Particles:
         """Some of the particles, copied."""
@@ -57,9 +57,10 @@ class Particles:
 
     def with_more(self, other: Particles) -> Particles:
         """These and others after them."""
+        names = [one.name for one in fields(self)]
         return Particles(**{
-            one.name: np.concatenate([getattr(self, one.name), getattr(other, one.name)])
-            for one in fields(self)
+            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in names
         })  # fmt: skip
 
     def __len__(self) -> int:

@@ -89,17 +89,16 @@ def from_arrays(
     for name in STATE:
         setattr(state, name, arrays[name].copy())
     state.n_phases, state.next_id = header["n_phases"], header["next_id"]
-    state.aliases = {old: new for old, new in arrays["aliases"].tolist()}
+    state.aliases = dict(arrays["aliases"].tolist())
     model._state = state
     ends = np.cumsum(arrays["n_labels"])[:-1]
     n_held = len(arrays["n_labels"])
     model._labels = (
         [p.copy() for p in np.split(arrays["labels"], ends)] if n_held else []
     )
-    model._diagnostics = Diagnostics(
-        **{name: arrays[f"draws_{name}"].copy() for name in DRAWS},
-        **{name: header["diagnostics"][name] for name in SCALARS},
-    )
+    told: dict[str, Any] = {name: header["diagnostics"][name] for name in SCALARS}
+    told |= {name: arrays[f"draws_{name}"].copy() for name in DRAWS}
+    model._diagnostics = Diagnostics(**told)
 
 
 def demand(holds: Any, what: str) -> None:
