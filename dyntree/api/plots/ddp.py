@@ -15,6 +15,7 @@ from dyntree.mixtures import AffineFlow, DependentDPMixture, Multinomial
 from .canvas import BAND, GREYS, LINES, Target, dress, legend_above, panels, plain
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 N_SD = 2.0  # standard deviations that a band reaches
@@ -58,7 +59,11 @@ def plot_lifelines(
         height = 0.85 * count / largest
         seen = np.flatnonzero(count)
         axes.plot(
-            [seen[0] - 0.5, seen[-1] + 0.5], [place, place], color="0.7", linewidth=0.6
+            [seen[0] - 0.5, seen[-1] + 0.5],
+            [place, place],
+            color="0.7",
+            linewidth=0.6,
+            zorder=0,
         )
         axes.bar(
             seen, height[seen], 1.0, place - height[seen] / 2.0, color="0.25",
@@ -67,6 +72,7 @@ def plot_lifelines(
     axes.set_yticks(range(len(most)), [str(k) for k in lines.id[most]])
     axes.set_ylim(len(most) - 0.4, -0.6)
     axes.set_xlim(-0.5, known.n_phases - 0.5)
+    _whole_phases(axes)
     dress(axes, "phase", "particle")
     return figure
 
@@ -137,6 +143,7 @@ def plot_trajectories(
             str(id), (float(path.phase[-1]), float(mean[-1])), xytext=(4, 0),
             textcoords="offset points", va="center", fontsize="small", weight="bold",
         )  # fmt: skip
+    _whole_phases(axes)
     dress(axes, "phase", plain(known.feature_names[place]))
     return figure
 
@@ -240,7 +247,7 @@ def plot_topic_trends(
 
     Notes
     -----
-    Topics that are gone from memory have their id for a name.
+    A topic without documents in the last `history` phases has its id for a name.
 
     Examples
     --------
@@ -274,11 +281,15 @@ def plot_topic_trends(
         style = LINES[place % len(LINES)]
         tone = GREYS[place // len(LINES) % len(GREYS)]
         share = lines.count[k] / total
+        life = np.flatnonzero(lines.count[k])
+        share[: max(0, life[0] - 1)] = np.nan  # a line begins and ends at no documents
+        share[life[-1] + 2 :] = np.nan
         axes.plot(share, style, color=tone, linewidth=1.4, label=title, marker=".")
     axes.legend(
         frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5)
     )
     axes.set_ylim(0.0, None)
+    _whole_phases(axes)
     dress(axes, "phase", "share of the documents")
     return figure
 
@@ -332,7 +343,16 @@ def plot_vi(
         axes[1].step(range(len(beneath)), beneath, where="mid", color="black")
         axes[1].set_ylim(0.0, None)
         dress(axes[1], "phase", "true clusters")
+    for one in axes:
+        _whole_phases(one)
     return figure
+
+
+def _whole_phases(axes: Axes) -> None:
+    """Ticks of phases at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _model(model: Any) -> DependentDPMixture:
@@ -372,15 +392,18 @@ def _titles(
     model: DependentDPMixture, ids: list[int], names: list[str], n_words: int
 ) -> list[str]:
     """Foremost words of topics: the largest p log(p / mean p)."""
-    table = model.particles()
-    known = dict(zip(table.id.tolist(), table.mean, strict=True))
-    whole = np.mean(table.mean, axis=0)
+    lines = model.lifelines()
+    late = lines.count[:, -model.options.history :].any(axis=1)
+    held = set(lines.id[late].tolist())
+    means = {
+        id: model.trajectory(id, smooth=False).mean[-1] for id in ids if id in held
+    }
     titles = []
     for id in ids:
-        if id not in known:
+        if id not in means:
             titles.append(f"topic {id}")
             continue
-        worth = known[id] * np.log(known[id] / whole)
+        worth = means[id] * np.log(means[id] / np.mean(list(means.values()), axis=0))
         best = np.argsort(-worth, kind="stable")[: params.count("n_words", n_words, 1)]
         titles.append(f"{id}: " + " ".join(plain(names[k]) for k in best))
     return titles
@@ -390,7 +413,11 @@ def _by_phase(name: Any, given: Any) -> Vector:
     """Values by phase; medians where there are several runs."""
     values: Matrix = params.as_array(str(name), given, np.float64)
     if values.ndim == 2:
-        values = np.nanmedian(values, axis=0)
+        known = ~np.isnan(values)
+        medians = np.full(values.shape[1], np.nan)  # where no run had rows
+        for t in np.flatnonzero(known.any(axis=0)).tolist():
+            medians[t] = np.median(values[known[:, t], t])
+        values = medians
     if values.ndim != 1 or not len(values):
         raise ValueError(
             f"distances must be numbers by phase; got shape {values.shape} for "

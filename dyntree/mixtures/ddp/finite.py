@@ -61,10 +61,10 @@ class DynamicFiniteMixture(Rows):
     >>> family = GaussianKnownVariance(1.0)
     >>> model = DynamicFiniteMixture(2, family, n_sweeps=20, burn_in=5)
     >>> for t in range(3):
-    ...     X = rng.normal(size=(200, 2)) + 9.0 * rng.integers(2, size=(200, 1))
+    ...     X = rng.normal(size=(200, 2)) + 9.0 * rng.integers(1, 3, size=(200, 1))
     ...     model = model.update(X)
     >>> np.sort(model.means_[:, 0]).round().tolist()
-    [0.0, 9.0]
+    [9.0, 18.0]
     """
 
     def __init__(

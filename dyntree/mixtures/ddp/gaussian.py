@@ -230,6 +230,10 @@ class GaussianKnownVariance(Family):
         filtered, predicted : ndarray of shape (n_phases, n_prior)
             After and before the rows of each phase.
         transition : RandomWalk
+
+        Returns
+        -------
+        ndarray of shape (n_phases, n_prior)
         """
         width, a = filtered.shape[1] // 2, transition.reversion
         out = filtered.copy()

@@ -114,7 +114,7 @@ class DependentDPMixture(Answers):
     >>> import numpy as np
     >>> from dyntree.mixtures import DependentDPMixture, GaussianKnownVariance
     >>> rng = np.random.default_rng(1)
-    >>> model = DependentDPMixture(GaussianKnownVariance(1.0), n_sweeps=20, burn_in=5)
+    >>> model = DependentDPMixture(GaussianKnownVariance(1.0))
     >>> for t in range(3):
     ...     centre = np.array([[0.0, 0.0], [9.0, 0.1 * t]])[rng.integers(2, size=200)]
     ...     model = model.update(centre + rng.normal(size=(200, 2)))

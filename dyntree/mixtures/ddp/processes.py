@@ -35,7 +35,7 @@ class DirichletDraw:
     --------
     >>> base = lambda n, rng: rng.normal(size=(n, 1))
     >>> draw = draw_dirichlet_process(2.0, base, seed=1)
-    >>> round(draw.weights.sum(), 12)
+    >>> round(float(draw.weights.sum()), 12)
     1.0
     >>> 0.0 <= draw.mass(lambda atoms: atoms[:, 0] > 0) <= 1.0
     True
@@ -154,7 +154,7 @@ def thin(
     ----------
     draw : DirichletDraw
     keep : float or callable
-        q in [0, 1], or a function of the atoms that gives one each.
+        Probability q in [0, 1], or a function of the atoms that gives one each.
     seed : int or numpy Generator, optional
 
     Returns

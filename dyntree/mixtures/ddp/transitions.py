@@ -32,8 +32,8 @@ class RandomWalk:
     variance : float, default 0.1
         Variance of a step along each axis, in squared units of the rows; >= 0.
     reversion : float, default 1.0
-        a in (0, 1]: phi' = b + a (phi - b) + N(0, variance), b the mean of the base.
-        1 is a plain random walk.
+        Factor a in (0, 1]: phi' = b + a (phi - b) + N(0, variance), b the mean of the
+        base. 1 is a plain random walk.
 
     Examples
     --------
