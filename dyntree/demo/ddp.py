@@ -141,7 +141,8 @@ def report(summary: dict[str, Any]) -> str:
     lines = [
         f"{summary['rows']} rows in {summary['phases']} phases; clusters made / found: "
         f"{summary['clusters_made']} / {summary['clusters_found']}",
-        f"{'':<16}{'VI by phase':>12}{'pooled VI':>12}{'exact number':>14}{'seconds':>9}",
+        f"{'':<16}{'VI by phase':>12}{'pooled VI':>12}{'exact number':>14}"
+        f"{'seconds':>9}",
     ]
     for name, one in summary["methods"].items():
         lines.append(

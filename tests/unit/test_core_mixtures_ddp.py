@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree._core.mixtures.ddp import voted
+from dyntree._core.mixtures.ddp import PhaseSampler, voted
 from dyntree._core.mixtures.emissions import AxisGaussians
 from dyntree.mixtures import AffineFlow, GaussianUnknown, Multinomial
 from tests.oracle import ddp
@@ -151,3 +151,39 @@ def test_votes_go_to_the_most_frequent_label_and_ties_to_the_lower() -> None:
     winner, share = voted(kept)
     assert winner.tolist() == [2, 1, 5]
     assert share.tolist() == [0.5, 0.5, 0.25]
+
+
+@pytest.mark.parametrize("name", ["known", *FAMILIES])
+def test_the_row_that_is_left_of_several_is_judged_by_the_prior_alone(
+    name: str,
+) -> None:
+    """Uncollapsed, a particle of two rows that loses one has a stale location."""
+    from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
+
+    option, width = FAMILIES.get(name, (GaussianKnownVariance(1.0, 0.0, 9.0), 2))
+    rng = np.random.default_rng(1)
+    X = np.abs(np.round(rng.normal(size=(2, width)) * 2.0)) + 1.0
+    family: Any = option.resolved(X)
+    prior = family.base()[None]
+    exact = family.emission(prior, X).log_under()[:, 0]
+    same, apart = 0, 0
+    pair = family.log_marginal(prior, family.sums(X, np.zeros(2, dtype=int), 1))[0]
+    a = 1.0
+    sampler = PhaseSampler(
+        family.emission(prior, X), np.empty(0), np.empty(0), np.empty(0), np.array([a]),
+        np.ones(1), np.zeros(1, dtype=np.int32), True, True, 9, 1, 0, 0,
+    )  # fmt: skip
+    sampler.start(np.zeros(2, dtype=int), {0: 0})
+    n = 20000
+    for sweep in range(1, n + 1):
+        sampler.labels_once(sweep, False)
+        sampler.rest_of_sweep(sweep, False)
+        one, other = sampler.labels().tolist()
+        same += one == other
+        apart += one != other
+    # two states: together a exp(pair), apart a^2 exp(sum of exact)
+    odds = np.exp(pair - exact.sum()) / a
+    expected = odds / (1.0 + odds)
+    error = np.sqrt(expected * (1.0 - expected) / n)
+    assert abs(same / n - expected) < 4.9 * 5.0 * error  # draws up to 25 times as long
+    assert min(same, apart) > 100

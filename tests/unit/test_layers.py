@@ -39,7 +39,7 @@ TREES_ORDER = [
 ]  # fmt: skip
 MIXTURES_ORDER = [
     {"chain", "decoder"}, {"clusters"}, {"spheres", "subspaces"},
-    {"emissions"}, {"words", "ddp"},
+    {"emissions"}, {"regressions", "words", "phase"}, {"ddp"},
 ]  # fmt: skip
 CORE_FOLDERS = {
     "dyntree._core": CORE_ORDER,

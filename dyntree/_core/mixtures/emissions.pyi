@@ -15,8 +15,3 @@ class Emission:
 
 class AxisGaussians(Emission):
     def __init__(self, priors: Matrix, rows: Matrix, noise: Vector) -> None: ...
-
-class Regressions(Emission):
-    def __init__(
-        self, priors: Matrix, rows: Matrix, blocks: NDArray[np.int32]
-    ) -> None: ...

@@ -19,7 +19,7 @@ from dyntree.mixtures.ddp.records import (
     ParticleTable,
     Trajectory,
 )
-from dyntree.mixtures.ddp.state import Particles, State, without_rows
+from dyntree.mixtures.ddp.state import Particles, State, unseen, without_rows
 from dyntree.mixtures.ddp.transitions import RandomWalk
 from dyntree.runtime.locking import locked
 
@@ -215,25 +215,23 @@ class Answers(Learning):
             state = without_rows(state, self.options, self._ready("forecast"))
         return state
 
-    def _shares(self, state: State) -> tuple[Particles, Vector, float]:
-        """Live particles, their expected weights, and that of all never seen."""
+    def _shares(self, state: State, family: Family) -> tuple[Particles, Matrix, Vector]:
+        """Live particles, prior rows of these and of the bases, and their shares."""
         particles = state.particles.taken(state.live())
-        if self.options.is_counting:
-            return particles, particles.alive * particles.m, float(state.mass.sum())
-        weight = particles.alive * particles.m / particles.E
-        return particles, weight, float(np.sum(state.mass / state.source_exposure))
+        rate = 1.0 if self.options.is_counting else particles.E
+        bases, new = unseen(state, self.options, family)
+        priors = np.concatenate([particles.row, bases])
+        weight = np.concatenate([particles.alive * particles.m / rate, new])
+        return particles, priors, weight / weight.sum()
 
     def _log_joint(self, X: Any, what: str, ahead: int = 0) -> tuple[Ids, Matrix]:
-        """Ids, and log share plus log density by particle, the base last."""
+        """Ids, and log share plus log density by particle, bases after them."""
         family = self._ready(what)
         _, rows = self._encoded(X)
-        state = self._after(ahead)
-        particles, weight, new = self._shares(state)
-        priors = np.concatenate([particles.row, family.base()[None]])
+        particles, priors, share = self._shares(self._after(ahead), family)
         density = family.emission(priors, rows).log_under()
-        weight = np.append(weight, new)
         with np.errstate(divide="ignore"):
-            joint: Matrix = density + np.log(weight / weight.sum())
+            joint: Matrix = density + np.log(share)
         return particles.id, joint
 
     @locked
@@ -252,7 +250,7 @@ class Answers(Learning):
         ids, joint = self._log_joint(X, "predict")
         if not len(ids):
             return np.full(len(joint), -1, dtype=np.int64)
-        found: Ids = ids[np.argmax(joint[:, :-1], axis=1)]
+        found: Ids = ids[np.argmax(joint[:, : len(ids)], axis=1)]
         return found
 
     @locked
@@ -268,8 +266,8 @@ class Answers(Learning):
         ndarray of shape (n_rows, n_particles)
             Given that the row is no new particle's; rows sum to one.
         """
-        _, joint = self._log_joint(X, "predict_proba")
-        joint = joint[:, :-1]
+        ids, joint = self._log_joint(X, "predict_proba")
+        joint = joint[:, : len(ids)]
         if not joint.size:
             return joint
         proba: Matrix = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
@@ -329,12 +327,9 @@ class Answers(Learning):
         """
         family = self._ready("sample")
         n, rng = params.count("n", n, 0), params.generator(seed)
-        particles, weight, new = self._shares(
-            self._after(params.count("ahead", ahead, 0))
-        )
-        priors = np.concatenate([particles.row, family.base()[None]])
-        weight = np.append(weight, new)
-        chosen = rng.choice(len(weight), size=n, p=weight / weight.sum())
+        ahead = params.count("ahead", ahead, 0)
+        _, priors, share = self._shares(self._after(ahead), family)
+        chosen = rng.choice(len(share), size=n, p=share)
         assert self._features is not None
         rows = np.empty((n, self._features.n_features))
         for k in np.unique(chosen).tolist():
@@ -365,11 +360,10 @@ class Answers(Learning):
         cov = np.full((steps, n, *one), np.nan)
         for step in range(steps):
             state = without_rows(state, self.options, family)
-            particles, weight, new = self._shares(state)
+            particles, _, shares = self._shares(state, family)
             at = np.searchsorted(ids, particles.id)
-            total = weight.sum() + new
-            alive[step, at], share[step, at] = particles.alive, weight / total
-            new_share[step] = new / total
+            alive[step, at], share[step, at] = particles.alive, shares[: len(at)]
+            new_share[step] = shares[len(at) :].sum()
             mean[step, at] = family.means(particles.row)
             cov[step, at] = family.covariances(particles.row)
         return Forecast(ids, alive, share, new_share, mean, cov)

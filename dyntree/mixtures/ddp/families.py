@@ -147,9 +147,17 @@ class Family(ABC):
     def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
         """Draw n rows, each at a location of its own."""
 
+    def locations(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        """Draw n locations, as means of rows."""
+        mean, cov = self.means(prior[None])[0], self.covariances(prior[None])[0]
+        values, axes = np.linalg.eigh(cov)
+        steps = rng.normal(size=(n, len(mean))) * np.sqrt(np.maximum(values, 0.0))
+        found: Matrix = mean + steps @ axes.T
+        return found
+
     @abstractmethod
-    def distance(self, a: Vector, b: Vector) -> float:
-        """How many standard deviations of a row two particles are apart."""
+    def distances(self, priors: Matrix) -> Matrix:
+        """How many standard deviations of a row particles are apart, shape (n, n)."""
 
 
 def label_sums(values: Matrix, labels: Ids, n: int) -> Matrix:

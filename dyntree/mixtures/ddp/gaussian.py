@@ -214,11 +214,11 @@ class GaussianKnownVariance(Family):
         rows = mean + np.sqrt(var + noise) * rng.normal(size=(n, len(mean)))
         return self._turned_back(rows)
 
-    def distance(self, a: Vector, b: Vector) -> float:
-        """Mahalanobis distance of the centres under R."""
-        width = len(a) // 2
-        step = a[:width] - b[:width]
-        return float(np.sqrt(np.sum(step * step / self._axes()[0])))
+    def distances(self, priors: Matrix) -> Matrix:
+        """Mahalanobis distances of the centres under R."""
+        mean = np.split(priors, 2, axis=1)[0] / np.sqrt(self._axes()[0])
+        found: Matrix = np.sqrt(((mean[:, None] - mean) ** 2).sum(axis=2))
+        return found
 
     def smoothed(
         self, filtered: Matrix, predicted: Matrix, transition: RandomWalk

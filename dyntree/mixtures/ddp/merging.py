@@ -122,14 +122,13 @@ def merged(state: State, options: DDPOptions, family: Family) -> State:
             (particles.seen == state.n_phases - 1) & (particles.gone == 0)
         )
         evidence = Evidence(state, options, family)
+        near = np.triu(family.distances(particles.row[now]) <= NEAR, 1)
         best, pair = 0.0, None
-        for i, p in enumerate(now.tolist()):
-            for q in now[i + 1 :].tolist():
-                if family.distance(particles.row[p], particles.row[q]) > NEAR:
-                    continue
-                gain = evidence.together(p, q) - evidence.of(p) - evidence.of(q)
-                if gain > best:
-                    best, pair = gain, (p, q)
+        for i, j in np.argwhere(near).tolist():
+            p, q = int(now[i]), int(now[j])
+            gain = evidence.together(p, q) - evidence.of(p) - evidence.of(q)
+            if gain > best:
+                best, pair = gain, (p, q)
         if pair is None:
             return state
         state = with_merged(state, *pair, options, family)

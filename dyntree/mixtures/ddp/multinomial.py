@@ -142,7 +142,12 @@ class Multinomial(Family):
         rows = [rng.multinomial(len(prior), rng.dirichlet(prior)) for _ in range(n)]
         return np.array(rows, dtype=np.float64).reshape(n, len(prior))
 
-    def distance(self, a: Vector, b: Vector) -> float:
-        """Hellinger distance of the mean probabilities, scaled so that 3 is near."""
-        p, q = a / a.sum(), b / b.sum()
-        return float(6.0 * np.sqrt(max(0.0, 1.0 - np.sum(np.sqrt(p * q)))))
+    def locations(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        """Draw n distributions over the words."""
+        return rng.dirichlet(prior, size=n)
+
+    def distances(self, priors: Matrix) -> Matrix:
+        """Hellinger distances of the mean probabilities, times 6: 3 is half way."""
+        roots = np.sqrt(self.means(priors))
+        found: Matrix = 6.0 * np.sqrt(np.maximum(0.0, 1.0 - roots @ roots.T))
+        return found

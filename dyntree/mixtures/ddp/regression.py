@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import gammaln
 
 from dyntree import params
-from dyntree._core.mixtures.emissions import Emission, Regressions
+from dyntree._core.mixtures.emissions import Emission
+from dyntree._core.mixtures.regressions import Regressions
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.ddp.families import (
     Family,
@@ -261,15 +262,14 @@ class Regression(Family):
             )
         return rows + self.origin()
 
-    def distance(self, a: Vector, b: Vector) -> float:
-        """Mahalanobis distance of the centres under the pooled covariance of rows."""
-        parts = self._parts(np.stack([a, b]))
-        means = self.means(np.stack([a, b]))
-        sigma = np.zeros((means.shape[1], means.shape[1]))
-        for part, (first, d, _) in zip(parts, self.blocks(), strict=True):
-            sigma[first : first + d, first : first + d] = part.sigma.mean(axis=0)
-        step = means[0] - means[1]
-        return float(np.sqrt(step @ np.linalg.solve(sigma, step)))
+    def distances(self, priors: Matrix) -> Matrix:
+        """Mahalanobis distances of the centres under the pooled covariances of rows."""
+        means, sigma = self.means(priors), self.row_covariances(priors)
+        step = (means[:, None] - means)[..., None]
+        pooled = 0.5 * (sigma[:, None] + sigma)
+        square = np.swapaxes(step, 2, 3) @ np.linalg.solve(pooled, step)
+        found: Matrix = np.sqrt(square[..., 0, 0])
+        return found
 
 
 def log_normaliser(part: Natural) -> Vector:

@@ -16,6 +16,7 @@ from dyntree.mixtures.ddp.families import Family, Ids
 from dyntree.mixtures.ddp.options import DDPOptions
 
 LEAST_MASS = 1e-4  # of a cohort, as a share of the innovation
+N_PLACES = 256  # over which a survival that depends on the place is averaged
 
 
 @dataclass
@@ -161,21 +162,45 @@ def predicted(state: State, options: DDPOptions, family: Family) -> Prediction:
         particles.m = memory * particles.m
         if not options.is_counting:
             particles.E = memory * particles.E
-        mass = options.survival_at(family.means(family.base()[None])) * mass
+        mass = base_survival(options, family) * mass
         mass = np.append(mass, options.alpha_new)
         exposure = np.append(exposure, 1.0)
         age = np.append(age + 1, 0)
         kept = mass >= LEAST_MASS * options.alpha_new
         mass, exposure, age = mass[kept], exposure[kept], age[kept]
-    bases = family.base()[None]
-    base = np.zeros(len(mass), dtype=np.int64)
-    if options.base == "moved":
-        rows = [bases[0]]
-        for _ in range(int(age.max(initial=0))):
-            rows.append(family.moved(rows[-1][None], options.transition)[0])
-        bases = np.array(rows)
-        base = age
+    bases, base = bases_of(age, options, family)
     return Prediction(particles, q, mass, exposure, age, bases, base)
+
+
+def base_survival(options: DDPOptions, family: Family) -> float:
+    """Share of the mass never seen that survives: the mean of q over the base.
+
+    Where it depends on the place, over 256 locations that are always the same.
+    """
+    if isinstance(options.survival, float):
+        return options.survival
+    places = family.locations(family.base(), N_PLACES, np.random.default_rng(0))
+    return float(options.survival_at(places).mean())
+
+
+def bases_of(age: Ids, options: DDPOptions, family: Family) -> tuple[Matrix, Ids]:
+    """Prior rows of mass never seen, and which of them each cohort has."""
+    assert options.transition is not None
+    rows = [family.base()]
+    if options.base == "stationary":
+        return np.array(rows), np.zeros(len(age), dtype=np.int64)
+    for _ in range(int(age.max(initial=0))):
+        rows.append(family.moved(rows[-1][None], options.transition)[0])
+    return np.array(rows), age
+
+
+def unseen(state: State, options: DDPOptions, family: Family) -> tuple[Matrix, Vector]:
+    """Prior rows of mass never seen, and its expected weight under each."""
+    rate = np.ones(len(state.mass)) if options.is_counting else state.source_exposure
+    bases, base = bases_of(state.age, options, family)
+    weight = np.zeros(len(bases))
+    np.add.at(weight, base, state.mass / rate)
+    return bases, weight
 
 
 @dataclass
