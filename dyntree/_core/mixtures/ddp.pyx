@@ -120,7 +120,7 @@ cdef class PhaseSampler(Phase):
             if bootstrapping:
                 self.reweigh()
                 total = self.total_weight()
-            if self.redraw(self.order[i]) < 0:
+            if self.redraw(i) < 0:
                 return i
             if bootstrapping and not self.counts:
                 self.u = (i + 1.0) / total

@@ -31,7 +31,6 @@ cdef class Phase:
     cdef const double *source_exposure
     cdef const int32_t *base
     cdef const double *log_base     # (n, n_bases)
-    cdef const int64_t *order       # (n,)
     cdef int32_t *label             # (n,) slots; -1 before the first
     cdef double *log_rate           # (K,) log(E + u)
     cdef double *log_source_rate    # (S,)

@@ -36,10 +36,10 @@ cdef class Phase:
         const double[::1] source_exposure, const int32_t[::1] base, bint counts,
         bint uncollapsed, int32_t max_slots, seed, int64_t phase, int32_t chain,
     ):
-        cdef int64_t[::1] order
         cdef const double[:, ::1] log_base
         cdef double[:, ::1] rates
         cdef int32_t[::1] label
+        cdef int32_t k
         self.emission, self.source_ = emission, CounterSource(seed)
         self.n, self.phase, self.chain = emission.n_rows, phase, chain
         self.K, self.S = <int32_t> m.shape[0], <int32_t> mass.shape[0]
@@ -48,13 +48,13 @@ cdef class Phase:
         self.max_slots = max(max_slots, self.K)
         self.next_name, self.u = self.K, 0.0
         log_base = emission.log_under(self.K)
-        order, rates = np.arange(self.n), np.zeros((2, max(self.K, self.S) + 1))
+        rates = np.zeros((2, max(self.K, self.S) + 1))
         label = np.full(self.n, -1, dtype=np.int32)
         cdef double[::1] log_new = np.zeros(self.n_bases)
         self.store = {
             "m": m, "exposure": exposure, "survival": survival, "mass": mass,
             "source_exposure": source_exposure, "base": base, "log_base": log_base,
-            "order": order, "rates": rates, "label": label, "log_new": log_new,
+            "rates": rates, "label": label, "log_new": log_new,
         }
         if self.K:
             self.m, self.exposure, self.survival = &m[0], &exposure[0], &survival[0]
@@ -64,23 +64,9 @@ cdef class Phase:
         self.log_rate, self.log_source_rate = &rates[0, 0], &rates[1, 0]
         self.log_new = &log_new[0]
         if self.n:
-            self.log_base, self.order, self.label = (
-                &log_base[0, 0], &order[0], &label[0]
-            )
+            self.log_base, self.label = &log_base[0, 0], &label[0]
         self.grow(self.K + 16)
-        self.begin(order)
-
-    def begin(self, int64_t[::1] order):
-        """Rows in random order; inherited particles in the first slots, without rows."""
-        cdef int64_t i, j, t
-        cdef int32_t k
-        self.stream = self.source_.open(self.phase, self.chain * MOST_SWEEPS, ORDER)
-        for i in range(self.n - 1, 0, -1):
-            j = <int64_t> (self.stream.uniform(&self.stream) * (i + 1))
-            t = order[i]
-            order[i] = order[j]
-            order[j] = t
-        for k in range(self.K):
+        for k in range(self.K):         # without rows, in the first slots
             self.emission.clear(k, k)
             self.emission.refresh(k)
             self.owner[k] = k
@@ -363,3 +349,23 @@ cdef class Phase:
                         log(self.exposure[k]) - self.log_rate[k]
                     )) - 1.0))
         return total
+
+
+def shuffled(int64_t n, seed, int64_t phase, int32_t chain):
+    """Random order of n rows, from a stream of its own.
+
+    Returns
+    -------
+    ndarray of int64 of shape (n,)
+    """
+    cdef CounterSource source = CounterSource(seed)
+    cdef RandomStream stream = source.open(phase, chain * MOST_SWEEPS, ORDER)
+    cdef int64_t i, j, t
+    found = np.arange(n)
+    cdef int64_t[::1] order = found
+    for i in range(n - 1, 0, -1):
+        j = <int64_t> (stream.uniform(&stream) * (i + 1))
+        t = order[i]
+        order[i] = order[j]
+        order[j] = t
+    return found

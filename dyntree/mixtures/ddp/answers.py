@@ -151,7 +151,7 @@ class Answers(Learning):
         number = params.count("id", id, 0)
         number = self.aliases_.get(number, number)
         places = np.flatnonzero(self._state.particles.id == number)
-        if not len(places):
+        if number not in self._state.history.owner:
             raise ValueError(
                 f"id must be of a particle seen in the last {self.options.history} "
                 f"phases; got {id!r}."

@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 
 from dyntree import params
 from dyntree._core.mixtures.ddp import PhaseSampler, voted
+from dyntree._core.mixtures.phase import shuffled
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.ddp.families import Family, Ids
@@ -153,7 +154,8 @@ class DynamicFiniteMixture(Rows):
     ) -> Ids:
         """Voted labels: counts of `weight_prior` beside rows, and no new particles."""
         K = self.n_components
-        ones = np.ones(K)
+        ones, order = np.ones(K), shuffled(len(rows), self.seed, self.n_phases, 0)
+        rows = rows[order]
         sampler = PhaseSampler(
             family.emission(np.concatenate([priors, family.base()[None]]), rows),
             self.weight_prior * ones, ones, ones, np.full(1, 1e-300), np.ones(1),
@@ -171,7 +173,9 @@ class DynamicFiniteMixture(Rows):
             sampler.rest_of_sweep(sweep, False)
             if sweep in votes:
                 kept.append(sampler.labels())
-        return voted(np.array(kept))[0]
+        labels = np.empty(len(rows), dtype=np.int64)
+        labels[order] = voted(np.array(kept))[0]
+        return labels
 
     # ------------------------------------------------------------ answers
     def _ready(self, what: str) -> tuple[Family, Matrix]:

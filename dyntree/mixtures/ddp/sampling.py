@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dyntree._core.mixtures.ddp import PhaseSampler, voted
+from dyntree._core.mixtures.phase import shuffled
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.ddp.families import Family, Ids
 from dyntree.mixtures.ddp.options import DDPOptions
@@ -32,6 +33,20 @@ class Chain:
     source: dict[int, int]
 
 
+@dataclass
+class Sampler:
+    """The kernel's sampler of a phase, with rows in a random order."""
+
+    kernel: PhaseSampler
+    order: Ids  # row of each row of the kernel
+
+    def labels(self) -> Ids:
+        """Names of the rows in their own order."""
+        found = np.empty(len(self.order), dtype=np.int64)
+        found[self.order] = self.kernel.labels()
+        return found
+
+
 def sampler_of(
     ahead: Prediction,
     rows: Matrix,
@@ -40,31 +55,32 @@ def sampler_of(
     seed: int,
     phase: int,
     chain: int,
-) -> PhaseSampler:
-    """The kernel's sampler of a phase."""
+) -> Sampler:
+    """The sampler of a phase: rows in an order of chance, one beside the next."""
     p = ahead.particles
-    return PhaseSampler(
-        family.emission(ahead.priors(), rows), p.m, p.E, p.alive, ahead.mass,
+    order = shuffled(len(rows), seed, phase, chain)
+    kernel = PhaseSampler(
+        family.emission(ahead.priors(), rows[order]), p.m, p.E, p.alive, ahead.mass,
         ahead.source_exposure, ahead.base.astype(np.int32), options.is_counting,
         options.sampler == "uncollapsed", options.max_particles, seed, phase, chain,
     )  # fmt: skip
+    return Sampler(kernel, order)
 
 
-def run_chain(
-    sampler: PhaseSampler, options: DDPOptions, tell: Callable[[], None]
-) -> Chain:
+def run_chain(made: Sampler, options: DDPOptions, tell: Callable[[], None]) -> Chain:
     """Bootstrap labels, then sweep; `tell` is called after each sweep."""
     kept, rho, log_joint = [], [], []
     K, u = np.empty(options.n_sweeps, dtype=np.int64), np.empty(options.n_sweeps)
     votes = set(options.kept())
     source: dict[int, int] = {}
+    sampler = made.kernel
     sampler.labels_once(0, True)
     for sweep in range(1, options.n_sweeps + 1):
         sampler.labels_once(sweep, False)
         sampler.rest_of_sweep(sweep, options.identity_move)
         K[sweep - 1], u[sweep - 1] = sampler.n_clusters, sampler.u
         if sweep in votes:
-            kept.append(sampler.labels())
+            kept.append(made.labels())
             rho.append(sampler.alive())
             log_joint.append(sampler.log_joint())
             source |= sampler.sources()
@@ -76,7 +92,7 @@ def run_chain(
 
 
 def run_chains(
-    make: Callable[[int], PhaseSampler],
+    make: Callable[[int], Sampler],
     options: DDPOptions,
     n_threads: int,
     tell: Callable[[], None],
