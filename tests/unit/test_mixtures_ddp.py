@@ -421,3 +421,33 @@ def test_answers_need_a_phase() -> None:
     with pytest.raises(ValueError, match=r"velocity needs family=AffineFlow"):
         DependentDPMixture(BASE, **QUICK).update([[0.0, 1.0]]).velocity([[0.0]])
     assert Discount(0.5).delta == 0.5
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning")
+@pytest.mark.parametrize("family", [GaussianKnownVariance(1e20), GaussianUnknown()])
+@pytest.mark.parametrize("sampler", ["collapsed", "uncollapsed"])
+def test_rows_as_large_as_they_may_be_leave_the_model_in_order(
+    family: Any, sampler: str
+) -> None:
+    """Squared distances that overflow: no particle has a density for such rows."""
+    rng = np.random.default_rng(1)
+    model = DependentDPMixture(family, sampler=sampler, **QUICK)
+    model.update(rng.normal(size=(20, 2)))
+    model.update(np.array([[1e150, -1e150], [0.0, 1.0], [1e-150, 1e149]] * 3))
+    model.update(rng.normal(size=(20, 2)))
+    assert model.n_phases == 3
+    assert model.lifelines().count.sum(axis=0).tolist() == [20, 9, 20]
+    assert len(np.unique(model.particles().id)) == len(model.particles())
+
+
+def test_a_long_life_that_cannot_end_is_told_apart_all_the_same() -> None:
+    """Survival 1 and hundreds of silent phases: its silence has probability e^-1000."""
+    rng = np.random.default_rng(1)
+    model = DependentDPMixture(BASE, survival=1.0, innovation=0.1, **QUICK)
+    model.update(np.repeat([[-20.0, 0.0], [20.0, 0.0]], 400, axis=0))
+    first = model.labels_[[0, -1]].tolist()
+    for _ in range(3):
+        model.update(rng.normal(size=(200, 2)) + np.array([20.0, 0.0]))
+        assert set(model.labels_.tolist()) == {first[1]}
+        assert np.isfinite(model.diagnostics().log_joint).all()
+    assert model.particles().alive.tolist() == [1.0, 1.0]

@@ -153,6 +153,7 @@ LATE: list[tuple[Any, Any, str]] = [
     (GaussianKnownVariance(1.0, base_mean=[0.0, 1.0, 2.0]), np.ones((3, 2)),
      "base_mean must be"),
     (GaussianUnknown(df=0.5), np.ones((3, 2)), "df must be > n_columns - 1"),
+    (GaussianKnownVariance(1e-9), [[1.0, 1e149]], "X must be at most 1e.140 standard"),
     (AffineFlow(), np.ones((3, 3)), "X must have an even number of columns"),
     (Multinomial(), [[1.0, 0.5]], "X must hold whole numbers .* row 0, column 'x1'"),
     (Multinomial(), [[1.0, 2.0], [0.0, -1.0]], "got -1 in row 1, column 'x1'"),

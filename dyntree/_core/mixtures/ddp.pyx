@@ -85,6 +85,12 @@ cdef class PhaseSampler(Phase):
             p[k] += self.log_weight[k]
             if p[k] > best:
                 best = p[k]
+        if not best > -INFINITY:            # no density anywhere: weights alone tell
+            log_new = self.log_new[0] if may_found else -INFINITY
+            best = log_new
+            for k in range(top):
+                p[k] = self.log_weight[k]
+                best = max(best, p[k])
         for k in range(top):
             t = p[k] - best
             if t > -NEGLIGIBLE:
@@ -228,10 +234,7 @@ cdef class PhaseSampler(Phase):
         if self.counts:
             return t
         t += self.m[k] * log(self.exposure[k]) - (self.m[k] + r) * self.log_rate[k]
-        return t - log(
-            1.0 - q
-            + q * exp(self.m[k] * (log(self.exposure[k]) - self.log_rate[k]))
-        )
+        return t - self.log_silent(k)
 
     cdef void move_identities(self) noexcept nogil:
         """Propose, once for each inherited particle, that its rows be another's."""

@@ -43,6 +43,7 @@ cdef class Phase:
     cdef RandomStream stream
 
     cdef double log_alive(self, int32_t k) noexcept nogil
+    cdef double log_silent(self, int32_t k) noexcept nogil
     cdef double weigh(self, int32_t slot, int64_t r) noexcept nogil
     cdef void reweigh(self) noexcept nogil
     cdef double total_weight(self) noexcept nogil

@@ -102,6 +102,12 @@ cdef class Phase:
         t = self.m[k] * (log(self.exposure[k]) - self.log_rate[k])
         return log(q) + t - log(q * exp(t) + 1.0 - q)
 
+    cdef double log_silent(self, int32_t k) noexcept nogil:
+        """Log probability that nobody chooses an inherited particle, given u."""
+        cdef double q = self.survival[k]
+        cdef double t = self.m[k] * (log(self.exposure[k]) - self.log_rate[k])
+        return t if q >= 1.0 else log1p(q * (exp(t) - 1.0))
+
     cdef double weigh(self, int32_t slot, int64_t r) noexcept nogil:
         """Log weight of a slot that has r rows beside the one in question."""
         cdef int64_t k = self.owner[slot]
@@ -345,9 +351,7 @@ cdef class Phase:
                         total += self.m[k] * log(self.exposure[k])
                         total -= (self.m[k] + r) * self.log_rate[k]
                 elif not self.counts:
-                    total += log1p(q * (exp(self.m[k] * (
-                        log(self.exposure[k]) - self.log_rate[k]
-                    )) - 1.0))
+                    total += self.log_silent(<int32_t> k)
         return total
 
 

@@ -13,6 +13,7 @@ from dyntree._core.rng cimport RandomStream, gamma
 
 cdef double LOG_2PI = log(2.0 * M_PI)
 cdef double LOG_PI = log(M_PI)
+cdef double RESOLVED = 1e-14        # of sums of squares: what is less is rounding
 
 
 @cython.final
@@ -112,11 +113,17 @@ cdef class Regressions(Emission):
     ) noexcept nogil:
         """Factors V of Lambda and U of Psi, reciprocals on their diagonals, and M."""
         cdef int i, j, k, at_c = 1 + packed_size(p), at_w = at_c + p * d
-        cdef double t
+        cdef double t, least
         cdef double *c = self.scratch       # V^-T C, p x d
         for i in range(packed_size(p)):
             v[i] = prior[1 + i] + (sums[1 + i] if sums else 0.0)
-        linalg.factor(v, p)
+        if linalg.factor(v, p) < 0:         # rounding alone: regressors on a line
+            for j in range(p):
+                for i in range(j + 1):
+                    v[at(i, j)] = prior[1 + at(i, j)]
+                    v[at(i, j)] += sums[1 + at(i, j)] if sums else 0.0
+                v[at(j, j)] *= 1.0 + 1e-9
+            linalg.factor(v, p)
         for j in range(p):
             v[at(j, j)] = 1.0 / v[at(j, j)]
         for i in range(p):
@@ -137,10 +144,14 @@ cdef class Regressions(Emission):
                 for k in range(p):
                     t -= c[k * d + i] * c[k * d + j]
                 u[at(i, j)] = t
-        if linalg.factor(u, d) < 0:         # rounding alone: rows on a line, far away
+        if linalg.factor(u, d) < 0:         # rounding alone: rows far from the origin
             memset(u, 0, packed_size(d) * sizeof(double))
             for j in range(d):
-                u[at(j, j)] = 1e-150
+                t = prior[at_w + at(j, j)] + (sums[at_w + at(j, j)] if sums else 0.0)
+                least = RESOLVED * t
+                for k in range(p):
+                    t -= c[k * d + j] * c[k * d + j]
+                u[at(j, j)] = sqrt(max(t, least))
         for j in range(d):
             u[at(j, j)] = 1.0 / u[at(j, j)]
 

@@ -21,6 +21,7 @@ from dyntree.mixtures.ddp.families import (
 from dyntree.mixtures.ddp.transitions import RandomWalk, Transition
 
 LOG_2PI = float(np.log(2.0 * np.pi))
+FARTHEST = 1e140  # standard deviations, so that sums of squares are finite
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,17 @@ class GaussianKnownVariance(Family):
         return filled
 
     def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
-        """Raise ValueError for rows without a density."""
-        return
+        """Raise ValueError for rows whose squares are no numbers in units of R."""
+        least = float(np.sqrt(np.linalg.eigvalsh(self._noise_matrix())[0]))
+        most = FARTHEST * least
+        if np.abs(rows).max(initial=0.0) > most:
+            row, column = np.argwhere(np.abs(rows) > most)[0]
+            raise ValueError(
+                f"X must be at most {FARTHEST:g} standard deviations of a row in size; "
+                f"got {rows[row, column]:g} in row {row}, column {names[column]!r}, "
+                f"and a standard deviation of {least:g}. Rescale it, or give a larger "
+                "variance."
+            )
 
     def to_header(self) -> dict[str, Any]:
         """Options and scales by name."""

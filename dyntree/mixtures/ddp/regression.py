@@ -59,6 +59,9 @@ def unpacked(flat: Matrix, q: int) -> Matrix:
     return out
 
 
+RESOLVED = 1e-14  # of sums of squares: what is less is rounding
+
+
 class Natural(NamedTuple):
     """Parts of prior rows: nu, Lambda, C = Lambda M, W = Psi + M' Lambda M."""
 
@@ -75,7 +78,15 @@ class Natural(NamedTuple):
     @property
     def scale(self) -> Matrix:
         """Psi, shape (n, d, d)."""
-        return self.square - np.swapaxes(self.cross, 1, 2) @ self.coefficients
+        found = self.square - np.swapaxes(self.cross, 1, 2) @ self.coefficients
+        try:
+            np.linalg.cholesky(found)
+        except np.linalg.LinAlgError:  # rounding alone: rows far from the origin
+            for k, (psi, square) in enumerate(zip(found, self.square, strict=True)):
+                if np.linalg.eigvalsh(psi)[0] <= 0.0:
+                    least = RESOLVED * np.diag(square)
+                    found[k] = np.diag(np.maximum(np.diag(psi), least))
+        return found
 
     @property
     def sigma(self) -> Matrix:
@@ -194,11 +205,10 @@ class Regression(Family):
         """Whether these can be prior rows."""
         for part in self._parts(priors):
             d = part.square.shape[1]
-            if np.any(part.nu <= d - 1.0) or np.any(
-                np.linalg.eigvalsh(part.precision) <= 0.0
-            ):
+            diagonal = np.diagonal(part.square, axis1=1, axis2=2)
+            if np.any(part.nu <= d - 1.0) or np.any(diagonal <= 0.0):
                 return False
-            if np.any(np.linalg.eigvalsh(part.scale) <= 0.0):
+            if np.any(np.linalg.eigvalsh(part.precision) <= 0.0):
                 return False
         return True
 
@@ -267,7 +277,11 @@ class Regression(Family):
         means, sigma = self.means(priors), self.row_covariances(priors)
         step = (means[:, None] - means)[..., None]
         pooled = 0.5 * (sigma[:, None] + sigma)
-        square = np.swapaxes(step, 2, 3) @ np.linalg.solve(pooled, step)
+        try:
+            square = np.swapaxes(step, 2, 3) @ np.linalg.solve(pooled, step)
+        except np.linalg.LinAlgError:  # scales too far apart: by axes alone
+            variances = np.diagonal(pooled, axis1=2, axis2=3)[..., None]
+            square = (step**2 / variances).sum(axis=2, keepdims=True)
         found: Matrix = np.sqrt(square[..., 0, 0])
         return found
 
