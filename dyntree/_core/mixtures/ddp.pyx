@@ -36,27 +36,32 @@ cdef class PhaseSampler(Phase):
     # ------------------------------------------------------------ labels
     cdef void found(self, int32_t slot, int64_t row) noexcept nogil:
         """Let a slot be a brand new particle, of a source drawn for a row."""
-        cdef double best = -INFINITY, total = 0.0, at
-        cdef int32_t s, pick = self.S - 1
+        cdef const double *log_base = self.log_base + row * self.n_bases
+        cdef double best = -INFINITY, total = 0.0, at = INFINITY
+        cdef int32_t s, pass_, pick = self.S - 1
         for s in range(self.n_bases):
-            best = max(best, self.log_base[row * self.n_bases + s])
-        for s in range(self.S):
-            total += self.mass[s] * exp(
-                self.log_base[row * self.n_bases + self.base[s]] - best
-                - self.log_source_rate[s]
-            )
-        at = total * self.stream.uniform(&self.stream)
-        total = 0.0
-        for s in range(self.S):
-            total += self.mass[s] * exp(
-                self.log_base[row * self.n_bases + self.base[s]] - best
-                - self.log_source_rate[s]
-            )
-            if at < total:
-                pick = s
-                break
+            best = max(best, log_base[s])
+        for pass_ in range(2):
+            if pass_:
+                at = total * self.stream.uniform(&self.stream)
+                total = 0.0
+            for s in range(self.S):
+                total += self.source_weight(s) * (
+                    exp(log_base[self.base[s]] - best) if self.n_bases > 1 else 1.0
+                )
+                if at < total:
+                    pick = s
+                    break
+        if not self.counts:
+            self.log_source_rate[pick] = log(self.source_exposure[pick] + self.u)
         self.take(slot, self.next_name, pick)
         self.next_name += 1
+
+    cdef double source_weight(self, int32_t s) noexcept nogil:
+        """Expected mass of a source that was never seen."""
+        if self.counts:
+            return self.mass[s]
+        return self.mass[s] / (self.source_exposure[s] + self.u)
 
     cdef int redraw(self, int64_t row) noexcept nogil:
         """Redraw the label of a row; -1, and nothing done, if there is no room."""
@@ -124,7 +129,7 @@ cdef class PhaseSampler(Phase):
         cdef double total
         for i in range(first, self.n):
             if bootstrapping:
-                self.reweigh()
+                self.reweigh(False)
                 total = self.total_weight()
             if self.redraw(i) < 0:
                 return i
@@ -139,14 +144,14 @@ cdef class PhaseSampler(Phase):
             self.phase, self.chain * MOST_SWEEPS + sweep, LABELS
         )
         with nogil:
-            self.reweigh()
+            self.reweigh(True)
         while i < self.n:
             with nogil:
                 i = self.redraw_from(i, bootstrapping)
             if i < self.n:
                 self.grow(2 * self.emission.capacity)
         with nogil:
-            self.reweigh()
+            self.reweigh(True)
 
     # ------------------------------------------------------------ the rest of a sweep
     cdef void draw_locations(self) noexcept nogil:
@@ -174,7 +179,7 @@ cdef class PhaseSampler(Phase):
         for c in range(self.S):
             total += gamma(s, self.mass[c], 1.0 / (self.source_exposure[c] + self.u))
         self.u = max(gamma(s, self.n, 1.0) / total, 1e-300)
-        self.reweigh()
+        self.reweigh(True)
 
     cdef double log_source_sum(self, int32_t slot, int64_t r) noexcept nogil:
         """log of the sum over sources of a (E + u)^-r times the marginal of the rows."""
@@ -195,10 +200,10 @@ cdef class PhaseSampler(Phase):
                 if self.base[s] != seen:
                     seen = self.base[s]
                     evidence = self.emission.log_marginal(slot, self.K + seen)
-                t = log(self.mass[s]) - r * self.log_source_rate[s] + evidence
+                t = self.log_mass[s] - r * self.log_source_rate[s] + evidence
                 if pass_ == 0:
                     best = max(best, t)
-                else:
+                elif t - best > -NEGLIGIBLE:
                     total += exp(t - best)
                 if pass_ == 2 and share < total:
                     pick[0] = s
@@ -292,6 +297,7 @@ cdef class PhaseSampler(Phase):
             if with_identities:
                 self.move_identities()
             self.compact()
+
 
 cdef inline double abs_of(double x) noexcept nogil:
     return x if x > 0.0 else -x

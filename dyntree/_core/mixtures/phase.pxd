@@ -34,6 +34,7 @@ cdef class Phase:
     cdef int32_t *label             # (n,) slots; -1 before the first
     cdef double *log_rate           # (K,) log(E + u)
     cdef double *log_source_rate    # (S,)
+    cdef double *log_mass           # (S,)
     cdef double *log_new            # (n_bases,) log weight of a brand new particle
     cdef int64_t *owner             # (capacity,) inherited particle, or name; -1 is free
     cdef int64_t *rows              # (capacity,)
@@ -45,7 +46,8 @@ cdef class Phase:
     cdef double log_alive(self, int32_t k) noexcept nogil
     cdef double log_silent(self, int32_t k) noexcept nogil
     cdef double weigh(self, int32_t slot, int64_t r) noexcept nogil
-    cdef void reweigh(self) noexcept nogil
+    # all log weights after u has changed; log rates of all sources, or of those in use
+    cdef void reweigh(self, bint whole) noexcept nogil
     cdef double total_weight(self) noexcept nogil
     # a slot without an owner, or -1 if there is no room for one
     cdef int32_t free_slot(self) noexcept nogil

@@ -48,7 +48,9 @@ cdef class Phase:
         self.max_slots = max(max_slots, self.K)
         self.next_name, self.u = self.K, 0.0
         log_base = emission.log_under(self.K)
-        rates = np.zeros((2, max(self.K, self.S) + 1))
+        logs = np.zeros((3, max(self.K, self.S) + 1))
+        logs[2, :self.S] = np.log(mass)
+        rates = logs
         label = np.full(self.n, -1, dtype=np.int32)
         cdef double[::1] log_new = np.zeros(self.n_bases)
         self.store = {
@@ -62,6 +64,7 @@ cdef class Phase:
             &mass[0], &source_exposure[0], &base[0]
         )
         self.log_rate, self.log_source_rate = &rates[0, 0], &rates[1, 0]
+        self.log_mass = &rates[2, 0]
         self.log_new = &log_new[0]
         if self.n:
             self.log_base, self.label = &log_base[0, 0], &label[0]
@@ -120,7 +123,7 @@ cdef class Phase:
             + (0.0 if r else self.log_alive(<int32_t> k))
         )
 
-    cdef void reweigh(self) noexcept nogil:
+    cdef void reweigh(self, bint whole) noexcept nogil:
         """All log weights, after u has changed."""
         cdef int32_t k, s
         for k in range(self.K):
@@ -129,15 +132,19 @@ cdef class Phase:
             self.log_new[k] = 0.0
         for s in range(self.S):
             if self.counts:
-                self.log_source_rate[s] = 0.0
                 self.log_new[self.base[s]] += self.mass[s]
             else:
                 self.log_new[self.base[s]] += self.mass[s] / (
                     self.source_exposure[s] + self.u
                 )
-        if not self.counts:
+        if whole and not self.counts:
             for s in range(self.S):
                 self.log_source_rate[s] = log(self.source_exposure[s] + self.u)
+        elif not self.counts:
+            for k in range(self.top):
+                if self.owner[k] >= self.K:
+                    s = self.source[k]
+                    self.log_source_rate[s] = log(self.source_exposure[s] + self.u)
         for k in range(self.n_bases):
             self.log_new[k] = log(self.log_new[k])
         for k in range(self.top):
@@ -272,7 +279,7 @@ cdef class Phase:
         cdef int32_t[::1] slots = np.array(
             [where[name] for name in np.asarray(labels).tolist()], dtype=np.int32
         )
-        self.reweigh()
+        self.reweigh(True)
         for i in range(self.n):
             self.enter(i, slots[i])
 
