@@ -7,7 +7,6 @@ the random streams or the rules only; the news then say so under Numbers.
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from dyntree.datasets import evolving_gaussians
 from dyntree.mixtures import DependentDPMixture, GaussianKnownVariance, RandomWalk
 
-FILE = Path(__file__).parent / "ddp_labels.json"
+FILE = Path(__file__).parent / "ddp_labels.txt"
 STREAMS = 1  # version of the random streams
 
 
@@ -43,5 +42,6 @@ def recorded() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    text = json.dumps({"streams": STREAMS, "labels": recorded()}, indent=2)
-    FILE.write_text(text + "\n")
+    lines = [f"streams: {STREAMS}"]
+    lines += [f"{name}: {digest}" for name, digest in recorded().items()]
+    FILE.write_text("\n".join(lines) + "\n")
