@@ -59,7 +59,8 @@ def test_missing_values_are_named_by_row_and_column(model: DependentDPMixture) -
 @pytest.mark.parametrize(
     "given",
     [
-        [[1.0, np.inf]], [[1.0, 1e200]], [[1.0]], [1.0, 2.0], [["a", "b"]], 3.0, None,
+        [[1.0, np.inf]], [[1.0, 2.0], [3.0]], [[1.0, 1e200]], [[1.0]], [1.0, 2.0],
+        [["a", "b"]], 3.0, None,
         pd.DataFrame({"x": [1.0], "other": [2.0]}), [[1.0 + 2.0j, 1.0]],
     ],
 )  # fmt: skip
@@ -227,6 +228,20 @@ def test_a_column_tells_phases_apart(model: DependentDPMixture) -> None:
     assert checkpoint.dumps(model.copy().update(frame, phases=dates)) == (
         checkpoint.dumps(apart)
     )
+    named = pd.Categorical(
+        pd.Series(months).map({"2024-01": "Jan", "2024-02": "Feb", "2024-03": "Mar"}),
+        categories=["Jan", "Feb", "Mar"], ordered=True,
+    )  # fmt: skip
+    in_order = model.copy().update(frame.assign(month=named), phases="month")
+    assert checkpoint.dumps(in_order) == checkpoint.dumps(apart)
+    encoded, _ = model.preview(frame)
+    assert checkpoint.dumps(model.copy().update(encoded, phases=months)) == (
+        checkpoint.dumps(apart)
+    )
+    one = {"x": 1.0, "v_x": 2.0, "month": "2024-04"}
+    assert model.copy().update(one, phases="month").n_phases == model.n_phases + 1
+    with pytest.raises(ValueError, match="phases must not be missing"):
+        model.update(frame[:2], phases=pd.Categorical(["Jan", None]))
     rows = frame.assign(month=months).to_dict("records")
     assert checkpoint.dumps(model.copy().update(rows, phases="month")) == (
         checkpoint.dumps(apart)

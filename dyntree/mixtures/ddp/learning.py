@@ -128,6 +128,13 @@ class Learning(Rows):
         KeyboardInterrupt
             The model is then what it is after the last complete phase. So it is where
             `progress` raises, or a function given as `survival`.
+
+        Warns
+        -----
+        MixingWarning
+            Where, in a phase of 20 rows or more, labels are less certain than they look:
+            more than half of the changes of identity were accepted, or the votes agree
+            by less than half; or where `max_particles` were reached.
         """
         check_progress(progress)
         X, parts = separated(X, phases)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
+from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.given import named_columns
 from dyntree.encoding.values import is_missing
 
@@ -31,6 +33,8 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
     """
     if phases is None:
         return X, []
+    if isinstance(X, Mapping) and not hasattr(X, "columns"):
+        X = [X]
     if isinstance(phases, str):
         columns = named_columns(X)
         if columns is None or phases not in columns:
@@ -46,12 +50,18 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
             X = [{k: v for k, v in row.items() if k != phases} for row in X]
     else:
         labels = phases
-    return X, parts_of(labels, len(X))
+    held = X.rows if isinstance(X, Encoded) else X
+    return X, parts_of(labels, len(held) if hasattr(held, "__len__") else 1)
 
 
 def parts_of(labels: Any, n_rows: int) -> list[Ids]:
     """Rows of each label, in the order of the labels."""
-    values = params.as_array("phases", labels)
+    kind = getattr(labels, "cat", labels)  # pandas' categories have an order
+    if hasattr(kind, "codes") and hasattr(kind, "categories"):
+        codes = np.asarray(kind.codes, dtype=np.float64)
+        values = np.where(codes < 0.0, np.nan, codes)
+    else:
+        values = params.as_array("phases", labels)
     if values.shape != (n_rows,):
         raise ValueError(
             f"phases must hold a label for each of the {n_rows} rows; got shape "

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, too_large
 from dyntree.mixtures.ddp.families import Family
@@ -58,7 +59,8 @@ class Rows(ABC):
             names = [str(name) for name in X.columns]
             values = X.to_numpy()
         else:
-            values = np.asarray(X) if isinstance(X, np.ndarray | list | tuple) else None
+            plain = isinstance(X, np.ndarray | list | tuple)
+            values = params.as_array(argument, X) if plain else None
             names = []
         if values is None or values.dtype.kind != "f" or values.ndim != 2:
             return
