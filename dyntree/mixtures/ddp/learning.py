@@ -132,7 +132,7 @@ class Learning(Rows):
         Warns
         -----
         MixingWarning
-            Where, in a phase of 20 rows or more, labels are less certain than they look:
+            Where labels of a phase of 20 rows or more are less certain than they look:
             more than half of the changes of identity were accepted, or the votes agree
             by less than half; or where `max_particles` were reached.
         """

@@ -41,8 +41,8 @@ class DependentDPMixture(Answers):
         Mass alpha of the base in the first phase, > 0.
     survival : float or callable, default 0.95
         Probability that a particle lives on to the next phase, in [0, 1]; its mean life
-        is 1 / (1 - survival) phases. A function of the means, of shape
-        (n_particles, n_columns), gives one for each.
+        is 1 / (1 - survival) phases, and 0 makes each phase a mixture of its own. A
+        function of the means, of shape (n_particles, n_columns), gives one for each.
     innovation : float, optional
         Mass of the new particles of a phase, > 0; by default
         (1 - survival) * concentration, which keeps the concentration.
