@@ -133,9 +133,9 @@ third of what hmmlearn's does without durations.
 
 `python -m tests.bench.ddp` does the same for dependent mixtures; its last page is
 [`tests/bench/ddp.txt`](../tests/bench/ddp.txt). `DependentDPMixture` redraws 11 million
-labels a second of five particles in two columns, 260 times as many as a collapsed Gibbs
+labels a second of five particles in two columns, 300 times as many as a collapsed Gibbs
 sampler in NumPy over all particles at a time, and 9 million of ten particles in ten
-columns, 220 times. 80 phases of 200 rows a cluster take a quarter of a second with 60
+columns, 230 times. 80 phases of 200 rows a cluster take a quarter of a second with 60
 sweeps a phase.
 """
 

@@ -63,7 +63,9 @@ class DependentDPMixture(Answers):
     history : int, default 50
         Phases whose labels and sums are held.
     history_merge : bool, default True
-        Whether particles whose pasts say that they are one merge.
+        Whether particles whose pasts say that they are one merge. It takes duplicates
+        away, and clusters nearer than about two standard deviations may become one for
+        a while; False keeps these apart (tests/bench/ddp.txt).
     identity_move : bool, default True
         Whether sweeps propose that new particles are old ones, and the reverse.
     prune : float, default 1e-6
