@@ -89,10 +89,13 @@ def parser() -> argparse.ArgumentParser:
         "print the scores and write prequential.png, predictions.csv and summary.json "
         "into OUT. sva: "
         "segment a movement while it is made; write segments.png, labels.csv and "
+        "summary.json. ddp: follow clusters that are born, move and die; write "
+        "lifelines.png, vi.png, lifelines.csv and summary.json. canopy: fit a thousand "
+        "components to small images; write images.png, scaling.png, sweeps.png and "
         "summary.json.",
     )  # fmt: skip
     made.add_argument(
-        "what", nargs="?", choices=("trees", "sva"), default="trees",
+        "what", nargs="?", choices=("trees", "sva", "ddp", "canopy"), default="trees",
         help="which model (default trees)",
     )  # fmt: skip
     made.add_argument("out", metavar="OUT", help="folder to write to; made if absent")
@@ -100,7 +103,7 @@ def parser() -> argparse.ArgumentParser:
         "--seed",
         type=int,
         default=1,
-        help="of the trees, or of the movement (default 1)",
+        help="of the trees, or of the data of mixtures (default 1)",
     )
     made.add_argument("--quiet", action="store_true", help="no progress bar")
     return top
@@ -242,9 +245,12 @@ def _crosscheck(arguments: argparse.Namespace) -> None:
 
 
 def _demo(arguments: argparse.Namespace) -> None:
-    from dyntree.demo import sva, trees
+    from dyntree.demo import canopy, ddp, sva, trees
 
-    run = {"trees": trees.run, "sva": sva.run}[arguments.what]
+    runs = {
+        "trees": trees.run, "sva": sva.run, "ddp": ddp.run, "canopy": canopy.run,
+    }  # fmt: skip
+    run = runs[arguments.what]
     run(arguments.out, seed=arguments.seed, progress=not arguments.quiet)
 
 

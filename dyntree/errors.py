@@ -51,6 +51,10 @@ class ConvergenceWarning(UserWarning):
     """A fit ended before it settled, or on ground that does not bear it."""
 
 
+class MixingWarning(UserWarning):
+    """Labels of a phase are less certain than they look, or had no room."""
+
+
 def warn(category: type[Warning], message: str) -> None:
     """Warn at the line outside the package that led here."""
     level, frame = 1, sys._getframe()

@@ -130,6 +130,13 @@ many as `MiniBatchKMeans.partial_fit` on blocks of 256 and 8 times on blocks of
 `OnlineHDPHSMM` learns 6 million rows a second of five states in six columns.
 Viterbi with durations to 100 rows decodes 650,000 rows a second of ten states, a
 third of what hmmlearn's does without durations.
+
+`python -m tests.bench.ddp` does the same for dependent mixtures; its last page is
+[`tests/bench/ddp.txt`](../tests/bench/ddp.txt). `DependentDPMixture` redraws 11 million
+labels a second of five particles in two columns, 300 times as many as a collapsed Gibbs
+sampler in NumPy over all particles at a time, and 9 million of ten particles in ten
+columns, 230 times. 80 phases of 200 rows a cluster take a quarter of a second with 60
+sweeps a phase.
 """
 
 

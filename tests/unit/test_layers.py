@@ -41,6 +41,7 @@ TREES_ORDER = [
 MIXTURES_ORDER = [
     {"chain", "decoder"}, {"clusters"}, {"spheres", "subspaces"},
     {"scores", "candidates"}, {"tallies"}, {"sweeps"}, {"soft_sweep", "tree_sampler"},
+    {"emissions"}, {"regressions", "words", "phase"}, {"ddp"},
 ]  # fmt: skip
 CORE_FOLDERS = {
     "dyntree._core": CORE_ORDER,

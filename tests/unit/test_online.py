@@ -8,10 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
+from dyntree import (
+    AveragedStream,
+    AveragedTrees,
+    DynamicTree,
+    StreamingTree,
+    checkpoint,
+)
+from dyntree.encoding.feature_map import take
 from dyntree.mixtures import (
+    AffineFlow,
     Canopy,
     CanopyOptions,
+    DependentDPMixture,
+    GaussianKnownVariance,
+    GaussianUnknown,
+    Multinomial,
     OnlineDPGMM,
     OnlineDPMPPCA,
     OnlineHDPHSMM,
@@ -175,6 +187,128 @@ class TestMixtures(OnlineModelChecks):
         X = rng.normal(size=(60, 3))
         X[:, 1:] += 5.0 * rng.integers(2, size=(60, 2))
         return X, None
+
+
+SWEEPS: dict[str, Any] = {"n_sweeps": 6, "burn_in": 2, "history": 4, "seed": 1}
+DEPENDENT: dict[str, Callable[[], Any]] = {
+    "known": lambda: DependentDPMixture(GaussianKnownVariance(1.0), **SWEEPS),
+    "counts": lambda: DependentDPMixture(
+        GaussianKnownVariance(1.0), weights="counts", count_memory=0.9, **SWEEPS
+    ),
+    "uncollapsed": lambda: DependentDPMixture(
+        GaussianKnownVariance([1.0, 2.0, 1.0]), sampler="uncollapsed", base="moved",
+        **SWEEPS,
+    ),
+    "unknown": lambda: DependentDPMixture(
+        GaussianUnknown(), n_chains=3, weight_memory=0.5, **SWEEPS
+    ),
+}  # fmt: skip
+
+
+class TestDependentMixtures(OnlineModelChecks):
+    """Dependent mixtures, whose unit is a phase: a call is one, unless it says more."""
+
+    empty_is_an_error = False
+
+    @pytest.fixture(params=DEPENDENT)
+    def fresh(self, request: pytest.FixtureRequest) -> Callable[[], Any]:
+        return DEPENDENT[request.param]
+
+    @pytest.fixture
+    def rows(self) -> Rows:
+        rng = np.random.default_rng(4)
+        X = rng.normal(size=(45, 3))
+        X[:, 1:] += 9.0 * rng.integers(2, size=(45, 2))
+        return X, None
+
+    def test_how_a_stream_is_cut_into_calls_does_not_matter(
+        self, fresh: Callable[[], Any], rows: Rows
+    ) -> None:
+        """As long as phases are the same."""
+        X, _ = rows
+        phases = np.repeat([3, 5, 9], 15)
+        whole, apart, some = fresh().update(X, phases=phases), fresh(), fresh()
+        for label in (3, 5, 9):
+            apart.update(X[phases == label])
+        some.update(X[:30], phases=phases[:30]).update(X[30:], phases=phases[30:])
+        assert model_bytes(apart) == model_bytes(whole) == model_bytes(some)
+        assert model_bytes(fresh().update(X)) != model_bytes(whole)
+
+    def test_columns_are_matched_by_name(
+        self, fresh: Callable[[], Any], rows: Rows
+    ) -> None:
+        import pandas as pd
+
+        frame = pd.DataFrame(rows[0], columns=["b", "a", "d"])
+        turned = frame[["a", "b", "d"]]
+        plain = fresh().update(frame[:25]).update(frame[25:])
+        model = fresh().update(frame[:25]).update(turned[25:])
+        assert model.columns == ("b", "a", "d")
+        assert model_bytes(model) == model_bytes(plain)
+        assert (model.predict(turned) == model.predict(frame)).all()
+        with same_bytes(model), pytest.raises(ValueError, match="X must have"):
+            model.update(frame.rename(columns={"b": "z"}))
+
+    def test_a_call_that_raises_changes_nothing(self, learned: Any, rows: Rows) -> None:
+        X, _ = rows
+        bad = X[:5].copy()
+        bad[3, 0] = np.inf
+        for given in (bad, X[:5, :-1], X[0], [["text"] * 3]):
+            with same_bytes(learned), pytest.raises(ValueError, match=r"\bX\b"):
+                learned.update(given)
+            with same_bytes(learned), pytest.raises(ValueError, match=r"\bX\b"):
+                learned.predict(given)
+        with same_bytes(learned), pytest.raises(ValueError, match="progress"):
+            learned.update(X[:5], progress="loud")
+        n = learned.n_phases
+        learned.update(X[:0])  # time passes
+        assert (learned.n_seen, learned.n_phases) == (25, n + 1)
+
+    def test_an_error_of_the_callers_leaves_complete_rows(
+        self, fresh: Callable[[], Any], rows: Rows
+    ) -> None:
+        """Complete phases, which are the unit."""
+
+        def stop(done: int, total: int) -> None:
+            if done > 15:
+                raise ZeroDivisionError
+
+        X, _ = rows
+        model = fresh()
+        with pytest.raises(ZeroDivisionError):
+            model.update(X, phases=np.repeat([0, 1, 2], 15), progress=stop)
+        assert model_bytes(model) == model_bytes(fresh().update(X[:15]))
+
+    def test_what_is_previewed_can_be_foreseen_and_learned(
+        self, fresh: Callable[[], Any], rows: Rows
+    ) -> None:
+        X, _ = rows
+        model = fresh()
+        encoded, responses = model.preview(X)
+        assert (model.n_seen, len(responses)) == (0, len(X))
+        model.update(X[:25])
+        ahead = take(encoded, slice(25, None))
+        assert (model.predict(ahead) == model.predict(X[25:])).all()
+        model.update(ahead)
+        assert model_bytes(model) == model_bytes(fresh().update(X[:25]).update(X[25:]))
+
+
+class TestOtherDependentMixtures:
+    """Families whose rows are not those of the contract."""
+
+    @pytest.mark.parametrize("family", [AffineFlow(), Multinomial(0.5)])
+    @pytest.mark.parametrize("sampler", ["collapsed", "uncollapsed"])
+    def test_a_checkpoint_in_mid_stream_is_as_none(
+        self, family: Any, sampler: str
+    ) -> None:
+        X = np.random.default_rng(1).poisson(2.0, size=(40, 4)).astype(float)
+        model = DependentDPMixture(family, sampler=sampler, **SWEEPS)
+        model.update(X, phases=np.arange(40) // 10)
+        back = checkpoint.loads(checkpoint.dumps(model))
+        assert model_bytes(back) == model_bytes(model)
+        model.update(X[:20])
+        back.update(X[:20])
+        assert model_bytes(back) == model_bytes(model)
 
 
 LARGE: dict[str, dict[str, Any]] = {

@@ -9,6 +9,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from dyntree.api.estimators.canopy import CanopyMixture
+from dyntree.api.estimators.ddp import DependentDPClusterer
 from dyntree.api.estimators.mixtures import (
     DPGMMClusterer,
     DPMPPCAClusterer,
@@ -20,6 +21,7 @@ __all__ = [
     "CanopyMixture",
     "DPGMMClusterer",
     "DPMPPCAClusterer",
+    "DependentDPClusterer",
     "DynamicTreeClassifier",
     "DynamicTreeRegressor",
     "HDPHSMMClusterer",

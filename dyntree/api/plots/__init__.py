@@ -5,6 +5,14 @@ into a new figure, and returns the figure; show it in a notebook, or call its
 ``savefig``. Nothing goes through pyplot, so that no global state changes.
 """
 
+from .canopy import plot_images, plot_sweeps
+from .ddp import (
+    plot_flow_field,
+    plot_lifelines,
+    plot_topic_trends,
+    plot_trajectories,
+    plot_vi,
+)
 from .effects import plot_effects, plot_importance, plot_relevance, plot_sobol
 from .fit import plot_fit, plot_slices
 from .memory import plot_memory
@@ -27,8 +35,11 @@ __all__ = [
     "plot_clusters",
     "plot_effects",
     "plot_fit",
+    "plot_flow_field",
+    "plot_images",
     "plot_importance",
     "plot_lambda_path",
+    "plot_lifelines",
     "plot_memory",
     "plot_relevance",
     "plot_rolling",
@@ -39,5 +50,9 @@ __all__ = [
     "plot_steps",
     "plot_subspaces",
     "plot_surface",
+    "plot_sweeps",
+    "plot_topic_trends",
+    "plot_trajectories",
     "plot_tree",
+    "plot_vi",
 ]

@@ -8,6 +8,7 @@ from dyntree._core.covertree import build
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.canopy.groups import BASE, Singles
 
+NODES = 8  # of a cover tree, for each component
 KMEANS_ROWS = 20_000  # of the sample that k-means++ looks at, or 20 a component
 
 
@@ -98,17 +99,19 @@ def kmeans_plus_plus(rows: Singles, m: int, rng: np.random.Generator) -> Matrix:
 
 
 def truncated(rows: Singles, m: int, means: bool, seed: int, n_threads: int) -> Matrix:
-    """Centres of a cover tree of m nodes, or means of their own rows."""
-    tree = build(rows, BASE, 1, m, seed, n_threads)
-    n = len(tree["centre"])
+    """Centres of a cover tree, or means of their own rows: of the m fullest nodes.
+
+    The tree has more nodes than are wanted, as its first are the rows farthest out.
+    """
+    tree = build(rows, BASE, 1, NODES * m, seed, n_threads)
+    n, sizes = len(tree["centre"]), tree["own_end"] - tree["row_begin"]
     if n < m:
         raise too_few(m, n)
+    fullest = np.sort(np.argsort(-sizes, kind="stable")[:m])
     if not means:
-        return rows[tree["centre"]].astype(np.float64)
+        return rows[tree["centre"][fullest]].astype(np.float64)
     ordered = rows[tree["order"]].astype(np.float64)
+    first, last = tree["row_begin"][fullest], tree["own_end"][fullest]
     return np.stack(
-        [
-            ordered[first:last].mean(axis=0)
-            for first, last in zip(tree["row_begin"], tree["own_end"], strict=True)
-        ]
+        [ordered[a:b].mean(axis=0) for a, b in zip(first, last, strict=True)]
     )

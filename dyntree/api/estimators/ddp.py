@@ -1,0 +1,270 @@
+"""Dependent Dirichlet process mixtures for scikit-learn: clusters over phases."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dyntree import params
+from dyntree.api.estimators.base import seed_of
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures import DependentDPMixture, GaussianUnknown
+from dyntree.mixtures.ddp.options import DDP_OPTIONS, Survival
+from dyntree.mixtures.ddp.phases import separated
+
+Ids = NDArray[np.int64]
+
+
+class DependentDPClusterer(ClusterMixin, BaseEstimator):
+    """Clusters that are born, move, fade and die over phases, for scikit-learn.
+
+    Labels are ids that persist: a cluster has the same one in all phases, and an id is
+    never used twice.
+
+    Parameters
+    ----------
+    family : GaussianKnownVariance, GaussianUnknown, AffineFlow or Multinomial, optional
+        What the rows of a cluster look like; by default `GaussianUnknown()`.
+    concentration, survival, innovation, transition, weights, sampler
+        As in `DependentDPMixture`.
+    n_sweeps, burn_in, thin, weight_memory, count_memory, history, history_merge
+        As in `DependentDPMixture`.
+    identity_move, prune, base, max_particles, n_chains
+        As in `DependentDPMixture`.
+    random_state : int, RandomState instance or None, default None
+        Of the sampler; an int gives the same labels each time.
+
+    Attributes
+    ----------
+    model_ : DependentDPMixture
+        The model, open to every question.
+    labels_ : ndarray of int64 of shape (n_rows,)
+        Ids of the clusters of the rows of the last call, in the order of the rows.
+    cluster_ids_ : ndarray of int64 of shape (n_particles,)
+        Ids of the clusters that may be alive.
+    cluster_centers_ : ndarray of shape (n_particles, n_features)
+        Their means.
+    n_clusters_ : int
+        Clusters that had rows in the last phase.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only if X had names, all of them strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.estimators import DependentDPClusterer
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.normal(size=(300, 2)) + 20 * rng.integers(2, size=(300, 1))
+    >>> fit = DependentDPClusterer(random_state=1).fit(X, phases=np.arange(300) // 100)
+    >>> fit.n_clusters_, len(np.unique(fit.labels_))
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        family: Any = None,
+        *,
+        concentration: float = 1.0,
+        survival: Survival = 0.95,
+        innovation: float | None = None,
+        transition: Any = None,
+        weights: str = "gamma",
+        sampler: str = "collapsed",
+        n_sweeps: int = 60,
+        burn_in: int | None = 20,
+        thin: int = 2,
+        weight_memory: float = 1.0,
+        count_memory: float = 1.0,
+        history: int = 50,
+        history_merge: bool = True,
+        identity_move: bool = True,
+        prune: float = 1e-6,
+        base: str = "stationary",
+        max_particles: int = 512,
+        n_chains: int = 1,
+        random_state: Any = None,
+    ) -> None:
+        self.family = family
+        self.concentration = concentration
+        self.survival = survival
+        self.innovation = innovation
+        self.transition = transition
+        self.weights = weights
+        self.sampler = sampler
+        self.n_sweeps = n_sweeps
+        self.burn_in = burn_in
+        self.thin = thin
+        self.weight_memory = weight_memory
+        self.count_memory = count_memory
+        self.history = history
+        self.history_merge = history_merge
+        self.identity_move = identity_move
+        self.prune = prune
+        self.base = base
+        self.max_particles = max_particles
+        self.n_chains = n_chains
+        self.random_state = random_state
+
+    def _fresh(self) -> DependentDPMixture:
+        """A model that has seen no phase."""
+        seed = seed_of(self.random_state)
+        if seed is None:
+            seed = int(np.random.default_rng().integers(2**31))
+        given = params.given_options(self.get_params(), DDP_OPTIONS)
+        if given["family"] is None:
+            given["family"] = GaussianUnknown()
+        return DependentDPMixture(**given, seed=seed)
+
+    def fit(self, X: Any, y: Any = None, *, phases: Any = None) -> Self:
+        """Learn phases in the order of their labels, and forget what was before.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+            Finite numbers.
+        y : object, optional
+            Of no effect.
+        phases : str or array_like of shape (n_rows,), optional
+            Name of a column of a frame, or a label for each row; all rows are one phase
+            by default.
+
+        Returns
+        -------
+        self
+        """
+        return self._learned(self._fresh(), X, phases, reset=True)
+
+    def partial_fit(self, X: Any, y: Any = None, *, phases: Any = None) -> Self:
+        """Learn another phase, or several, on top of what was learned before.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+            Finite numbers.
+        y : object, optional
+            Of no effect.
+        phases : str or array_like of shape (n_rows,), optional
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "model_")
+        model = self._fresh() if first else self.model_.copy()
+        return self._learned(model, X, phases, reset=first)
+
+    def fit_predict(self, X: Any, y: Any = None, *, phases: Any = None) -> Ids:
+        """Learn as `fit` does, and return `labels_`.
+
+        Parameters
+        ----------
+        X, y, phases
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_rows,)
+        """
+        return self.fit(X, phases=phases).labels_
+
+    def _learned(
+        self, model: DependentDPMixture, X: Any, phases: Any, reset: bool
+    ) -> Self:
+        """Let a model learn rows, and keep it and their labels."""
+        X, parts = separated(X, phases)
+        rows = validate_data(self, X, dtype=np.float64, reset=reset)
+        labels = np.full(len(rows), -1, dtype=np.int64)
+        for part in parts or [np.arange(len(rows))]:
+            model.update(rows[part], progress=False)
+            labels[part] = model.labels_
+        for old, new in model.aliases_.items():
+            labels[labels == old] = new
+        self.model_, self.labels_ = model, labels
+        return self
+
+    def _rows(self, X: Any) -> Matrix:
+        """Rows to answer for."""
+        check_is_fitted(self)
+        rows: Matrix = validate_data(self, X, dtype=np.float64, reset=False)
+        return rows
+
+    @property
+    def cluster_ids_(self) -> Ids:
+        """Ids of the clusters that may be alive, shape (n_particles,)."""
+        check_is_fitted(self)
+        return self.model_.particles().id.copy()
+
+    @property
+    def cluster_centers_(self) -> Matrix:
+        """Means of the clusters that may be alive, shape (n_particles, n_features)."""
+        check_is_fitted(self)
+        return self.model_.particles().mean.copy()
+
+    @property
+    def n_clusters_(self) -> int:
+        """Clusters that had rows in the last phase."""
+        check_is_fitted(self)
+        return self.model_.n_clusters
+
+    def predict(self, X: Any) -> Ids:
+        """Id of the most probable cluster of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_rows,)
+        """
+        rows = self._rows(X)
+        return self.model_.predict(rows)
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """Probability of each cluster at each row, in the order of `cluster_ids_`.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_particles)
+        """
+        rows = self._rows(X)
+        return self.model_.predict_proba(rows)
+
+    def score_samples(self, X: Any) -> Vector:
+        """Log predictive density of each row, as a row of the last phase.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        rows = self._rows(X)
+        return self.model_.score_samples(rows)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log predictive density of rows.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        y : object, optional
+            Of no effect.
+
+        Returns
+        -------
+        float
+        """
+        return float(np.mean(self.score_samples(X)))

@@ -1,0 +1,166 @@
+"""The demonstration of dependent mixtures: clusters followed from phase to phase."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+
+from dyntree.api import plots
+from dyntree.config import show_config
+from dyntree.datasets import EvolvingRows, evolving_gaussians
+from dyntree.mixtures import (
+    DependentDPMixture,
+    DynamicFiniteMixture,
+    GaussianKnownVariance,
+    RandomWalk,
+    variation_of_information,
+)
+from dyntree.runtime.progress import Progress, rows_bar
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+N_PHASES, N_ROWS = 80, 100  # rows of each living cluster in each phase
+BASE = GaussianKnownVariance(1.0, base_mean=0.0, base_variance=49.0)
+STEP = RandomWalk(0.1)
+FIXED = (2, 3, 5)  # components of the models that are told how many
+
+
+def models() -> dict[str, Any]:
+    """The dependent mixture, the paper's own weights, and fixed numbers of clusters."""
+    shared: dict[str, Any] = {
+        "concentration": 0.8, "survival": 0.975, "innovation": 0.02,
+        "transition": STEP, "history": N_PHASES,
+    }  # fmt: skip
+    found: dict[str, Any] = {
+        "gamma weights": DependentDPMixture(BASE, **shared),
+        "counts": DependentDPMixture(BASE, weights="counts", **shared),
+    }
+    for k in FIXED:
+        found[f"fixed, K = {k}"] = DynamicFiniteMixture(k, BASE, transition=STEP)
+    return found
+
+
+def run(
+    out: str | Path,
+    *,
+    seed: int = 1,
+    progress: Progress = True,
+    stream: TextIO | None = None,
+) -> dict[str, Any]:
+    """Follow clusters that are born, move and die, and write what came of it.
+
+    Parameters
+    ----------
+    out : str or Path
+        Folder for lifelines.png, vi.png, lifelines.csv and summary.json; made if
+        absent.
+    seed : int, default 1
+        Of the rows.
+    progress : bool, callable or None, default True
+        Progress bar on standard error.
+    stream : text file, optional
+        Where the summary is printed; standard output by default.
+
+    Returns
+    -------
+    dict
+        What summary.json holds.
+    """
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    data = evolving_gaussians(N_PHASES, N_ROWS, seed=seed)
+    known, seconds = models(), {}
+    total = sum(len(rows) for rows in data.phases) * len(known)
+    with rows_bar(progress, total, "following") as tell:
+        for name, model in known.items():
+            clock = time.perf_counter()
+            for rows in data.phases:
+                model.update(rows, progress=False)
+                tell(len(rows))
+            seconds[name] = time.perf_counter() - clock
+    distances = {name: by_phase(model, data) for name, model in known.items()}
+    summary = summarise(data, known, distances, seconds) | {"config": show_config()}
+    print(report(summary), file=sys.stdout if stream is None else stream)
+    (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    ours = known["gamma weights"]
+    write_lifelines(folder / "lifelines.csv", ours)
+    plots.plot_lifelines(ours).savefig(
+        folder / "lifelines.png", dpi=150, bbox_inches="tight"
+    )
+    picture(data, distances).savefig(folder / "vi.png", dpi=150, bbox_inches="tight")
+    return summary
+
+
+def by_phase(model: Any, data: EvolvingRows) -> np.ndarray:
+    """Variation of information from the truth in each phase; NaN without rows."""
+    return np.array([
+        variation_of_information(truth, model.labels(t)) if len(truth) else np.nan
+        for t, truth in enumerate(data.labels)
+    ])  # fmt: skip
+
+
+def summarise(
+    data: EvolvingRows,
+    known: dict[str, Any],
+    distances: dict[str, Any],
+    seconds: dict[str, float],
+) -> dict[str, Any]:
+    """What the run found, by name."""
+    truth = np.concatenate(data.labels)
+    methods = {}
+    for name, model in known.items():
+        labels = [model.labels(t) for t in range(len(data))]
+        exact = [
+            len(np.unique(found)) == len(alive)
+            for found, alive in zip(labels, data.ids, strict=True)
+            if len(alive)
+        ]
+        methods[name] = {
+            "mean_vi": float(np.nanmean(distances[name])),
+            "pooled_vi": variation_of_information(truth, np.concatenate(labels)),
+            "phases_with_exact_number": float(np.mean(exact)),
+            "seconds": seconds[name],
+        }
+    return {
+        "phases": len(data),
+        "rows": len(truth),
+        "clusters_made": len(np.unique(truth)),
+        "clusters_found": len(known["gamma weights"].lifelines()),
+        "methods": methods,
+    }
+
+
+def report(summary: dict[str, Any]) -> str:
+    """The summary as a table."""
+    lines = [
+        f"{summary['rows']} rows in {summary['phases']} phases; clusters made / found: "
+        f"{summary['clusters_made']} / {summary['clusters_found']}",
+        f"{'':<16}{'VI by phase':>12}{'pooled VI':>12}{'exact number':>14}"
+        f"{'seconds':>9}",
+    ]
+    for name, one in summary["methods"].items():
+        lines.append(
+            f"{name:<16}{one['mean_vi']:>12.3f}{one['pooled_vi']:>12.3f}"
+            f"{one['phases_with_exact_number']:>14.0%}{one['seconds']:>9.2f}"
+        )
+    return "\n".join(lines)
+
+
+def write_lifelines(path: Path, model: DependentDPMixture) -> None:
+    """A line for each particle and phase with rows."""
+    lines = model.lifelines()
+    text = ["particle,phase,rows"]
+    for id, count in zip(lines.id.tolist(), lines.count, strict=True):
+        text += [f"{id},{t},{count[t]}" for t in np.flatnonzero(count).tolist()]
+    path.write_text("\n".join(text) + "\n")
+
+
+def picture(data: EvolvingRows, distances: dict[str, Any]) -> Figure:
+    """Distances over the phases, and the true number of clusters beneath."""
+    return plots.plot_vi(distances, [len(alive) for alive in data.ids])

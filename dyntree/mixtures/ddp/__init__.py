@@ -1,0 +1,1 @@
+"""Dependent Dirichlet process mixtures: clusters that are born, move, fade and die."""

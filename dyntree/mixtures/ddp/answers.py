@@ -1,0 +1,369 @@
+"""What a dependent mixture answers once phases have come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from dyntree import params
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.ddp.families import Family, Ids
+from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
+from dyntree.mixtures.ddp.learning import Learning
+from dyntree.mixtures.ddp.records import (
+    Diagnostics,
+    Forecast,
+    Lifelines,
+    ParticleTable,
+    Trajectory,
+)
+from dyntree.mixtures.ddp.state import Particles, State, unseen, without_rows
+from dyntree.mixtures.ddp.transitions import RandomWalk
+from dyntree.runtime.locking import locked
+
+
+class Answers(Learning):
+    """The part of `DependentDPMixture` that answers."""
+
+    # ------------------------------------------------------------ labels
+    @property
+    def aliases_(self) -> dict[int, int]:
+        """What merged particles became: id -> id of the older one that has its rows."""
+        into = dict(self._state.aliases)
+        for old in reversed(into):  # later merges are settled first
+            into[old] = into.get(into[old], into[old])
+        return into
+
+    @locked
+    def labels(self, phase: int) -> Ids:
+        """Ids of the particles of the rows of a phase, merged ones under the older's.
+
+        Parameters
+        ----------
+        phase : int
+            From 0, or negative from the last one on. The last `history` are held.
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_rows,)
+            -1 for a row that no particle could be told for.
+        """
+        n, held = self.n_phases, len(self._labels)
+        if isinstance(phase, bool) or not isinstance(phase, int | np.integer):
+            raise ValueError(f"phase must be an int; got {phase!r}.")
+        number = int(phase) + n if phase < 0 else int(phase)
+        if not n - held <= number < n:
+            known = f"{n - held} to {n - 1}" if held else "none"
+            raise ValueError(
+                f"phase must be one whose labels are held, {known}; got {phase!r}. "
+                "history= says how many are."
+            )
+        return self._resolved(self._labels[number - (n - held)])
+
+    @property
+    def labels_(self) -> Ids:
+        """Ids of the particles of the rows of the last phase."""
+        with self._lock:
+            return self.labels(-1) if self._labels else np.empty(0, dtype=np.int64)
+
+    def _resolved(self, ids: Ids) -> Ids:
+        """Ids with those of merged particles replaced."""
+        aliases = self.aliases_
+        if not aliases:
+            return ids.copy()
+        distinct, place = np.unique(ids, return_inverse=True)
+        renamed = [aliases.get(one, one) for one in distinct.tolist()]
+        return np.array(renamed, dtype=np.int64)[place]
+
+    @property
+    def n_clusters(self) -> int:
+        """Particles that had rows in the last phase."""
+        labels = self.labels_
+        return len(np.unique(labels[labels >= 0]))
+
+    # ------------------------------------------------------------ particles
+    @locked
+    def particles(self) -> ParticleTable:
+        """Return the particles that may be alive.
+
+        Returns
+        -------
+        ParticleTable
+        """
+        family = self._ready("particles")
+        p = self._state.particles.taken(self._state.live())
+        rate = np.ones(len(p)) if self.options.is_counting else p.E
+        return ParticleTable(
+            id=p.id, born=p.born, last_seen=p.seen, alive=p.alive, count=p.m,
+            exposure=rate, weight_mean=p.m / rate, weight_sd=np.sqrt(p.m) / rate,
+            mean=family.means(p.row), covariance=family.covariances(p.row),
+        )  # fmt: skip
+
+    @locked
+    def covariances(self) -> Matrix:
+        """Covariances of rows about their particles, in the order of `particles`.
+
+        Returns
+        -------
+        ndarray of shape (n_particles, n_columns, n_columns)
+            For `AffineFlow` that of velocities is about the field. `Multinomial` has
+            none.
+        """
+        family = self._ready("covariances")
+        return family.row_covariances(self._state.particles.row[self._state.live()])
+
+    @locked
+    def lifelines(self) -> Lifelines:
+        """Return how many rows each particle had in each phase.
+
+        Returns
+        -------
+        Lifelines
+        """
+        counts = self._state.counts
+        owner = self._resolved(counts[:, 1])
+        ids, place = np.unique(owner, return_inverse=True)
+        table = np.zeros((len(ids), self.n_phases), dtype=np.int64)
+        np.add.at(table, (place, counts[:, 0]), counts[:, 2])
+        return Lifelines(ids, table)
+
+    @locked
+    def trajectory(self, id: int, smooth: bool | None = None) -> Trajectory:
+        """Return the path of a particle's location over the phases.
+
+        Parameters
+        ----------
+        id : int
+            One that had rows in the last `history` phases; a merged one stands for the
+            older.
+        smooth : bool, optional
+            Whether each phase knows of those after it: exact given the labels, for
+            `GaussianKnownVariance`, by Rauch, Tung and Striebel (1965). By default
+            where the family has a smoother; others are filtered.
+
+        Returns
+        -------
+        Trajectory
+        """
+        family = self._ready("trajectory")
+        number = params.count("id", id, 0)
+        number = self.aliases_.get(number, number)
+        places = np.flatnonzero(self._state.particles.id == number)
+        if number not in self._state.history.owner:
+            raise ValueError(
+                f"id must be of a particle seen in the last {self.options.history} "
+                f"phases; got {id!r}."
+            )
+        wanted = (
+            family.has_smoother if smooth is None else params.flag("smooth", smooth)
+        )
+        if wanted and not family.has_smoother:
+            raise ValueError(
+                f"smooth must be False for {type(family).__name__}, which has no "
+                "smoother; got True."
+            )
+        phases, before, after, counts = self._replayed(int(places[0]), family)
+        if wanted:
+            assert isinstance(family, GaussianKnownVariance)
+            assert isinstance(self.options.transition, RandomWalk)
+            after = family.smoothed(after, before, self.options.transition)
+        return Trajectory(
+            number,
+            phases,
+            family.means(after),
+            family.covariances(after),
+            counts,
+            wanted,
+        )
+
+    def _replayed(self, place: int, family: Family) -> tuple[Ids, Matrix, Matrix, Ids]:
+        """Phases of a particle, prior rows before and after each, and counts."""
+        particles, transition = self._state.particles, self.options.transition
+        assert transition is not None
+        phases, sums = self._state.history.of(int(particles.id[place]))
+        row, first = particles.first[place][None], int(particles.first_phase[place])
+        every = np.arange(first, int(particles.seen[place]) + 1)
+        before, after = [], []
+        counts = np.zeros(len(every), dtype=np.int64)
+        for t in every.tolist():
+            if t > first:
+                row = family.moved(row, transition)
+            before.append(row[0])
+            at = np.flatnonzero(phases == t)
+            if len(at):
+                row = family.posterior(row, sums[at])
+                counts[t - first] = int(sums[at[0], 0])
+            after.append(row[0])
+        return every, np.array(before), np.array(after), counts
+
+    def diagnostics(self) -> Diagnostics:
+        """Return how the sampling of the last phase went.
+
+        Returns
+        -------
+        Diagnostics
+        """
+        return self._diagnostics
+
+    # ------------------------------------------------------------ rows
+    def _after(self, ahead: int) -> State:
+        """The state so many phases without rows later."""
+        state = self._state
+        for _ in range(ahead):
+            state = without_rows(state, self.options, self._ready("forecast"))
+        return state
+
+    def _shares(self, state: State, family: Family) -> tuple[Particles, Matrix, Vector]:
+        """Live particles, prior rows of these and of the bases, and their shares."""
+        particles = state.particles.taken(state.live())
+        rate = 1.0 if self.options.is_counting else particles.E
+        bases, new = unseen(state, self.options, family)
+        priors = np.concatenate([particles.row, bases])
+        weight = np.concatenate([particles.alive * particles.m / rate, new])
+        return particles, priors, weight / weight.sum()
+
+    def _log_joint(self, X: Any, what: str, ahead: int = 0) -> tuple[Ids, Matrix]:
+        """Ids, and log share plus log density by particle, bases after them."""
+        family = self._ready(what)
+        _, rows = self._encoded(X)
+        particles, priors, share = self._shares(self._after(ahead), family)
+        density = family.emission(priors, rows).log_under()
+        with np.errstate(divide="ignore"):
+            joint: Matrix = density + np.log(share)
+        return particles.id, joint
+
+    @locked
+    def predict(self, X: Any) -> Ids:
+        """Id of the most probable particle of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_rows,)
+            -1 while there is no particle.
+        """
+        ids, joint = self._log_joint(X, "predict")
+        if not len(ids):
+            return np.full(len(joint), -1, dtype=np.int64)
+        found: Ids = ids[np.argmax(joint[:, : len(ids)], axis=1)]
+        return found
+
+    @locked
+    def predict_proba(self, X: Any) -> Matrix:
+        """Probability of each particle at each row, in the order of `particles`.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_particles)
+            Given that the row is no new particle's; rows sum to one.
+        """
+        ids, joint = self._log_joint(X, "predict_proba")
+        joint = joint[:, : len(ids)]
+        if not joint.size:
+            return joint
+        proba: Matrix = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        return proba
+
+    @locked
+    def log_predictive(self, X: Any, ahead: int = 0) -> Vector:
+        """Log density of new rows, of the last phase or of one that comes.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_columns)
+        ahead : int, default 0
+            Phases after the last one; 1 scores rows before they are learned.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Notes
+        -----
+        A mixture of predictive densities: of particles with shares proportional to
+        alive m / E, and of the base with the sum of a / E over mass never seen.
+        """
+        _, joint = self._log_joint(X, "log_predictive", params.count("ahead", ahead, 0))
+        density: Vector = logsumexp(joint, axis=1)
+        return density
+
+    def score_samples(self, X: Any) -> Vector:
+        """Log density of new rows of the last phase, as scikit-learn calls it.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.log_predictive(X)
+
+    @locked
+    def sample(
+        self, n: int, ahead: int = 0, seed: int | np.random.Generator | None = None
+    ) -> Matrix:
+        """Draw rows from the predictive density of `log_predictive`.
+
+        Parameters
+        ----------
+        n : int
+        ahead : int, default 0
+        seed : int or numpy Generator, optional
+
+        Returns
+        -------
+        ndarray of shape (n, n_columns)
+        """
+        family = self._ready("sample")
+        n, rng = params.count("n", n, 0), params.generator(seed)
+        ahead = params.count("ahead", ahead, 0)
+        _, priors, share = self._shares(self._after(ahead), family)
+        chosen = rng.choice(len(share), size=n, p=share)
+        assert self._features is not None
+        rows = np.empty((n, self._features.n_features))
+        for k in np.unique(chosen).tolist():
+            at = np.flatnonzero(chosen == k)
+            rows[at] = family.draw(priors[k], len(at), rng)
+        return rows
+
+    @locked
+    def forecast(self, steps: int = 1) -> Forecast:
+        """Return the particles in the phases to come, as they are now known.
+
+        Parameters
+        ----------
+        steps : int, default 1
+            Phases ahead, >= 1.
+
+        Returns
+        -------
+        Forecast
+        """
+        family = self._ready("forecast")
+        steps = params.count("steps", steps, 1)
+        state, ids = self._state, self._state.particles.id[self._state.live()]
+        n, width = len(ids), family.means(family.base()[None]).shape[1]
+        alive, share = np.zeros((steps, n)), np.zeros((steps, n))
+        mean, new_share = np.full((steps, n, width), np.nan), np.empty(steps)
+        one = family.covariances(family.base()[None]).shape[1:]
+        cov = np.full((steps, n, *one), np.nan)
+        for step in range(steps):
+            state = without_rows(state, self.options, family)
+            particles, _, shares = self._shares(state, family)
+            at = np.searchsorted(ids, particles.id)
+            alive[step, at], share[step, at] = particles.alive, shares[: len(at)]
+            new_share[step] = shares[len(at) :].sum()
+            mean[step, at] = family.means(particles.row)
+            cov[step, at] = family.covariances(particles.row)
+        return Forecast(ids, alive, share, new_share, mean, cov)

@@ -1,0 +1,168 @@
+"""Families: what rows of one particle look like, and how its location moves.
+
+A *prior row* describes what is known of a location, *sums* the rows of a phase; a
+posterior is a prior row again. All functions take many of them at once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree._core.mixtures.emissions import Emission
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.ddp.transitions import Transition
+
+Ids = NDArray[np.int64]
+
+
+def vector(name: str, value: Any, width: int, positive: bool = False) -> Vector:
+    """Return a number or a sequence as a vector of so many finite numbers."""
+    found = params.as_array(name, value, np.float64)
+    if found.ndim > 1 or (found.ndim == 1 and len(found) != width):
+        raise ValueError(
+            f"{name} must be a number, or one for each of the {width} columns; got "
+            f"shape {found.shape}."
+        )
+    found = np.broadcast_to(found, (width,)).copy()
+    if not np.all(np.isfinite(found)) or (positive and np.any(found <= 0.0)):
+        rule = "finite and > 0" if positive else "finite"
+        raise ValueError(f"{name} must be {rule}; got {value!r}.")
+    return found
+
+
+def covariance(name: str, value: Any, width: int) -> Matrix:
+    """Return a number, variances, or a matrix as a covariance."""
+    found = params.as_array(name, value, np.float64)
+    if found.ndim < 2:
+        return np.diag(vector(name, value, width, positive=True))
+    if found.shape != (width, width):
+        raise ValueError(
+            f"{name} must be a number, variances, or a matrix of shape "
+            f"{(width, width)}; got shape {found.shape}."
+        )
+    symmetric = np.all(np.isfinite(found)) and np.allclose(found, found.T)
+    if not symmetric or np.linalg.eigvalsh(found).min() <= 0.0:
+        raise ValueError(
+            f"{name} must be symmetric and positive definite; got {value!r}."
+        )
+    return found
+
+
+def frozen_value(name: str, value: Any) -> Any:
+    """Numbers as they are, arrays as nested tuples, so that options can be compared."""
+    if value is None:
+        return None
+    array = params.as_array(name, value, np.float64)
+    plain: Any = array.tolist()
+    return nested(plain)
+
+
+def nested(value: Any) -> Any:
+    """Lists as tuples."""
+    return tuple(nested(part) for part in value) if isinstance(value, list) else value
+
+
+def spread_of(rows: Matrix) -> Vector:
+    """Variances of columns, 1 for those that do not vary."""
+    found = rows.var(axis=0)
+    return np.where(found > 0.0, found, 1.0)
+
+
+class Family(ABC):
+    """A kind of particle; options hold what the user gave, `resolved` the rest."""
+
+    transitions: tuple[type, ...]
+    has_smoother = False
+
+    @abstractmethod
+    def default_transition(self) -> Transition:
+        """What `transition=None` stands for."""
+
+    @abstractmethod
+    def resolved(self, rows: Matrix) -> Self:
+        """Return the family with all scales, from the first rows where not given."""
+
+    @abstractmethod
+    def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
+        """Raise ValueError for rows that the family has no density for."""
+
+    @abstractmethod
+    def to_header(self) -> dict[str, Any]:
+        """Options and scales by name."""
+
+    def counting(self, rows: Matrix) -> NDArray[np.bool_]:
+        """Which rows tell anything."""
+        return np.ones(len(rows), dtype=bool)
+
+    @abstractmethod
+    def n_sums(self) -> int:
+        """Length of sums."""
+
+    @abstractmethod
+    def base(self) -> Vector:
+        """Prior row of a new particle."""
+
+    @abstractmethod
+    def emission(self, priors: Matrix, rows: Matrix) -> Emission:
+        """Rows and priors as the core takes them."""
+
+    @abstractmethod
+    def sums(self, rows: Matrix, labels: Ids, n: int) -> Matrix:
+        """Sums of the rows of each of n labels; negative labels count nowhere."""
+
+    @abstractmethod
+    def posterior(self, priors: Matrix, sums: Matrix) -> Matrix:
+        """Prior rows once they have seen sums."""
+
+    @abstractmethod
+    def moved(self, priors: Matrix, transition: Transition) -> Matrix:
+        """Prior rows one phase later."""
+
+    @abstractmethod
+    def is_sound(self, priors: Matrix) -> bool:
+        """Whether these can be prior rows."""
+
+    @abstractmethod
+    def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:
+        """Log marginal likelihood of the rows behind sums, shape (n,)."""
+
+    @abstractmethod
+    def means(self, priors: Matrix) -> Matrix:
+        """Mean of a row of each particle."""
+
+    @abstractmethod
+    def covariances(self, priors: Matrix) -> Matrix:
+        """Covariance of the location of each particle; of words variances alone."""
+
+    @abstractmethod
+    def row_covariances(self, priors: Matrix) -> Matrix:
+        """Covariance of the rows of each particle about its location."""
+
+    @abstractmethod
+    def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        """Draw n rows, each at a location of its own."""
+
+    def locations(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        """Draw n locations, as means of rows."""
+        mean, cov = self.means(prior[None])[0], self.covariances(prior[None])[0]
+        values, axes = np.linalg.eigh(cov)
+        steps = rng.normal(size=(n, len(mean))) * np.sqrt(np.maximum(values, 0.0))
+        found: Matrix = mean + steps @ axes.T
+        return found
+
+    @abstractmethod
+    def distances(self, priors: Matrix) -> Matrix:
+        """How many standard deviations of a row particles are apart, shape (n, n)."""
+
+
+def label_sums(values: Matrix, labels: Ids, n: int) -> Matrix:
+    """Sums over the rows of each label, of values of shape (n_rows, n_values)."""
+    found = np.zeros((n, values.shape[1]))
+    inside = labels >= 0
+    np.add.at(found, labels[inside], values[inside])
+    return found

@@ -1,0 +1,255 @@
+"""GaussianKnownVariance: rows about a location, with a variance that is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from dyntree._core.mixtures.emissions import AxisGaussians, Emission
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.ddp.families import (
+    Family,
+    Ids,
+    covariance,
+    frozen_value,
+    label_sums,
+    spread_of,
+    vector,
+)
+from dyntree.mixtures.ddp.transitions import RandomWalk, Transition
+
+LOG_2PI = float(np.log(2.0 * np.pi))
+FARTHEST = 1e140  # standard deviations, so that sums of squares are finite
+
+
+@dataclass(frozen=True)
+class GaussianKnownVariance(Family):
+    """Gaussian rows about a location, their variance R known.
+
+    Parameters
+    ----------
+    variance : float, array_like of shape (n_columns,) or (n_columns, n_columns)
+        R, in squared units of the rows: one for all columns, one each, or a covariance
+        matrix. With a matrix that is not diagonal, `base_variance` and the steps of the
+        locations are the same along all axes.
+    base_mean : float or array_like of shape (n_columns,), optional
+        Mean of the base, where new particles lie; by default that of the first phase.
+    base_variance : float or array_like of shape (n_columns,), optional
+        Its variance; by default that of the first phase, or with a full matrix the mean
+        of these.
+
+    Notes
+    -----
+    With r rows of sum s, a location N(m, P) becomes N(v (m/P + s/R), v), with
+    v = 1/(1/P + r/R), axis by axis: the Kalman filter. Rows are taken about the mean of
+    the base, and a covariance matrix is diagonalised by a rotation of them.
+
+    Examples
+    --------
+    >>> GaussianKnownVariance(2.0, base_mean=0.0, base_variance=49.0)
+    GaussianKnownVariance(variance=2.0, base_mean=0.0, base_variance=49.0)
+    """
+
+    variance: Any = 1.0
+    base_mean: Any = None
+    base_variance: Any = None
+
+    transitions = (RandomWalk,)
+    has_smoother = True
+
+    def __post_init__(self) -> None:
+        for name in ("variance", "base_mean", "base_variance"):
+            value = frozen_value(name, getattr(self, name))
+            object.__setattr__(self, name, value)
+            if isinstance(value, float) and name != "base_mean":
+                vector(name, value, 1, positive=True)
+        if self.variance is None:
+            raise ValueError("variance must be > 0; got None.")
+        self._noise_matrix()
+
+    def default_transition(self) -> RandomWalk:
+        """Steps of a tenth of the variance of rows."""
+        return RandomWalk(
+            0.1 * float(np.mean(np.linalg.eigvalsh(self._noise_matrix())))
+        )
+
+    def _noise_matrix(self) -> Matrix:
+        width = np.shape(self.variance)[0] if np.ndim(self.variance) else 1
+        return covariance("variance", self.variance, width)
+
+    @property
+    def is_rotated(self) -> bool:
+        """Whether R is a matrix that is not diagonal."""
+        if np.ndim(self.variance) < 2:
+            return False
+        matrix = np.array(self.variance)
+        return bool(np.any(matrix != np.diag(np.diag(matrix))))
+
+    def _axes(self) -> tuple[Vector, Matrix | None]:
+        """Variances along axes, and the axes where they are not the columns."""
+        if not self.is_rotated:
+            return np.diag(self._matrix()).copy(), None
+        return np.linalg.eigh(self._matrix())
+
+    def _matrix(self) -> Matrix:
+        return covariance("variance", self.variance, len(self.base_mean))
+
+    def resolved(self, rows: Matrix) -> Self:
+        """Return the family with all scales filled in; see `Family`."""
+        width = rows.shape[1]
+        covariance("variance", self.variance, width)
+        mean, var = self.base_mean, self.base_variance
+        if mean is None:
+            mean = rows.mean(axis=0)
+        if var is None:
+            var = spread_of(rows)
+            if self.is_rotated:
+                var = float(np.mean(var))
+        if self.is_rotated and np.ndim(var):
+            raise ValueError(
+                "base_variance must be one number where variance is a matrix that is "
+                f"not diagonal; got shape {np.shape(var)}."
+            )
+        mean = vector("base_mean", mean, width)
+        var = vector("base_variance", var, width, positive=True)
+        filled = replace(self, base_mean=mean, base_variance=var[0])
+        if not self.is_rotated:
+            filled = replace(filled, base_variance=var)
+        return filled
+
+    def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
+        """Raise ValueError for rows whose squares are no numbers in units of R."""
+        least = float(np.sqrt(np.linalg.eigvalsh(self._noise_matrix())[0]))
+        most = FARTHEST * least
+        if np.abs(rows).max(initial=0.0) > most:
+            row, column = np.argwhere(np.abs(rows) > most)[0]
+            raise ValueError(
+                f"X must be at most {FARTHEST:g} standard deviations of a row in size; "
+                f"got {rows[row, column]:g} in row {row}, column {names[column]!r}, "
+                f"and a standard deviation of {least:g}. Rescale it, or give a larger "
+                "variance."
+            )
+
+    def to_header(self) -> dict[str, Any]:
+        """Options and scales by name."""
+        return {
+            "family": type(self).__name__,
+            "variance": self.variance,
+            "base_mean": self.base_mean,
+            "base_variance": self.base_variance,
+        }
+
+    def n_sums(self) -> int:
+        """Length of sums."""
+        return len(self.base_mean) + 2
+
+    def _turned(self, rows: Matrix) -> Matrix:
+        """Rows about the mean of the base, along the axes."""
+        axes, rows = self._axes()[1], rows - np.array(self.base_mean)
+        return np.ascontiguousarray(rows if axes is None else rows @ axes)
+
+    def _turned_back(self, rows: Matrix) -> Matrix:
+        """Rows as the user has them."""
+        axes = self._axes()[1]
+        found: Matrix = (rows if axes is None else rows @ axes.T) + self.base_mean
+        return found
+
+    def base(self) -> Vector:
+        """Prior row of a new particle."""
+        mean = np.zeros(len(self.base_mean))
+        return np.concatenate([mean, np.broadcast_to(self.base_variance, mean.shape)])
+
+    def emission(self, priors: Matrix, rows: Matrix) -> Emission:
+        """Rows and priors as the core takes them."""
+        return AxisGaussians(
+            np.ascontiguousarray(priors), self._turned(rows), self._axes()[0]
+        )
+
+    def sums(self, rows: Matrix, labels: Ids, n: int) -> Matrix:
+        """Sums of the rows of each label."""
+        turned, noise = self._turned(rows), self._axes()[0]
+        squares = (turned * turned / noise).sum(axis=1)
+        ones = np.ones(len(rows))
+        return label_sums(np.column_stack([ones, turned, squares]), labels, n)
+
+    def posterior(self, priors: Matrix, sums: Matrix) -> Matrix:
+        """Prior rows once they have seen sums."""
+        mean, var = np.split(priors, 2, axis=1)
+        noise = self._axes()[0]
+        v = 1.0 / (1.0 / var + sums[:, :1] / noise)
+        return np.hstack([v * (mean / var + sums[:, 1:-1] / noise), v])
+
+    def moved(self, priors: Matrix, transition: Transition) -> Matrix:
+        """Prior rows one phase later."""
+        assert isinstance(transition, RandomWalk)
+        mean, var = np.split(priors, 2, axis=1)
+        a = transition.reversion
+        return np.hstack([a * mean, a * a * var + transition.variance])
+
+    def is_sound(self, priors: Matrix) -> bool:
+        """Whether these can be prior rows."""
+        return bool(np.all(np.split(priors, 2, axis=1)[1] > 0.0))
+
+    def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:
+        """Log marginal likelihood of the rows behind sums."""
+        mean, var = np.split(priors, 2, axis=1)
+        noise = self._axes()[0]
+        post_mean, post_var = np.split(self.posterior(priors, sums), 2, axis=1)
+        fit = mean**2 / var - post_mean**2 / post_var
+        logs = np.log(var / post_var) + sums[:, :1] * (LOG_2PI + np.log(noise))
+        total: Vector = -0.5 * (sums[:, -1] + np.sum(fit + logs, axis=1))
+        return total
+
+    def means(self, priors: Matrix) -> Matrix:
+        """Mean of a row of each particle."""
+        return self._turned_back(np.split(priors, 2, axis=1)[0])
+
+    def covariances(self, priors: Matrix) -> Matrix:
+        """Covariance of the location of each particle."""
+        var, axes = np.split(priors, 2, axis=1)[1], self._axes()[1]
+        turn = np.eye(var.shape[1]) if axes is None else axes
+        found: Matrix = np.einsum("ij,kj,lj->kil", turn, var, turn)
+        return found
+
+    def row_covariances(self, priors: Matrix) -> Matrix:
+        """Covariance of the rows of each particle about its location."""
+        return np.repeat(self._matrix()[None], len(priors), axis=0)
+
+    def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        """Draw rows, each at a location of its own."""
+        mean, var = np.split(prior, 2)
+        noise = self._axes()[0]
+        rows = mean + np.sqrt(var + noise) * rng.normal(size=(n, len(mean)))
+        return self._turned_back(rows)
+
+    def distances(self, priors: Matrix) -> Matrix:
+        """Mahalanobis distances of the centres under R."""
+        mean = np.split(priors, 2, axis=1)[0] / np.sqrt(self._axes()[0])
+        found: Matrix = np.sqrt(((mean[:, None] - mean) ** 2).sum(axis=2))
+        return found
+
+    def smoothed(
+        self, filtered: Matrix, predicted: Matrix, transition: RandomWalk
+    ) -> Matrix:
+        """Rauch-Tung-Striebel: prior rows of all phases given all phases.
+
+        Parameters
+        ----------
+        filtered, predicted : ndarray of shape (n_phases, n_prior)
+            After and before the rows of each phase.
+        transition : RandomWalk
+
+        Returns
+        -------
+        ndarray of shape (n_phases, n_prior)
+        """
+        width, a = filtered.shape[1] // 2, transition.reversion
+        out = filtered.copy()
+        for t in range(len(out) - 2, -1, -1):
+            ahead = predicted[t + 1, width:]
+            gain = a * filtered[t, width:] / ahead
+            out[t, :width] += gain * (out[t + 1, :width] - predicted[t + 1, :width])
+            out[t, width:] += gain**2 * (out[t + 1, width:] - ahead)
+        return out

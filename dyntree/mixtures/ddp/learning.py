@@ -1,0 +1,264 @@
+"""The part of a dependent mixture that takes phases in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+
+from dyntree import params
+from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.values import Matrix
+from dyntree.errors import MixingWarning, NotReadyError, warn
+from dyntree.mixtures.ddp.families import Family, Ids
+from dyntree.mixtures.ddp.merging import merged
+from dyntree.mixtures.ddp.options import DDPOptions
+from dyntree.mixtures.ddp.phases import separated
+from dyntree.mixtures.ddp.records import Diagnostics
+from dyntree.mixtures.ddp.rows import Rows
+from dyntree.mixtures.ddp.sampling import outcome, run_chains, sampler_of
+from dyntree.mixtures.ddp.state import (
+    State,
+    closed,
+    folded,
+    predicted,
+    pruned,
+    without_rows,
+)
+from dyntree.runtime.locking import locked
+from dyntree.runtime.progress import Progress, check_progress, rows_bar
+
+TELLING = 20  # rows from which statistical trouble is worth a warning
+
+
+def no_diagnostics() -> Diagnostics:
+    """Those of a phase without rows."""
+    return Diagnostics(
+        np.empty(0, dtype=np.int64), np.empty(0), np.empty(0), 0, 0, 0, 1.0, False
+    )
+
+
+class Learning(Rows):
+    """The part of `DependentDPMixture` that takes phases in."""
+
+    options: DDPOptions
+    seed: int
+
+    @property
+    def _rows_of(self) -> Family:
+        return self.options.family
+
+    def _begin(self, options: DDPOptions, seed: Any) -> None:
+        """Become a model that has seen no phase."""
+        self.options = options
+        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        self._lock = RLock()
+        self._features = None
+        self._family: Family | None = None
+        self._state = State.fresh(options)
+        self._n_rows = 0
+        self._labels: list[Ids] = []
+        self._diagnostics = no_diagnostics()
+
+    # ------------------------------------------------------------ rows
+    @property
+    def n_seen(self) -> int:
+        """Rows ever given to `update`."""
+        return self._n_rows
+
+    @property
+    def n_phases(self) -> int:
+        """Phases ever given to `update`."""
+        return self._state.n_phases
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a phase with rows has come, to answer from."""
+        return self._family is not None
+
+    def _ready(self, what: str) -> Family:
+        """The family with its scales, or why there are none."""
+        if self._family is None:
+            raise NotReadyError(
+                f"{what} needs a phase with rows; none has come. Call update first."
+            )
+        return self._family
+
+    @locked
+    def preview(
+        self, X: Any, y: Any = None, start: int | None = None
+    ) -> tuple[Encoded, list[Any]]:
+        """Check rows that are to be learned, and encode them; see `Learner.preview`."""
+        if start is not None:
+            params.count("start", start, 0)
+        _, rows = self._encoded(X)
+        return Encoded(rows.copy() if rows is X else rows), [None] * len(rows)
+
+    @locked
+    def update(
+        self, X: Any, y: Any = None, *, phases: Any = None, progress: Progress = None
+    ) -> Self:
+        """Learn one phase, or several in the order of their labels.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_columns), frame, dict or list of dicts
+            Finite numbers; the first rows fix the columns. A phase without rows lets
+            time pass: particles move and may die.
+        y : object, optional
+            Of no effect; where it stands in other models there are responses.
+        phases : str or array_like of shape (n_rows,), optional
+            Name of the column of a frame that tells phases apart, or a label for each
+            row. By default all rows are one phase.
+        progress : bool, callable or None, default None
+            True: progress bar; False: none; None: a bar for long work on a terminal;
+            a callable is called with (rows done, rows in all), a phase's rows counted
+            as its sweeps are done.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad input; the model is then what it was before.
+        KeyboardInterrupt
+            The model is then what it is after the last complete phase. So it is where
+            `progress` raises, or a function given as `survival`.
+
+        Warns
+        -----
+        MixingWarning
+            Where labels of a phase of 20 rows or more are less certain than they look:
+            more than half of the changes of identity were accepted, or the votes agree
+            by less than half; or where `max_particles` were reached.
+        """
+        check_progress(progress)
+        X, parts = separated(X, phases)
+        features, rows = self._encoded(X)
+        pieces = [rows[part] for part in parts] if parts else [rows]
+        with rows_bar(progress, len(rows), "learning") as tell:
+            for piece in pieces:
+                self._learn(features, np.ascontiguousarray(piece), tell)
+        return self
+
+    def _learn(self, features: FeatureMap | None, rows: Matrix, tell: Any) -> None:
+        """Learn one phase; nothing changes before all of it is done."""
+        family = self._family
+        if family is None:
+            if not len(rows):
+                self._state = replace(self._state, n_phases=self._state.n_phases + 1)
+                self._labels = [*self._labels, np.empty(0, dtype=np.int64)]
+                self._labels = self._labels[-self.options.history :]
+                return
+            family = self.options.family.resolved(rows)
+        state = self._state
+        if not len(state.particles):
+            n_prior = len(family.base())
+            fresh = State.fresh(self.options, n_prior, family.n_sums())
+            state = replace(state, particles=fresh.particles, history=fresh.history)
+        counting = family.counting(rows)
+        labels, diagnostics = np.full(len(rows), -1, dtype=np.int64), no_diagnostics()
+        if not np.any(counting):
+            state = without_rows(state, self.options, family)
+            tell(len(rows))
+        else:
+            state, labels, diagnostics = self._sampled(
+                state, family, rows, counting, tell
+            )
+        self._features, self._family, self._state = features, family, state
+        self._n_rows += len(rows)
+        labels[~counting] = self._most_probable()
+        self._labels = [*self._labels, labels][-self.options.history :]
+        self._diagnostics = diagnostics
+        self._warn(len(rows))
+
+    def _sampled(
+        self, state: State, family: Family, rows: Matrix, counting: Any, tell: Any
+    ) -> tuple[State, Ids, Diagnostics]:
+        """The state after a phase with rows, and what its rows were labelled."""
+        options = self.options
+        ahead = predicted(state, options, family)
+        told = Told(len(rows), options.n_sweeps * options.n_chains, tell)
+        chains = run_chains(
+            lambda chain: sampler_of(
+                ahead, rows[counting], options, family, self.seed, state.n_phases, chain
+            ),
+            options, params.n_threads(), told,
+        )  # fmt: skip
+        told.finish()
+        found, diagnostics = outcome(ahead, chains, counting)
+        K = len(ahead.particles)
+        names, places = new_places(found.labels, K)
+        sums = family.sums(rows, places, K + len(names))
+        after, ids = closed(state, ahead, found, options, family, sums, names)
+        labels = np.where(places < 0, -1, ids[places])
+        n_before = len(after.aliases)
+        if options.history_merge:
+            after = merged(after, options, family)
+        diagnostics = replace(diagnostics, merges=len(after.aliases) - n_before)
+        return folded(pruned(after, options), options, family), labels, diagnostics
+
+    def _most_probable(self) -> int:
+        """Id of the particle of the largest expected weight; -1 where there is none."""
+        particles = self._state.particles.taken(self._state.live())
+        if not len(particles):
+            return -1
+        rate = 1.0 if self.options.is_counting else particles.E
+        return int(particles.id[np.argmax(particles.alive * particles.m / rate)])
+
+    def _warn(self, n_rows: int) -> None:
+        """Tell of statistical trouble; of a few rows chance decides anyway."""
+        found = self._diagnostics
+        if found.was_full:
+            warn(
+                MixingWarning,
+                f"max_particles={self.options.max_particles} kept rows from founding "
+                "a particle. Give more, or a smaller innovation.",
+            )
+        if n_rows < TELLING:
+            return
+        if found.acceptance > 0.5 and found.proposed >= TELLING:
+            warn(
+                MixingWarning,
+                f"{found.acceptance:.0%} of the changes of identity were accepted: "
+                "particles of this phase can hardly be told from those before. A "
+                "smaller step of the transition keeps them apart.",
+            )
+        if found.agreement < 0.5:
+            warn(
+                MixingWarning,
+                f"only {found.agreement:.0%} of the votes agree with the labels: "
+                "particles overlap, or sweeps do not mix. Give more n_sweeps.",
+            )
+
+
+def new_places(labels: Ids, K: int) -> tuple[Ids, Ids]:
+    """Names of the new particles that have rows, and the place of each row's."""
+    names = np.unique(labels[labels >= K])
+    places = np.where(labels >= K, K + np.searchsorted(names, labels), labels)
+    return names, places
+
+
+class Told:
+    """Counts a phase's rows as done while its sweeps are."""
+
+    def __init__(self, n_rows: int, n_sweeps: int, tell: Any) -> None:
+        self.n_rows, self.n_sweeps, self.tell = n_rows, n_sweeps, tell
+        self.sweeps = self.rows = 0
+
+    def __call__(self) -> None:
+        """Another sweep is done."""
+        self.sweeps += 1
+        rows = min(self.n_rows - 1, self.n_rows * self.sweeps // self.n_sweeps)
+        if rows > self.rows:
+            self.tell(rows - self.rows)
+            self.rows = rows
+
+    def finish(self) -> None:
+        """All sweeps are done."""
+        self.tell(self.n_rows - self.rows)
+        self.rows = self.n_rows

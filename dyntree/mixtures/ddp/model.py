@@ -1,0 +1,371 @@
+"""DependentDPMixture: clusters that are born, move, fade and die over phases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import checkpoint, params
+from dyntree.encoding.values import Matrix
+from dyntree.mixtures.ddp.answers import Answers
+from dyntree.mixtures.ddp.families import Family, Ids
+from dyntree.mixtures.ddp.options import DDP_OPTIONS, DDPOptions, Survival
+from dyntree.mixtures.ddp.records import Calibration
+from dyntree.mixtures.ddp.regression import AffineFlow
+from dyntree.mixtures.ddp.storage import from_arrays, to_arrays
+from dyntree.mixtures.ddp.transitions import Transition
+from dyntree.runtime.locking import locked
+from dyntree.runtime.progress import Progress, check_progress, rows_bar
+
+
+@checkpoint.savable
+class DependentDPMixture(Answers):
+    """Dependent Dirichlet process mixture, learned phase by phase.
+
+    Clusters (*particles*) survive from phase to phase with some probability, move, and
+    new ones join them: a Markov chain of Dirichlet processes built from Poisson
+    processes by thinning, point transition and superposition (Lin, Grimson and Fisher
+    2010). Each phase is learned by Gibbs sampling given what the phases before left;
+    ids persist, and the number of particles is found.
+
+    Parameters
+    ----------
+    family : GaussianKnownVariance, GaussianUnknown, AffineFlow or Multinomial
+        What the rows of a particle look like, and where new ones lie.
+    concentration : float, default 1.0
+        Mass alpha of the base in the first phase, > 0.
+    survival : float or callable, default 0.95
+        Probability that a particle lives on to the next phase, in [0, 1]; its mean life
+        is 1 / (1 - survival) phases, and 0 makes each phase a mixture of its own. A
+        function of the means, of shape (n_particles, n_columns), gives one for each.
+    innovation : float, optional
+        Mass of the new particles of a phase, > 0; by default
+        (1 - survival) * concentration, which keeps the concentration.
+    transition : RandomWalk or Discount, optional
+        How locations move: `RandomWalk` for `GaussianKnownVariance`, by default with a
+        tenth of the variance; `Discount` for the others, by default ``Discount(0.9)``.
+    weights : {"gamma", "counts"}, default "gamma"
+        The exact filter of weights Gamma(m, E), or the weights q c of the paper.
+    sampler : {"collapsed", "uncollapsed"}, default "collapsed"
+        Whether locations are integrated out.
+    n_sweeps, burn_in, thin : int, default 60, 20 and 2
+        Sweeps a phase, those that do not vote (None: a third), and every how many vote.
+    weight_memory : float in (0, 1], default 1.0
+        Factor on (m, E) before a phase: 1 keeps weights constant in life, as the chain
+        has them; 0.5 lets sizes drift.
+    count_memory : float in (0, 1], default 1.0
+        The same of counts, under ``weights="counts"``.
+    history : int, default 50
+        Phases whose labels and sums are held.
+    history_merge : bool, default True
+        Whether particles whose pasts say that they are one merge. It takes duplicates
+        away, and clusters nearer than about two standard deviations may become one for
+        a while; False keeps these apart (tests/bench/ddp.txt).
+    identity_move : bool, default True
+        Whether sweeps propose that new particles are old ones, and the reverse.
+    prune : float, default 1e-6
+        Alive probability below which a particle is gone.
+    base : {"stationary", "moved"}, default "stationary"
+        Whether mass never seen keeps the base, or its base moves with the transition.
+    max_particles : int, default 512
+    n_chains : int, default 1
+        Chains whose votes are pooled; more than one helps phases of a few rows.
+    seed : int, default 0
+
+    Attributes
+    ----------
+    options : DDPOptions
+    n_phases, n_clusters : int
+        Phases learned; particles with rows in the last one.
+    labels_ : ndarray of int64
+        Ids of the particles of the rows of the last phase.
+    aliases_ : dict of int to int
+        What merged particles became.
+
+    Notes
+    -----
+    The paper's posterior (its equation 18) replaces a particle that lives with
+    probability q and then has c counts by one of q c counts. It does not follow from
+    the chain: counts would grow with age, although weights are constant through life.
+    Probabilities that the next draw is (new, another survivor, the same) after n equal
+    draws, with concentration alpha, survival q and innovation nu:
+
+    ==================== ================ ==================
+    alpha, q, nu, n      equation 18      the chain itself
+    ==================== ================ ==================
+    1, .8, .2, 5         .040 .160 .800   .2165 .2107 .5727
+    1, .8, .2, 20        .012 .047 .941   .2379 .1217 .6405
+    2, .5, 1, 10         .143 .143 .714   .5672 .1368 .2960
+    ==================== ================ ==================
+
+    ``weights="gamma"`` filters the chain: a particle's weight given the past is
+    Gamma(m, E), m rows ever assigned and an exposure E that grows by the auxiliary
+    variable u of each phase (James, Lijoi and Pruenster 2009). Given past labels and u
+    the filter is exact; it does not revise the past, but for the history merge.
+    Births whose weight exceeds w: innovation * E1(w) a phase, E1 the exponential
+    integral; with concentration 0.8 a live weight is about 0.05, so that an innovation
+    of 0.02 gives one birth in 20 phases.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.mixtures import DependentDPMixture, GaussianKnownVariance
+    >>> rng = np.random.default_rng(1)
+    >>> model = DependentDPMixture(GaussianKnownVariance(1.0))
+    >>> for t in range(3):
+    ...     centre = np.array([[0.0, 0.0], [9.0, 0.1 * t]])[rng.integers(2, size=200)]
+    ...     model = model.update(centre + rng.normal(size=(200, 2)))
+    >>> model.n_clusters, model.lifelines().count.shape
+    (2, (2, 3))
+    """
+
+    def __init__(
+        self,
+        family: Family,
+        *,
+        concentration: float = 1.0,
+        survival: Survival = 0.95,
+        innovation: float | None = None,
+        transition: Transition | None = None,
+        weights: str = "gamma",
+        sampler: str = "collapsed",
+        n_sweeps: int = 60,
+        burn_in: int | None = 20,
+        thin: int = 2,
+        weight_memory: float = 1.0,
+        count_memory: float = 1.0,
+        history: int = 50,
+        history_merge: bool = True,
+        identity_move: bool = True,
+        prune: float = 1e-6,
+        base: str = "stationary",
+        max_particles: int = 512,
+        n_chains: int = 1,
+        seed: int = 0,
+    ) -> None:
+        given = params.given_options(locals(), DDP_OPTIONS)
+        self._begin(DDPOptions(**given), seed)
+
+    # ------------------------------------------------------------ what it is
+    @property
+    def is_frozen(self) -> bool:
+        """Whether `update` learns nothing: never."""
+        return False
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether there are responses, and they are labels: there are none."""
+        return False
+
+    @property
+    def classes(self) -> None:
+        """Labels that responses may have: there are no responses."""
+        return None
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns of X, where it had names; None while not known."""
+        return None if self._features is None else self._features.names
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns; x0, x1, ... where none were given."""
+        return () if self._features is None else self._features.feature_names
+
+    @property
+    def family_(self) -> Family:
+        """The family with the scales that it has found in the first phase."""
+        return self._ready("family_")
+
+    def exclusive(self) -> AbstractContextManager[Any]:
+        """Context in which no other thread's call comes between the caller's calls."""
+        return self._lock
+
+    @locked
+    def facts(self) -> dict[str, Any]:
+        """What the model is, by name, as values for JSON."""
+        state = self._state
+        return {
+            "kind": type(self).__name__,
+            "rows learned": self.n_seen,
+            "phases learned": self.n_phases,
+            "columns": list(self.feature_names),
+            "family": type(self.options.family).__name__,
+            "weights": self.options.weights,
+            "particles": len(state.live()),
+            "clusters": self.n_clusters,
+            "ids given": state.next_id,
+            "memory, bytes": self.memory_usage(),
+        }
+
+    def memory_usage(self) -> int:
+        """Bytes held by particles, their histories, and labels."""
+        state = self._state
+        held = [*vars(state.particles).values(), *vars(state.history).values()]
+        held += [state.mass, state.source_exposure, state.age, state.u, state.counts]
+        held += self._labels
+        return int(sum(array.nbytes for array in held)) + 1000
+
+    @locked
+    def velocity(self, points: Any) -> tuple[Ids, Matrix]:
+        """Mean velocities of all live flows at points, for `AffineFlow`.
+
+        Parameters
+        ----------
+        points : array_like of shape (n_points, n_columns // 2)
+
+        Returns
+        -------
+        ids : ndarray of int64 of shape (n_particles,)
+        velocity : ndarray of shape (n_particles, n_points, n_columns // 2)
+        """
+        family = self._ready("velocity")
+        if not isinstance(family, AffineFlow):
+            raise ValueError(
+                f"velocity needs family=AffineFlow(...); got {type(family).__name__}."
+            )
+        places = params.as_array("points", points, np.float64)
+        half = len(self.feature_names) // 2
+        if places.ndim != 2 or places.shape[1] != half:
+            raise ValueError(
+                f"points must have shape (n_points, {half}); got {places.shape}."
+            )
+        live = self._state.live()
+        particles = self._state.particles
+        return particles.id[live], family.velocities(particles.row[live], places)
+
+    # ------------------------------------------------------------ settings
+    def calibrate(
+        self,
+        phases: Iterable[Any],
+        grid: Mapping[str, Iterable[Any]],
+        progress: Progress = None,
+    ) -> Calibration:
+        """Score settings by how well each phase was foreseen from those before it.
+
+        Parameters
+        ----------
+        phases : sequence of tables
+            In order; two at least.
+        grid : dict
+            Values to try by name of an option, such as
+            ``{"survival": [0.9, 0.97], "transition": [RandomWalk(0.1)]}``; all their
+            combinations are tried, other options as in this model.
+        progress : bool, callable or None, default None
+            Over the phases of all settings.
+
+        Returns
+        -------
+        Calibration
+            This model itself does not change.
+        """
+        check_progress(progress)
+        tables = list(phases)
+        if len(tables) < 2:
+            raise ValueError(f"phases must be two tables at least; got {len(tables)}.")
+        choices = self._grid(grid)
+        own = {name: getattr(self.options, name) for name in DDP_OPTIONS}
+        models = [type(self)(**own | one, seed=self.seed) for one in choices]
+        scores = np.empty(len(choices))
+        with rows_bar(progress, len(choices) * len(tables), "calibrating") as tell:
+            for k, model in enumerate(models):
+                logs: list[Any] = []
+                for table in tables:
+                    if model.is_ready and len(table):
+                        logs.append(model.log_predictive(table, ahead=1))
+                    model.update(table, progress=False)
+                    tell(1)
+                scores[k] = np.mean(np.concatenate(logs)) if logs else np.nan
+        return Calibration(tuple(choices), scores)
+
+    def _grid(self, grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
+        """All combinations of the values of a grid."""
+        if not isinstance(grid, Mapping) or not grid:
+            raise ValueError(
+                f"grid must be a dict from options to values to try; got {grid!r}."
+            )
+        for name in grid:
+            if name not in DDP_OPTIONS:
+                raise ValueError(
+                    f"grid must name options, {', '.join(DDP_OPTIONS)}; got {name!r}."
+                )
+        values = [list(tried) for tried in grid.values()]
+        return [dict(zip(grid, one, strict=True)) for one in product(*values)]
+
+    # ------------------------------------------------------------ copies and files
+    @locked
+    def reseeded(self, seed: int) -> Self:
+        """Return a copy of a model that has seen no row, with another seed."""
+        if self.n_seen:
+            raise ValueError(
+                f"a model can have another seed before its first row only; it has seen "
+                f"{self.n_seen}. Make a new one with the same options."
+            )
+        again = self.copy()
+        again.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        return again
+
+    @locked
+    def copy(self) -> Self:
+        """Return an independent model that would go on alike."""
+        again = type(self).__new__(type(self))
+        again._begin(self.options, self.seed)
+        again._features, again._family = self._features, self._family
+        again._state, again._labels = self._state, list(self._labels)
+        again._n_rows, again._diagnostics = self._n_rows, self._diagnostics
+        return again  # states are replaced as a whole, never changed
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    @locked
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Everything the model is, as a plain header and arrays.
+
+        Returns
+        -------
+        header : dict
+        arrays : dict of ndarray
+
+        Raises
+        ------
+        ValueError
+            Where `survival` is a function, which no file can hold.
+        """
+        return to_arrays(self)
+
+    @classmethod
+    def from_arrays(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Self:
+        """Return the model that `to_arrays` described.
+
+        Parameters
+        ----------
+        header : dict
+        arrays : dict of ndarray
+
+        Returns
+        -------
+        DependentDPMixture
+
+        Raises
+        ------
+        ValueError
+            If header and arrays do not describe a model; also LookupError or TypeError
+            for what is no such header at all.
+        """
+        model = cls.__new__(cls)
+        from_arrays(model, header, arrays)
+        return model
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return checkpoint.loads, (checkpoint.dumps(self),)

@@ -1,0 +1,247 @@
+"""Options of dependent Dirichlet process mixtures, declared once and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dyntree import params
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.ddp.families import Family
+from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
+from dyntree.mixtures.ddp.multinomial import Multinomial
+from dyntree.mixtures.ddp.regression import AffineFlow, GaussianUnknown
+from dyntree.mixtures.ddp.transitions import Discount, RandomWalk, Transition, share
+
+FAMILIES: dict[str, type[Family]] = {
+    "GaussianKnownVariance": GaussianKnownVariance,
+    "GaussianUnknown": GaussianUnknown,
+    "AffineFlow": AffineFlow,
+    "Multinomial": Multinomial,
+}
+MOST_SWEEPS = 2**19
+Survival = float | Callable[[Matrix], Any]
+
+
+def check_family(family: Any) -> Family:
+    """Return a family, or what its class makes without arguments."""
+    if not isinstance(family, Family):
+        listed = ", ".join(FAMILIES)
+        raise ValueError(
+            f"family must be one of {listed}, such as GaussianKnownVariance(1.0); got "
+            f"{family!r}."
+        )
+    return family
+
+
+def check_transition(family: Family, transition: Any) -> Transition:
+    """Return a transition of the family, its default for None."""
+    if transition is None:
+        return family.default_transition()
+    if not isinstance(transition, family.transitions):
+        listed = " or ".join(kind.__name__ for kind in family.transitions)
+        raise ValueError(
+            f"transition must be a {listed} for {type(family).__name__}; got "
+            f"{transition!r}."
+        )
+    assert isinstance(transition, RandomWalk | Discount)
+    return transition
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """How often labels are redrawn, and which draws vote.
+
+    Parameters
+    ----------
+    n_sweeps : int
+        Sweeps over the rows of a phase, >= 1.
+    burn_in : int or None
+        First sweeps that do not vote, < n_sweeps; None: a third of them.
+    thin : int
+        Every so many sweeps vote, >= 1.
+    sampler : {"collapsed", "uncollapsed"}
+    """
+
+    n_sweeps: int = 60
+    burn_in: int | None = 20
+    thin: int = 2
+    sampler: str = "collapsed"
+
+    def __post_init__(self) -> None:
+        n_sweeps = params.count("n_sweeps", self.n_sweeps, 1, MOST_SWEEPS)
+        burn_in = self.burn_in
+        burn_in = (
+            n_sweeps // 3 if burn_in is None else params.count("burn_in", burn_in, 0)
+        )
+        if burn_in >= n_sweeps:
+            raise ValueError(
+                f"burn_in must be < n_sweeps, {n_sweeps}; got {burn_in}. burn_in=None "
+                "is a third of them."
+            )
+        object.__setattr__(self, "n_sweeps", n_sweeps)
+        object.__setattr__(self, "burn_in", burn_in)
+        object.__setattr__(self, "thin", params.count("thin", self.thin, 1))
+        params.one_of("sampler", self.sampler, ("collapsed", "uncollapsed"))
+
+    def kept(self) -> list[int]:
+        """The sweeps that vote, numbered from 1."""
+        assert self.burn_in is not None
+        return list(range(self.burn_in + 1, self.n_sweeps + 1, self.thin))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DDPOptions(SweepOptions):
+    """Options of `DependentDPMixture`, as named there."""
+
+    family: Family
+    concentration: float = 1.0
+    survival: Survival = 0.95
+    innovation: float | None = None
+    transition: Transition | None = None
+    weights: str = "gamma"
+    weight_memory: float = 1.0
+    count_memory: float = 1.0
+    history: int = 50
+    history_merge: bool = True
+    identity_move: bool = True
+    prune: float = 1e-6
+    base: str = "stationary"
+    max_particles: int = 512
+    n_chains: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("family", check_family(self.family))
+        self._set("transition", check_transition(self.family, self.transition))
+        for name in ("concentration", "innovation"):
+            if getattr(self, name) is not None:
+                self._set(name, params.positive(name, getattr(self, name)))
+        self._check_survival()
+        params.one_of("weights", self.weights, ("gamma", "counts"))
+        params.one_of("base", self.base, ("stationary", "moved"))
+        for name in ("weight_memory", "count_memory"):
+            self._set(name, share(name, getattr(self, name)))
+        for name, least, most in (
+            ("history", 1, 10**6), ("max_particles", 1, 10**6), ("n_chains", 1, 1000),
+        ):  # fmt: skip
+            self._set(name, params.count(name, getattr(self, name), least, most))
+        for name in ("history_merge", "identity_move"):
+            self._set(name, params.flag(name, getattr(self, name)))
+        prune = params.real("prune", self.prune)
+        if not 0.0 <= prune < 1.0:
+            raise ValueError(f"prune must be in [0, 1); got {self.prune!r}.")
+        self._set("prune", prune)
+
+    def _check_survival(self) -> None:
+        if callable(self.survival):
+            if self.innovation is None:
+                raise ValueError(
+                    "innovation must be given where survival is a function; got None."
+                )
+            return
+        q = params.real("survival", self.survival)
+        if not 0.0 <= q <= 1.0:
+            raise ValueError(f"survival must be in [0, 1]; got {self.survival!r}.")
+        if q == 1.0 and self.innovation is None:
+            raise ValueError(
+                "survival=1 needs innovation, as (1 - survival) * concentration is 0; "
+                "got innovation=None."
+            )
+        self._set("survival", q)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    @property
+    def alpha_new(self) -> float:
+        """Mass of the innovation of a phase."""
+        if self.innovation is not None:
+            return self.innovation
+        assert isinstance(self.survival, float)
+        return (1.0 - self.survival) * self.concentration
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether weights are the paper's own."""
+        return self.weights == "counts"
+
+    def survival_at(self, means: Matrix) -> Vector:
+        """Survival probabilities of particles at some places.
+
+        Raises
+        ------
+        ValueError
+            If a function gave anything but a probability for each.
+        """
+        if isinstance(self.survival, float):
+            return np.full(len(means), self.survival)
+        found = params.as_array("survival", self.survival(means), np.float64)
+        found = np.broadcast_to(found, (len(means),)) if found.ndim == 0 else found
+        good = found.shape == (len(means),)
+        if not good or not np.all((found >= 0.0) & (found <= 1.0)):
+            raise ValueError(
+                "survival must give a probability in [0, 1] for each of the "
+                f"{len(means)} means; got {found!r}."
+            )
+        return found.copy()
+
+
+DDP_OPTIONS = params.defaults_of(DDPOptions)
+
+
+def options_to_header(options: DDPOptions) -> dict[str, Any]:
+    """Options as JSON can hold them.
+
+    Raises
+    ------
+    ValueError
+        For a survival that is a function.
+    """
+    if callable(options.survival):
+        raise ValueError(
+            "survival must be a number to be saved; got a function, which no file of "
+            "ours can hold. Save what the function needs, and make the model anew."
+        )
+    header = {name: getattr(options, name) for name in DDP_OPTIONS}
+    header["family"] = options.family.to_header()
+    header["transition"] = transition_to_header(options.transition)
+    return header
+
+
+def transition_to_header(transition: Any) -> dict[str, Any]:
+    """A transition by name and numbers."""
+    return {"transition": type(transition).__name__, **vars(transition)}
+
+
+def transition_from_header(header: dict[str, Any]) -> Transition:
+    """The transition that was described."""
+    kinds: dict[str, Any] = {"RandomWalk": RandomWalk, "Discount": Discount}
+    given = {name: value for name, value in header.items() if name != "transition"}
+    found: Transition = kinds[header["transition"]](**given)
+    return found
+
+
+def family_from_header(header: dict[str, Any]) -> Family:
+    """The family that was described."""
+    given = {name: value for name, value in header.items() if name != "family"}
+    if header["family"] == "AffineFlow":
+        location = family_from_header(given["location"])
+        given["location"] = location
+    made: Any = FAMILIES[header["family"]]
+    found: Family = made(**given)
+    return found
+
+
+def options_from_header(header: dict[str, Any]) -> DDPOptions:
+    """The options that were described."""
+    return DDPOptions(
+        **header
+        | {
+            "family": family_from_header(header["family"]),
+            "transition": transition_from_header(header["transition"]),
+        }
+    )

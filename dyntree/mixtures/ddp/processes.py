@@ -1,0 +1,232 @@
+"""Superposition, thinning and point transition of Dirichlet processes.
+
+The operations that a dependent mixture is built from, on realisations cut to finitely
+many atoms: for teaching, and for checking the theory (Lin, Grimson and Fisher 2010,
+theorems 2 to 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dyntree import params
+from dyntree.encoding.values import Matrix, Vector
+
+Seed = int | np.random.Generator | None
+
+
+@dataclass(frozen=True, eq=False)
+class DirichletDraw:
+    """A realisation of a Dirichlet process, as atoms and their weights.
+
+    Attributes
+    ----------
+    atoms : ndarray of shape (n_atoms, n_columns)
+    weights : ndarray of shape (n_atoms,)
+        Positive, and of sum one.
+    concentration : float
+        Total mass of the base measure.
+
+    Examples
+    --------
+    >>> base = lambda n, rng: rng.normal(size=(n, 1))
+    >>> draw = draw_dirichlet_process(2.0, base, seed=1)
+    >>> round(float(draw.weights.sum()), 12)
+    1.0
+    >>> 0.0 <= draw.mass(lambda atoms: atoms[:, 0] > 0) <= 1.0
+    True
+    """
+
+    atoms: Matrix
+    weights: Vector
+    concentration: float
+
+    def __post_init__(self) -> None:
+        atoms = params.as_array("atoms", self.atoms, np.float64)
+        weights = params.as_array("weights", self.weights, np.float64)
+        if atoms.ndim != 2 or weights.shape != (len(atoms),) or not len(atoms):
+            raise ValueError(
+                "atoms must have shape (n_atoms, n_columns), and weights one for each; "
+                f"got {atoms.shape} and {weights.shape}."
+            )
+        if not np.all(weights > 0.0) or not abs(weights.sum() - 1.0) < 1e-9:
+            raise ValueError(f"weights must be > 0 with sum 1; got {weights!r}.")
+        object.__setattr__(self, "atoms", atoms)
+        object.__setattr__(self, "weights", weights)
+        params.positive("concentration", self.concentration)
+
+    def mass(self, where: Callable[[Matrix], Any]) -> float:
+        """Probability of a set, told by a function of the atoms."""
+        inside = np.asarray(where(self.atoms), dtype=bool)
+        return float(self.weights[inside].sum())
+
+
+def draw_dirichlet_process(
+    concentration: float,
+    base: Callable[[int, np.random.Generator], Any],
+    n_atoms: int = 500,
+    seed: Seed = None,
+) -> DirichletDraw:
+    """Draw a Dirichlet process by breaking a stick (Sethuraman 1994).
+
+    Parameters
+    ----------
+    concentration : float
+        > 0.
+    base : callable
+        ``base(n, rng)`` draws n locations, an array of shape (n, n_columns).
+    n_atoms : int, default 500
+        Where the stick is cut; the last atom takes what is left, about
+        (concentration / (1 + concentration))^n_atoms of the whole.
+    seed : int or numpy Generator, optional
+
+    Returns
+    -------
+    DirichletDraw
+    """
+    alpha = params.positive("concentration", concentration)
+    n, rng = params.count("n_atoms", n_atoms, 1), params.generator(seed)
+    log_left = np.log1p(-rng.beta(1.0, alpha, size=n))
+    ends = np.exp(np.concatenate([[0.0], np.cumsum(log_left)]))
+    weights = -np.diff(ends)
+    weights[-1] += ends[-1]
+    atoms = params.as_array("base", base(n, rng), np.float64).reshape(n, -1)
+    kept = weights > 0.0
+    return DirichletDraw(atoms[kept], weights[kept] / weights[kept].sum(), alpha)
+
+
+def check_draw(name: str, draw: Any) -> DirichletDraw:
+    """Return a draw."""
+    if not isinstance(draw, DirichletDraw):
+        raise ValueError(f"{name} must be a DirichletDraw; got {params.short(draw)}.")
+    return draw
+
+
+def superpose(draws: Sequence[DirichletDraw], seed: Seed = None) -> DirichletDraw:
+    """Unite independent Dirichlet processes: DP(mu_1 + ... + mu_m).
+
+    D = sum_k c_k D_k with c ~ Dirichlet(alpha_1, ..., alpha_m), independent of the D_k
+    (theorem 3).
+
+    Parameters
+    ----------
+    draws : sequence of DirichletDraw
+        One at least.
+    seed : int or numpy Generator, optional
+
+    Returns
+    -------
+    DirichletDraw
+
+    Examples
+    --------
+    >>> base = lambda n, rng: rng.normal(size=(n, 1))
+    >>> one, other = (draw_dirichlet_process(a, base, seed=1) for a in (1.0, 0.5))
+    >>> superpose([one, other], seed=2).concentration
+    1.5
+    """
+    parts = [check_draw("draws", one) for one in draws]
+    if not parts:
+        raise ValueError("draws must hold one DirichletDraw at least; got none.")
+    alpha = np.array([one.concentration for one in parts])
+    c = params.generator(seed).gamma(alpha)
+    c = np.maximum(c, 1e-300) / np.maximum(c, 1e-300).sum()
+    weights = np.concatenate(
+        [share * one.weights for share, one in zip(c, parts, strict=True)]
+    )
+    atoms = np.concatenate([one.atoms for one in parts])
+    kept = weights > 0.0
+    return DirichletDraw(
+        atoms[kept], weights[kept] / weights[kept].sum(), float(alpha.sum())
+    )
+
+
+def thin(
+    draw: DirichletDraw, keep: float | Callable[[Matrix], Any], seed: Seed = None
+) -> DirichletDraw:
+    """Keep each atom with a probability and renormalise: DP(q mu).
+
+    Parameters
+    ----------
+    draw : DirichletDraw
+    keep : float or callable
+        Probability q in [0, 1], or a function of the atoms that gives one each.
+    seed : int or numpy Generator, optional
+
+    Returns
+    -------
+    DirichletDraw
+        Its concentration is that of q mu, with mu known by the draw alone: alpha times
+        the mean of q under it; exact for a constant q (theorems 4 and 5).
+
+    Raises
+    ------
+    ValueError
+        If no atom was kept.
+
+    Examples
+    --------
+    >>> base = lambda n, rng: rng.normal(size=(n, 1))
+    >>> thin(draw_dirichlet_process(1.0, base, seed=1), 0.5, seed=2).concentration
+    0.5
+    """
+    draw = check_draw("draw", draw)
+    given = keep(draw.atoms) if callable(keep) else keep
+    q = params.as_array("keep", given, np.float64)
+    if q.ndim > 1 or not np.all((q >= 0.0) & (q <= 1.0)):
+        raise ValueError(f"keep must give probabilities in [0, 1]; got {given!r}.")
+    q = np.broadcast_to(q, draw.weights.shape)
+    kept = params.generator(seed).random(len(q)) < q
+    if not kept.any():
+        raise ValueError(
+            f"keep must leave an atom; got none of {len(q)} at a mean of {q.mean():g}. "
+            "Draw more atoms, or keep more."
+        )
+    mean = float(draw.weights @ q) if callable(keep) else float(q[0])
+    weights = draw.weights[kept]
+    return DirichletDraw(
+        draw.atoms[kept], weights / weights.sum(), draw.concentration * mean
+    )
+
+
+def move(
+    draw: DirichletDraw,
+    transition: Callable[[Matrix, np.random.Generator], Any],
+    seed: Seed = None,
+) -> DirichletDraw:
+    """Let each atom jump independently of the others: DP(T mu) (theorems 6 and 7).
+
+    Parameters
+    ----------
+    draw : DirichletDraw
+    transition : callable
+        ``transition(atoms, rng)`` gives the new atoms, of the same number.
+    seed : int or numpy Generator, optional
+
+    Returns
+    -------
+    DirichletDraw
+        With the weights as they were.
+
+    Examples
+    --------
+    >>> base = lambda n, rng: rng.normal(size=(n, 1))
+    >>> draw = draw_dirichlet_process(1.0, base, seed=1)
+    >>> moved = move(draw, lambda atoms, rng: atoms + 1.0)
+    >>> bool((moved.weights == draw.weights).all())
+    True
+    """
+    draw = check_draw("draw", draw)
+    atoms = params.as_array(
+        "transition", transition(draw.atoms.copy(), params.generator(seed)), np.float64
+    )
+    if atoms.ndim != 2 or len(atoms) != len(draw.atoms):
+        raise ValueError(
+            f"transition must give one row for each of the {len(draw.atoms)} atoms; "
+            f"got shape {atoms.shape}."
+        )
+    return DirichletDraw(atoms, draw.weights, draw.concentration)

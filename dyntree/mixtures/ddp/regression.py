@@ -1,0 +1,489 @@
+"""GaussianUnknown and AffineFlow: rows whose covariance is unknown as well."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.special import gammaln
+
+from dyntree import params
+from dyntree._core.mixtures.emissions import Emission
+from dyntree._core.mixtures.regressions import Regressions
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.ddp.families import (
+    Family,
+    Ids,
+    covariance,
+    frozen_value,
+    label_sums,
+    spread_of,
+    vector,
+)
+from dyntree.mixtures.ddp.transitions import Discount, Transition
+
+
+class Block(NamedTuple):
+    """Responses from column `first` on, d of them, on 1 and the first p - 1 columns."""
+
+    first: int
+    d: int
+    p: int
+
+    @property
+    def size(self) -> int:
+        """Doubles of its part of a prior row."""
+        return (
+            1
+            + self.p * (self.p + 1) // 2
+            + self.p * self.d
+            + self.d * (self.d + 1) // 2
+        )
+
+
+def packed(square: Matrix) -> Matrix:
+    """Upper triangles by columns, of matrices of shape (n, q, q)."""
+    q = square.shape[-1]
+    j, i = np.tril_indices(q)
+    flat: Matrix = square[..., i, j]
+    return flat
+
+
+def unpacked(flat: Matrix, q: int) -> Matrix:
+    """The symmetric matrices that were packed."""
+    out = np.empty((*flat.shape[:-1], q, q))
+    j, i = np.tril_indices(q)
+    out[..., i, j] = out[..., j, i] = flat
+    return out
+
+
+RESOLVED = 1e-14  # of sums of squares: what is less is rounding
+
+
+class Natural(NamedTuple):
+    """Parts of prior rows: nu, Lambda, C = Lambda M, W = Psi + M' Lambda M."""
+
+    nu: Vector  # (n,)
+    precision: Matrix  # (n, p, p)
+    cross: Matrix  # (n, p, d)
+    square: Matrix  # (n, d, d)
+
+    @property
+    def coefficients(self) -> Matrix:
+        """M, shape (n, p, d)."""
+        return np.asarray(np.linalg.solve(self.precision, self.cross))
+
+    @property
+    def scale(self) -> Matrix:
+        """Psi, shape (n, d, d)."""
+        found = self.square - np.swapaxes(self.cross, 1, 2) @ self.coefficients
+        try:
+            np.linalg.cholesky(found)
+        except np.linalg.LinAlgError:  # rounding alone: rows far from the origin
+            for k, (psi, square) in enumerate(zip(found, self.square, strict=True)):
+                if np.linalg.eigvalsh(psi)[0] <= 0.0:
+                    least = RESOLVED * np.diag(square)
+                    found[k] = np.diag(np.maximum(np.diag(psi), least))
+        return found
+
+    @property
+    def sigma(self) -> Matrix:
+        """Covariance of rows: its mean where it has one, else Psi / nu."""
+        d = self.square.shape[1]
+        df = np.where(self.nu > d + 1.0, self.nu - d - 1.0, self.nu)
+        found: Matrix = self.scale / df[:, None, None]
+        return found
+
+    def flat(self) -> Matrix:
+        """Prior rows, shape (n, size)."""
+        n = len(self.nu)
+        return np.hstack([
+            self.nu[:, None], packed(self.precision), self.cross.reshape(n, -1),
+            packed(self.square),
+        ])  # fmt: skip
+
+
+def natural(flat: Matrix, block: Block) -> Natural:
+    """Parts of prior rows or sums, shape (n, block.size)."""
+    _, d, p = block
+    n_g = p * (p + 1) // 2
+    g, c, w = np.split(flat[:, 1:], [n_g, n_g + p * d], axis=1)
+    return Natural(flat[:, 0], unpacked(g, p), c.reshape(-1, p, d), unpacked(w, d))
+
+
+def prior_block(mean: Matrix, precision: Matrix, df: float, scale: Matrix) -> Vector:
+    """Prior row of a block from M (p x d), Lambda, nu and Psi."""
+    square = scale + mean.T @ precision @ mean
+    one = Natural(
+        np.array([df]), precision[None], (precision @ mean)[None], square[None]
+    )
+    flat: Vector = one.flat()[0]
+    return flat
+
+
+class Regression(Family):
+    """Normal-inverse-Wishart blocks, centred at the mean of the base."""
+
+    transitions = (Discount,)
+
+    def default_transition(self) -> Discount:
+        """Sums that fade by a tenth each phase."""
+        return Discount(0.9)
+
+    @abstractmethod
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of a prior row."""
+
+    @abstractmethod
+    def origin(self) -> Vector:
+        """What is taken off rows, shape (n_columns,)."""
+
+    def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
+        """Raise ValueError for rows without a density."""
+        return
+
+    def n_sums(self) -> int:
+        """Length of sums."""
+        return sum(block.size for block in self.blocks())
+
+    def _parts(self, flat: Matrix) -> list[Natural]:
+        """Parts of prior rows, block by block."""
+        ends = np.cumsum([block.size for block in self.blocks()])[:-1]
+        pieces = np.split(flat, ends, axis=1)
+        return [natural(f, b) for f, b in zip(pieces, self.blocks(), strict=True)]
+
+    def emission(self, priors: Matrix, rows: Matrix) -> Emission:
+        """Rows and priors as the core takes them."""
+        return Regressions(
+            np.ascontiguousarray(priors),
+            np.ascontiguousarray(rows - self.origin()),
+            np.array(self.blocks(), dtype=np.int32),
+        )
+
+    def sums(self, rows: Matrix, labels: Ids, n: int) -> Matrix:
+        """Sums of the rows of each label."""
+        rows = rows - self.origin()
+        parts = []
+        for first, d, p in self.blocks():
+            z = np.column_stack([np.ones(len(rows)), rows[:, : p - 1]])
+            y = rows[:, first : first + d]
+            parts.append(
+                Natural(
+                    np.ones(len(rows)), z[:, :, None] * z[:, None],
+                    z[:, :, None] * y[:, None], y[:, :, None] * y[:, None],
+                ).flat()
+            )  # fmt: skip
+        return label_sums(np.hstack(parts), labels, n)
+
+    def posterior(self, priors: Matrix, sums: Matrix) -> Matrix:
+        """Prior rows once they have seen sums."""
+        return priors + sums
+
+    def moved(self, priors: Matrix, transition: Transition) -> Matrix:
+        """Prior rows one phase later."""
+        assert isinstance(transition, Discount)
+        base = self.base()
+        out = base + transition.delta * (priors - base)
+        if transition.walk:
+            out[:, : self.blocks()[0].size] = self._walked(out, transition.walk)
+        return out
+
+    def _walked(self, priors: Matrix, walk: float) -> Matrix:
+        """The first block once its centre has taken a step."""
+        part = self._parts(priors)[0]
+        d = part.square.shape[1]
+        kappa, mean, scale = part.precision[:, 0, 0], part.coefficients, part.scale
+        sigma = np.trace(part.sigma, axis1=1, axis2=2)
+        kappa = 1.0 / (1.0 / kappa + walk * d / sigma)
+        precision = kappa[:, None, None]
+        square = scale + np.swapaxes(mean, 1, 2) @ mean * precision
+        return Natural(part.nu, precision, mean * precision, square).flat()
+
+    def is_sound(self, priors: Matrix) -> bool:
+        """Whether these can be prior rows."""
+        for part in self._parts(priors):
+            d = part.square.shape[1]
+            diagonal = np.diagonal(part.square, axis1=1, axis2=2)
+            if np.any(part.nu <= d - 1.0) or np.any(diagonal <= 0.0):
+                return False
+            if np.any(np.linalg.eigvalsh(part.precision) <= 0.0):
+                return False
+        return True
+
+    def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:
+        """Log marginal likelihood of the rows behind sums."""
+        total = np.zeros(len(priors))
+        after = self._parts(priors + sums)
+        for prior, post in zip(self._parts(priors), after, strict=True):
+            d = prior.square.shape[1]
+            total += log_normaliser(post) - log_normaliser(prior)
+            total -= 0.5 * sums[:, 0] * d * np.log(np.pi)
+        return total
+
+    def means(self, priors: Matrix) -> Matrix:
+        """Of the locations; for flows, and of the velocities there."""
+        parts = self._parts(priors)
+        centre = parts[0].coefficients[:, 0]
+        found = [centre]
+        for part in parts[1:]:
+            z = np.hstack([np.ones((len(centre), 1)), centre])
+            found.append(np.einsum("np,npd->nd", z, part.coefficients))
+        means: Matrix = np.hstack(found) + self.origin()
+        return means
+
+    def covariances(self, priors: Matrix) -> Matrix:
+        """Covariance of the location of each particle."""
+        parts = self._parts(priors)
+        width = sum(block.d for block in self.blocks())
+        out = np.zeros((len(priors), width, width))
+        centre = parts[0].coefficients[:, 0]
+        z = np.hstack([np.ones((len(centre), 1)), centre])
+        for part, (first, d, p) in zip(parts, self.blocks(), strict=True):
+            h = np.einsum(
+                "np,npq,nq->n", z[:, :p], np.linalg.inv(part.precision), z[:, :p]
+            )
+            out[:, first : first + d, first : first + d] = h[:, None, None] * part.sigma
+        return out
+
+    def row_covariances(self, priors: Matrix) -> Matrix:
+        """Covariance of the rows of each particle about location and field."""
+        width = sum(block.d for block in self.blocks())
+        out = np.zeros((len(priors), width, width))
+        for part, (first, d, _) in zip(self._parts(priors), self.blocks(), strict=True):
+            out[:, first : first + d, first : first + d] = part.sigma
+        return out
+
+    def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        """Draw rows, each at a location of its own."""
+        rows = np.zeros((n, len(self.origin())))
+        for part, (first, d, p) in zip(
+            self._parts(prior[None]), self.blocks(), strict=True
+        ):
+            z = np.column_stack([np.ones(n), rows[:, : p - 1]])
+            root = np.linalg.cholesky(part.scale[0])
+            h = np.einsum("np,pq,nq->n", z, np.linalg.inv(part.precision[0]), z)
+            df = part.nu[0] - d + 1.0
+            stretch = np.sqrt((1.0 + h) / rng.chisquare(df, size=n))
+            noise = rng.normal(size=(n, d)) @ root.T
+            rows[:, first : first + d] = (
+                z @ part.coefficients[0] + stretch[:, None] * noise
+            )
+        return rows + self.origin()
+
+    def distances(self, priors: Matrix) -> Matrix:
+        """Mahalanobis distances of the centres under the pooled covariances of rows."""
+        means, sigma = self.means(priors), self.row_covariances(priors)
+        step = (means[:, None] - means)[..., None]
+        pooled = 0.5 * (sigma[:, None] + sigma)
+        try:
+            square = np.swapaxes(step, 2, 3) @ np.linalg.solve(pooled, step)
+        except np.linalg.LinAlgError:  # scales too far apart: by axes alone
+            variances = np.diagonal(pooled, axis1=2, axis2=3)[..., None]
+            square = (step**2 / variances).sum(axis=2, keepdims=True)
+        found: Matrix = np.sqrt(square[..., 0, 0])
+        return found
+
+
+def log_normaliser(part: Natural) -> Vector:
+    """Log Gamma_d(nu/2) - nu/2 log |Psi| - d/2 log |Lambda|, but for constants."""
+    d = part.square.shape[1]
+    total: Vector = -0.5 * part.nu * np.linalg.slogdet(part.scale)[1]
+    total = total - 0.5 * d * np.linalg.slogdet(part.precision)[1]
+    total = total + gammaln(0.5 * (part.nu[:, None] - np.arange(d))).sum(axis=1)
+    return total
+
+
+@dataclass(frozen=True)
+class GaussianUnknown(Regression):
+    """Gaussian rows of unknown mean and covariance: normal-inverse-Wishart.
+
+    Parameters
+    ----------
+    base_mean : float or array_like of shape (n_columns,), optional
+        Mean of the base; by default that of the first phase.
+    kappa : float, default 0.05
+        Rows that the base's mean is worth, > 0.
+    df : float, optional
+        Degrees of freedom, > n_columns - 1; by default n_columns + 2.
+    scale : float or array_like, optional
+        Psi of the base, a number, one a column, or a matrix: with the default `df` the
+        covariance expected. By default a tenth of the variances of the first phase.
+
+    Notes
+    -----
+    Sigma ~ IW(Psi, df), mu | Sigma ~ N(m, Sigma / kappa). A centre that fades is drawn
+    towards the base.
+
+    Examples
+    --------
+    >>> GaussianUnknown(base_mean=0.0, scale=2.0)
+    GaussianUnknown(base_mean=0.0, kappa=0.05, df=None, scale=2.0)
+    """
+
+    base_mean: Any = None
+    kappa: float = 0.05
+    df: float | None = None
+    scale: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kappa", params.positive("kappa", self.kappa))
+        if self.df is not None:
+            object.__setattr__(self, "df", params.positive("df", self.df))
+        for name in ("base_mean", "scale"):
+            value = frozen_value(name, getattr(self, name))
+            object.__setattr__(self, name, value)
+            if isinstance(value, float) and name == "scale":
+                vector(name, value, 1, positive=True)
+
+    def resolved(self, rows: Matrix) -> Self:
+        """Return the family with all scales filled in; see `Family`."""
+        width = rows.shape[1]
+        mean = rows.mean(axis=0) if self.base_mean is None else self.base_mean
+        scale = 0.1 * spread_of(rows) if self.scale is None else self.scale
+        df = width + 2.0 if self.df is None else self.df
+        if not df > width - 1:
+            raise ValueError(
+                f"df must be > n_columns - 1, which is {width - 1}; got {self.df!r}."
+            )
+        return replace(
+            self, base_mean=vector("base_mean", mean, width), df=df,
+            scale=covariance("scale", scale, width),
+        )  # fmt: skip
+
+    def to_header(self) -> dict[str, Any]:
+        """Options and scales by name."""
+        return {
+            "family": type(self).__name__, "base_mean": self.base_mean,
+            "kappa": self.kappa, "df": self.df, "scale": self.scale,
+        }  # fmt: skip
+
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of a prior row."""
+        return (Block(0, len(self.base_mean), 1),)
+
+    def origin(self) -> Vector:
+        """What is taken off rows."""
+        return np.array(self.base_mean)
+
+    def base(self) -> Vector:
+        """Prior row of a new particle."""
+        width = len(self.base_mean)
+        precision = np.array([[self.kappa]])
+        assert self.df is not None
+        return prior_block(
+            np.zeros((1, width)), precision, self.df, np.array(self.scale)
+        )
+
+
+@dataclass(frozen=True)
+class AffineFlow(Regression):
+    """Pairs of a location x and a velocity v = B'(1, x - c) + noise, all unknown.
+
+    Parameters
+    ----------
+    location : GaussianUnknown, optional
+        Of the locations x, the first half of the columns.
+    level_precision, slope_precision : float, default 0.01 and 0.1
+        Rows that no movement at c, and no change of it about c, are worth; > 0.
+    velocity_df : float, optional
+        Degrees of freedom of the noise; by default half the columns + 2.
+    velocity_scale : float or array_like, optional
+        Its scale: a number, one a column of v, or a matrix. By default a hundredth of
+        the variances of v in the first phase.
+
+    Notes
+    -----
+    x is normal-inverse-Wishart, v given x a multivariate regression on 1 and x - c with
+    a matrix-normal-inverse-Wishart prior, c the base mean of the locations. The first
+    half of the columns is x, the second v.
+
+    Examples
+    --------
+    >>> AffineFlow(slope_precision=1.0).slope_precision
+    1.0
+    """
+
+    location: GaussianUnknown = field(default_factory=GaussianUnknown)
+    level_precision: float = 0.01
+    slope_precision: float = 0.1
+    velocity_df: float | None = None
+    velocity_scale: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.location, GaussianUnknown):
+            raise ValueError(
+                f"location must be a GaussianUnknown; got {self.location!r}."
+            )
+        for name in ("level_precision", "slope_precision", "velocity_df"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, params.positive(name, value))
+        value = frozen_value("velocity_scale", self.velocity_scale)
+        object.__setattr__(self, "velocity_scale", value)
+        if isinstance(value, float):
+            vector("velocity_scale", value, 1, positive=True)
+
+    def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
+        """Raise ValueError for rows without a density."""
+        if rows.shape[1] % 2:
+            raise ValueError(
+                "X must have an even number of columns for AffineFlow, locations "
+                f"first, then velocities; got {rows.shape[1]}."
+            )
+
+    def resolved(self, rows: Matrix) -> Self:
+        """Return the family with all scales filled in; see `Family`."""
+        half = rows.shape[1] // 2
+        scale = self.velocity_scale
+        if scale is None:
+            scale = 0.01 * spread_of(rows[:, half:])
+        df = half + 2.0 if self.velocity_df is None else self.velocity_df
+        if not df > half - 1:
+            raise ValueError(
+                f"velocity_df must be > {half - 1} for {half} velocities; got "
+                f"{self.velocity_df!r}."
+            )
+        return replace(
+            self, location=self.location.resolved(rows[:, :half]), velocity_df=df,
+            velocity_scale=covariance("velocity_scale", scale, half),
+        )  # fmt: skip
+
+    def to_header(self) -> dict[str, Any]:
+        """Options and scales by name."""
+        return {
+            "family": type(self).__name__, "location": self.location.to_header(),
+            "level_precision": self.level_precision,
+            "slope_precision": self.slope_precision, "velocity_df": self.velocity_df,
+            "velocity_scale": self.velocity_scale,
+        }  # fmt: skip
+
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of a prior row."""
+        half = len(self.location.base_mean)
+        return Block(0, half, 1), Block(half, half, half + 1)
+
+    def origin(self) -> Vector:
+        """What is taken off rows."""
+        centre = np.array(self.location.base_mean)
+        return np.concatenate([centre, np.zeros(len(centre))])
+
+    def base(self) -> Vector:
+        """Prior row of a new particle."""
+        half = len(self.location.base_mean)
+        precision = np.full(half + 1, self.slope_precision)
+        precision[0] = self.level_precision
+        assert self.velocity_df is not None
+        velocity = prior_block(
+            np.zeros((half + 1, half)), np.diag(precision), self.velocity_df,
+            np.array(self.velocity_scale),
+        )  # fmt: skip
+        return np.concatenate([self.location.base(), velocity])
+
+    def velocities(self, priors: Matrix, points: Matrix) -> Matrix:
+        """Mean velocity of each particle at points, shape (n, n_points, half)."""
+        z = points - self.origin()[: points.shape[1]]
+        z = np.column_stack([np.ones(len(z)), z])
+        found: Matrix = z @ self._parts(priors)[1].coefficients
+        return found

@@ -1,0 +1,75 @@
+"""Rows as users hold them, checked for a family."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from dyntree import params
+from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.values import LARGEST, Matrix, too_large
+from dyntree.mixtures.ddp.families import Family
+
+
+def is_nothing(X: Any) -> bool:
+    """Whether X is a table without rows."""
+    if isinstance(X, Encoded):
+        return not len(X.rows)
+    if hasattr(X, "keys") and not hasattr(X, "columns"):
+        return False
+    return hasattr(X, "__len__") and np.ndim(X) != 0 and len(X) == 0
+
+
+class Rows(ABC):
+    """A model that knows its columns once a row has come."""
+
+    _features: FeatureMap | None
+
+    @property
+    @abstractmethod
+    def _rows_of(self) -> Family:
+        """The family that rows have to suit."""
+
+    def _encoded(self, X: Any, argument: str = "X") -> tuple[FeatureMap | None, Matrix]:
+        """Columns and rows, checked; nothing changes."""
+        if self._features is None and is_nothing(X):
+            return None, np.empty((0, 0))
+        self._check_missing(X, argument)
+        if self._features is None:
+            features, rows = FeatureMap.learn(X)
+        else:
+            features = self._features
+            if is_nothing(X) and not isinstance(X, Encoded):
+                return features, np.empty((0, features.n_features))
+            rows = features.encode(X, argument)
+        if np.abs(rows).max(initial=0.0) > LARGEST:
+            row, column = np.argwhere(np.abs(rows) > LARGEST)[0]
+            where = f"in row {row}, column {features.feature_names[column]!r}"
+            raise ValueError(too_large(argument, rows[row, column], where))
+        self._rows_of.check_rows(rows, features.feature_names)
+        return features, rows
+
+    def _check_missing(self, X: Any, argument: str) -> None:
+        """Refuse NaN in words of this model."""
+        if isinstance(X, Encoded):
+            return
+        if hasattr(X, "columns") and hasattr(X, "to_numpy"):
+            names = [str(name) for name in X.columns]
+            values = X.to_numpy()
+        else:
+            plain = isinstance(X, np.ndarray | list | tuple)
+            values = params.as_array(argument, X) if plain else None
+            names = []
+        if values is None or values.dtype.kind != "f" or values.ndim != 2:
+            return
+        bad = np.isnan(values)
+        if np.any(bad):
+            row, column = np.argwhere(bad)[0]
+            name = names[column] if names else f"x{column}"
+            raise ValueError(
+                f"{argument} must be finite: row {row}, column {name!r} is NaN; "
+                f"{type(self).__name__} has no missing-value model; drop or impute the "
+                "row."
+            )

@@ -1,0 +1,186 @@
+"""Gibbs sampling of one phase: sweeps, votes, and what the chains agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from dyntree._core.mixtures.ddp import PhaseSampler, voted
+from dyntree._core.mixtures.phase import shuffled
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.ddp.families import Family, Ids
+from dyntree.mixtures.ddp.options import DDPOptions
+from dyntree.mixtures.ddp.records import Diagnostics
+from dyntree.mixtures.ddp.state import Outcome, Prediction
+from dyntree.runtime.parallel import Brake
+
+
+@dataclass
+class Chain:
+    """What one chain left behind."""
+
+    kept: Ids  # (n_kept, n_rows) names
+    rho: Matrix  # (n_kept, K); NaN where a particle has rows
+    K: Ids  # (n_sweeps,)
+    u: Vector  # (n_sweeps,)
+    log_joint: Vector  # (n_kept,)
+    moves: tuple[int, int]
+    was_full: bool
+    last: Vector  # alive probabilities at the end
+    source: dict[int, int]
+
+
+@dataclass
+class Sampler:
+    """The kernel's sampler of a phase, with rows in a random order."""
+
+    kernel: PhaseSampler
+    order: Ids  # row of each row of the kernel
+
+    def labels(self) -> Ids:
+        """Names of the rows in their own order."""
+        found = np.empty(len(self.order), dtype=np.int64)
+        found[self.order] = self.kernel.labels()
+        return found
+
+
+def sampler_of(
+    ahead: Prediction,
+    rows: Matrix,
+    options: DDPOptions,
+    family: Family,
+    seed: int,
+    phase: int,
+    chain: int,
+) -> Sampler:
+    """The sampler of a phase: rows in an order of chance, one beside the next."""
+    p = ahead.particles
+    order = shuffled(len(rows), seed, phase, chain)
+    kernel = PhaseSampler(
+        family.emission(ahead.priors(), rows[order]), p.m, p.E, p.alive, ahead.mass,
+        ahead.source_exposure, ahead.base.astype(np.int32), options.is_counting,
+        options.sampler == "uncollapsed", options.max_particles, seed, phase, chain,
+    )  # fmt: skip
+    return Sampler(kernel, order)
+
+
+def run_chain(made: Sampler, options: DDPOptions, tell: Callable[[], None]) -> Chain:
+    """Bootstrap labels, then sweep; `tell` is called after each sweep."""
+    kept, rho, log_joint = [], [], []
+    K, u = np.empty(options.n_sweeps, dtype=np.int64), np.empty(options.n_sweeps)
+    votes = set(options.kept())
+    source: dict[int, int] = {}
+    sampler = made.kernel
+    sampler.labels_once(0, True)
+    for sweep in range(1, options.n_sweeps + 1):
+        sampler.labels_once(sweep, False)
+        sampler.rest_of_sweep(sweep, options.identity_move)
+        K[sweep - 1], u[sweep - 1] = sampler.n_clusters, sampler.u
+        if sweep in votes:
+            kept.append(made.labels())
+            rho.append(sampler.alive())
+            log_joint.append(sampler.log_joint())
+            source |= sampler.sources()
+        tell()
+    return Chain(
+        np.array(kept), np.array(rho), K, u, np.array(log_joint),
+        sampler.identity_moves, sampler.was_full, sampler.alive(), source,
+    )  # fmt: skip
+
+
+def run_chains(
+    make: Callable[[int], Sampler],
+    options: DDPOptions,
+    n_threads: int,
+    tell: Callable[[], None],
+) -> list[Chain]:
+    """All chains, side by side where there are several; each has its own streams."""
+    numbers = range(1, options.n_chains)
+    if n_threads == 1 or options.n_chains == 1:
+        first = run_chain(make(0), options, tell)
+        return [first, *(run_chain(make(c), options, tell) for c in numbers)]
+    brake = Brake()
+
+    def run(chain: int) -> Chain:
+        return run_chain(make(chain), options, lambda: brake(0, 0))
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        rest = [pool.submit(run, chain) for chain in numbers]
+        try:
+            first = run_chain(make(0), options, tell)
+            return [first, *(one.result() for one in rest)]
+        except BaseException:
+            brake.pulled = True
+            raise
+
+
+def aligned(reference: Ids, labels: Ids, K: int, first_name: int) -> dict[int, int]:
+    """New names of a chain -> new names of the first, by the rows that they share."""
+    from scipy.optimize import linear_sum_assignment
+
+    own, theirs = np.unique(labels[labels >= K]), np.unique(reference[reference >= K])
+    shared = np.array([
+        [np.sum((labels == a) & (reference == b)) for b in theirs] for a in own
+    ]).reshape(len(own), len(theirs))  # fmt: skip
+    found = {}
+    if shared.size:
+        for i, j in zip(*linear_sum_assignment(-shared), strict=True):
+            if shared[i, j]:
+                found[int(own[i])] = int(theirs[j])
+    free = first_name
+    for name in own.tolist():
+        if name not in found:
+            found[name] = free
+            free += 1
+    return found
+
+
+def pooled(chains: list[Chain], K: int) -> tuple[Ids, dict[int, int]]:
+    """Votes of all chains under the names of the first, and the sources of names."""
+    votes, source = [chains[0].kept], dict(chains[0].source)
+    reference = voted(chains[0].kept)[0]
+    free = 1 + max([K, *source, int(chains[0].kept.max(initial=0))])
+    for chain in chains[1:]:
+        winner = voted(chain.kept)[0]
+        names = aligned(reference, winner, K, free)
+        for name in np.unique(chain.kept[chain.kept >= K]).tolist():
+            if name not in names:
+                names[name] = 1 + max([free, *names.values()])
+        top = max([K, *names]) + 1
+        table = np.arange(top)
+        for own, name in names.items():
+            table[own] = name
+            source.setdefault(name, chain.source.get(own, 0))
+        votes.append(table[chain.kept])
+        free = 1 + max([free, *names.values()])
+    return np.concatenate(votes), source
+
+
+def outcome(
+    ahead: Prediction, chains: list[Chain], counting: np.ndarray
+) -> tuple[Outcome, Diagnostics]:
+    """Voted labels of all rows, u of the last sweep, mean alive probabilities."""
+    K = len(ahead.particles)
+    votes, source = pooled(chains, K) if len(chains) > 1 else (
+        chains[0].kept, chains[0].source
+    )  # fmt: skip
+    winner, share = voted(np.ascontiguousarray(votes))
+    rho = np.concatenate([chain.rho for chain in chains])
+    known = ~np.isnan(rho)
+    alive = np.where(known, rho, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    # one that had rows in all kept sweeps, and lost each row's vote, is surely alive
+    alive = np.where(known.any(axis=0), alive, 1.0)
+    labels = np.full(len(counting), -1, dtype=np.int64)
+    labels[counting] = winner
+    first = chains[0]
+    diagnostics = Diagnostics(
+        n_clusters=first.K, u=first.u, log_joint=first.log_joint,
+        proposed=sum(chain.moves[0] for chain in chains),
+        accepted=sum(chain.moves[1] for chain in chains), merges=0,
+        agreement=float(share.mean()),
+        was_full=any(chain.was_full for chain in chains),
+    )  # fmt: skip
+    return Outcome(labels, float(first.u[-1]), alive, source), diagnostics

@@ -1,0 +1,338 @@
+"""What a filter of gamma weights carries from phase to phase, and its two halves.
+
+A particle's weight given the past is Gamma(m, E): m rows ever assigned, and an exposure
+E that grows by u each phase. Cohorts are mass that was never observed, gamma processes
+GP(a p, E), one for each phase, and one for the start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.ddp.families import Family, Ids
+from dyntree.mixtures.ddp.options import DDPOptions
+
+LEAST_MASS = 1e-4  # of a cohort, as a share of the innovation
+N_PLACES = 256  # over which a survival that depends on the place is averaged
+
+
+@dataclass
+class Particles:
+    """Particles in the order of their ids; those that are gone stay for `history`.
+
+    Arrays are of shape (n,) but for `row`, (n, n_prior), which is what is known of the
+    location after the last phase, and `first`, the same before the phases in `History`.
+    """
+
+    id: Ids
+    born: Ids
+    seen: Ids
+    m: Vector
+    E: Vector
+    alive: Vector
+    mass: Vector  # of the source at birth
+    log_q: Vector  # sum over phases since birth
+    gone: Ids  # 0 or 1
+    first_phase: Ids
+    row: Matrix
+    first: Matrix
+
+    @classmethod
+    def none(cls, n_prior: int) -> Particles:
+        """No particles."""
+        whole, real = np.empty(0, dtype=np.int64), np.empty(0)
+        rows = np.empty((0, n_prior))
+        return cls(
+            id=whole, born=whole, seen=whole, m=real, E=real, alive=real, mass=real,
+            log_q=real, gone=whole, first_phase=whole, row=rows, first=rows,
+        )  # fmt: skip
+
+    def taken(self, places: Ids) -> Particles:
+        """Some of the particles, copied."""
+        return Particles(**{
+            one.name: getattr(self, one.name)[places] for one in fields(self)
+        })  # fmt: skip
+
+    def with_more(self, other: Particles) -> Particles:
+        """These and others after them."""
+        names = [one.name for one in fields(self)]
+        return Particles(**{
+            name: np.concatenate([getattr(self, name), getattr(other, name)])
+            for name in names
+        })  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+
+@dataclass
+class History:
+    """Sums of particles by phase, for the last phases: arrays of n_entries."""
+
+    owner: Ids
+    phase: Ids
+    sums: Matrix
+
+    @classmethod
+    def none(cls, n_sums: int) -> History:
+        """Nothing."""
+        empty = np.empty(0, dtype=np.int64)
+        return cls(empty, empty, np.empty((0, n_sums)))
+
+    def taken(self, entries: Ids) -> History:
+        """Some of the entries."""
+        return History(self.owner[entries], self.phase[entries], self.sums[entries])
+
+    def with_more(self, owner: Ids, phase: int, sums: Matrix) -> History:
+        """And the sums of a phase."""
+        return History(
+            np.concatenate([self.owner, owner]),
+            np.concatenate([self.phase, np.full(len(owner), phase)]),
+            np.concatenate([self.sums, sums]),
+        )
+
+    def of(self, owner: int) -> tuple[Ids, Matrix]:
+        """Phases and sums of one particle, in order."""
+        entries = np.flatnonzero(self.owner == owner)
+        return self.phase[entries], self.sums[entries]
+
+
+@dataclass
+class State:
+    """Everything a model has learned, apart from columns and labels."""
+
+    particles: Particles
+    history: History
+    mass: Vector  # (n_cohorts,)
+    source_exposure: Vector  # (n_cohorts,)
+    age: Ids  # (n_cohorts,) phases since the cohort came
+    n_phases: int = 0
+    next_id: int = 0
+    u: Vector = field(default_factory=lambda: np.empty(0))  # of the last phases
+    counts: Ids = field(default_factory=lambda: np.empty((0, 3), dtype=np.int64))
+    aliases: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def fresh(cls, options: DDPOptions, n_prior: int = 0, n_sums: int = 0) -> State:
+        """Before the first phase: all mass is that of the start."""
+        return cls(
+            Particles.none(n_prior), History.none(n_sums),
+            np.array([options.concentration]), np.ones(1), np.zeros(1, dtype=np.int64),
+        )  # fmt: skip
+
+    def live(self) -> Ids:
+        """Places of the particles that may be alive."""
+        return np.flatnonzero(self.particles.gone == 0).astype(np.int64)
+
+
+@dataclass
+class Prediction:
+    """What a phase begins with."""
+
+    particles: Particles  # the live ones, `row` moved, `alive` times survival
+    survival: Vector  # of this phase alone
+    mass: Vector
+    source_exposure: Vector
+    age: Ids
+    bases: Matrix  # (n_bases, n_prior)
+    base: Ids  # of each cohort
+
+    def priors(self) -> Matrix:
+        """Prior rows as the core takes them."""
+        return np.concatenate([self.particles.row, self.bases])
+
+
+def predicted(state: State, options: DDPOptions, family: Family) -> Prediction:
+    """Survival, transition and fresh mass: what the next phase begins with.
+
+    The first phase is not predicted.
+    """
+    assert options.transition is not None
+    particles = state.particles.taken(state.live())
+    mass, exposure, age = state.mass, state.source_exposure, state.age
+    q = np.ones(len(particles))
+    if state.n_phases:
+        q = options.survival_at(family.means(particles.row))
+        particles.alive = particles.alive * q
+        particles.row = family.moved(particles.row, options.transition)
+        memory = options.count_memory if options.is_counting else options.weight_memory
+        particles.m = memory * particles.m
+        if not options.is_counting:
+            particles.E = memory * particles.E
+        mass = base_survival(options, family) * mass
+        mass = np.append(mass, options.alpha_new)
+        exposure = np.append(exposure, 1.0)
+        age = np.append(age + 1, 0)
+        kept = mass >= LEAST_MASS * options.alpha_new
+        mass, exposure, age = mass[kept], exposure[kept], age[kept]
+    bases, base = bases_of(age, options, family)
+    return Prediction(particles, q, mass, exposure, age, bases, base)
+
+
+def base_survival(options: DDPOptions, family: Family) -> float:
+    """Share of the mass never seen that survives: the mean of q over the base.
+
+    Where it depends on the place, over 256 locations that are always the same.
+    """
+    if isinstance(options.survival, float):
+        return options.survival
+    places = family.locations(family.base(), N_PLACES, np.random.default_rng(0))
+    return float(options.survival_at(places).mean())
+
+
+def bases_of(age: Ids, options: DDPOptions, family: Family) -> tuple[Matrix, Ids]:
+    """Prior rows of mass never seen, and which of them each cohort has."""
+    assert options.transition is not None
+    rows = [family.base()]
+    if options.base == "stationary":
+        return np.array(rows), np.zeros(len(age), dtype=np.int64)
+    for _ in range(int(age.max(initial=0))):
+        rows.append(family.moved(rows[-1][None], options.transition)[0])
+    return np.array(rows), age
+
+
+def unseen(state: State, options: DDPOptions, family: Family) -> tuple[Matrix, Vector]:
+    """Prior rows of mass never seen, and its expected weight under each."""
+    rate = np.ones(len(state.mass)) if options.is_counting else state.source_exposure
+    bases, base = bases_of(state.age, options, family)
+    weight = np.zeros(len(bases))
+    np.add.at(weight, base, state.mass / rate)
+    return bases, weight
+
+
+@dataclass
+class Outcome:
+    """What sampling a phase found: names are places, new particles from K on."""
+
+    labels: Ids  # (n_rows,) names; -1 for rows that count nowhere
+    u: float
+    alive: Vector  # (K,) mean alive probability of those without rows
+    source: dict[int, int]  # of new names
+
+
+def closed(
+    state: State,
+    ahead: Prediction,
+    found: Outcome,
+    options: DDPOptions,
+    family: Family,
+    sums: Matrix,
+    names: Ids,
+) -> tuple[State, Ids]:
+    """The state after a phase, and the ids of names.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (K + n_new, n_sums)
+        Of the rows by place, new particles in the order of `names`.
+    names : ndarray of int64 of shape (n_new,)
+    """
+    old, K, phase = ahead.particles, len(ahead.particles), state.n_phases
+    step = 0.0 if options.is_counting else found.u
+    r = sums[:, 0]
+    observed = r[:K] > 0
+    after = replace(old)
+    after.m = old.m + r[:K]
+    after.E = old.E + step
+    after.alive = np.where(observed, 1.0, found.alive)
+    after.seen = np.where(observed, phase, old.seen)
+    after.log_q = old.log_q + np.log(np.maximum(ahead.survival, 1e-300))
+    if K:
+        posterior = family.posterior(old.row, sums[:K])
+        after.row = np.where(observed[:, None], posterior, old.row)
+    born = born_particles(state, ahead, found, family, sums[K:], names, step)
+    everyone = state.particles.taken(np.arange(len(state.particles)))
+    live = state.live()
+    for one in fields(Particles):
+        getattr(everyone, one.name)[live] = getattr(after, one.name)
+    everyone = everyone.with_more(born)
+    ids = np.concatenate([old.id, born.id])
+    occupied = np.flatnonzero(r > 0)
+    history = state.history.with_more(ids[occupied], phase, sums[occupied])
+    counts = np.column_stack([
+        np.full(len(occupied), phase), ids[occupied], r[occupied].astype(np.int64)
+    ])  # fmt: skip
+    after_phase = replace(
+        state, particles=everyone, history=history, mass=ahead.mass,
+        source_exposure=ahead.source_exposure + step, age=ahead.age,
+        n_phases=phase + 1, next_id=state.next_id + len(names),
+        u=np.append(state.u, found.u)[-options.history :],
+        counts=np.concatenate([state.counts, counts]),
+    )  # fmt: skip
+    return after_phase, ids
+
+
+def born_particles(
+    state: State,
+    ahead: Prediction,
+    found: Outcome,
+    family: Family,
+    sums: Matrix,
+    names: Ids,
+    step: float,
+) -> Particles:
+    """The particles that a phase brought."""
+    n = len(names)
+    source = np.array([found.source[name] for name in names.tolist()], dtype=np.int64)
+    bases = (
+        ahead.bases[ahead.base[source]] if n else np.empty((0, ahead.bases.shape[1]))
+    )
+    phase = np.full(n, state.n_phases)
+    return Particles(
+        id=state.next_id + np.arange(n), born=phase, seen=phase, m=sums[:, 0].copy(),
+        E=ahead.source_exposure[source] + step, alive=np.ones(n),
+        mass=ahead.mass[source], log_q=np.zeros(n), gone=np.zeros(n, dtype=np.int64),
+        first_phase=phase, row=family.posterior(bases, sums) if n else bases,
+        first=bases,
+    )  # fmt: skip
+
+
+def pruned(state: State, options: DDPOptions) -> State:
+    """Without particles that are surely dead, or that are too many."""
+    assert options.transition is not None
+    particles = state.particles
+    alive = np.where(particles.gone == 1, -1.0, particles.alive)
+    gone = alive < options.prune
+    order = np.argsort(-alive, kind="stable")
+    gone[order[options.max_particles :]] = True
+    particles.gone = gone.astype(np.int64)
+    return state
+
+
+def folded(state: State, options: DDPOptions, family: Family) -> State:
+    """With the phases before the last `history` folded into where histories begin."""
+    assert options.transition is not None
+    particles, history = state.particles, state.history
+    first = state.n_phases - options.history
+    if first <= 0 or not len(particles):
+        return state
+    kept = (particles.gone == 0) | (particles.seen >= first)
+    for place in np.flatnonzero(kept & (particles.first_phase < first)):
+        phases, sums = history.of(int(particles.id[place]))
+        row = particles.first[place][None]
+        for t in range(int(particles.first_phase[place]), first):
+            at = np.flatnonzero(phases == t)
+            if len(at):
+                row = family.posterior(row, sums[at])
+            row = family.moved(row, options.transition)
+        particles.first[place] = row[0]
+        particles.first_phase[place] = first
+    entries = (history.phase >= first) & np.isin(history.owner, particles.id[kept])
+    return replace(
+        state,
+        particles=particles.taken(np.flatnonzero(kept)),
+        history=history.taken(np.flatnonzero(entries)),
+    )
+
+
+def without_rows(state: State, options: DDPOptions, family: Family) -> State:
+    """The state after a phase of no rows: no u, exposures as they were."""
+    ahead = predicted(state, options, family)
+    nothing = Outcome(np.empty(0, dtype=np.int64), 0.0, ahead.particles.alive, {})
+    sums = np.zeros((len(ahead.particles), family.n_sums()))
+    names = np.empty(0, dtype=np.int64)
+    after, _ = closed(state, ahead, nothing, options, family, sums, names)
+    return folded(pruned(after, options), options, family)

@@ -1,0 +1,214 @@
+"""Dependent mixtures as plain headers and arrays, and back, checked."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.mixtures.ddp.families import Ids
+from dyntree.mixtures.ddp.options import (
+    family_from_header,
+    options_from_header,
+    options_to_header,
+)
+from dyntree.mixtures.ddp.records import Diagnostics
+from dyntree.mixtures.ddp.state import History, Particles, State
+
+if TYPE_CHECKING:
+    from dyntree.mixtures.ddp.model import DependentDPMixture
+
+Arrays = dict[str, NDArray[Any]]
+PARTICLES = tuple(one.name for one in fields(Particles))
+HISTORY = tuple(one.name for one in fields(History))
+STATE = ("mass", "source_exposure", "age", "u", "counts")
+DRAWS = ("n_clusters", "u", "log_joint")
+SCALARS = ("proposed", "accepted", "merges", "agreement", "was_full")
+
+
+def to_arrays(model: DependentDPMixture) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a model."""
+    state, family = model._state, model._family
+    header = {
+        "kind": type(model).__name__,
+        "options": options_to_header(model.options),
+        "seed": model.seed,
+        "features": None if model._features is None else model._features.to_header(),
+        "family": None if family is None else family.to_header(),
+        "n_rows": model._n_rows,
+        "n_phases": state.n_phases,
+        "next_id": state.next_id,
+        "diagnostics": {name: getattr(model._diagnostics, name) for name in SCALARS},
+    }
+    arrays: Arrays = {
+        f"particles_{name}": getattr(state.particles, name).copy() for name in PARTICLES
+    }
+    arrays |= {
+        f"history_{name}": getattr(state.history, name).copy() for name in HISTORY
+    }
+    arrays |= {name: getattr(state, name).copy() for name in STATE}
+    arrays |= {
+        f"draws_{name}": getattr(model._diagnostics, name).copy() for name in DRAWS
+    }
+    pairs = list(state.aliases.items())
+    arrays["aliases"] = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    arrays["n_labels"] = np.array([len(one) for one in model._labels], dtype=np.int64)
+    nothing = np.empty(0, dtype=np.int64)
+    arrays["labels"] = np.concatenate([nothing, *model._labels])
+    return header, arrays
+
+
+def from_arrays(
+    model: DependentDPMixture, header: dict[str, Any], arrays: Arrays
+) -> None:
+    """Let an empty model become what header and arrays describe."""
+    model._begin(options_from_header(header["options"]), header["seed"])
+    if header["features"] is not None:
+        model._features = FeatureMap.from_header(header["features"])
+    if header["family"] is not None:
+        family = family_from_header(header["family"])
+        demand(type(family) is type(model.options.family), "families")
+        demand(model._features is not None, "columns beside a family")
+        assert model._features is not None
+        width = model._features.n_features
+        model._family = family.resolved(np.zeros((1, width)))
+        demand(model._family.to_header() == family.to_header(), "scales of a family")
+    model._n_rows = params.count("n_rows", header["n_rows"], 0)
+    check_arrays(model, header, arrays)
+    state = State.fresh(model.options)
+    state.particles = Particles(
+        **{name: arrays[f"particles_{name}"].copy() for name in PARTICLES}
+    )
+    state.history = History(
+        **{name: arrays[f"history_{name}"].copy() for name in HISTORY}
+    )
+    for name in STATE:
+        setattr(state, name, arrays[name].copy())
+    state.n_phases, state.next_id = header["n_phases"], header["next_id"]
+    state.aliases = dict(arrays["aliases"].tolist())
+    model._state = state
+    ends = np.cumsum(arrays["n_labels"])[:-1]
+    n_held = len(arrays["n_labels"])
+    model._labels = (
+        [p.copy() for p in np.split(arrays["labels"], ends)] if n_held else []
+    )
+    told: dict[str, Any] = {name: header["diagnostics"][name] for name in SCALARS}
+    told |= {name: arrays[f"draws_{name}"].copy() for name in DRAWS}
+    model._diagnostics = Diagnostics(**told)
+
+
+def demand(holds: Any, what: str) -> None:
+    """Raise ValueError unless something holds."""
+    if not np.all(holds):
+        raise ValueError(f"arrays must fit one another: {what}")
+
+
+def check_shape(
+    arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...]
+) -> NDArray[Any]:
+    """Return an array, once it has such a type and shape."""
+    found = arrays[name]
+    good = found.dtype == dtype and found.ndim == len(shape)
+    if good:
+        good = all(n is None or n == m for n, m in zip(shape, found.shape, strict=True))
+    demand(good, f"{name} of type {np.dtype(dtype)} and shape {shape}")
+    return found
+
+
+def check_arrays(
+    model: DependentDPMixture, header: dict[str, Any], arrays: Arrays
+) -> None:
+    """Raise ValueError unless arrays describe such a model."""
+    n_phases = params.count("n_phases", header["n_phases"], 0)
+    next_id = params.count("next_id", header["next_id"], 0)
+    expected = {f"particles_{name}" for name in PARTICLES}
+    expected |= {f"history_{name}" for name in HISTORY} | set(STATE)
+    expected |= {f"draws_{name}" for name in DRAWS} | {"aliases", "n_labels", "labels"}
+    demand(set(arrays) == expected, "names of arrays")
+    check_particles(model, arrays, n_phases, next_id)
+    check_history(model, arrays, n_phases)
+    mass = check_shape(arrays, "mass", np.float64, (None,))
+    for name in ("mass", "source_exposure"):
+        found = check_shape(arrays, name, np.float64, mass.shape)
+        demand(np.isfinite(found) & (found > 0.0), f"{name} > 0")
+    age = check_shape(arrays, "age", np.int64, mass.shape)
+    demand((age >= 0) & (age <= n_phases) & (len(mass) > 0), "ages of cohorts")
+    u = check_shape(arrays, "u", np.float64, (None,))
+    demand(np.isfinite(u) & (u >= 0.0), "u >= 0")
+    demand(len(u) <= model.options.history, "u of phases held")
+    counts = check_shape(arrays, "counts", np.int64, (None, 3))
+    demand((counts >= 0) & (counts[:, :1] < max(n_phases, 1)), "counts of phases")
+    demand(counts[:, 1] < next_id, "counts of particles")
+    aliases = check_shape(arrays, "aliases", np.int64, (None, 2))
+    demand((aliases >= 0) & (aliases[:, :1] < next_id), "aliases of ids")
+    demand(aliases[:, 1] < aliases[:, 0], "aliases that are older")
+    demand(len(np.unique(aliases[:, 0])) == len(aliases), "an alias each")
+    check_labels(model, arrays, n_phases, next_id)
+    for name, dtype in zip(DRAWS, (np.int64, np.float64, np.float64), strict=True):
+        check_shape(arrays, f"draws_{name}", dtype, (None,))
+    for name in ("proposed", "accepted", "merges"):
+        params.count(name, header["diagnostics"][name], 0)
+    params.real("agreement", header["diagnostics"]["agreement"])
+    params.flag("was_full", header["diagnostics"]["was_full"])
+
+
+def check_particles(
+    model: DependentDPMixture, arrays: Arrays, n_phases: int, next_id: int
+) -> None:
+    """Raise ValueError unless particles are sound."""
+    ids: Ids = check_shape(arrays, "particles_id", np.int64, (None,))
+    demand((ids >= 0) & (ids < next_id), "ids below the next")
+    demand(np.diff(ids) > 0, "ids that ascend")
+    for name in ("born", "seen", "first_phase"):
+        found = check_shape(arrays, f"particles_{name}", np.int64, ids.shape)
+        demand((found >= 0) & (found < max(n_phases, 1)), f"{name} among the phases")
+    gone = check_shape(arrays, "particles_gone", np.int64, ids.shape)
+    demand(np.isin(gone, (0, 1)), "gone or not")
+    for name in ("m", "E", "alive", "mass", "log_q"):
+        found = check_shape(arrays, f"particles_{name}", np.float64, ids.shape)
+        demand(np.isfinite(found), f"{name} that is finite")
+        if name != "log_q":
+            demand(found >= 0.0 if name == "alive" else found > 0.0, f"{name} > 0")
+    demand(arrays["particles_alive"] <= 1.0, "alive at most 1")
+    family = model._family
+    width = 0 if family is None else len(family.base())
+    for name in ("row", "first"):
+        found = check_shape(arrays, f"particles_{name}", np.float64, (len(ids), None))
+        demand(found.shape[1] == width or not len(ids), f"{name} of the family")
+        demand(np.isfinite(found), f"{name} that is finite")
+    demand(family is not None or not len(ids), "particles without a family")
+    if family is not None and len(ids):
+        rows = np.concatenate([arrays["particles_row"], arrays["particles_first"]])
+        demand(np.isfinite(family.means(rows)), "locations that are finite")
+        demand(family.is_sound(rows), "prior rows of the family")
+
+
+def check_history(model: DependentDPMixture, arrays: Arrays, n_phases: int) -> None:
+    """Raise ValueError unless histories are of particles there are."""
+    owner = check_shape(arrays, "history_owner", np.int64, (None,))
+    phase = check_shape(arrays, "history_phase", np.int64, owner.shape)
+    sums = check_shape(arrays, "history_sums", np.float64, (len(owner), None))
+    demand(np.isin(owner, arrays["particles_id"]), "histories of particles")
+    demand((phase >= 0) & (phase < max(n_phases, 1)), "histories of phases")
+    demand(np.isfinite(sums), "sums that are finite")
+    if model._family is not None and len(owner):
+        demand(sums.shape[1] == model._family.n_sums(), "sums of the family")
+        demand(sums[:, 0] > 0.0, "sums of rows")
+
+
+def check_labels(
+    model: DependentDPMixture, arrays: Arrays, n_phases: int, next_id: int
+) -> None:
+    """Raise ValueError unless labels are of phases held, and of ids given."""
+    n_labels = check_shape(arrays, "n_labels", np.int64, (None,))
+    labels = check_shape(arrays, "labels", np.int64, (None,))
+    held = min(n_phases, model.options.history)
+    demand(len(n_labels) == held, "labels of the phases held")
+    demand(n_labels >= 0, "numbers of labels")
+    demand(n_labels.sum() == len(labels), "labels of all rows held")
+    demand(len(labels) <= model._n_rows, "labels of rows seen")
+    demand((labels >= -1) & (labels < max(next_id, 1)), "labels of ids")
