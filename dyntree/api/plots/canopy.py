@@ -64,9 +64,9 @@ def plot_sweeps(model: Canopy, *, ax: Target = None) -> Figure:
     if looked.any():
         left.plot(h.sweep[looked], h.validation[looked], "o-", color="black",
                   markersize=4, label="watched")  # fmt: skip
-    settled = h.log_likelihood[np.isfinite(h.log_likelihood)][1:]
-    if len(settled):
-        low, high = np.quantile(settled, [0.05, 1.0])
+    settled = h.log_likelihood[np.isfinite(h.log_likelihood)][2:]
+    if len(settled):  # the first sweeps are far below all others
+        low, high = np.quantile(settled, [0.05, 0.95])
         margin = 0.1 * (high - low) + 1e-3
         left.set_ylim(low - margin, high + margin)
     right.plot(

@@ -271,7 +271,7 @@ class Running:
     """
 
     def __init__(self, model: Canopy, fit: Fit, shards: LocalShards) -> None:
-        self.model, self.pace = model, fit.pace
+        self.model, self.pace, self.begun = model, fit.pace, fit.begun
         self.arrays = shards.state()
 
     def to_arrays(self) -> tuple[Header, Arrays]:
@@ -279,7 +279,7 @@ class Running:
         header, arrays = described(self.model)
         arrays = {f"model_{name}": array for name, array in arrays.items()}
         return {"kind": "Running", "model": header, "pace": self.pace}, (
-            arrays | self.arrays
+            arrays | self.arrays | {"begun": self.begun}
         )
 
     @classmethod
@@ -295,6 +295,7 @@ class Running:
         }
         again.model = Canopy.from_arrays(header["model"], own)
         again.pace = params.positive("pace", header["pace"])
+        again.begun = checked(arrays, "begun", np.float64, None)
         again.arrays = {k: v for k, v in arrays.items() if k.startswith("shard")}
         return again
 
@@ -306,6 +307,9 @@ class Running:
             self.model._moments,
             self.pace,
         )
+        if self.begun.shape[1] != fit.known.mean.shape[1]:
+            raise CheckpointError("begun must have the columns of these rows.")
+        fit.begun = self.begun
         fit.reports = [SweepReport(*row.tolist()) for row in self.model.history]
         fit.converged = self.model.converged
         check_lists(self.arrays, shards, len(fit.known.weight))

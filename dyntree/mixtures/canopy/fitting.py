@@ -126,6 +126,7 @@ class Fit:
         self.known, self.watched = known, watched
         self.n_rows, self.total, self.log_scale = n_rows, total, log_scale
         self.pace = 1.0
+        self.begun: Matrix = np.empty((0, watched.shape[1]))
         self.reports: list[SweepReport] = []
         self.moments: Moments | None = None
         self.before: Moments | None = None  # of rows that are not in the shards
@@ -153,7 +154,9 @@ class Fit:
         clock = time.perf_counter()
         how, sweeps = inference or self.inference, self.options.sweeps
         exact = self.time < sweeps.burn_exact
-        task = Task(self.turn + self.time, self.known, self.pace, exact, how)
+        task = Task(
+            self.turn + self.time, self.known, self.pace, exact, how, self.begun
+        )
         found = shards.sweep(task)
         sums = np.zeros_like(found[0].sums)
         for part in found:
@@ -170,6 +173,7 @@ class Fit:
         elif how == "canopy2" and sweeps.theta_step == "sample":
             self.pace = float(sweeps.refresh_max)
         known, n_clipped = self._next(self.moments)
+        self.begun = self.begun[:0]
         empty = self.moments.weight < self.total / self.n_rows
         if sweeps.empty == "reseed" and sweeps.theta_step == "map" and how != "em":
             known = self._reseeded(known, empty, shards)
@@ -228,6 +232,7 @@ class Fit:
             return known
         rows = shards.badly_fitted(self.known, len(places), self.turn + self.time)
         fresh = self.family.begin(rows, self.prior)
+        self.begun = rows
         places = places[: len(rows)]
         weight, mean, spread = (
             np.array(v) for v in (known.weight, known.mean, known.spread)

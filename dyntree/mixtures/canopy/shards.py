@@ -19,7 +19,7 @@ from dyntree._core.mixtures.soft_sweep import em
 from dyntree._core.mixtures.sweeps import Shard
 from dyntree._core.mixtures.tree_sampler import sample_rows
 from dyntree._core.rng import CounterSource
-from dyntree.encoding.values import Vector
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.component_tree import component_tree
 from dyntree.mixtures.canopy.components import Components
 from dyntree.mixtures.canopy.families import FAMILY_OF
@@ -54,6 +54,7 @@ class Task:
     pace: float  # sweeps in which all groups are refreshed once
     exact: bool  # every row from its exact posterior
     inference: str
+    begun: Matrix  # where components began again, which no list has yet
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,8 @@ class ShardState:
         self.weight = float(len(rows) if weight is None else weight.sum())
         self.sums: NDArray[np.int64] | None = None
         if begin is not None:
-            self.kernel.group(begin, centres(rows, begin))
+            self.origins = centres(rows, begin)
+            self.kernel.group(begin, self.origins)
             self.turns = np.random.default_rng([plan.seed, 2, first_id]).permutation(
                 len(begin) - 1
             )
@@ -165,6 +167,9 @@ class ShardState:
             n_fresh = n_groups
         turns = np.arange(self.next_turn, self.next_turn + n_fresh) % n_groups
         fresh[self.turns[turns]] = 1
+        for mean in task.begun:  # its neighbours are to know of it
+            far = ((self.origins - mean.astype(np.float32)) ** 2).sum(axis=1)
+            fresh[np.argmin(far)] = 1
         ask = (
             options.list_loss, ROW_LOSS * options.list_loss, options.explore,
             options.list_max, options.mh_steps or 1,
