@@ -1,5 +1,15 @@
-"""Mixtures that learn a row at a time, and grow with the stream."""
+"""Mixtures that learn a row, or an epoch, at a time, and grow with the stream."""
 
+from dyntree.mixtures.hdp.model import MemoryBoundedHDP
+from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
+from dyntree.mixtures.hdp.records import (
+    EpochReport,
+    MemoryReport,
+    Retrieved,
+    SweepReport,
+    TopicLabels,
+    TopicTable,
+)
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
 from dyntree.mixtures.sva.frames import product_over_frames
@@ -9,10 +19,19 @@ from dyntree.mixtures.sva.records import Clusters, Durations, LambdaPath, Path
 __all__ = [
     "Clusters",
     "Durations",
+    "EpochReport",
+    "HDPOptions",
+    "HDPPrior",
     "LambdaPath",
+    "MemoryBoundedHDP",
+    "MemoryReport",
     "OnlineDPGMM",
     "OnlineDPMPPCA",
     "OnlineHDPHSMM",
     "Path",
+    "Retrieved",
+    "SweepReport",
+    "TopicLabels",
+    "TopicTable",
     "product_over_frames",
 ]

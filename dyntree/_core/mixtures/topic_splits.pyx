@@ -62,6 +62,7 @@ cdef struct Work:
     int32_t *groups             # (S,)
     int32_t *word_slot          # (V,)
     int32_t *words_touched      # (V,)
+    int32_t *marks              # (S + V,) which halves touch each group, and word
     double *room                # see `room_for`
     double *dpsi                # (S,)
     double *dword               # (V,)
@@ -593,7 +594,35 @@ cdef double gain(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t
     return out
 
 
-cdef double halve(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, double *y, double *r, double *alpha) noexcept nogil:
+cdef void measure(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *r, int64_t *sizes) noexcept nogil:
+    """Groups of both halves, and words of both: whole items, so that bytes are exact."""
+    cdef int32_t *of_words = w.marks + w.n_groups
+    cdef Py_ssize_t i, j
+    cdef int64_t c
+    cdef int bit
+    memset(w.marks, 0, (w.n_groups + w.n_words) * sizeof(int32_t))
+    for i in range(n):
+        bit = 1 if r[i] == 1.0 else 2
+        c = idx[i] - store.n_points
+        if c < 0:
+            w.marks[w.slot[store.group[idx[i]]]] |= bit
+            if p.kind == 2:
+                of_words[w.word_slot[store.word[idx[i]]]] |= bit
+            continue
+        for j in range(store.indptr[c], store.indptr[c + 1]):
+            w.marks[w.slot[store.clump_group[j]]] |= bit
+        if p.kind == 2:
+            for j in range(store.word_indptr[c], store.word_indptr[c + 1]):
+                of_words[w.word_slot[store.clump_word[j]]] |= bit
+    for j in range(w.n_groups):
+        sizes[0] += w.marks[j] & 1
+        sizes[1] += w.marks[j] >> 1
+    for j in range(w.n_words):
+        sizes[2] += of_words[j] & 1
+        sizes[3] += of_words[j] >> 1
+
+
+cdef double halve(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, double *y, double *r, double *alpha, int64_t *sizes) noexcept nogil:
     """Halve a part; r becomes the share of the first half, alpha (3,) those of all."""
     cdef double out = INFINITY
     cdef Py_ssize_t i
@@ -626,6 +655,8 @@ cdef double halve(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_
                 alpha[0] = w.parent.alpha
                 alpha[1] = w.one.alpha
                 alpha[2] = w.two.alpha
+                if p.hard:
+                    measure(p, store, w, idx, n, r, sizes)
     untouch(w)
     return out
 
@@ -662,6 +693,7 @@ cdef void lay_out(Prior *p, Work *w, double *room, int32_t *whole) noexcept nogi
     w.groups = whole + p.S
     w.word_slot = whole + 2 * p.S
     w.words_touched = whole + 2 * p.S + p.V
+    w.marks = whole + 2 * p.S + 2 * p.V
 
 
 def split_parts(dict store, dict prior, const int64_t[::1] ptr, const int64_t[::1] items, double[::1] alpha, int n_threads):
@@ -687,6 +719,8 @@ def split_parts(dict store, dict prior, const int64_t[::1] ptr, const int64_t[::
         Of the first half in each item.
     alphas : ndarray of shape (n_parts, 3)
         Of the whole and of both halves.
+    sizes : ndarray of int64 of shape (n_parts, 4)
+        Groups that each half touches, then words; only where `hard`.
     """
     cdef Prior p
     cdef Store s
@@ -706,11 +740,13 @@ def split_parts(dict store, dict prior, const int64_t[::1] ptr, const int64_t[::
     s.clump_word_tally = doubles(store, "clump_word_tally")
 
     gains, alphas = np.full(n_parts, np.inf), np.zeros((n_parts, 3))
+    sizes = np.zeros((n_parts, 4), dtype=np.int64)
+    cdef int64_t[:, ::1] c_sizes = sizes
     shares = np.zeros(max(1, items.shape[0]))
     places = np.empty(max(1, items.shape[0] * p.d))
     T = max(1, min(n_threads, n_parts))
     room = np.empty((T, room_for(&p)))
-    whole = np.full((T, 2 * p.S + 2 * p.V + 1), -1, dtype=np.int32)
+    whole = np.full((T, 3 * p.S + 3 * p.V + 1), -1, dtype=np.int32)
     cdef double[::1] c_gain = gains, share = shares, y = places
     cdef double[:, ::1] c_alpha = alphas, c_room = room
     cdef int32_t[:, ::1] c_whole = whole
@@ -724,8 +760,8 @@ def split_parts(dict store, dict prior, const int64_t[::1] ptr, const int64_t[::
     if T == 1:
         with nogil:
             for k in range(n_parts):
-                c_gain[k] = halve(&p, &s, &works[0], at + ptr[k], ptr[k + 1] - ptr[k], &y[0] + ptr[k] * p.d, &share[0] + ptr[k], &c_alpha[k, 0])
+                c_gain[k] = halve(&p, &s, &works[0], at + ptr[k], ptr[k + 1] - ptr[k], &y[0] + ptr[k] * p.d, &share[0] + ptr[k], &c_alpha[k, 0], &c_sizes[k, 0])
     else:
         for k in prange(n_parts, nogil=True, schedule="dynamic", num_threads=T):
-            c_gain[k] = halve(&p, &s, &works[thread_number()], at + ptr[k], ptr[k + 1] - ptr[k], &y[0] + ptr[k] * p.d, &share[0] + ptr[k], &c_alpha[k, 0])
-    return gains, shares[: items.shape[0]], alphas
+            c_gain[k] = halve(&p, &s, &works[thread_number()], at + ptr[k], ptr[k + 1] - ptr[k], &y[0] + ptr[k] * p.d, &share[0] + ptr[k], &c_alpha[k, 0], &c_sizes[k, 0])
+    return gains, shares[: items.shape[0]], alphas, sizes

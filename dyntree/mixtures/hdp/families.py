@@ -116,11 +116,8 @@ class Family(ABC):
             return N + M, mean + other, scatter
         total = N + M
         gap = other - mean
-        return (
-            total,
-            mean + gap * (M / total),
-            scatter + more + self.outer(gap) * (N * M / total),
-        )
+        between = self.outer(gap) * (N * M / total)[:, None]
+        return total, mean + gap * (M / total)[:, None], scatter + more + between
 
     @abstractmethod
     def outer(self, x: Matrix) -> Matrix:

@@ -6,7 +6,6 @@ form that holds for clumps and for groups of documents.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,7 +82,7 @@ class Search:
     prior: HDPPrior
     options: HDPOptions
     n_threads: int = 1
-    tell: Callable[[Any], Any] | None = None  # called with every sweep's F
+    monitor: Any = None  # told of every sweep; its `ended` ends the build
 
     def den(self, topics: Topics, m_d: float = 1.0, share: float = 1.0) -> float:
         """The rate at which alpha is paid for: 3.4 and 3.5."""
@@ -286,8 +285,10 @@ def settled(
             if new.F > F + SLACK * max(abs(new.F), n_points):
                 break  # the topics before are as good as rounding lets them be
         state, topics, expected = new, new.topics, new.expected
-        if search.tell is not None:
-            search.tell(state.F)
+        if search.monitor is not None:
+            search.monitor.sweep(state.F, topics.K)
+            if search.monitor.ended:
+                break
         if k >= 2 and F - new.F < options.tol * size and topics.K == K:
             break
         F = new.F
