@@ -638,18 +638,22 @@ cdef double halve(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_
     else:
         gather(p, store, w, idx, n, y)
     if begin(p, store, w, idx, n, y, r) == 0:
+        n_one = 1
         for step in range(p.max_steps):
             if refresh(p, store, w, idx, n, y, r) < 0:
-                untouch(w)
-                return out
+                n_one = 0
+                break
             if reassign(p, store, w, idx, n, y, r) < 1e-3:
                 break
-        n_one = 0
         if p.hard:
-            for i in range(n):
-                r[i] = 1.0 if r[i] >= 0.5 else 0.0
-                n_one += r[i] == 1.0
-        if not p.hard or 0 < n_one < n:
+            if n_one:
+                n_one = 0
+                for i in range(n):
+                    r[i] = 1.0 if r[i] >= 0.5 else 0.0
+                    n_one += r[i] == 1.0
+            if not 0 < n_one < n:       # one half took all: the halves of the axis stay
+                n_one = begin(p, store, w, idx, n, y, r) == 0
+        if n_one:
             if refresh(p, store, w, idx, n, y, r) == 0:
                 out = gain(p, store, w, idx, n, r)
                 alpha[0] = w.parent.alpha

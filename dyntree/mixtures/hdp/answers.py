@@ -129,17 +129,19 @@ def log_predictive(search: Search, found: Folded, proportions_of: Matrix) -> Vec
 
 
 def documents_free_energy(search: Search, found: Folded) -> float:
-    """Free energy of documents with topics fixed: what they add to that of topics."""
+    """Free energy of documents, q(eta) and alpha as they are: 3.1 of the model."""
     table = table_of_logs(found.topics, found.expected)
     new = swept(search, found.store, table, found.expected)
     topics = replace(found.topics, counts=new.counts)
-    family = search.family
-    expected = found.expected
-    fit = family_fit(search, expected, new.N, new.mean, new.scatter)
+    family, expected = search.family, found.expected
     documents = free_energy(
         search, topics, 0.0, 0.0, np.full(topics.K, family.log_z0)
-    ) - search.penalty(topics.alpha)
-    return new.entropy - fit + documents
+    )
+    own = topics.statistics
+    divergence = family_fit(search, expected, *own) - family.log_base * own[0].sum()
+    divergence += topics.K * family.log_z0 - expected.log_z.sum()
+    fit = family_fit(search, expected, new.N, new.mean, new.scatter)
+    return float(new.entropy - fit + documents + divergence)
 
 
 def family_fit(

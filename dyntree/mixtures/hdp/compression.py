@@ -41,10 +41,9 @@ class Limits:
         return self.memory is not None or self.items is not None
 
     def least_memory(self, family: Family, fixed: int) -> int:
-        """Bytes of one topic, one group and one clump."""
-        return fixed + family.topic_bytes + 16 + family.smallest_clump + 8 * (
-            2 if family.kind == 2 else 1
-        )  # fmt: skip
+        """Bytes of one topic, one group and one clump, which may hold every word."""
+        clump: int = family.clump_bytes(1, family.n_words)
+        return fixed + family.topic_bytes + 16 + clump + family.pointer_bytes
 
     def most_groups(self, S: int, K: int, fixed: int) -> int:
         """Groups that may stay: half of the memory is theirs at most."""
@@ -60,7 +59,7 @@ class Limits:
         if self.memory is not None:
             most_groups = S if self.groups is None else min(S, self.groups)
             groups = max(1, min(most_groups, isqrt(self.memory // 16)))
-            room = self.memory - fixed - 8 * groups - (16 if family.kind == 2 else 8)
+            room = self.memory - fixed - 8 * groups - family.pointer_bytes
             each = family.topic_bytes + 8 * groups + family.smallest_clump
             most = min(most, max(1, room // each))
         return most
@@ -210,7 +209,7 @@ def bytes_left(family: Family, topics: Topics, limits: Limits, fixed: int) -> fl
     if limits.memory is None:
         return np.inf
     own = topics.K * family.topic_bytes + 8 * topics.S * (1 + topics.K)
-    return float(limits.memory - fixed - own - (16 if family.kind == 2 else 8))
+    return float(limits.memory - fixed - own - family.pointer_bytes)
 
 
 def fewer_topics(

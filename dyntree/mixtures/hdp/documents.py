@@ -54,6 +54,7 @@ class Batch:
 
     def part(self, first: int, last: int) -> Batch:
         """Some of the documents, in order."""
+        last = min(last, self.n_documents)
         inside = (self.document >= first) & (self.document < last)
         words = self.words
         return Batch(

@@ -81,6 +81,11 @@ class Family(ABC):
             return 8 + 12 + 12 + 16
         return 8 * (1 + self.n_statistics) + 12 + 8
 
+    @property
+    def pointer_bytes(self) -> int:
+        """Bytes of the first entries of row pointers."""
+        return 16 if self.kind == 2 else 8
+
     def clump_bytes(self, n_groups: Any, n_words: Any) -> Any:
         """Bytes of clumps that touch so many groups and words."""
         if self.kind == 2:

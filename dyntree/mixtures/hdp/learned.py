@@ -134,7 +134,7 @@ class Learned:
         most = MOST_ALIASES
         if self.limits.memory is not None:
             most = min(most, int(ALIAS_SHARE * self.limits.memory // 16))
-        return replace(self, aliases=np.ascontiguousarray(aliases[max(0, len(aliases) - most) :]))
+        return replace(self, aliases=aliases[max(0, len(aliases) - most) :].copy())
 
 
 def started(

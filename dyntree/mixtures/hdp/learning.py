@@ -221,8 +221,9 @@ def one_epoch(
     ]  # fmt: skip
     transient = transient_bytes(search, small.topics.K, store, batch)
     draft = replace(
-        draft, store=small.store, topics=small.topics, F=F, transient=transient
-    )
+        draft, store=small.store.at_rest(), topics=small.topics, F=F,
+        transient=transient,
+    )  # fmt: skip
     counts[13] = draft.nbytes
     if len(draft.history):
         draft.history[-1] = counts
@@ -458,13 +459,12 @@ def transient_bytes(
     tile = tile_rows(K, max(F, 1), search.options.block)
     lanes = n_lanes(store.n_items)
     own = K * (family.n_words or F) + K * (int(store.group.max(initial=0)) + 1)
+    n = store.n_items
     return (
-        ("raw epoch", int(batch.n * family.point_bytes)),
-        ("labels", 4 * store.n_items),
-        ("tiles", 8 * lanes * tile * (K + 4 + max(F, 1))),
+        ("raw epoch", 3 * int(batch.n * max(8, family.point_bytes))),
+        ("labels and weights", 36 * n),
+        ("tiles", 8 * lanes * tile * (2 * K + 8 + max(F, 1))),
         ("sums", 8 * (lanes + 2) * own),
-        ("halving", store.n_items * (8 * max(family.d, 1) + 24)),
-        ("new store", store.nbytes),
+        ("moves", 8 * n * (3 * max(family.d, 1) + 2 * family.n_second + 6)),
+        ("stores", 2 * store.nbytes),
     )
-
-

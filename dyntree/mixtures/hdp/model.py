@@ -446,7 +446,8 @@ class MemoryBoundedHDP:
         kept = params.flag("keep", keep)
         columns = 8 * (len(learned.shift) + len(learned.scale))
         check_least(limits, learned.family, self.settings.family, columns)
-        draft = replace(learned, limits=limits).with_aliases([]).trimmed()
+        held = learned.store.at_rest()
+        draft = replace(learned, limits=limits, store=held).with_aliases([]).trimmed()
         search, context = self._search(), self._context()
         topics = draft.topics
         expected = search.family.expected(*topics.statistics)
@@ -457,7 +458,7 @@ class MemoryBoundedHDP:
             context, search, draft, draft.store, topics, label, m, m, 0, False
         )
         F = held_free_energy(search, small.store, small.topics)
-        draft = replace(draft, store=small.store, topics=small.topics, F=F)
+        draft = replace(draft, store=small.store.at_rest(), topics=small.topics, F=F)
         if draft.index is not None and small.topics.K != topics.K:
             draft = replace(draft, index=None, index_ids=None)
         self._learned = draft if kept else replace(draft, limits=own)
@@ -659,8 +660,9 @@ class MemoryBoundedHDP:
         Parameters
         ----------
         documents : optional
-            Documents with topics fixed: what they would add to the free energy, but
-            for what they would teach. By default that of all that is held.
+            Documents whose proportions are found with topics as they are; all points
+            of a stream give the full free energy of what was learned. By default that
+            of what is held.
 
         Returns
         -------

@@ -91,7 +91,7 @@ def ranked(search: Search, store: Store, state: State) -> Swept:
     return swept(search, store, table, state.expected, labels=True, ranks=True)
 
 
-def split_order(state: State, found: Swept) -> Longs:
+def split_order(search: Search, state: State, found: Swept) -> Longs:
     """Topics by J_split, worst fit first: local Kullback divergences (4.2)."""
     topics, expected = state.topics, state.expected
     N = np.maximum(found.N, 1e-300)
@@ -118,7 +118,7 @@ def proposed_splits(
     tried = np.flatnonzero(np.diff(ptr) >= 2)
     tried = tried[[k not in skip for k in tried.tolist()]]
     if search.options.splits != "all":
-        order = split_order(state, found)
+        order = split_order(search, state, found)
         tried = np.sort(order[np.isin(order, tried)][: search.options.splits])
     if not len(tried):
         return []

@@ -146,6 +146,10 @@ class Store:
             given["clump_word"], given["clump_word_count"],
         )  # fmt: skip
 
+    def at_rest(self) -> Store:
+        """The same store without what it has worked out for sweeps."""
+        return Store.from_arrays(self.family, self.arrays())
+
     # ------------------------------------------------------------ for the kernels
     @cached_property
     def kernel(self) -> dict[str, Any]:
