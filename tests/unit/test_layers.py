@@ -37,7 +37,10 @@ TREES_ORDER = [
     {"rectangle"}, {"r_rectangle"}, {"row_credit"}, {"criteria"}, {"input_samples"},
     {"sensitivity", "window"}, {"probe"},
 ]  # fmt: skip
-MIXTURES_ORDER = [{"chain", "decoder"}, {"clusters"}, {"spheres", "subspaces"}]
+MIXTURES_ORDER = [
+    {"chain", "decoder", "special", "addresses"}, {"clusters", "shares"},
+    {"spheres", "subspaces", "topic_sweep", "topic_splits"},
+]  # fmt: skip
 CORE_FOLDERS = {
     "dyntree._core": CORE_ORDER,
     "dyntree._core.trees": TREES_ORDER,

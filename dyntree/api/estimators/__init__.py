@@ -8,6 +8,7 @@ except ModuleNotFoundError as error:
         "pip install 'dyntree[sklearn]'."
     ) from error
 
+from dyntree.api.estimators.hdp import MemoryBoundedTopics
 from dyntree.api.estimators.mixtures import (
     DPGMMClusterer,
     DPMPPCAClusterer,
@@ -21,4 +22,5 @@ __all__ = [
     "DynamicTreeClassifier",
     "DynamicTreeRegressor",
     "HDPHSMMClusterer",
+    "MemoryBoundedTopics",
 ]

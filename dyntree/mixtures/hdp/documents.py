@@ -16,7 +16,7 @@ from dyntree.encoding.values import LARGEST, Matrix, Vector
 
 Longs = NDArray[np.int64]
 NAME = "MemoryBoundedHDP"
-MOST_COUNT = 2**24  # of a word in a document: a float32 still counts one by one
+MOST_COUNT = 2**31  # of a word in a document, which an int32 holds
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
@@ -44,7 +45,26 @@ def described(
     history = learned.history.copy()
     history[:, SECONDS] = np.nan
     arrays["history"] = history
-    return header, arrays
+    return header, {name: as_numbers(array) for name, array in arrays.items()}
+
+
+def as_numbers(array: NDArray[Any]) -> NDArray[Any]:
+    """Text as its code points, and short floats as their bits: what archives hold."""
+    if array.dtype.kind == "U":
+        letters = array.dtype.itemsize // 4
+        return np.ascontiguousarray(array).view(np.int32).reshape(len(array), letters)
+    return array.view(np.int32) if array.dtype == np.float32 else array
+
+
+def as_names(array: NDArray[Any]) -> NDArray[Any]:
+    """Names of documents, from their code points."""
+    if array.dtype == np.int64 and array.ndim == 1:
+        return array
+    demand(array.dtype == np.int32 and array.ndim == 2, "names of documents")
+    demand((array >= 0) & (array < 0x110000), "names of documents")
+    if not array.shape[1]:
+        return np.zeros(len(array), dtype="U1")
+    return np.ascontiguousarray(array).view(f"U{array.shape[1]}").reshape(len(array))
 
 
 def plain(value: Any) -> Any:
@@ -90,7 +110,7 @@ def restored(
         params.count("next_id", known["next_id"], 1),
         arrays["aliases"], arrays["history"], limits, params.real("F", known["F"]),
         tuple(str(one) for one in known["warned"]),
-        **{name: arrays[name] for name in OPTIONAL if name in arrays},
+        **extras(arrays),
         transient=tuple((str(n), int(b)) for n, b in known["transient"]),
     )  # fmt: skip
     demand(set(arrays) == set(learned.arrays()), "names of arrays")
@@ -99,6 +119,18 @@ def restored(
     demand(abs(topics.documents.sum() - learned.n_documents) < 1e-6, "documents")
     check_extras(learned)
     return learned
+
+
+def extras(arrays: Arrays) -> dict[str, Any]:
+    """Names of documents and the index, where there are some."""
+    found: dict[str, Any] = {name: arrays[name] for name in OPTIONAL if name in arrays}
+    for name in ("document_ids", "index_ids"):
+        if name in found:
+            found[name] = as_names(found[name])
+    if "index" in found:
+        demand(found["index"].dtype == np.int32, "an index")
+        found["index"] = found["index"].view(np.float32)
+    return found
 
 
 def restored_topics(family: Any, arrays: Arrays) -> Topics:
@@ -147,7 +179,7 @@ def restored_store(family: Any, S: int, arrays: Arrays) -> Store:
     if family.kind == 2:
         words = len(store.clump_word)
         shapes |= {
-            "word": (np.int32, (n,)), "word_count": (np.float32, (n,)),
+            "word": (np.int32, (n,)), "word_count": (np.int32, (n,)),
             "clump_word_indptr": (np.int64, (C + 1,)),
             "clump_word": (np.int32, (words,)), "clump_word_count": (np.float64, (words,)),
         }  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, FeatureMap
@@ -26,6 +27,7 @@ from dyntree.mixtures.hdp.documents import (
     taken_ahead,
 )
 from dyntree.mixtures.hdp.files import described, restored
+from dyntree.mixtures.hdp.heldout import log_density as log_mixture
 from dyntree.mixtures.hdp.learned import HISTORY, Learned
 from dyntree.mixtures.hdp.learning import (
     Context,
@@ -325,6 +327,8 @@ class MemoryBoundedHDP:
         if self.settings.family == "multinomial":
             return self.partial_fit(X, progress=progress)
         features, rows = self._encoded(X)
+        if isinstance(y, list) and all(one is None for one in y):
+            y = None
         groups = np.zeros(len(rows), dtype=np.int64) if y is None else y
         batch = read_documents(rows, self.settings.family, groups=groups)
         self._learn(replace(batch, names=features.names), None, progress)
@@ -333,9 +337,13 @@ class MemoryBoundedHDP:
     def _encoded(self, X: Any) -> tuple[FeatureMap, Matrix]:
         """Columns and rows, checked; nothing changes."""
         if self._learned is None:
-            return FeatureMap.learn(X)
-        features = self._learned.features
-        return features, features.encode(X)
+            features, rows = FeatureMap.learn(X)
+        else:
+            features = self._learned.features
+            rows = features.encode(X)
+        if not len(rows):
+            raise ValueError("X must have at least one row; got none.")
+        return features, rows
 
     @locked
     def preview(
@@ -584,6 +592,53 @@ class MemoryBoundedHDP:
         store = found.store
         points = store.word if store.family.kind == 2 else store.x
         return unsorted(batch, answers.responsibilities(self._search(), found, points))
+
+    @locked
+    def topic_proba(self, points: Any) -> Matrix:
+        """Probability of each topic at points of unknown documents.
+
+        Parameters
+        ----------
+        points : array_like of shape (n_points, n_features), or word ids (n_points,)
+
+        Returns
+        -------
+        ndarray of shape (n_points, n_topics)
+            Each row by itself, topics weighted as `topic_weights_`.
+        """
+        learned, rows = self._points(points, "topic_proba")
+        search, topics = self._search(), learned.topics
+        expected = search.family.expected(*topics.statistics)
+        logs = answers.point_logs(search, expected, rows) + expected.c
+        out: Matrix = softmax(logs + np.log(topics.N / topics.N.sum()), axis=1)
+        return out
+
+    @locked
+    def log_density(self, points: Any) -> Vector:
+        """Log predictive density of points of unknown documents, in data units.
+
+        Parameters
+        ----------
+        points : array_like of shape (n_points, n_features), or word ids (n_points,)
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
+        """
+        learned, rows = self._points(points, "log_density")
+        topics = learned.topics
+        shares = np.broadcast_to(topics.N / topics.N.sum(), (len(rows), topics.K))
+        found = log_mixture(learned.family, topics, rows, shares)
+        return found - learned.log_scale
+
+    def _points(self, points: Any, what: str) -> tuple[Learned, Any]:
+        """Points to answer for one by one."""
+        learned = self._ready(what)
+        if learned.family.kind == 2:
+            batch = read_documents([points], "multinomial", n_words=learned.family.n_words)
+            assert batch.words is not None
+            return learned, np.asarray(points)
+        return learned, learned.standardised(learned.features.encode(points))
 
     @locked
     def score_samples(self, documents: Any, *, given: Any = None) -> Vector:

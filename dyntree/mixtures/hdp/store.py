@@ -60,7 +60,7 @@ class Store:
     x: Matrix  # (n_points, d)
     group: Ints  # (n_points,)
     word: Ints  # (n_points,) or (0,)
-    word_count: NDArray[np.float32]  # the same
+    word_count: Ints  # the same
     clump_count: Vector  # (C,)
     clump_mean: Matrix  # (C, d)
     clump_scatter: Matrix  # (C, P), about the mean
@@ -353,7 +353,7 @@ def empty_arrays(family: Family) -> Arrays:
         "singlet_x": np.zeros((0, d)),
         "singlet_group": whole,
         "singlet_word": whole,
-        "singlet_count": np.zeros(0, dtype=np.float32),
+        "singlet_count": whole,
         "clump_count": none,
         "clump_mean": np.zeros((0, d)),
         "clump_scatter": np.zeros((0, P)),
@@ -394,7 +394,7 @@ def store_of(
         ids, counts = words
         arrays |= {
             "singlet_word": np.asarray(ids, dtype=np.int32),
-            "singlet_count": np.asarray(counts, dtype=np.float32),
+            "singlet_count": np.asarray(counts, dtype=np.int32),
             "singlet_group": group,
             "singlet_x": np.zeros((len(group), 0)),
         }
