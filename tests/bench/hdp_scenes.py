@@ -74,7 +74,8 @@ def digits(n_train: int = 1000, n_test: int = 400, weight: float = 0.5) -> Any:
     place = np.concatenate([one[:, 16:] for one in patches[:n_train]]).std(0)
     documents = [
         np.concatenate(
-            [(one[:, :16] - mean) @ axes.T / spread, weight * one[:, 16:] / place], axis=1
+            [(one[:, :16] - mean) @ axes.T / spread, weight * one[:, 16:] / place],
+            axis=1,
         )
         for one in patches
     ]
@@ -100,7 +101,9 @@ def news(n_train: int = 240, seed: int = 0) -> Any:
     return train, half, test - half
 
 
-def bars(n_docs: int, n_words: int, side: int = 5, alpha: float = 0.2, seed: int = 0) -> Any:
+def bars(
+    n_docs: int, n_words: int, side: int = 5, alpha: float = 0.2, seed: int = 0
+) -> Any:
     """Counts of words whose topics are rows and columns of a square; and the topics."""
     rng = np.random.default_rng(seed)
     topics = np.zeros((2 * side, side, side))

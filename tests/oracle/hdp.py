@@ -186,9 +186,7 @@ def explicit_free_energy(
     return F + float(penalty(alpha, p.a, p.b).sum())
 
 
-def q_update(
-    p: Problem, q: Any, alpha: Any, m_p: float = 1.0, m_d: float = 1.0
-) -> Any:
+def q_update(p: Problem, q: Any, alpha: Any, m_p: float = 1.0, m_d: float = 1.0) -> Any:
     """(18)-(21), magnified (23)-(24)."""
     N, S, counts = p.statistics(q)
     zeta = alpha[:, None] + m_p / m_d * counts / p.documents
@@ -203,7 +201,9 @@ def q_update(
 
 
 # ---------------------------------------------------------------- alpha
-def den(p: Problem, counts: Any, alpha: Any, m_p: float = 1.0, m_d: float = 1.0) -> float:
+def den(
+    p: Problem, counts: Any, alpha: Any, m_p: float = 1.0, m_d: float = 1.0
+) -> float:
     n_0 = m_p / m_d * counts.sum(0) / p.documents
     rise = digamma(alpha.sum() + n_0) - digamma(alpha.sum())
     return float(p.b + m_d * (p.documents * rise).sum())
@@ -259,8 +259,14 @@ def best_alpha(
 
 
 def split_gain(
-    p: Problem, r: Any, alpha: float, d: float, *, hard: bool,
-    m_p: float = 1.0, m_d: float = 1.0,
+    p: Problem,
+    r: Any,
+    alpha: float,
+    d: float,
+    *,
+    hard: bool,
+    m_p: float = 1.0,
+    m_d: float = 1.0,
 ) -> tuple[float, tuple[float, float, float]]:
     """dF of 3.6 for a part whose items p holds, and the alphas it takes."""
     zero = np.zeros(p.phibar.shape[1])

@@ -81,7 +81,13 @@ def problem_of(
     by_group = np.zeros((n, S))
     np.add.at(by_group, (owner, group), 1.0)
     twin_problem = oracle.Problem(
-        twin, phibar / count[:, None], count, by_group, documents, prior.shape, prior.rate
+        twin,
+        phibar / count[:, None],
+        count,
+        by_group,
+        documents,
+        prior.shape,
+        prior.rate,
     )
     search = Search(family, prior, options or HDPOptions())
     return Both(search, store, twin_problem)

@@ -47,9 +47,11 @@ def test_a_fit_is_the_model() -> None:
     assert fit.n_topics_ == 3
     assert fit.model_.memory_used_ <= 9000
     assert fit.labels_.tolist() == fit.predict(X, groups).tolist()
-    assert fit.labels_.tolist() == model.predict([X[groups == k] for k in range(40)]).labels[
-        0
-    ].tolist() + fit.labels_[30:].tolist()
+    assert (
+        fit.labels_.tolist()
+        == model.predict([X[groups == k] for k in range(40)]).labels[0].tolist()
+        + fit.labels_[30:].tolist()
+    )
     assert fit.transform(X).sum(axis=1) == pytest.approx(np.ones(len(X)))
     assert fit.score(X) == pytest.approx(fit.score_samples(X).mean())
     assert clone(fit).fit_predict(X, groups=groups).tolist() == fit.labels_.tolist()

@@ -113,7 +113,9 @@ def test_golden_numbers_of_alpha() -> None:
     expected = [1.052259680124, 1.340092829799]
     assert alpha_step(minka, topics) == pytest.approx(expected, abs=1e-9)
     expected = [1.058984539983, 1.228366796076]
-    assert alpha_step(both.search, topics, steps=30) == pytest.approx(expected, abs=1e-9)
+    assert alpha_step(both.search, topics, steps=30) == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,9 +131,9 @@ def test_golden_numbers_of_clumps(
     both = golden(name, clumps=True)
     topics = both.topics(QC, ALPHA)
     assert topics.N == pytest.approx([2.9, 4.1], abs=1e-12)
-    assert topics.counts.T.ravel() == pytest.approx([2.1, 0.8, 0.9, 3.2], abs=1e-12) or (
-        topics.counts.ravel() == pytest.approx([2.1, 0.8, 0.9, 3.2], abs=1e-12)
-    )
+    assert topics.counts.T.ravel() == pytest.approx(
+        [2.1, 0.8, 0.9, 3.2], abs=1e-12
+    ) or (topics.counts.ravel() == pytest.approx([2.1, 0.8, 0.9, 3.2], abs=1e-12))
     assert engine_F(both, QC, ALPHA) == pytest.approx(F, abs=1e-9)
     assert engine_F(both, QC, ALPHA, 3.0, 3.0) == pytest.approx(three, abs=1e-9)
     assert engine_F(both, QC, ALPHA, 6.0, 2.0) == pytest.approx(six_two, abs=1e-9)
@@ -308,7 +310,9 @@ def test_free_energy_is_above_the_exact_log_probability() -> None:
     total = []
     for z in np.ndindex(*(2,) * 7):
         hot = np.eye(2)[list(z)]
-        total.append(-(oracle.free_energy(both.problem, hot, alpha) - 0.5 * alpha.sum()))
+        total.append(
+            -(oracle.free_energy(both.problem, hot, alpha) - 0.5 * alpha.sum())
+        )
     exact = -np.logaddexp.reduce(total)
     print(f"F {F:.4f}, exact {exact:.4f}, gap {F - exact:.3f}")
     assert exact <= F <= exact + 2.0
@@ -383,7 +387,9 @@ def test_alpha_steps_lower_the_free_energy(rule: str) -> None:
                 options={"xatol": 1e-9, "fatol": 1e-13, "maxiter": 4000},
             )  # fmt: skip
             assert cost(alpha) <= best.fun + 1e-6
-        kernel = engine_alpha(rule, counts, documents, np.exp(rng.uniform(-3, 2, K)), shape)
+        kernel = engine_alpha(
+            rule, counts, documents, np.exp(rng.uniform(-3, 2, K)), shape
+        )
         assert kernel[0] == pytest.approx(kernel[1], rel=1e-6)
 
 
@@ -412,7 +418,10 @@ def test_a_few_newton_steps_are_almost_all() -> None:
     both = random_problem("full", rng, n=300)
     topics = both.topics(random_q(rng, 300, 4), np.full(4, 0.4))
     topics = settled(both.search, both.store, topics).topics
-    few, all_ = alpha_step(both.search, topics), alpha_step(both.search, topics, steps=30)
+    few, all_ = (
+        alpha_step(both.search, topics),
+        alpha_step(both.search, topics, steps=30),
+    )
     assert few == pytest.approx(all_, rel=0.01)
 
 
@@ -440,7 +449,9 @@ def test_unused_topics_change_nothing(name: str) -> None:
 def test_tied_free_energy_is_that_of_points(name: str) -> None:
     rng = np.random.default_rng(14)
     n, docs = 120, 18
-    document = np.sort(np.concatenate([np.arange(docs), rng.integers(docs, size=n - docs)]))
+    document = np.sort(
+        np.concatenate([np.arange(docs), rng.integers(docs, size=n - docs)])
+    )
     group = document // 6
     part = np.unique(rng.integers(40, size=n), return_inverse=True)[1]
     rows: Any = rng.normal(size=(n, 2)) + 2 * rng.integers(3, size=(n, 1))
@@ -455,7 +466,9 @@ def test_tied_free_energy_is_that_of_points(name: str) -> None:
     counts = tied.problem.statistics(q)[2]
     zeta = alpha[:, None] + counts / tied.problem.documents
     N, S, _ = p.statistics(spread)
-    each = oracle.explicit_free_energy(p, spread, zeta[:, np.arange(docs) // 6], (N, S), alpha)
+    each = oracle.explicit_free_energy(
+        p, spread, zeta[:, np.arange(docs) // 6], (N, S), alpha
+    )
     assert pytest.approx(each, rel=1e-9) == F
     untied = oracle.free_energy(p, spread, alpha)
     assert untied <= F + 1e-9 * abs(F)
@@ -488,7 +501,10 @@ def test_equal_points_of_a_document_clump_without_loss() -> None:
     order = np.argsort(group, kind="stable")
     rows, group = rows[order], group[order]
     part = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-    points, clumps = problem_of("full", rows, group), problem_of("full", rows, group, part)
+    points, clumps = (
+        problem_of("full", rows, group),
+        problem_of("full", rows, group, part),
+    )
     start = points.topics(random_q(rng, 120, 3), np.ones(3))
     one = settled(points.search, points.store, start)
     two = settled(clumps.search, clumps.store, start)
@@ -515,7 +531,9 @@ def test_magnified_free_energy_is_that_of_repeated_data(
     q, alpha = random_q(rng, n, 3), np.array([0.4, 1.1, 2.0])
     many = np.concatenate([np.repeat(q, r, axis=0)] * m_d)
     F = oracle.free_energy(large.problem, many, alpha)
-    assert engine_F(small, q, alpha, float(m_p), float(m_d)) == pytest.approx(F, rel=1e-8)
+    assert engine_F(small, q, alpha, float(m_p), float(m_d)) == pytest.approx(
+        F, rel=1e-8
+    )
     whole = alpha_step(large.search, large.topics(many, alpha), steps=30)
     found = alpha_step(
         small.search, small.topics(q, alpha), m_p=float(m_p), m_d=float(m_d), steps=30
@@ -557,7 +575,9 @@ def test_a_far_topic_keeps_its_digits() -> None:
     """Offset/spread 1e5, where plain products would be off by 1e4 nats (4.5)."""
     rng = np.random.default_rng(20)
     spread = 1e-5
-    rows = np.concatenate([1.0 + spread * rng.normal(size=(80, 2)), rng.normal(size=(80, 2))])
+    rows = np.concatenate(
+        [1.0 + spread * rng.normal(size=(80, 2)), rng.normal(size=(80, 2))]
+    )
     prior = HDPPrior(scale=spread**2)
     far = problem_of("full", rows, np.zeros(160, dtype=int), prior=prior)
     near = problem_of("full", rows - 1.0, np.zeros(160, dtype=int), prior=prior)

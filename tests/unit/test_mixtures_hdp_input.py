@@ -28,7 +28,9 @@ def model() -> MemoryBoundedHDP:
 
 @pytest.fixture
 def words() -> MemoryBoundedHDP:
-    return MemoryBoundedHDP("multinomial", max_items=30).fit(documents_of("multinomial"))
+    return MemoryBoundedHDP("multinomial", max_items=30).fit(
+        documents_of("multinomial")
+    )
 
 
 def refused(model: MemoryBoundedHDP, text: str, *args: Any, **more: Any) -> None:
@@ -127,8 +129,18 @@ def test_ids() -> None:
     with same_bytes(model), pytest.raises(ValueError, match=re.escape(text)):
         model.partial_fit([rows()] * 6, ids=names)
     refused(model, "ids[1]='c' comes twice", [rows()] * 2, ids=["c", "c"])
-    refused(model, "ids must have one name per document (2); got 1.", [rows()] * 2, ids=["c"])
-    refused(model, "ids must have one name per document (2); got 'cc'.", [rows()] * 2, ids="cc")
+    refused(
+        model,
+        "ids must have one name per document (2); got 1.",
+        [rows()] * 2,
+        ids=["c"],
+    )
+    refused(
+        model,
+        "ids must have one name per document (2); got 'cc'.",
+        [rows()] * 2,
+        ids="cc",
+    )
 
 
 def test_counts(words: MemoryBoundedHDP) -> None:
@@ -150,7 +162,10 @@ def test_counts(words: MemoryBoundedHDP) -> None:
     refused(words, text, whole)
     refused(words, "documents[1] has no words; drop it", np.array([[1] * 30, [0] * 30]))
     refused(words, "documents must be a count matrix", "text")
-    with same_bytes(words), pytest.raises(ValueError, match="31 words; the vocabulary has 30"):
+    with (
+        same_bytes(words),
+        pytest.raises(ValueError, match="31 words; the vocabulary has 30"),
+    ):
         words.partial_fit(np.ones((2, 31), dtype=int))
     refused(words, "sample_weight is for families of rows", counts, sample_weight=[1])
     refused(words, "groups is for rows of numbers", counts, groups=[1])
@@ -231,7 +246,9 @@ def test_priors(text: str, given: Any) -> None:
 def test_priors_that_do_not_fit_the_columns() -> None:
     prior = HDPPrior(dof=3.0)
     model = MemoryBoundedHDP(prior=prior)
-    with pytest.raises(ValueError, match=re.escape("prior.dof must exceed d-1=4; got 3.")):
+    with pytest.raises(
+        ValueError, match=re.escape("prior.dof must exceed d-1=4; got 3.")
+    ):
         model.fit([rows()])
     with pytest.raises(ValueError, match="prior.dof must exceed 1"):
         MemoryBoundedHDP("diag", prior=HDPPrior(dof=1.0)).fit([rows()])
@@ -322,7 +339,9 @@ def test_inputs_may_be_read_only_and_of_any_order(tmp_path: Any) -> None:
     assert len(set(found)) == 1
 
 
-def test_broken_files(model: MemoryBoundedHDP, words: MemoryBoundedHDP, tmp_path: Any) -> None:
+def test_broken_files(
+    model: MemoryBoundedHDP, words: MemoryBoundedHDP, tmp_path: Any
+) -> None:
     dyntree.save(model, tmp_path / "m.dyn")
     data = bytearray((tmp_path / "m.dyn").read_bytes())
     data[len(data) // 2] ^= 0xFF

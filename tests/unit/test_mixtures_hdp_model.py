@@ -72,7 +72,9 @@ class TestContract(OnlineModelChecks):
         for k, one in enumerate(documents):
             alone = learned.predict([one])
             assert alone.labels[0].tolist() == together.labels[k].tolist()
-            assert alone.proportions[0] == pytest.approx(together.proportions[k], abs=1e-12)
+            assert alone.proportions[0] == pytest.approx(
+                together.proportions[k], abs=1e-12
+            )
 
     def test_what_is_previewed_can_be_foreseen_and_learned(
         self, fresh: Callable[[], Any], rows: Rows
@@ -82,7 +84,10 @@ class TestContract(OnlineModelChecks):
         encoded, responses = model.preview(X)
         assert model.n_seen == 0
         assert responses == [None] * len(X)
-        for one, ahead in ((model, take(encoded, slice(N_FIRST, None))), (plain, X[N_FIRST:])):
+        for one, ahead in (
+            (model, take(encoded, slice(N_FIRST, None))),
+            (plain, X[N_FIRST:]),
+        ):
             one.update(X[:N_FIRST])
             assert one.predict(ahead).labels.tolist() == (
                 one.predict(X[N_FIRST:]).labels.tolist()
@@ -104,11 +109,17 @@ class TestContract(OnlineModelChecks):
             one.update(more[N_FIRST:])
         assert model.columns == ("b", "a", "d")
         assert model_bytes(model) == model_bytes(plain)
-        assert model.predict(turned).labels.tolist() == model.predict(frame).labels.tolist()
+        assert (
+            model.predict(turned).labels.tolist()
+            == model.predict(frame).labels.tolist()
+        )
         renamed = frame.rename(columns={"b": "z"})
         with same_bytes(model), pytest.raises(ValueError, match="X must have"):
             model.update(renamed)
-        with same_bytes(model), pytest.raises(ValueError, match="must have the columns"):
+        with (
+            same_bytes(model),
+            pytest.raises(ValueError, match="must have the columns"),
+        ):
             model.partial_fit([renamed])
 
 
@@ -266,7 +277,9 @@ def test_answers_fit_one_another(family: str) -> None:
     assert len(set(model.topic_ids_.tolist())) == K
     drawn, labels = model.sample(3, 17)
     assert len(drawn) == 3
-    assert all(len(one) == len(label) == 17 for one, label in zip(drawn, labels, strict=True))
+    assert all(
+        len(one) == len(label) == 17 for one, label in zip(drawn, labels, strict=True)
+    )
     assert np.isfinite(model.score(drawn))
     given = model.score(documents, given=documents)
     assert given == pytest.approx(model.score(documents))
@@ -321,7 +334,10 @@ def test_tracked_documents_have_groups() -> None:
     assert learned.document_ids.tolist() == names
     sizes = np.bincount(learned.document_group, minlength=4)
     assert sizes.tolist() == model.group_sizes_.tolist()
-    with same_bytes(model), pytest.raises(ValueError, match="already learnt in epoch 2"):
+    with (
+        same_bytes(model),
+        pytest.raises(ValueError, match="already learnt in epoch 2"),
+    ):
         model.partial_fit(documents[:1], ids=["page 13"])
 
 
@@ -398,7 +414,13 @@ def test_extremes_of_shape() -> None:
 def test_no_answers_before_the_first_document() -> None:
     model = MemoryBoundedHDP()
     match = "has seen no documents; call fit or partial_fit"
-    for call in (model.transform, model.predict, model.score, model.retrieve, model.index):
+    for call in (
+        model.transform,
+        model.predict,
+        model.score,
+        model.retrieve,
+        model.index,
+    ):
         with pytest.raises(dyntree.errors.NotReadyError, match=match):
             call([np.zeros((2, 2))])
     assert (model.n_topics_, model.memory_used_, model.topic_aliases_) == (0, 0, {})
@@ -429,9 +451,7 @@ def test_eight_gaussians_are_found(seed: int) -> None:
     assert batch.n_topics_ == 8
     label = np.concatenate(batch.predict(documents).labels)
     truth = np.concatenate(topic)
-    nearest = np.square(
-        np.concatenate(documents)[:, None] - centres
-    ).sum(2).argmin(1)
+    nearest = np.square(np.concatenate(documents)[:, None] - centres).sum(2).argmin(1)
     right = sum(np.bincount(truth[label == k]).max() for k in range(8)) / len(truth)
     assert right > (nearest == truth).mean() - 0.005
     assert stream.score(documents) > batch.score(documents) - 0.15

@@ -40,7 +40,13 @@ def part_problem(both: Both, items: Any) -> oracle.Problem:
     """The twin's problem of some of the items alone."""
     p = both.problem
     return oracle.Problem(
-        p.family, p.phibar[items], p.count[items], p.by_group[items], p.documents, p.a, p.b
+        p.family,
+        p.phibar[items],
+        p.count[items],
+        p.by_group[items],
+        p.documents,
+        p.a,
+        p.b,
     )
 
 
@@ -55,7 +61,9 @@ def test_gain_of_a_split_is_that_of_its_shares(
     both = random_problem(
         name, rng, clumps=clumps, n=90, documents=[1, 2, 1, 3, 1, 1], prior=prior
     )
-    items = np.sort(rng.choice(both.store.n_items, both.store.n_items - 4, replace=False))
+    items = np.sort(
+        rng.choice(both.store.n_items, both.store.n_items - 4, replace=False)
+    )
     for m_p, m_d in ((1.0, 1.0), (6.0, 2.0)):
         gain, r, alphas, sizes = halved(
             both, items, 0.8, 2.5, hard=hard, m_p=m_p, m_d=m_d
@@ -77,14 +85,20 @@ def test_gain_of_a_split_is_that_of_its_shares(
             assert next_ == pytest.approx(again, rel=1e-7, abs=1e-12)
 
 
-def oracle_step(p: oracle.Problem, r: Any, alpha: float, d: float, m_p: float, m_d: float) -> Any:
+def oracle_step(
+    p: oracle.Problem, r: Any, alpha: float, d: float, m_p: float, m_d: float
+) -> Any:
     """One more variational step between the halves."""
     from scipy.special import digamma
 
     logs = np.zeros((len(r), 2))
     whole = p.count.sum()
     for h, share in enumerate((r, 1 - r)):
-        N, S, n = (share * p.count).sum(), (share * p.count) @ p.phibar, share @ p.by_group
+        N, S, n = (
+            (share * p.count).sum(),
+            (share * p.count) @ p.phibar,
+            share @ p.by_group,
+        )
         a = oracle.best_alpha(p, alpha * N / whole, n, d, m_p, m_d)
         psi = digamma(a + m_p / m_d * n / p.documents)
         theta, c = p.family.expect(m_p * N, m_p * S)
@@ -112,7 +126,11 @@ def test_a_mass_split_is_brute_force(name: str) -> None:
     dF = oracle.entropy(both_r, small.count) + p.family.log_z(0.0, zero)
     for share, a, sign in ((r, 0.5, -1), (1 - r, 0.4, -1), (np.ones(60), 0.9, 1)):
         h = share[own]
-        N, S, n = (h * small.count).sum(), (h * small.count) @ small.phibar, h @ small.by_group
+        N, S, n = (
+            (h * small.count).sum(),
+            (h * small.count) @ small.phibar,
+            h @ small.by_group,
+        )
         dF += sign * (p.family.log_z(N, S) + oracle.t(small, a, n))
     assert pytest.approx(exact, rel=1e-11, abs=1e-10) == dF
 
@@ -160,7 +178,9 @@ def test_entropy_of_a_merge_is_that_of_two_way_shares() -> None:
             got = two_way_entropy(both.store, table, expected, items, 0, 2)
             new = oracle.q_update(both.problem, q, topics.alpha)
             pair = new[:, [0, 2]] / new[:, [0, 2]].sum(1, keepdims=True)
-            assert got == pytest.approx(-oracle.entropy(pair, both.problem.count), rel=1e-6)
+            assert got == pytest.approx(
+                -oracle.entropy(pair, both.problem.count), rel=1e-6
+            )
 
 
 def test_two_blobs_split_a_twin_merges_an_empty_topic_goes() -> None:
@@ -193,7 +213,9 @@ def test_a_local_split_foretells_the_full_one() -> None:
     """Within 2 nats where blobs are apart: four of them, of which one topic has two."""
     rng = np.random.default_rng(26)
     topic = rng.integers(4, size=400)
-    rows = rng.normal(size=(400, 2)) * 0.3 + 6 * np.stack([topic % 2, topic // 2], axis=1)
+    rows = rng.normal(size=(400, 2)) * 0.3 + 6 * np.stack(
+        [topic % 2, topic // 2], axis=1
+    )
     group = np.sort(rng.integers(8, size=400))
     both = problem_of("full", rows, group)
     q = np.eye(3)[np.minimum(topic, 2)]
@@ -255,7 +277,9 @@ def test_ids_are_kept_by_the_larger_half() -> None:
     both = random_problem("full", rng)
     topics = both.topics(random_q(rng, 60, 3), np.ones(3))
     items = np.arange(20)
-    split = Move(-1.0, 1, items=items, share=np.r_[np.ones(5), np.zeros(15)], alpha=(1, 1))
+    split = Move(
+        -1.0, 1, items=items, share=np.r_[np.ones(5), np.zeros(15)], alpha=(1, 1)
+    )
     new, into = applied(both.store, topics, [split], 7)
     assert into == {}
     assert sorted(new.ids.tolist()) == [0, 1, 2, 7]
@@ -289,7 +313,9 @@ def test_options_of_the_paper_rank_and_stop() -> None:
     rng = np.random.default_rng(30)
     options = HDPOptions(splits=1, merges=1, moves="one", alpha_update="minka")
     both = random_problem("full", rng, n=200, options=options)
-    state = settled(both.search, both.store, both.topics(random_q(rng, 200, 3), np.ones(3)))
+    state = settled(
+        both.search, both.store, both.topics(random_q(rng, 200, 3), np.ones(3))
+    )
     found = ranked(both.search, both.store, state)
     assert len(proposed_splits(both.search, both.store, state, found, set())) == 1
     assert len(proposed_merges(both.search, both.store, state, found, set())) == 1

@@ -134,9 +134,7 @@ def documents_free_energy(search: Search, found: Folded) -> float:
     new = swept(search, found.store, table, found.expected)
     topics = replace(found.topics, counts=new.counts)
     family, expected = search.family, found.expected
-    documents = free_energy(
-        search, topics, 0.0, 0.0, np.full(topics.K, family.log_z0)
-    )
+    documents = free_energy(search, topics, 0.0, 0.0, np.full(topics.K, family.log_z0))
     own = topics.statistics
     divergence = family_fit(search, expected, *own) - family.log_base * own[0].sum()
     divergence += topics.K * family.log_z0 - expected.log_z.sum()

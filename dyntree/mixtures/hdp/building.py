@@ -129,7 +129,8 @@ def seeded_labels(store: Store, K: int, rng: np.random.Generator) -> Longs:
         label = nearest_centre(x, centres)
         total = np.bincount(label, weight, len(centres))
         sums = np.stack(
-            [np.bincount(label, weight * column, len(centres)) for column in x.T], axis=1
+            [np.bincount(label, weight * column, len(centres)) for column in x.T],
+            axis=1,
         )
         centres = np.where(
             (total > 0.0)[:, None], sums / np.maximum(total, 1e-300)[:, None], centres

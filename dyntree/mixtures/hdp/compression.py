@@ -162,7 +162,9 @@ def compressed(
             )
             store, group_of = store.regrouped(joined, topics.S), joined[group_of]
         if cap < topics.K:
-            topics, label, new = fewer_topics(search, store, topics, label, cap, m_p, m_d)
+            topics, label, new = fewer_topics(
+                search, store, topics, label, cap, m_p, m_d
+            )
             aliases += new
         if not limits.bound_items:
             return Compressed(store, topics, group_of, tuple(aliases), gave_up)
@@ -190,7 +192,9 @@ def compressed(
     part_of = np.empty(store.n_items, dtype=np.int64)
     for number, part in enumerate(leaves):
         part_of[part.items] = number
-    is_clump = np.array([part.is_clump(family, in_bytes) for part in leaves], dtype=bool)
+    is_clump = np.array(
+        [part.is_clump(family, in_bytes) for part in leaves], dtype=bool
+    )
     return Compressed(
         store.clumped(part_of, is_clump), topics, group_of, tuple(aliases), gave_up
     )
@@ -248,7 +252,9 @@ def fewer_topics(
         old_ids = topics.ids
         topics, into = applied(store, topics, moves, 0)
         place = {int(one): k for k, one in enumerate(topics.ids)}
-        to = np.array([place[into.get(int(i), int(i))] for i in old_ids], dtype=np.int32)
+        to = np.array(
+            [place[into.get(int(i), int(i))] for i in old_ids], dtype=np.int32
+        )
         label = to[label]
         aliases += into.items()
     return topics, label, aliases

@@ -178,9 +178,7 @@ def read_table(documents: Any, groups: Any, sample_weight: Any) -> Batch:
     else:
         rows, names = document_rows(documents, "documents", None)
     if groups is None:
-        raise ValueError(
-            "one array needs groups=...; pass groups or a list of arrays."
-        )
+        raise ValueError("one array needs groups=...; pass groups or a list of arrays.")
     if column is None:
         column = np.asarray(groups)
         if column.ndim != 1 or len(column) != len(rows):
@@ -312,7 +310,7 @@ def read_words(
 
         if documents.dtype.kind not in "biuf":
             raise ValueError(
-                "count matrix must hold numbers; got dtype " f"{documents.dtype}."
+                f"count matrix must hold numbers; got dtype {documents.dtype}."
             )
         bad = ~np.isfinite(documents.astype(np.float64))
         if bad.any():
@@ -397,7 +395,12 @@ def ids_and_counts(one: Any, number: int) -> tuple[Longs, Vector]:
     array = params.as_array(what, one if hasattr(one, "__len__") else list(one))
     if array.size == 0:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
-    if is_pairs and array.ndim == 2 and array.shape[1] == 2 and array.dtype.kind in "iuf":
+    if (
+        is_pairs
+        and array.ndim == 2
+        and array.shape[1] == 2
+        and array.dtype.kind in "iuf"
+    ):
         ids, counts = array[:, 0], array[:, 1].astype(np.float64)
     elif array.ndim == 1 and array.dtype.kind in "iu":
         ids, counts = array, np.ones(len(array))

@@ -187,6 +187,7 @@ def restored_store(family: Any, S: int, arrays: Arrays) -> Store:
         for word in (store.word, store.clump_word):
             demand((word >= 0) & (word < family.n_words), "words of the vocabulary")
         demand(store.word_count > 0, "counts of words")
+        demand(store.clump_word_count > 0.0, "counts of words")
     else:
         shapes |= {
             "x": (np.float64, (n, family.d)), "clump_mean": (np.float64, (C, family.d)),
@@ -202,7 +203,9 @@ def restored_store(family: Any, S: int, arrays: Arrays) -> Store:
         demand(np.diff(indptr) >= 0, "row pointers that ascend")
     for group in (store.group, store.clump_group):
         demand((group >= 0) & (group < S), "groups that there are")
-    demand((store.clump_count > 0.0) & np.isfinite(store.clump_count), "clumps of points")
+    demand(
+        (store.clump_count > 0.0) & np.isfinite(store.clump_count), "clumps of points"
+    )
     demand(store.clump_group_count > 0.0, "counts of groups")
     demand(store.n_items > 0, "points")
     return store

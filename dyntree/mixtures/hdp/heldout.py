@@ -12,7 +12,9 @@ from dyntree.mixtures.hdp.sweeps import Search, State, Topics
 SHARE = 0.1
 
 
-def held_out(store: Store, before: Store, rng: np.random.Generator) -> tuple[Store, Store]:
+def held_out(
+    store: Store, before: Store, rng: np.random.Generator
+) -> tuple[Store, Store]:
     """The store without a tenth of the points that came last, and these points."""
     first, family = before.n_points, store.family
     group = store.group[first:]
@@ -21,7 +23,9 @@ def held_out(store: Store, before: Store, rng: np.random.Generator) -> tuple[Sto
         aside = rng.binomial(count, SHARE)
         word = store.word[first:]
         stay, gone = count > aside, aside > 0
-        kept = store_of(family, None, group[stay], words=(word[stay], (count - aside)[stay]))
+        kept = store_of(
+            family, None, group[stay], words=(word[stay], (count - aside)[stay])
+        )
         rest = store_of(family, None, group[gone], words=(word[gone], aside[gone]))
     else:
         gone = rng.random(len(group)) < SHARE

@@ -101,7 +101,9 @@ def begun(context: Context, features: FeatureMap, batch: Batch) -> Learned:
             shift, scale = scales_of(batch, features)
     family = scaled_family(settings, width, shift, scale)
     check_least(limits, family, settings.family, 8 * (len(shift) + len(scale)))
-    return started(settings, features, family, shift, scale, limits, empty_store(family))
+    return started(
+        settings, features, family, shift, scale, limits, empty_store(family)
+    )
 
 
 def check_least(limits: Limits, family: Any, name: str, fixed: int) -> None:
@@ -305,7 +307,9 @@ def built(
         work.next_id = topics.K
         return finished(search, store, topics, work), work
     sizes = new.group_sums(np.arange(new.n_items), np.ones(new.n_items), S)
-    topics = with_documents(search, learned.topics, sizes[learned.topics.S :], np.ones(n_new))
+    topics = with_documents(
+        search, learned.topics, sizes[learned.topics.S :], np.ones(n_new)
+    )
     n_birth = context.options.n_birth
     is_words = learned.family.kind == 2
     if n_birth == "auto":
@@ -334,7 +338,11 @@ def built(
     plain_work, born_work = (Work(cap, gain, learned.next_id) for _ in range(2))
     plain = finished(search, known, topics, plain_work)
     born = finished(search, known, grown(known, born_work), born_work)
-    best = born if log_score(search, born, rest) > log_score(search, plain, rest) else plain
+    best = (
+        born
+        if log_score(search, born, rest) > log_score(search, plain, rest)
+        else plain
+    )
     work = born_work if best is born else plain_work
     return finished(search, store, best.topics, work), work
 
@@ -371,7 +379,9 @@ def with_ids(draft: Learned, batch: Batch, ids: Any, group: Any) -> Learned:
     of_document = np.zeros(batch.n_documents, dtype=np.int32)
     of_document[batch.document] = group
     epoch = np.full(len(ids), draft.n_epochs, dtype=np.int32)
-    same = draft.document_ids.dtype.kind == ids.dtype.kind or not len(draft.document_ids)
+    same = draft.document_ids.dtype.kind == ids.dtype.kind or not len(
+        draft.document_ids
+    )
     before = draft.document_ids if same else draft.document_ids.astype(str)
     more = ids if same else ids.astype(str)
     if not len(before):

@@ -294,7 +294,9 @@ class MemoryBoundedHDP:
         group = None
         for part, continues in cut_to_fit(context, learned, batch):
             n_new = part.n_documents - continues
-            some, names = (None, None) if names is None else (names[:n_new], names[n_new:])
+            some, names = (
+                (None, None) if names is None else (names[:n_new], names[n_new:])
+            )
             done = one_epoch(
                 context, learned, part, ids=some, continues=group if continues else None
             )
@@ -360,9 +362,7 @@ class MemoryBoundedHDP:
         return Encoded(rows), [None] * len(rows) if y is None else list(y)
 
     def _context(self, total: float | None = None) -> Context:
-        return Context(
-            self.settings, self.seed, self.n_threads, self.callback, total
-        )
+        return Context(self.settings, self.seed, self.n_threads, self.callback, total)
 
     def _read(
         self, documents: Any, learned: Learned | None, groups: Any, sample_weight: Any
@@ -406,7 +406,9 @@ class MemoryBoundedHDP:
         if learned is not None and learned.document_ids is not None:
             before = learned.document_ids
             assert learned.document_epoch is not None
-            for at, name in enumerate(names.astype(before.dtype.kind == "U" and str or names.dtype)):
+            for at, name in enumerate(
+                names.astype(before.dtype.kind == "U" and str or names.dtype)
+            ):
                 seen = np.flatnonzero(before == name)
                 if len(seen):
                     raise ValueError(
@@ -635,7 +637,9 @@ class MemoryBoundedHDP:
         """Points to answer for one by one."""
         learned = self._ready(what)
         if learned.family.kind == 2:
-            batch = read_documents([points], "multinomial", n_words=learned.family.n_words)
+            batch = read_documents(
+                [points], "multinomial", n_words=learned.family.n_words
+            )
             assert batch.words is not None
             return learned, np.asarray(points)
         return learned, learned.standardised(learned.features.encode(points))
@@ -1147,11 +1151,17 @@ def as_ids(ids: Any, n: int) -> NDArray[Any]:
         )
     given = list(ids)
     if len(given) != n:
-        raise ValueError(f"ids must have one name per document ({n}); got {len(given)}.")
+        raise ValueError(
+            f"ids must have one name per document ({n}); got {len(given)}."
+        )
     whole = all(
         isinstance(one, int | np.integer) and not isinstance(one, bool) for one in given
     )
-    return np.array(given, dtype=np.int64) if whole else np.array([str(one) for one in given])
+    return (
+        np.array(given, dtype=np.int64)
+        if whole
+        else np.array([str(one) for one in given])
+    )
 
 
 def unsorted(batch: Batch, values: Any) -> Any:

@@ -206,9 +206,7 @@ def two_way_entropy(
     return float(store.weights[items] @ entropy)
 
 
-def log_fit(
-    family: Family, expected: Expected, x: Any, within: Any, k: int
-) -> Any:
+def log_fit(family: Family, expected: Expected, x: Any, within: Any, k: int) -> Any:
     """<theta_k, phibar>, or what a far topic has in its place."""
     d, far = family.d, np.flatnonzero(expected.far == k)
     theta = expected.far_theta[far[0]] if len(far) else expected.theta[k]
@@ -294,7 +292,8 @@ def halves(store: Store, topics: Topics, move: Move, next_id: int) -> Topics:
     """The two topics of a split, straight from the local steps."""
     found = [store.moments(move.items, r) for r in (move.share, 1.0 - move.share)]
     counts = [
-        store.group_sums(move.items, r, topics.S) for r in (move.share, 1.0 - move.share)
+        store.group_sums(move.items, r, topics.S)
+        for r in (move.share, 1.0 - move.share)
     ]
     ids = [int(topics.ids[move.one]), next_id]
     if found[1][0] > found[0][0]:

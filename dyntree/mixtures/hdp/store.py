@@ -202,9 +202,7 @@ class Store:
         """Points of each group in items, of which a share counts."""
         single, joint = self.split_items(items)
         points = items[single]
-        out = added(
-            self.group[points], share[single] * self.weights[points], n_groups
-        )
+        out = added(self.group[points], share[single] * self.weights[points], n_groups)
         places, owner = rows_of(self.clump_indptr, items[joint] - self.n_points)
         out += added(
             self.clump_group[places],

@@ -250,7 +250,9 @@ class State:
     n_jitters: int = 0
 
 
-def one_sweep(search: Search, store: Store, topics: Topics, expected: Expected) -> State:
+def one_sweep(
+    search: Search, store: Store, topics: Topics, expected: Expected
+) -> State:
     """(18)-(22) once: responsibilities, topics, proportions, alpha."""
     table = table_of_logs(topics, expected)
     found = swept(search, store, table, expected)
