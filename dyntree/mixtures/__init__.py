@@ -3,6 +3,7 @@
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
 from dyntree.mixtures.hdp.records import (
+    LDA,
     EpochReport,
     MemoryReport,
     Retrieved,
@@ -10,6 +11,7 @@ from dyntree.mixtures.hdp.records import (
     TopicLabels,
     TopicTable,
 )
+from dyntree.mixtures.hdp.reports import memory_report, to_lda, topics
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
 from dyntree.mixtures.sva.frames import product_over_frames
@@ -17,6 +19,7 @@ from dyntree.mixtures.sva.hdphsmm import OnlineHDPHSMM
 from dyntree.mixtures.sva.records import Clusters, Durations, LambdaPath, Path
 
 __all__ = [
+    "LDA",
     "Clusters",
     "Durations",
     "EpochReport",
@@ -33,5 +36,8 @@ __all__ = [
     "SweepReport",
     "TopicLabels",
     "TopicTable",
+    "memory_report",
     "product_over_frames",
+    "to_lda",
+    "topics",
 ]

@@ -33,7 +33,9 @@ def per_point(model: MemoryBoundedHDP, documents: Any) -> tuple[float, float]:
 def compress_share(model: MemoryBoundedHDP) -> float:
     """Share of the time of epochs that compression took."""
     h = model.history_
-    return float(h.seconds_compress.sum() / (h.seconds_compress + h.seconds_build).sum())
+    return float(
+        h.seconds_compress.sum() / (h.seconds_compress + h.seconds_build).sum()
+    )
 
 
 def ratios() -> None:
@@ -207,7 +209,11 @@ def retrieval() -> None:
         model, seconds = learned(train, **(base | more))
         used = model.memory_used_
         clumped, full = per_point(model, train)
-        free = model.compress(memory_limit=10**9, keep=True) if "batch" not in name else model
+        free = (
+            model.compress(memory_limit=10**9, keep=True)
+            if "batch" not in name
+            else model
+        )
         free.index(train, labels)
         clock = time.process_time()
         scores = []
@@ -225,4 +231,6 @@ def retrieval() -> None:
         counts @ stored.T
     each = (time.perf_counter() - clock) / 4000
     print(f"score_fast: {1e6 * each:.1f} microseconds a query (target <= 20)")
-    print("targets: >= .84 at 2,000 points, >= batch - .01 at 5,000; 300 >= 20 groups + .03")
+    print(
+        "targets: >= .84 at 2,000 points, >= batch - .01 at 5,000; 300 >= 20 groups + .03"
+    )

@@ -1,4 +1,4 @@
-"""Data of the benchmarks of topic models: images, faces, digits and news of packages."""
+"""Data of the benchmarks of topic models, from packages: images, digits, news."""
 
 from __future__ import annotations
 

@@ -60,7 +60,9 @@ def news_items() -> None:
     print("8.6 300 news items, 240 for training; log probability per held-out token")
     train, given, rest = news()
     p = np.asarray(train.sum(0)).ravel() + 0.1
-    print(f"unigram {float(rest @ np.log(p / p.sum()) @ np.ones(len(rest))) / rest.sum():.3f}")
+    print(
+        f"unigram {float(rest @ np.log(p / p.sum()) @ np.ones(len(rest))) / rest.sum():.3f}"
+    )
     peers(train, given, rest)
     ours(train, given, rest, "ours, batch, 40 random topics", epoch_size=240)
     ours(train, given, rest, "ours, batch, one topic", epoch_size=240, init_topics=1)
@@ -99,14 +101,18 @@ def peers(train: Any, given: Any, rest: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         corpus = list(Sparse2Corpus(train.T))
-        names = Dictionary.from_corpus(corpus, {v: str(v) for v in range(train.shape[1])})
+        names = Dictionary.from_corpus(
+            corpus, {v: str(v) for v in range(train.shape[1])}
+        )
         clock = time.process_time()
         hdp = HdpModel(corpus, names, random_state=0, max_chunks=50)
         seconds = time.process_time() - clock
         alpha, words = hdp.hdp_to_lda()
     words = np.asarray(words)
     if words.shape[1] < train.shape[1]:
-        words = np.pad(words, ((0, 0), (0, train.shape[1] - words.shape[1])), constant_values=1e-12)
+        words = np.pad(
+            words, ((0, 0), (0, train.shape[1] - words.shape[1])), constant_values=1e-12
+        )
     score = folded_score(np.asarray(alpha), words, given, rest)
     print(f"{'gensim HdpModel':44s} {len(words):4d}  {score:.3f}  {seconds:5.1f} s")
     import tomotopy
@@ -123,7 +129,9 @@ def peers(train: Any, given: Any, rest: Any) -> None:
     words = np.stack([lda.get_topic_word_dist(k) for k in range(lda.k)])
     wide = np.where(np.array(order) >= 0, words[:, order], 1e-12)
     score = folded_score(np.asarray(lda.alpha), wide, given, rest)
-    print(f"{'tomotopy HDPModel, 1,000 sweeps':44s} {lda.k:4d}  {score:.3f}  {seconds:5.1f} s")
+    print(
+        f"{'tomotopy HDPModel, 1,000 sweeps':44s} {lda.k:4d}  {score:.3f}  {seconds:5.1f} s"
+    )
 
 
 def bars_found() -> None:
@@ -132,7 +140,10 @@ def bars_found() -> None:
     for name, more in (
         ("batch from 20 random topics", {"epoch_size": 200, "init_topics": 20}),
         ("batch from one topic", {"epoch_size": 200, "init_topics": 1}),
-        ("stream of 40, 200 items", {"epoch_size": 40, "init_topics": 20, "max_items": 200}),
+        (
+            "stream of 40, 200 items",
+            {"epoch_size": 40, "init_topics": 20, "max_items": 200},
+        ),
     ):
         found = []
         for seed in range(5):

@@ -1,7 +1,7 @@
 """Memory-bounded topic models in plain NumPy: formulas as they are written down.
 
-Statistics are raw sums: N (K,), S (K, F) with phi(x) = (x, x_i x_j for i <= j), (x, x^2)
-or one-hot words. Items are rows of phi-bar with a count and counts by group.
+Statistics are raw sums: N (K,), S (K, F) with phi(x) = (x, x_i x_j for i <= j),
+(x, x^2) or one-hot words. Items are rows of phi-bar with a count and counts by group.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ import pytest
 
 import dyntree
 from dyntree.checkpoint import dumps as model_bytes
-from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
 from dyntree.encoding.feature_map import take
+from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
 from tests.contract import N_FIRST, OnlineModelChecks, Rows
 from tests.helpers import same_bytes
 

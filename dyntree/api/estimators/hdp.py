@@ -53,7 +53,8 @@ class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
     >>> rng = np.random.default_rng(1)
     >>> groups = np.repeat(np.arange(30), 20)
     >>> X = rng.normal(size=(600, 2)) + 10 * rng.integers(3, size=(600, 1))
-    >>> fit = MemoryBoundedTopics(memory_limit="8kB", random_state=0).fit(X, groups=groups)
+    >>> fit = MemoryBoundedTopics(memory_limit="8kB", random_state=0)
+    >>> fit = fit.fit(X, groups=groups)
     >>> fit.n_topics_, fit.transform(X).shape
     (3, (600, 3))
     """

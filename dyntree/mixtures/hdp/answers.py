@@ -88,7 +88,7 @@ def best_topics(search: Search, found: Folded) -> Any:
     return swept(search, found.store, table, found.expected, labels=True).label
 
 
-def responsibilities(search: Search, found: Folded, rows: Matrix) -> Matrix:
+def responsibilities(search: Search, found: Folded, rows: Any) -> Matrix:
     """Topic probabilities of the points of documents, shape (n, K)."""
     table = table_of_logs(found.topics, found.expected)
     logs = point_logs(search, found.expected, rows)
@@ -173,9 +173,7 @@ def index_logs(found: Folded) -> Matrix:
     return out
 
 
-def retrieval_scores(
-    search: Search, found: Folded, stored: Matrix, method: str
-) -> Matrix:
+def retrieval_scores(search: Search, found: Folded, stored: Any, method: str) -> Matrix:
     """Scores of stored documents for each query document, shape (n_queries, n_stored).
 
     Equation (28): hard puts each point on its best topic, soft sums over topics, fast

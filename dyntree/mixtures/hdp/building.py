@@ -89,7 +89,8 @@ def starting_alpha(N: Vector) -> Vector:
     """Twice the share of each topic, .05 at least; 1 for a lone one."""
     if len(N) < 2:
         return np.ones(len(N))
-    return np.maximum(2.0 * N / N.sum(), LEAST_ALPHA)
+    alpha: Vector = np.maximum(2.0 * N / N.sum(), LEAST_ALPHA)
+    return alpha
 
 
 def hard_topics(store: Store, documents: Vector, label: Any, K: int) -> Topics:

@@ -1,9 +1,9 @@
-"""Compression: the budget of bytes or items is spent on clumps, best split first (4.4)."""
+"""Compression: a budget of bytes or items goes to clumps, best split first (4.4)."""
 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isqrt
 from typing import Any
 
@@ -107,7 +107,9 @@ def initial_parts(store: Store, label: Any, topics: Topics) -> list[Part]:
     ptr, items = parts_by(label, topics.K)
     joint = label[store.n_points :]
     n_groups = distinct(
-        np.concatenate([label[: store.n_points], joint[row_numbers(store.clump_indptr)]]),
+        np.concatenate(
+            [label[: store.n_points], joint[row_numbers(store.clump_indptr)]]
+        ),
         np.concatenate([store.group, store.clump_group]), topics.K, topics.S,
     )  # fmt: skip
     n_words = np.zeros(topics.K, dtype=np.int64)
@@ -203,9 +205,9 @@ def compressed(
 class BudgetError(ValueError):
     """A limit that not even one topic, one group and one clump can meet."""
 
-    def __init__(self, needed: int, left: int) -> None:
+    def __init__(self, needed: int, left: float) -> None:
         super().__init__(f"{needed} bytes do not fit in {left}")
-        self.missing = needed - left
+        self.missing = int(needed - left)
 
 
 def bytes_left(family: Family, topics: Topics, limits: Limits, fixed: int) -> float:

@@ -121,7 +121,8 @@ def read_rows(documents: Any, groups: Any, sample_weight: Any) -> Batch:
             "documents must be a list of 2-D arrays, or one array and groups=...; got "
             f"{params.short(documents)}."
         )
-    tables, names = [], None
+    tables: list[Matrix] = []
+    names: tuple[str, ...] | None = None
     for number, one in enumerate(documents):
         rows, found = document_rows(one, f"documents[{number}]", names)
         names = names or found
@@ -151,9 +152,9 @@ def is_table(documents: Any) -> bool:
         return documents.ndim == 2 or documents.dtype != object
     if isinstance(documents, list | tuple) and documents:
         first = documents[0]
-        return isinstance(first, Mapping) or np.ndim(first) == 1 and np.ndim(
+        return isinstance(first, Mapping) or (np.ndim(first) == 1 and np.ndim(
             np.asarray(first, dtype=object)[:1][0] if len(first) else 0
-        ) == 0 and not hasattr(first, "columns")  # fmt: skip
+        ) == 0 and not hasattr(first, "columns"))  # fmt: skip
     return False
 
 
@@ -174,7 +175,8 @@ def read_table(documents: Any, groups: Any, sample_weight: Any) -> Batch:
         column = np.asarray(found.pop(groups), dtype=object)
         documents = found
     if isinstance(documents, dict) and column is not None:
-        rows, names = columns_of(documents, "documents")
+        rows, found_names = columns_of(documents, "documents")
+        names: tuple[str, ...] | None = found_names
     else:
         rows, names = document_rows(documents, "documents", None)
     if groups is None:

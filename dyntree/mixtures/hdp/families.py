@@ -176,7 +176,7 @@ class FullGaussian(Family):
 
     def posterior(
         self, N: Vector, mean: Matrix, scatter: Matrix
-    ) -> tuple[Vector, Vector, Matrix, Matrix, Matrix, int]:
+    ) -> tuple[Vector, Vector, Matrix, Matrix, Any, int]:
         """kappa, nu, m, B, its Cholesky factor, and how many needed help."""
         kappa, nu = self.kappa0 + N, self.shape0 + N
         gap = mean - self.m0
@@ -194,12 +194,12 @@ class FullGaussian(Family):
             jitters += used
         return kappa, nu, m, B, L, jitters
 
-    def _factor(self, B: Matrix, k: int, N: float) -> tuple[Matrix, int]:
+    def _factor(self, B: Matrix, k: int, N: float) -> tuple[Any, int]:
         """Cholesky factor of one matrix, if need be with a little on its diagonal."""
         extra = 0.0
         for attempt in range(4):
             try:
-                L: Matrix = np.linalg.cholesky(B + extra * np.eye(self.d))
+                L = np.linalg.cholesky(B + extra * np.eye(self.d))
                 B += extra * np.eye(self.d)
                 return L, attempt > 0
             except np.linalg.LinAlgError:

@@ -181,7 +181,8 @@ def restored_store(family: Any, S: int, arrays: Arrays) -> Store:
         shapes |= {
             "word": (np.int32, (n,)), "word_count": (np.int32, (n,)),
             "clump_word_indptr": (np.int64, (C + 1,)),
-            "clump_word": (np.int32, (words,)), "clump_word_count": (np.float64, (words,)),
+            "clump_word": (np.int32, (words,)),
+            "clump_word_count": (np.float64, (words,)),
         }  # fmt: skip
         pointers.append(("clump_word_indptr", words))
         for word in (store.word, store.clump_word):

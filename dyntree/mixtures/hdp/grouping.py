@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,7 @@ class Pairs:
         for s in range(self.first_new, S):
             self._fill(s, np.arange(s if self.first_new == 0 else S))
 
-    def _fill(self, s: int, others: Ints) -> None:
+    def _fill(self, s: int, others: Any) -> None:
         """Costs of a group with each of some others."""
         others = others[self.alive[others] & (others != s)].astype(np.int32)
         if not len(others):

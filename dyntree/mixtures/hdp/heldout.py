@@ -45,7 +45,7 @@ def proportions(topics: Topics) -> Matrix:
 def log_density(
     family: Family, topics: Topics, points: object, shares: Matrix
 ) -> Vector:
-    """log sum_k E[pi_k] predictive_k(x) of points whose shares are given."""
+    """Log sum_k E[pi_k] predictive_k(x) of points whose shares are given."""
     from scipy.special import logsumexp
 
     log_p = family.log_predictive(points, *topics.statistics)

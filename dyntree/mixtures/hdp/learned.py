@@ -99,7 +99,7 @@ class Learned:
     @property
     def fixed_bytes(self) -> int:
         """Bytes that are no one's to spend: all but topics, groups, points, clumps."""
-        held = [self.history, self.aliases]
+        held: list[NDArray[Any]] = [self.history, self.aliases]
         if self.family.kind != 2:
             held += [self.shift, self.scale]
         for array in (

@@ -283,7 +283,7 @@ def topic_cap(context: Context, learned: Learned, S: int, share: float) -> int:
         return most
     if context.options.cap_growth == "fixed":
         return most
-    return max(1, round(most * min(1.0, share) ** 0.5))
+    return max(1, round(most * float(np.sqrt(min(1.0, share)))))
 
 
 def built(
@@ -315,7 +315,7 @@ def built(
     if n_birth == "auto":
         n_birth = WORD_BIRTHS if is_words else 0
     assert isinstance(n_birth, int)
-    if not n_birth or topics.K >= cap:
+    if not n_birth or cap <= topics.K:
         return finished(search, store, topics, work), work
     rule = context.options.select
     if rule == "auto":
@@ -447,7 +447,7 @@ def squeezed(
 
 
 def held_free_energy(search: Search, store: Store, topics: Topics) -> float:
-    """Free energy of what is held, topics and alpha as they are: one sweep, then (29)."""
+    """Free energy of what is held with topics and alpha as they are: (29)."""
     expected = search.family.expected(*topics.statistics)
     found = swept(search, store, table_of_logs(topics, expected), expected)
     alive = found.N > 0.0

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import replace
 from threading import RLock
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, FeatureMap
-from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NotReadyError
-from dyntree.mixtures.hdp import answers
+from dyntree.encoding.values import Matrix
 from dyntree.mixtures.hdp.compression import Limits
 from dyntree.mixtures.hdp.documents import (
     Batch,
-    document_rows,
     is_stream,
-    is_table,
     read_documents,
     taken_ahead,
 )
 from dyntree.mixtures.hdp.files import described, restored
-from dyntree.mixtures.hdp.heldout import log_density as log_mixture
-from dyntree.mixtures.hdp.learned import HISTORY, Learned
+from dyntree.mixtures.hdp.fitting import as_ids, check_unseen, feature_map, fitting
+from dyntree.mixtures.hdp.learned import Learned
 from dyntree.mixtures.hdp.learning import (
     Context,
     begun,
@@ -45,21 +39,15 @@ from dyntree.mixtures.hdp.options import (
     byte_count,
     optional,
 )
-from dyntree.mixtures.hdp.records import Ids, Retrieved, TopicLabels
-from dyntree.mixtures.hdp.store import Store, store_of
-from dyntree.mixtures.hdp.sweeps import Search, swept, table_of_logs
+from dyntree.mixtures.hdp.questions import TopicAnswers
+from dyntree.mixtures.hdp.sweeps import swept, table_of_logs
 from dyntree.mixtures.hdp.working import cut_to_fit
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
-NAME = "MemoryBoundedHDP"
-METHODS = ("hard", "soft", "fast")
-PER = ("point", "document")
-SAMPLING = 3  # purpose of random numbers
-
 
 @checkpoint.savable
-class MemoryBoundedHDP:
+class MemoryBoundedHDP(TopicAnswers):
     """Topics shared by documents, learned epoch by epoch in bounded memory.
 
     A hierarchical Dirichlet process mixture by variational inference. Points are
@@ -124,14 +112,14 @@ class MemoryBoundedHDP:
     >>> from dyntree.mixtures import MemoryBoundedHDP
     >>> rng = np.random.default_rng(1)
     >>> documents = [
-    ...     rng.normal(size=(100, 2)) + 12 * rng.choice(3, (100, 1), p=[k, 0.8 - k, 0.2])
+    ...     rng.normal(size=(99, 2)) + 12 * rng.choice(3, (99, 1), p=[k, 0.8 - k, 0.2])
     ...     for k in np.linspace(0.1, 0.7, 20)
     ... ]
     >>> model = MemoryBoundedHDP(memory_limit="4kB").fit(documents)
     >>> model.n_topics_, model.memory_used_ <= 4000
     (3, True)
     >>> model.transform(documents[:1]).round(1)
-    array([[0.7, 0.2, 0.1]])
+    array([[0.6, 0.2, 0.2]])
     """
 
     def __init__(
@@ -361,9 +349,6 @@ class MemoryBoundedHDP:
         rows = rows.copy() if rows is X else rows
         return Encoded(rows), [None] * len(rows) if y is None else list(y)
 
-    def _context(self, total: float | None = None) -> Context:
-        return Context(self.settings, self.seed, self.n_threads, self.callback, total)
-
     def _read(
         self, documents: Any, learned: Learned | None, groups: Any, sample_weight: Any
     ) -> Batch:
@@ -403,19 +388,8 @@ class MemoryBoundedHDP:
             )
         if not options.track_documents:
             return None
-        if learned is not None and learned.document_ids is not None:
-            before = learned.document_ids
-            assert learned.document_epoch is not None
-            for at, name in enumerate(
-                names.astype(before.dtype.kind == "U" and str or names.dtype)
-            ):
-                seen = np.flatnonzero(before == name)
-                if len(seen):
-                    raise ValueError(
-                        f"ids[{at}]={names[at].item()!r} was already learnt in epoch "
-                        f"{learned.document_epoch[seen[0]]}; documents cannot be "
-                        "extended after their epoch."
-                    )
+        if learned is not None:
+            check_unseen(names, learned)
         return names
 
     # ------------------------------------------------------------ memory
@@ -473,574 +447,6 @@ class MemoryBoundedHDP:
             draft = replace(draft, index=None, index_ids=None)
         self._learned = draft if kept else replace(draft, limits=own)
         return self
-
-    @property
-    def memory_used_(self) -> int:
-        """Bytes of all arrays that are held, which are those of `to_arrays`."""
-        return 0 if self._learned is None else self._learned.nbytes
-
-    def memory_usage(self) -> int:
-        """Bytes held by the model, with a little for its objects."""
-        return self.memory_used_ + 2000
-
-    # ------------------------------------------------------------ answers
-    def _ready(self, what: str) -> Learned:
-        """What was learned, where there is something."""
-        if self._learned is None:
-            raise NotReadyError(
-                f"{NAME} has seen no documents; call fit or partial_fit before {what}."
-            )
-        return self._learned
-
-    def _search(self) -> Search:
-        learned = self._ready("this")
-        context = self._context()
-        return Search(learned.family, context.prior, context.options, self.n_threads)
-
-    def _asked(
-        self, documents: Any, what: str, ignore_unknown: bool = False
-    ) -> tuple[Learned, Batch, Store]:
-        """Documents to answer for; one table without groups is one document."""
-        learned = self._ready(what)
-        if isinstance(documents, Encoded):
-            documents = learned.features.encode(documents)
-        groups = None
-        if learned.family.kind != 2 and is_table(documents):
-            rows, names = document_rows(documents, "documents", learned.features.names)
-            groups = np.zeros(len(rows), dtype=np.int64)
-            documents = rows
-            if learned.features.names is not None and names is None:
-                names = learned.features.names
-        else:
-            names = None
-        n_words = learned.family.n_words if learned.family.kind == 2 else None
-        batch = read_documents(
-            documents, self.settings.family, groups=groups, allow_empty=True,
-            n_words=n_words, ignore_unknown=ignore_unknown,
-        )  # fmt: skip
-        batch = fitting(replace(batch, names=names) if names else batch, learned)
-        if batch.words is not None:
-            store = store_of(learned.family, None, batch.document, words=batch.words)
-        else:
-            assert batch.rows is not None
-            rows = learned.standardised(batch.rows)
-            store = store_of(learned.family, rows, batch.document)
-        return learned, batch, store
-
-    def _folded(
-        self, documents: Any, what: str, ignore_unknown: bool = False
-    ) -> tuple[Learned, Batch, answers.Folded]:
-        learned, batch, store = self._asked(documents, what, ignore_unknown)
-        search = self._search()
-        found = answers.folded(search, learned.topics, store, batch.n_documents)
-        return learned, batch, found
-
-    @locked
-    def transform(self, documents: Any, *, ignore_unknown: bool = False) -> Matrix:
-        """Expected share of each topic in each document, topics as they are.
-
-        Parameters
-        ----------
-        documents
-            As in `fit`; one table is one document.
-        ignore_unknown : bool, default False
-            Whether words outside the vocabulary are left out, not refused.
-
-        Returns
-        -------
-        ndarray of shape (n_documents, n_topics)
-            Rows sum to 1.
-        """
-        unknown = params.flag("ignore_unknown", ignore_unknown)
-        return self._folded(documents, "transform", unknown)[2].proportions
-
-    @locked
-    def predict(self, documents: Any) -> TopicLabels:
-        """Best topic of each point, and the proportions of documents.
-
-        Parameters
-        ----------
-        documents
-            As in `fit`; one table is one document.
-
-        Returns
-        -------
-        TopicLabels
-        """
-        learned, batch, found = self._folded(documents, "predict")
-        label = answers.best_topics(self._search(), found).astype(np.int64)
-        if batch.is_array and batch.order is not None:
-            labels: Any = np.empty_like(label)
-            labels[batch.order] = label
-        else:
-            edges = np.searchsorted(batch.document, np.arange(1, batch.n_documents))
-            labels = np.split(label, edges)
-        return TopicLabels(labels, found.proportions)
-
-    @locked
-    def predict_proba(self, documents: Any) -> Matrix:
-        """Probability of each topic at each point.
-
-        Parameters
-        ----------
-        documents
-            As in `fit`; one table is one document.
-
-        Returns
-        -------
-        ndarray of shape (n_points, n_topics)
-        """
-        _, batch, found = self._folded(documents, "predict_proba")
-        store = found.store
-        points = store.word if store.family.kind == 2 else store.x
-        return unsorted(batch, answers.responsibilities(self._search(), found, points))
-
-    @locked
-    def topic_proba(self, points: Any) -> Matrix:
-        """Probability of each topic at points of unknown documents.
-
-        Parameters
-        ----------
-        points : array_like of shape (n_points, n_features), or word ids (n_points,)
-
-        Returns
-        -------
-        ndarray of shape (n_points, n_topics)
-            Each row by itself, topics weighted as `topic_weights_`.
-        """
-        learned, rows = self._points(points, "topic_proba")
-        search, topics = self._search(), learned.topics
-        expected = search.family.expected(*topics.statistics)
-        logs = answers.point_logs(search, expected, rows) + expected.c
-        out: Matrix = softmax(logs + np.log(topics.N / topics.N.sum()), axis=1)
-        return out
-
-    @locked
-    def log_density(self, points: Any) -> Vector:
-        """Log predictive density of points of unknown documents, in data units.
-
-        Parameters
-        ----------
-        points : array_like of shape (n_points, n_features), or word ids (n_points,)
-
-        Returns
-        -------
-        ndarray of shape (n_points,)
-        """
-        learned, rows = self._points(points, "log_density")
-        topics = learned.topics
-        shares = np.broadcast_to(topics.N / topics.N.sum(), (len(rows), topics.K))
-        found = log_mixture(learned.family, topics, rows, shares)
-        return found - learned.log_scale
-
-    def _points(self, points: Any, what: str) -> tuple[Learned, Any]:
-        """Points to answer for one by one."""
-        learned = self._ready(what)
-        if learned.family.kind == 2:
-            batch = read_documents(
-                [points], "multinomial", n_words=learned.family.n_words
-            )
-            assert batch.words is not None
-            return learned, np.asarray(points)
-        return learned, learned.standardised(learned.features.encode(points))
-
-    @locked
-    def score_samples(self, documents: Any, *, given: Any = None) -> Vector:
-        """Log predictive density of each point, in units of the data.
-
-        Parameters
-        ----------
-        documents
-            As in `fit`; one table is one document. Of words, the answer has one entry
-            for each pair of document and word.
-        given : optional
-            As many documents, from which the proportions are found; by default those
-            of `documents` themselves.
-
-        Returns
-        -------
-        ndarray of shape (n_points,)
-        """
-        _, batch, found, density = self._densities(documents, given, "score_samples")
-        return unsorted(batch, density)
-
-    def _densities(
-        self, documents: Any, given: Any, what: str
-    ) -> tuple[Learned, Batch, answers.Folded, Vector]:
-        learned, batch, found = self._folded(documents, what)
-        shares = found.proportions
-        if given is not None:
-            shares = self._folded(given, what)[2].proportions
-            if len(shares) != batch.n_documents:
-                raise ValueError(
-                    f"given must hold as many documents, {batch.n_documents}; got "
-                    f"{len(shares)}."
-                )
-        density = answers.log_predictive(self._search(), found, shares)
-        return learned, batch, found, density - learned.log_scale
-
-    @locked
-    def score(
-        self, documents: Any, y: Any = None, *, given: Any = None, per: str = "point"
-    ) -> Any:
-        """Mean log predictive density; perplexity is exp(-score).
-
-        Parameters
-        ----------
-        documents
-            As in `fit`; one table is one document.
-        y : object, optional
-            Of no effect.
-        given : optional
-            As in `score_samples`.
-        per : {"point", "document"}, default "point"
-            Whether points are averaged, or added up for each document.
-
-        Returns
-        -------
-        float, or ndarray of shape (n_documents,)
-
-        Notes
-        -----
-        log sum_k E[pi_jk] p(x | data of topic k), with the proportions of each document
-        found by (20) and (21), topics fixed.
-        """
-        params.one_of("per", per, PER)
-        _, batch, found, density = self._densities(documents, given, "score")
-        weight = found.store.weights
-        if per == "document":
-            return np.bincount(batch.document, weight * density, batch.n_documents)
-        return float(weight @ density / weight.sum())
-
-    @locked
-    def free_energy(self, documents: Any = None) -> float:
-        """Free energy in nats, in units of the data.
-
-        Parameters
-        ----------
-        documents : optional
-            Documents whose proportions are found with topics as they are; all points
-            of a stream give the full free energy of what was learned. By default that
-            of what is held.
-
-        Returns
-        -------
-        float
-        """
-        learned = self._ready("free_energy")
-        if documents is None:
-            return float(learned.F + learned.log_scale * learned.n_points)
-        _, batch, found = self._folded(documents, "free_energy")
-        F = answers.documents_free_energy(self._search(), found)
-        return float(F + learned.log_scale * batch.n_points)
-
-    # ------------------------------------------------------------ retrieval
-    @locked
-    def index(self, documents: Any, ids: Any = None) -> Self:
-        """Add documents to those that `retrieve` looks through.
-
-        Parameters
-        ----------
-        documents
-            As in `fit`; one table is one document.
-        ids : sequence, optional
-            Their names; by default numbers in order.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            Where the index does not fit in `memory_limit`.
-
-        Notes
-        -----
-        A document takes 4 bytes a topic, and its name. Learning drops the index, as
-        topics are others then.
-        """
-        learned, batch, found = self._folded(documents, "index")
-        rows = answers.index_logs(found).astype(np.float32)
-        n_before = 0 if learned.index is None else len(learned.index)
-        if ids is None:
-            ids = np.arange(n_before, n_before + batch.n_documents)
-        names = as_ids(ids, batch.n_documents)
-        if learned.index is not None:
-            assert learned.index_ids is not None
-            rows = np.concatenate([learned.index, rows])
-            before = learned.index_ids
-            if before.dtype.kind != names.dtype.kind:
-                before, names = before.astype(str), names.astype(str)
-            names = np.concatenate([before, names])
-        draft = replace(learned, index=rows, index_ids=names)
-        limit = learned.limits.memory
-        if limit is not None and draft.nbytes > limit:
-            raise ValueError(
-                f"index of {len(rows)} documents needs {draft.nbytes - learned.nbytes} "
-                f"bytes more; memory_limit leaves {limit - learned.nbytes}. Make room "
-                "by compress(max_items=...), or index fewer documents."
-            )
-        self._learned = draft
-        return self
-
-    @locked
-    def retrieve(self, query: Any, n: int = 10, *, method: str = "hard") -> Retrieved:
-        """Documents that are most like each query document.
-
-        Parameters
-        ----------
-        query
-            Documents, as in `fit`; one table is one document.
-        n : int, default 10
-            How many are wanted for each.
-        method : {"hard", "soft", "fast"}, default "hard"
-            Each point on its best topic (eq. 28), a sum over topics, or the hard counts
-            that the query has under its own proportions.
-
-        Returns
-        -------
-        Retrieved
-            Of indexed documents, or of groups where none is indexed.
-        """
-        wanted = params.count("n", n, 1)
-        params.one_of("method", method, METHODS)
-        learned, _, found = self._folded(query, "retrieve")
-        if learned.index is not None:
-            assert learned.index_ids is not None
-            stored, names = learned.index, learned.index_ids
-        else:
-            own = answers.Folded(learned.topics, found.expected, learned.store)
-            stored = answers.index_logs(own)
-            names = np.arange(len(stored))
-        scores = answers.retrieval_scores(self._search(), found, stored, method)
-        best = np.argsort(-scores, axis=1, kind="stable")[:, :wanted]
-        return Retrieved(names[best], np.take_along_axis(scores, best, axis=1))
-
-    # ------------------------------------------------------------ sampling
-    @locked
-    def sample(
-        self, n_documents: int, n_points: int
-    ) -> tuple[list[NDArray[Any]], list[Ids]]:
-        """Draw documents from what was learned.
-
-        Parameters
-        ----------
-        n_documents, n_points : int
-            How many, and of how many points each.
-
-        Returns
-        -------
-        documents : list of ndarray of shape (n_points, n_features), or of word ids
-        labels : list of ndarray of shape (n_points,)
-            Topics. The same draw comes again until an epoch is learned.
-        """
-        learned = self._ready("sample")
-        n_documents = params.count("n_documents", n_documents, 1)
-        n_points = params.count("n_points", n_points, 1)
-        rng = np.random.default_rng([self.seed, learned.n_epochs, SAMPLING])
-        documents, labels = [], []
-        for _ in range(n_documents):
-            pi = rng.dirichlet(learned.topics.alpha)
-            label = rng.choice(len(pi), n_points, p=pi)
-            documents.append(drawn(learned, label, self.covariances_, self.means_, rng)
-                             if learned.family.kind < 2 else
-                             drawn_words(learned, label, rng))  # fmt: skip
-            labels.append(label.astype(np.int64))
-        return documents, labels
-
-    # ------------------------------------------------------------ what it is
-    @property
-    def n_topics_(self) -> int:
-        """Topics there are."""
-        return 0 if self._learned is None else self._learned.topics.K
-
-    @property
-    def topic_weights_(self) -> Vector:
-        """Share of all points in each topic, descending."""
-        N = self._ready("topic_weights_").topics.N
-        return N / N.sum()
-
-    @property
-    def topic_counts_(self) -> Vector:
-        """Points in each topic."""
-        return self._ready("topic_counts_").topics.N.copy()
-
-    @property
-    def alpha_(self) -> Vector:
-        """Prior weight of each topic in a document."""
-        return self._ready("alpha_").topics.alpha.copy()
-
-    @property
-    def topic_ids_(self) -> Ids:
-        """Permanent numbers of topics."""
-        return self._ready("topic_ids_").topics.ids.copy()
-
-    @property
-    def topic_aliases_(self) -> dict[int, int]:
-        """What merged topics became: id -> id of the topic that took them in."""
-        if self._learned is None:
-            return {}
-        into: dict[int, int] = dict(self._learned.aliases.tolist())
-        for old in reversed(list(into)):
-            into[old] = into.get(into[old], into[old])
-        return into
-
-    @property
-    def means_(self) -> Matrix:
-        """Posterior means of Gaussian topics, shape (n_topics, n_features)."""
-        learned = self._gaussian("means_")
-        topics = learned.topics
-        share = topics.N / (learned.family.kappa0 + topics.N)
-        m = learned.family.m0 + (topics.mean - learned.family.m0) * share[:, None]
-        out: Matrix = learned.shift + m * learned.scale
-        return out
-
-    @property
-    def covariances_(self) -> NDArray[np.float64]:
-        """Expected covariances, (n_topics, n_features, n_features); "diag" variances."""
-        learned = self._gaussian("covariances_")
-        family, scale = learned.family, learned.scale
-        found = family.posterior(*learned.topics.statistics)  # type: ignore[attr-defined]
-        if family.kind == 1:
-            _, a, _, b = found
-            variances: NDArray[np.float64] = b / (a[:, None] - 1.0) * scale**2
-            return variances
-        _, nu, _, B = found[:4]
-        free = np.maximum(nu - family.d - 1.0, 1e-9)
-        out: NDArray[np.float64] = B / free[:, None, None] * np.outer(scale, scale)
-        return out
-
-    def _gaussian(self, what: str) -> Learned:
-        learned = self._ready(what)
-        if learned.family.kind == 2:
-            raise AttributeError(f"{what} is of Gaussian topics; see topic_words_.")
-        return learned
-
-    @property
-    def topic_words_(self) -> Matrix:
-        """Probability of each word in each topic, shape (n_topics, n_words)."""
-        learned = self._ready("topic_words_")
-        if learned.family.kind != 2:
-            raise AttributeError("topic_words_ is of topics of words; see means_.")
-        counts = learned.topics.mean + learned.family.scale0
-        out: Matrix = counts / counts.sum(1, keepdims=True)
-        return out
-
-    @property
-    def group_sizes_(self) -> Vector:
-        """Documents in each group, shape (n_groups,)."""
-        return self._ready("group_sizes_").topics.documents.copy()
-
-    @property
-    def group_proportions_(self) -> Matrix:
-        """Expected share of each topic in each group, shape (n_groups, n_topics)."""
-        return answers.proportions(self._ready("group_proportions_").topics)
-
-    @property
-    def n_clumps_(self) -> int:
-        """Clumps that are held."""
-        return 0 if self._learned is None else self._learned.store.n_clumps
-
-    @property
-    def n_singlets_(self) -> int:
-        """Single points that are held."""
-        return 0 if self._learned is None else self._learned.store.n_points
-
-    @property
-    def free_energy_(self) -> float:
-        """Free energy of what is held, in nats, in units of the data."""
-        return self.free_energy()
-
-    @property
-    def n_seen(self) -> int:
-        """Points ever learned; words as often as they came."""
-        return 0 if self._learned is None else round(self._learned.n_points)
-
-    @property
-    def n_documents_seen_(self) -> int:
-        """Documents ever learned."""
-        return 0 if self._learned is None else self._learned.n_documents
-
-    @property
-    def history_(self) -> NDArray[Any]:
-        """One record an epoch, thinned where memory is small.
-
-        Fields are epoch, documents, points, topics, free_energy,
-        free_energy_per_point (all data so far, in units of the data), seconds_build,
-        seconds_compress (of the processor, in this process; NaN from a file), sweeps,
-        moves_tried, moves_made, splits_refused, items, bytes, magnification, jitters.
-        """
-        kinds = [(name, np.float64) for name in HISTORY]
-        if self._learned is None:
-            return np.zeros(0, dtype=kinds)
-        rows = [tuple(row) for row in self._learned.history]
-        return np.array(rows, dtype=kinds).view(np.recarray)
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether there are topics to answer from."""
-        return self._learned is not None
-
-    @property
-    def is_frozen(self) -> bool:
-        """Whether `update` learns nothing: never."""
-        return False
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether responses are labels: there are none."""
-        return False
-
-    @property
-    def classes(self) -> None:
-        """Labels that responses may have: there are no responses."""
-        return None
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns, where they had names; None while not known."""
-        return None if self._learned is None else self._learned.features.names
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the columns; x0, x1, ... where none were given."""
-        return () if self._learned is None else self._learned.features.feature_names
-
-    def exclusive(self) -> AbstractContextManager[Any]:
-        """Context in which no other thread's call comes between the caller's calls."""
-        return self._lock
-
-    @locked
-    def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON."""
-        facts: dict[str, Any] = {
-            "kind": type(self).__name__,
-            "rows learned": self.n_seen,
-            "documents learned": self.n_documents_seen_,
-            "columns": list(self.feature_names) if self.n_columns_ <= 64 else [],
-            "topics": self.n_topics_,
-        }
-        if self._learned is not None:
-            facts |= {
-                "groups": self._learned.topics.S,
-                "clumps": self.n_clumps_,
-                "single points": self.n_singlets_,
-                "memory limit": self._learned.limits.memory,
-            }
-        return facts | {"memory, bytes": self.memory_used_}
-
-    @property
-    def n_columns_(self) -> int:
-        """Columns, or words of the vocabulary."""
-        if self._learned is None:
-            return 0
-        return self._learned.family.d or self._learned.family.n_words
-
-    @property
-    def learned_(self) -> Learned:
-        """All that was learned, as reports read it; not to be written to."""
-        return self._ready("learned_")
 
     # ------------------------------------------------------------ copies and files
     @locked
@@ -1112,86 +518,3 @@ class MemoryBoundedHDP:
         model.seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
         model._learned = restored(model.settings, header, arrays)
         return model
-
-
-def feature_map(batch: Batch) -> FeatureMap:
-    """Names of the columns of documents, or the number of words."""
-    if batch.words is not None:
-        assert batch.n_words is not None
-        return FeatureMap(batch.n_words)
-    return FeatureMap(batch.width, batch.names)
-
-
-def fitting(batch: Batch, learned: Learned) -> Batch:
-    """Documents whose columns are those of the model, in its order."""
-    if batch.words is not None:
-        return batch
-    assert batch.rows is not None
-    if batch.width != learned.family.d:
-        raise ValueError(
-            f"documents[0] has {batch.width} columns; the model was started with "
-            f"{learned.family.d}."
-        )
-    names = learned.features.names
-    if names is None or batch.names is None or batch.names == names:
-        return batch
-    if set(names) != set(batch.names):
-        raise ValueError(
-            f"documents must have the columns {list(names)}; got {list(batch.names)}."
-        )
-    order = [batch.names.index(name) for name in names]
-    return replace(batch, rows=np.ascontiguousarray(batch.rows[:, order]), names=names)
-
-
-def as_ids(ids: Any, n: int) -> NDArray[Any]:
-    """Names of documents as an array of whole numbers or of text."""
-    if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise ValueError(
-            f"ids must have one name per document ({n}); got {params.short(ids)}."
-        )
-    given = list(ids)
-    if len(given) != n:
-        raise ValueError(
-            f"ids must have one name per document ({n}); got {len(given)}."
-        )
-    whole = all(
-        isinstance(one, int | np.integer) and not isinstance(one, bool) for one in given
-    )
-    return (
-        np.array(given, dtype=np.int64)
-        if whole
-        else np.array([str(one) for one in given])
-    )
-
-
-def unsorted(batch: Batch, values: Any) -> Any:
-    """Values of rows in the order in which the rows came."""
-    if batch.order is None:
-        return values
-    out = np.empty_like(values)
-    out[batch.order] = values
-    return out
-
-
-def drawn(
-    learned: Learned, label: Any, covariances: Any, means: Any, rng: np.random.Generator
-) -> Matrix:
-    """Points of Gaussian topics."""
-    noise = rng.standard_normal((len(label), learned.family.d))
-    if learned.family.kind == 1:
-        spread = np.sqrt(covariances)[label] * noise
-    else:
-        roots = np.linalg.cholesky(covariances)
-        spread = np.einsum("nij,nj->ni", roots[label], noise)
-    out: Matrix = means[label] + spread
-    return out
-
-
-def drawn_words(learned: Learned, label: Any, rng: np.random.Generator) -> Ids:
-    """Word ids of topics."""
-    out = np.empty(len(label), dtype=np.int64)
-    for k in np.unique(label):
-        p = learned.topics.mean[k] + learned.family.scale0
-        own = label == k
-        out[own] = rng.choice(len(p), int(own.sum()), p=p / p.sum())
-    return out

@@ -161,10 +161,10 @@ def proposed_merges(
     ][: search.options.merges]
     ptr, items = parts_by(found.label, topics.K)
     table = table_of_logs(topics, state.expected)
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     gains, alphas = merge_gains(
-        search, topics, state.expected.log_z,
-        *np.array(pairs, dtype=np.int64).reshape(-1, 2).T, search.den(topics),
-    )  # fmt: skip
+        search, topics, state.expected.log_z, first, second, search.den(topics)
+    )
     moves = []
     for (a, b), gain, alpha in zip(pairs, gains, alphas, strict=True):
         union = np.concatenate([items[ptr[a] : ptr[a + 1]], items[ptr[b] : ptr[b + 1]]])

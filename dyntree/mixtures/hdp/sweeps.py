@@ -282,16 +282,16 @@ def settled(
         new = one_sweep(search, store, topics, expected)
         size = abs(new.F) if options.relative_tol else max(abs(new.F), n_points)
         jitters += new.n_jitters
-        if new.F > F + SLACK * max(abs(new.F), n_points) and new.topics.K == K:
+        if F + SLACK * max(abs(new.F), n_points) < new.F and new.topics.K == K:
             new = careful(search, store, topics, expected)
-            if new.F > F + SLACK * max(abs(new.F), n_points):
+            if F + SLACK * max(abs(new.F), n_points) < new.F:
                 break  # the topics before are as good as rounding lets them be
         state, topics, expected = new, new.topics, new.expected
         if search.monitor is not None:
             search.monitor.sweep(state.F, topics.K)
             if search.monitor.ended:
                 break
-        if k >= 2 and F - new.F < options.tol * size and topics.K == K:
+        if k >= 2 and options.tol * size > F - new.F and topics.K == K:
             break
         F = new.F
     assert state is not None
