@@ -89,10 +89,11 @@ def parser() -> argparse.ArgumentParser:
         "print the scores and write prequential.png, predictions.csv and summary.json "
         "into OUT. sva: "
         "segment a movement while it is made; write segments.png, labels.csv and "
-        "summary.json.",
+        "summary.json. hdp: segment pictures together in a memory of 64 kB; write "
+        "segmentation.png, memory.png, topics.csv and summary.json.",
     )  # fmt: skip
     made.add_argument(
-        "what", nargs="?", choices=("trees", "sva"), default="trees",
+        "what", nargs="?", choices=("trees", "sva", "hdp"), default="trees",
         help="which model (default trees)",
     )  # fmt: skip
     made.add_argument("out", metavar="OUT", help="folder to write to; made if absent")
@@ -242,9 +243,9 @@ def _crosscheck(arguments: argparse.Namespace) -> None:
 
 
 def _demo(arguments: argparse.Namespace) -> None:
-    from dyntree.demo import sva, trees
+    from dyntree.demo import hdp, sva, trees
 
-    run = {"trees": trees.run, "sva": sva.run}[arguments.what]
+    run = {"trees": trees.run, "sva": sva.run, "hdp": hdp.run}[arguments.what]
     run(arguments.out, seed=arguments.seed, progress=not arguments.quiet)
 
 

@@ -113,7 +113,7 @@ def image_points(rgb: Any) -> NDArray[np.float64]:
     Parameters
     ----------
     rgb : array_like of shape (height, width, 3)
-        sRGB, of uint8 or of floats in [0, 1]; further channels are left out.
+        Colours of sRGB, uint8 or floats in [0, 1]; further channels are left out.
 
     Returns
     -------

@@ -94,7 +94,7 @@ class MemoryBoundedHDP(TopicAnswers):
 
     See Also
     --------
-    dyntree.api.estimators.MemoryBoundedTopics : the same for scikit-learn.
+    dyntree.api.estimators.MemoryBoundedTopics : The same for scikit-learn.
 
     Notes
     -----
