@@ -10,10 +10,14 @@ processor; F is per point, in nats and standardised units unless said otherwise.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
-from tests.bench import hdp_images, hdp_peers, hdp_text
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"  # before NumPy is loaded
+
+from tests.bench import hdp_images, hdp_peers, hdp_text  # noqa: E402
 
 SECTIONS = {
     "images": hdp_images.ratios,

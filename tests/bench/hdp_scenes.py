@@ -61,7 +61,7 @@ def faces(n: int = 100) -> list[Any]:
 
 
 def digits(n_train: int = 1000, n_test: int = 400, weight: float = 0.5) -> Any:
-    """Patches of scikit-learn's digits in 8 components, with weighted position."""
+    """Patches of scikit-learn's digits: 8 principal components, weighted position."""
     from sklearn.datasets import load_digits
 
     found = load_digits()
@@ -70,7 +70,7 @@ def digits(n_train: int = 1000, n_test: int = 400, weight: float = 0.5) -> Any:
     train = np.concatenate([one[:, :16] for one in patches[:n_train]])
     mean = train.mean(0)
     axes = np.linalg.svd(train - mean, full_matrices=False)[2][:8]
-    spread = ((train - mean) @ axes.T).std(0)
+    spread = ((train - mean) @ axes.T).std(0)[0]  # of the first: the others vary less
     place = np.concatenate([one[:, 16:] for one in patches[:n_train]]).std(0)
     documents = [
         np.concatenate(

@@ -60,9 +60,7 @@ def news_items() -> None:
     print("8.6 300 news items, 240 for training; log probability per held-out token")
     train, given, rest = news()
     p = np.asarray(train.sum(0)).ravel() + 0.1
-    print(
-        f"unigram {float(rest @ np.log(p / p.sum()) @ np.ones(len(rest))) / rest.sum():.3f}"
-    )
+    print(f"unigram {float((rest @ np.log(p / p.sum())).sum()) / rest.sum():.3f}")
     peers(train, given, rest)
     ours(train, given, rest, "ours, batch, 40 random topics", epoch_size=240)
     ours(train, given, rest, "ours, batch, one topic", epoch_size=240, init_topics=1)
