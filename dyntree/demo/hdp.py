@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 LIMIT = "64kB"
 N_PICTURES = 120
 EPOCH = 10
+GAIN = 3000.0  # nats that a topic must bring: parts, not patches of them
 HEIGHT, WIDTH = 36, 48
 PARTS = ("sky", "sea", "sand", "sun", "boat", "tree")
 COLOURS = np.array(
@@ -78,11 +79,6 @@ def pictures(
     return images, parts
 
 
-def points_of(image: NDArray[np.float64]) -> Matrix:
-    """Pixels as colour and place, the place of less weight."""
-    return image_points(image) * np.array([1.0, 1.0, 1.0, 0.5, 0.5])
-
-
 def run(
     out: str | Path,
     *,
@@ -112,9 +108,9 @@ def run(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     images, parts = pictures(seed=seed)
-    documents = [points_of(image) for image in images]
+    documents = [image_points(image) for image in images]
     model = MemoryBoundedHDP(
-        memory_limit=LIMIT, max_groups=30, epoch_size=EPOCH, min_gain=300.0, seed=seed
+        memory_limit=LIMIT, max_groups=30, epoch_size=EPOCH, min_gain=GAIN, seed=seed
     )
     clock = time.perf_counter()
     model.fit(documents, progress=progress)
@@ -142,7 +138,10 @@ def owners(labels: list[Ids], parts: list[Ids]) -> Ids:
 
 
 def summarise(
-    model: MemoryBoundedHDP, documents: list[Matrix], labels: list[Ids], parts: list[Ids]
+    model: MemoryBoundedHDP,
+    documents: list[Matrix],
+    labels: list[Ids],
+    parts: list[Ids],
 ) -> dict[str, Any]:
     """What was found, as plain numbers."""
     owner = owners(labels, parts)

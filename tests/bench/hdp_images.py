@@ -119,7 +119,8 @@ def batch_against_stream() -> None:
     slow = HDPOptions(splits=10, merges=10, moves="one")
     rows = []
     for name, size, items, cap in (
-        ("batch, K <= 75", 30, None, 75), ("stream of 5, 200 items, no cap", 5, 200, None)
+        ("batch, K <= 75", 30, None, 75),
+        ("stream of 5, 200 items, no cap", 5, 200, None),
     ):  # fmt: skip
         model, seconds = learned(
             documents, min_gain=150, epoch_size=size, max_items=items, options=slow,

@@ -66,7 +66,8 @@ def interleaved(search: Search, store: Any, X: Any) -> tuple[Any, float, float]:
     from sklearn.mixture import BayesianGaussianMixture
 
     mixture = BayesianGaussianMixture(
-        n_components=K, max_iter=1, tol=0.0, warm_start=True, random_state=0, reg_covar=1e-6,
+        n_components=K, max_iter=1, tol=0.0, warm_start=True, random_state=0,
+        reg_covar=1e-6,
         weight_concentration_prior_type="dirichlet_process",
     )  # fmt: skip
     per_iteration, sweeps = [], []
@@ -74,8 +75,8 @@ def interleaved(search: Search, store: Any, X: Any) -> tuple[Any, float, float]:
         warnings.simplefilter("ignore")
         mixture.fit(X)
         label = mixture.predict(X)
-        topics = hard_topics(store, np.ones(30), np.unique(label, return_inverse=True)[1],
-                             len(np.unique(label)))  # fmt: skip
+        used, place = np.unique(label, return_inverse=True)
+        topics = hard_topics(store, np.ones(30), place, len(used))
         expected = search.family.expected(*topics.statistics)
         for _ in range(5):
             clock = time.process_time()
@@ -102,6 +103,5 @@ def threads(search: Search, store: Any, topics: Any) -> None:
         for _ in range(5):
             one_sweep(own, store, topics, expected)
         took.append((time.perf_counter() - clock) / 5)
-    print(
-        f"threads: 1 {1000 * took[0]:.0f} ms, 2 {1000 * took[1]:.0f} ms (target 1.7 times)"
-    )
+    one, two = (1000 * seconds for seconds in took)
+    print(f"wall time of a sweep: 1 thread {one:.0f} ms, 2 {two:.0f} ms (target 1.7)")

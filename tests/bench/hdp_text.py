@@ -127,9 +127,8 @@ def peers(train: Any, given: Any, rest: Any) -> None:
     words = np.stack([lda.get_topic_word_dist(k) for k in range(lda.k)])
     wide = np.where(np.array(order) >= 0, words[:, order], 1e-12)
     score = folded_score(np.asarray(lda.alpha), wide, given, rest)
-    print(
-        f"{'tomotopy HDPModel, 1,000 sweeps':44s} {lda.k:4d}  {score:.3f}  {seconds:5.1f} s"
-    )
+    name = "tomotopy HDPModel, 1,000 sweeps"
+    print(f"{name:44s} {lda.k:4d}  {score:.3f}  {seconds:5.1f} s")
 
 
 def bars_found() -> None:

@@ -89,8 +89,9 @@ def test_tradeoffs_have_a_curve_each() -> None:
 
 
 def test_other_models_are_refused() -> None:
-    for plot in (plots.plot_free_energy, plots.plot_memory_held, plots.plot_epoch_seconds):
+    for name in ("plot_free_energy", "plot_memory_held", "plot_epoch_seconds"):
+        plot = getattr(plots, name)
         with pytest.raises(ValueError, match="model must be a MemoryBoundedHDP"):
-            plot(OnlineDPGMM())  # type: ignore[arg-type]
+            plot(OnlineDPGMM())
         with pytest.raises(ValueError, match="has seen no documents"):
             plot(MemoryBoundedHDP())

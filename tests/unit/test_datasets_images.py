@@ -34,7 +34,8 @@ def test_places_are_centred_and_floats_are_shares() -> None:
     assert points[:, 3].reshape(3, 4)[0].tolist() == [-1.5, -0.5, 0.5, 1.5]
     assert points[:, 4].reshape(3, 4)[:, 0].tolist() == [-1.0, 0.0, 1.0]
     whole = np.full((3, 4, 3), 51, dtype=np.uint8)
-    assert image_points(whole).tolist() == image_points(np.full((3, 4, 3), 0.2)).tolist()
+    shares = np.full((3, 4, 3), 0.2)
+    assert image_points(whole).tolist() == image_points(shares).tolist()
 
 
 def test_patches_lie_where_they_were_cut() -> None:
@@ -47,7 +48,8 @@ def test_patches_lie_where_they_were_cut() -> None:
 
 
 def test_bad_images() -> None:
-    for bad in (np.zeros((3, 3)), np.zeros((3, 3, 2)), [[["a"]]], np.full((2, 2, 3), np.nan)):
+    missing = np.full((2, 2, 3), np.nan)
+    for bad in (np.zeros((3, 3)), np.zeros((3, 3, 2)), [[["a"]]], missing):
         with pytest.raises(ValueError, match="rgb must"):
             image_points(bad)
     with pytest.raises(ValueError, match="image must be of shape"):

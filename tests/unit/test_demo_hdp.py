@@ -1,4 +1,4 @@
-"""The demonstration of topic models: its bounds, and that its files say what it printed."""
+"""The demonstration of topic models: its bounds, and what its files say."""
 
 from __future__ import annotations
 

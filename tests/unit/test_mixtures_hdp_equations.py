@@ -525,8 +525,8 @@ def test_magnified_free_energy_is_that_of_repeated_data(
     small = problem_of(name, rows, group, width=6)
     copies = [np.repeat(group, r) + S * k for k in range(m_d)]
     large = problem_of(
-        name, np.concatenate([np.repeat(rows, r, axis=0)] * m_d), np.concatenate(copies),
-        width=6,
+        name, np.concatenate([np.repeat(rows, r, axis=0)] * m_d),
+        np.concatenate(copies), width=6,
     )  # fmt: skip
     q, alpha = random_q(rng, n, 3), np.array([0.4, 1.1, 2.0])
     many = np.concatenate([np.repeat(q, r, axis=0)] * m_d)

@@ -150,7 +150,7 @@ def test_counts(words: MemoryBoundedHDP) -> None:
     for value in (-1.0, 0.5):
         bad = counts.copy()
         bad[3, 12] = value
-        text = f"count matrix row 3, word 12 is {value}; counts must be whole numbers >= 0."
+        text = f"count matrix row 3, word 12 is {value}; counts must be whole"
         refused(words, text, bad)
         refused(words, text, csr_matrix(bad))
     bad = counts.copy()
@@ -250,9 +250,9 @@ def test_priors_that_do_not_fit_the_columns() -> None:
         ValueError, match=re.escape("prior.dof must exceed d-1=4; got 3.")
     ):
         model.fit([rows()])
-    with pytest.raises(ValueError, match="prior.dof must exceed 1"):
+    with pytest.raises(ValueError, match=r"prior\.dof must exceed 1"):
         MemoryBoundedHDP("diag", prior=HDPPrior(dof=1.0)).fit([rows()])
-    with pytest.raises(ValueError, match="prior.mean must have one number a column, 5"):
+    with pytest.raises(ValueError, match=r"prior\.mean must have one number"):
         MemoryBoundedHDP(prior=HDPPrior(mean=[1.0])).fit([rows()])
     assert not model.is_ready
 
@@ -318,7 +318,8 @@ def test_answers_check_their_own_arguments(model: MemoryBoundedHDP) -> None:
         ("per must be one of", lambda: model.score(documents, per="row")),
         ("given must hold as many documents, 1; got 2.",
          lambda: model.score(documents, given=documents * 2)),
-        ("ignore_unknown must be", lambda: model.transform(documents, ignore_unknown=2)),
+        ("ignore_unknown must be",
+         lambda: model.transform(documents, ignore_unknown=2)),
         ("n_documents must be", lambda: model.sample(0, 1)),
         ("keep must be True or False", lambda: model.compress(keep=1)),
         ("max_items must be", lambda: model.compress(max_items=0)),

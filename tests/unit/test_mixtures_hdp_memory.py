@@ -233,7 +233,7 @@ def test_an_index_is_charged() -> None:
     model.index(documents, [f"d{k}" for k in range(20)])
     assert model.memory_used_ == held(model) <= 6000
     assert model.learned_.index is not None
-    with same_bytes(model), pytest.raises(ValueError, match="index of .* needs"):
+    with same_bytes(model), pytest.raises(ValueError, match=r"index of .* needs"):
         model.index(documents * 40)
     found = model.retrieve(documents[:3], 2)
     assert found.ids[:, 0].tolist() == ["d0", "d1", "d2"] or found.ids.shape == (3, 2)

@@ -165,8 +165,8 @@ def test_all_forms_of_words_give_one_model() -> None:
     wide = HDPOptions(n_words=30)
     models = [
         MemoryBoundedHDP("multinomial", max_items=30, options=wide).fit(one)
-        for one in (counts, counts.astype(float), csr_matrix(counts), coo_matrix(counts),
-                    ids, pairs)
+        for one in (counts, counts.astype(float), csr_matrix(counts),
+                    coo_matrix(counts), ids, pairs)
     ]  # fmt: skip
     assert len({model_bytes(model) for model in models}) == 1
     assert models[0].n_seen == counts.sum()

@@ -58,7 +58,8 @@ def plot_segmentation(
         )
     pixels = pixels[..., :3] / (255.0 if pixels.max(initial=0.0) > 1.0 else 1.0)
     places = params.as_array("labels", labels)
-    if places.size != pixels.shape[0] * pixels.shape[1] or places.dtype.kind not in "iu":
+    n_pixels = pixels.shape[0] * pixels.shape[1]
+    if places.size != n_pixels or places.dtype.kind not in "iu":
         raise ValueError(
             f"labels must be ints, one a pixel of {pixels.shape[:2]}; got shape "
             f"{places.shape}, dtype {places.dtype}."
@@ -113,7 +114,8 @@ def plot_topics_over_documents(
     >>> from dyntree.api.plots import plot_topics_over_documents
     >>> from dyntree.mixtures import MemoryBoundedHDP
     >>> documents = list(np.random.default_rng(0).normal(size=(8, 30, 2)))
-    >>> figure = plot_topics_over_documents(MemoryBoundedHDP().fit(documents), documents)
+    >>> model = MemoryBoundedHDP().fit(documents)
+    >>> figure = plot_topics_over_documents(model, documents)
     >>> figure.axes[0].get_ylabel()
     'share of topics'
     """
@@ -170,11 +172,10 @@ def plot_epoch_seconds(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
     other.set_ylabel("topics")
     other.set_ylim(bottom=0.0)
     other.spines["top"].set_visible(False)
-    handles = [*axes.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0]]
-    names = [*axes.get_legend_handles_labels()[1], *other.get_legend_handles_labels()[1]]
+    own, right = axes.get_legend_handles_labels(), other.get_legend_handles_labels()
     axes.legend(
-        handles, names, frameon=False, fontsize="small", ncols=3, loc="lower center",
-        bbox_to_anchor=(0.5, 1.0),
+        own[0] + right[0], own[1] + right[1], frameon=False, fontsize="small", ncols=3,
+        loc="lower center", bbox_to_anchor=(0.5, 1.0),
     )  # fmt: skip
     return figure
 
@@ -438,4 +439,3 @@ def _two(model: MemoryBoundedHDP, features: Any) -> tuple[int, int]:
             f"{features!r}."
         )
     return int(places[0]), int(places[1])
-

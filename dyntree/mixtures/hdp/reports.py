@@ -70,7 +70,8 @@ def memory_report(model: MemoryBoundedHDP) -> MemoryReport:
     >>> import numpy as np
     >>> from dyntree.mixtures import MemoryBoundedHDP, memory_report
     >>> rng = np.random.default_rng(0)
-    >>> model = MemoryBoundedHDP(memory_limit=3000).fit(list(rng.normal(size=(9, 30, 2))))
+    >>> documents = list(rng.normal(size=(9, 30, 2)))
+    >>> model = MemoryBoundedHDP(memory_limit=3000).fit(documents)
     >>> memory_report(model).total == model.memory_used_ <= 3000
     True
     """
