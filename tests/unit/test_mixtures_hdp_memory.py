@@ -268,7 +268,7 @@ def test_what_raises_anywhere_changes_nothing(
     from dyntree.mixtures.hdp import building, compression, moves, sweeps
 
     for module, name in (
-        (sweeps, "sweep_items"), (moves, "split_parts"), (compression, "split_parts"),
+        (sweeps, "sweep_items"), (moves, "Halving"), (compression, "Halving"),
         (learning, "compressed"), (building, "applied"), (sweeps, "document_terms"),
         (learning, "held_free_energy"),
     ):  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree._core.mixtures.topic_splits import split_parts
+from dyntree._core.mixtures.topic_splits import Halving
 from dyntree.mixtures.hdp.building import Work, searched
 from dyntree.mixtures.hdp.grouping import merged_groups
 from dyntree.mixtures.hdp.moves import (
@@ -33,7 +33,7 @@ def halved(both: Both, items: Any, alpha: float, den: float, **more: Any) -> Any
     setting = halving(both.search, both.problem.documents, den, **more)
     setting["max_steps"] = steps
     ptr = np.array([0, len(items)])
-    return split_parts(both.store.kernel, setting, ptr, items, np.array([alpha]), 1)
+    return Halving(both.store.kernel, setting, 1).split(ptr, items, np.array([alpha]))
 
 
 def part_problem(both: Both, items: Any) -> oracle.Problem:
@@ -299,11 +299,8 @@ def test_threads_halve_alike() -> None:
     for n_threads in (1, 2, 7):
         setting = halving(both.search, both.problem.documents, 2.0)
         ptr = np.array([0, 50, 51, 120, 200, 300])
-        found.append(
-            split_parts(
-                both.store.kernel, setting, ptr, np.arange(300), np.ones(5), n_threads
-            )
-        )
+        halved_by = Halving(both.store.kernel, setting, n_threads)
+        found.append(halved_by.split(ptr, np.arange(300), np.ones(5)))
     for other in found[1:]:
         for one, two in zip(found[0], other, strict=True):
             assert one.tobytes() == two.tobytes()

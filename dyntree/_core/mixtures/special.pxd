@@ -77,14 +77,8 @@ cdef extern from *:
         p = (Four) ((Ints) p + (n << 52));
         *(Four *) at = (Four) ((Ints) p & ~dead);
     }
-    static inline __attribute__((always_inline)) double hdp_exp(double x) {
-        double at[4] = {x, x, x, x};
-        hdp_exp_four(at);
-        return at[0];
-    }
     """
     double log_gamma "hdp_log_gamma"(double x) noexcept nogil
     double digamma "hdp_digamma"(double x) noexcept nogil
     double trigamma "hdp_trigamma"(double x) noexcept nogil
     double tetragamma "hdp_tetragamma"(double x) noexcept nogil      # psi''
-    double exp_below "hdp_exp"(double x) noexcept nogil              # of x <= 0

@@ -3,13 +3,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-def split_parts(
-    store: dict[str, Any],
-    prior: dict[str, Any],
-    ptr: NDArray[np.int64],
-    items: NDArray[np.int64],
-    alpha: NDArray[np.float64],
-    n_threads: int,
-) -> tuple[
-    NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]
-]: ...
+Vector = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+class Halving:
+    def __init__(
+        self, store: dict[str, Any], prior: dict[str, Any], n_threads: int
+    ) -> None: ...
+    def split(
+        self, ptr: Longs, items: Longs, alpha: Vector
+    ) -> tuple[Vector, Vector, Vector, Longs]: ...

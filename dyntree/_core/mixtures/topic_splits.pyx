@@ -6,6 +6,7 @@ are lost far from 0. Parts know nothing of one another and may be halved side by
 """
 import numpy as np
 
+cimport cython
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, fabs, log, sqrt
 from libc.stdint cimport int32_t, int64_t, uint32_t
@@ -13,8 +14,42 @@ from libc.string cimport memcpy, memset
 
 from dyntree._core.eigen cimport eigen
 from dyntree._core.mixtures.addresses cimport doubles, ints, longs
-from dyntree._core.mixtures.special cimport digamma, exp_below, log_gamma
+from dyntree._core.mixtures cimport special
+from dyntree._core.mixtures.special cimport digamma, log_gamma
 from dyntree._core.openmp cimport thread_number
+from dyntree._core.vectors cimport add_scaled, inner
+
+cdef extern from *:
+    """
+    #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) \\
+        && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && defined(__OPTIMIZE__)
+    #define HDP_CLONES __attribute__((target_clones("avx2", "default")))
+    #else
+    #define HDP_CLONES
+    #endif
+
+    /* 1 / (1 + exp(-x)) of n numbers, x clipped at +-500; x has room for a multiple
+       of 4. */
+    static HDP_CLONES void hdp_logistic(double *x, long n) {
+        const Four zero = {0.0, 0.0, 0.0, 0.0};
+        const Four least = {-500.0, -500.0, -500.0, -500.0};
+        for (long i = 0; i < n; i += 4, x += 4) {
+            Four at = *(Four *) x, e;
+            Ints up = at >= zero, low;
+            e = (Four) (((Ints) -at & up) | ((Ints) at & ~up));
+            low = e < least;
+            *(Four *) x = (Four) (((Ints) least & low) | ((Ints) e & ~low));
+            hdp_exp_four(x);
+            e = *(Four *) x;
+            at = 1.0 / (1.0 + e);
+            *(Four *) x = (Four) (((Ints) at & up) | ((Ints) (e * at) & ~up));
+        }
+    }
+    """
+    void logistic "hdp_logistic"(double *x, long n) noexcept nogil
+
+cdef enum:
+    MOST_THREADS = 64
 
 cdef double LOG_2PI = 1.8378770664093453
 
@@ -71,18 +106,10 @@ cdef struct Work:
     double *m                   # (d,)
     double *centre              # (d,)
     double *axis                # (d,)
+    double *phi                 # (most items of a part, F)
+    double *logits              # (most items of a part + 3,)
     Side parent, one, two
     Py_ssize_t n_groups, n_words
-
-
-cdef double logistic(double x) noexcept nogil:
-    """1 / (1 + exp(-x)), x clipped at +-500."""
-    cdef double e
-    if x >= 0.0:
-        e = exp_below(-x if x < 500.0 else -500.0)
-        return 1.0 / (1.0 + e)
-    e = exp_below(x if x > -500.0 else -500.0)
-    return e / (1.0 + e)
 
 
 cdef double weight_of(Prior *p, Store *store, int64_t i) noexcept nogil:
@@ -143,11 +170,14 @@ cdef const double *position(Prior *p, Store *store, int64_t i) noexcept nogil:
     return store.mean + (i - store.n_points) * p.d
 
 
-cdef void gather(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, double *y) noexcept nogil:
-    """Positions about the mean of the part, and the sums of the part."""
-    cdef Py_ssize_t i, j, d = p.d
+cdef void gather(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, double *phi) noexcept nogil:
+    """phibar of each item about the mean of the part, (n, F), and the part's sums."""
+    cdef Py_ssize_t i, j, a, b, d = p.d
     cdef double total = 0.0, c
     cdef const double *x
+    cdef const double *C
+    cdef double *row
+    cdef double *second
     memset(w.centre, 0, d * sizeof(double))
     for i in range(n):
         c = weight_of(p, store, idx[i])
@@ -161,58 +191,25 @@ cdef void gather(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t
     memset(w.parent.S, 0, p.F * sizeof(double))
     for i in range(n):
         x = position(p, store, idx[i])
+        row = phi + i * p.F
         for j in range(d):
-            y[i * d + j] = x[j] - w.centre[j]
-        add_item(p, store, &w.parent, y + i * d, idx[i], weight_of(p, store, idx[i]), 1.0)
-
-
-cdef void add_item(Prior *p, Store *store, Side *side, const double *y, int64_t i, double c, double r) noexcept nogil:
-    """Add r times an item of c points to sums."""
-    cdef Py_ssize_t a, b, q = 0, d = p.d
-    cdef double *second = side.S + d
-    cdef const double *C
-    cdef double f = c * r, g
-    if p.kind == 1:
-        for a in range(d):
-            g = f * y[a]
-            side.S[a] += g
-            second[a] += g * y[a]
-    else:
-        for a in range(d):
-            g = f * y[a]
-            side.S[a] += g
-            for b in range(a, d):
-                second[q] += g * y[b]
-                q += 1
-    if i >= store.n_points:
-        C = store.scatter + (i - store.n_points) * (p.F - d)
-        for q in range(p.F - d):
-            second[q] += r * C[q]
-
-
-cdef double quadratic(Prior *p, Store *store, const double *theta, const double *y, int64_t i, double c) noexcept nogil:
-    """<theta, phibar> of an item."""
-    cdef Py_ssize_t a, b, q = 0, d = p.d
-    cdef const double *second = theta + d
-    cdef const double *C
-    cdef double total = 0.0, row
-    if p.kind == 1:
-        for a in range(d):
-            total += y[a] * (theta[a] + second[a] * y[a])
-    else:
-        for a in range(d):
-            row = theta[a]
-            for b in range(a, d):
-                row += second[q] * y[b]
-                q += 1
-            total += y[a] * row
-    if i >= store.n_points:
-        C = store.scatter + (i - store.n_points) * (p.F - d)
-        row = 0.0
-        for q in range(p.F - d):
-            row += second[q] * C[q]
-        total += row / c
-    return total
+            row[j] = x[j] - w.centre[j]
+        second = row + d
+        if p.kind == 1:
+            for a in range(d):
+                second[a] = row[a] * row[a]
+        else:
+            for a in range(d):
+                for b in range(a, d):
+                    second[0] = row[a] * row[b]
+                    second += 1
+            second = row + d
+        c = weight_of(p, store, idx[i])
+        if idx[i] >= store.n_points:
+            C = store.scatter + (idx[i] - store.n_points) * (p.F - d)
+            for j in range(p.F - d):
+                second[j] += C[j] / c
+        add_scaled(w.parent.S, c, row, p.F)
 
 
 cdef int gaussian(Prior *p, Work *w, Side *side) noexcept nogil:
@@ -331,7 +328,7 @@ cdef void alpha_steps(Prior *p, Work *w, Side *side, double start) noexcept nogi
     side.fit = -p.m_d * total + p.den * x - (p.a - 1.0) * log(x)
 
 
-cdef int refresh(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *y, const double *r) noexcept nogil:
+cdef int refresh(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *phi, const double *r) noexcept nogil:
     """Statistics and parameters of both sides; -1 where one of them is empty."""
     cdef Py_ssize_t i, j, d = p.d
     cdef int64_t c
@@ -349,7 +346,7 @@ cdef int refresh(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t
         points = weight_of(p, store, idx[i])
         one.N += points * r[i]
         if p.kind != 2:
-            add_item(p, store, one, y + i * d, idx[i], points, r[i])
+            add_scaled(one.S, points * r[i], phi + i * p.F, p.F)
         c = idx[i] - store.n_points
         if c < 0:
             one.n[w.slot[store.group[idx[i]]]] += points * r[i]
@@ -378,11 +375,12 @@ cdef int refresh(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t
     return 0
 
 
-cdef double reassign(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *y, double *r) noexcept nogil:
+cdef double reassign(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *phi, double *r) noexcept nogil:
     """One variational step of all items; returns the largest change."""
     cdef Py_ssize_t i, j
     cdef int64_t c
-    cdef double logit, points, most = 0.0, new, dc = w.one.c - w.two.c, part
+    cdef double logit, points, most = 0.0, dc = w.one.c - w.two.c, part
+    cdef double *new = w.logits
     for j in range(w.n_groups):
         part = p.share / p.D[w.groups[j]]
         w.dpsi[j] = digamma(w.one.alpha + part * w.one.n[j]) - digamma(w.two.alpha + part * w.two.n[j])
@@ -409,14 +407,16 @@ cdef double reassign(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssi
                     logit += store.clump_word_tally[j] * w.dword[w.word_slot[store.clump_word[j]]]
             logit /= points
         if p.kind != 2:
-            logit += quadratic(p, store, w.one.theta, y + i * p.d, idx[i], points)
-        new = logistic(logit + dc)
-        most = max(most, fabs(new - r[i]))
-        r[i] = new
+            logit += inner(w.one.theta, phi + i * p.F, p.F)
+        new[i] = logit + dc
+    logistic(new, n)
+    for i in range(n):
+        most = max(most, fabs(new[i] - r[i]))
+        r[i] = new[i]
     return most
 
 
-cdef int begin(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *y, double *r) noexcept nogil:
+cdef int begin(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *phi, double *r) noexcept nogil:
     """First halves along the main axis; -1 where all items fall on one side."""
     cdef Py_ssize_t d = p.d, i, j, q, best = 0
     cdef double total, cut
@@ -432,7 +432,7 @@ cdef int begin(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n
             total = weight_of(p, store, idx[i])
             for j in range(d):
                 for q in range(d):
-                    a[j * d + q] += total * y[i * d + j] * y[i * d + q]
+                    a[j * d + q] += total * phi[i * p.F + j] * phi[i * p.F + q]
         for j in range(d):
             a[j * d + j] = w.parent.S[d + j]
     eigen(a, w.axis, w.L, d)        # values go to axis, the first vector is row 0 of a
@@ -449,7 +449,7 @@ cdef int begin(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n
         for i in range(n):
             total = 0.0
             for j in range(d):
-                total += y[i * d + j] * w.axis[j]
+                total += phi[i * p.F + j] * w.axis[j]
             r[i] = 1.0 if total >= cut else 0.0
             n_one += total >= cut
         if 0 < n_one < n:
@@ -622,8 +622,9 @@ cdef void measure(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_
         sizes[3] += of_words[j] >> 1
 
 
-cdef double halve(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, double *y, double *r, double *alpha, int64_t *sizes) noexcept nogil:
+cdef double halve(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, double *r, double *alpha, int64_t *sizes) noexcept nogil:
     """Halve a part; r becomes the share of the first half, alpha (3,) those of all."""
+    cdef double *phi = w.phi
     cdef double out = INFINITY
     cdef Py_ssize_t i
     cdef int step, n_one
@@ -636,14 +637,14 @@ cdef double halve(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_
         for i in range(n):
             w.parent.N += weight_of(p, store, idx[i])
     else:
-        gather(p, store, w, idx, n, y)
-    if begin(p, store, w, idx, n, y, r) == 0:
+        gather(p, store, w, idx, n, phi)
+    if begin(p, store, w, idx, n, phi, r) == 0:
         n_one = 1
         for step in range(p.max_steps):
-            if refresh(p, store, w, idx, n, y, r) < 0:
+            if refresh(p, store, w, idx, n, phi, r) < 0:
                 n_one = 0
                 break
-            if reassign(p, store, w, idx, n, y, r) < 1e-3:
+            if reassign(p, store, w, idx, n, phi, r) < 1e-3:
                 break
         if p.hard:
             if n_one:
@@ -652,9 +653,9 @@ cdef double halve(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_
                     r[i] = 1.0 if r[i] >= 0.5 else 0.0
                     n_one += r[i] == 1.0
             if not 0 < n_one < n:       # one half took all: the halves of the axis stay
-                n_one = begin(p, store, w, idx, n, y, r) == 0
+                n_one = begin(p, store, w, idx, n, phi, r) == 0
         if n_one:
-            if refresh(p, store, w, idx, n, y, r) == 0:
+            if refresh(p, store, w, idx, n, phi, r) == 0:
                 out = gain(p, store, w, idx, n, r)
                 alpha[0] = w.parent.alpha
                 alpha[1] = w.one.alpha
@@ -700,8 +701,9 @@ cdef void lay_out(Prior *p, Work *w, double *room, int32_t *whole) noexcept nogi
     w.marks = whole + 2 * p.S + 2 * p.V
 
 
-def split_parts(dict store, dict prior, const int64_t[::1] ptr, const int64_t[::1] items, double[::1] alpha, int n_threads):
-    """Halve each of several parts.
+@cython.final
+cdef class Halving:
+    """Halves parts of one store, all else frozen; keeps what threads work in.
 
     Parameters
     ----------
@@ -712,60 +714,87 @@ def split_parts(dict store, dict prior, const int64_t[::1] ptr, const int64_t[::
     prior : dict
         kind, d, F, V, m0 (d,), kappa0, shape0, scale0, log_z0, a, b, den, m_p, m_d,
         share, D (S,), hard, max_steps.
-    ptr, items : int64 of shape (n_parts + 1,) and (n_items,)
-    alpha : float64 of shape (n_parts,)
-
-    Returns
-    -------
-    gain : ndarray of shape (n_parts,)
-        Change of the free energy, inf where there is no split.
-    share : ndarray of shape (n_items,)
-        Of the first half in each item.
-    alphas : ndarray of shape (n_parts, 3)
-        Of the whole and of both halves.
-    sizes : ndarray of int64 of shape (n_parts, 4)
-        Groups that each half touches, then words; only where `hard`.
+    n_threads : int
     """
     cdef Prior p
     cdef Store s
-    cdef Py_ssize_t n_parts = ptr.shape[0] - 1, k, T
-    p.kind, p.d, p.F, p.V = prior["kind"], prior["d"], prior["F"], prior["V"]
-    p.kappa0, p.shape0, p.scale0 = prior["kappa0"], prior["shape0"], prior["scale0"]
-    p.a, p.b, p.den = prior["a"], prior["b"], prior["den"]
-    p.m_p, p.m_d, p.share = prior["m_p"], prior["m_d"], prior["share"]
-    p.hard, p.max_steps, p.log_z0 = prior["hard"], prior["max_steps"], prior["log_z0"]
-    p.m0, p.D, p.S = doubles(prior, "m0"), doubles(prior, "D"), len(prior["D"])
-    s.n_points = store["n_points"]
-    s.x, s.group = doubles(store, "x"), ints(store, "group")
-    s.word, s.word_tally = ints(store, "word"), doubles(store, "word_tally")
-    s.count, s.mean, s.scatter = doubles(store, "count"), doubles(store, "mean"), doubles(store, "scatter")
-    s.indptr, s.clump_group, s.tally = longs(store, "indptr"), ints(store, "clump_group"), doubles(store, "tally")
-    s.word_indptr, s.clump_word = longs(store, "word_indptr"), ints(store, "clump_word")
-    s.clump_word_tally = doubles(store, "clump_word_tally")
+    cdef Work works[MOST_THREADS]
+    cdef Py_ssize_t n_threads
+    cdef object kept                # what the addresses are of
+    cdef object room
+    cdef object whole
+    cdef object rows
 
-    gains, alphas = np.full(n_parts, np.inf), np.zeros((n_parts, 3))
-    sizes = np.zeros((n_parts, 4), dtype=np.int64)
-    cdef int64_t[:, ::1] c_sizes = sizes
-    shares = np.zeros(max(1, items.shape[0]))
-    places = np.empty(max(1, items.shape[0] * p.d))
-    T = max(1, min(n_threads, n_parts))
-    room = np.empty((T, room_for(&p)))
-    whole = np.full((T, 3 * p.S + 3 * p.V + 1), -1, dtype=np.int32)
-    cdef double[::1] c_gain = gains, share = shares, y = places
-    cdef double[:, ::1] c_alpha = alphas, c_room = room
-    cdef int32_t[:, ::1] c_whole = whole
-    cdef Work works[64]
-    cdef const int64_t *at = &items[0] if items.shape[0] else NULL
-    T = min(T, 64)
-    for k in range(n_parts):
-        c_alpha[k, 0] = alpha[k]
-    for k in range(T):
-        lay_out(&p, &works[k], &c_room[k, 0], &c_whole[k, 0])
-    if T == 1:
-        with nogil:
-            for k in range(n_parts):
-                c_gain[k] = halve(&p, &s, &works[0], at + ptr[k], ptr[k + 1] - ptr[k], &y[0] + ptr[k] * p.d, &share[0] + ptr[k], &c_alpha[k, 0], &c_sizes[k, 0])
-    else:
-        for k in prange(n_parts, nogil=True, schedule="dynamic", num_threads=T):
-            c_gain[k] = halve(&p, &s, &works[thread_number()], at + ptr[k], ptr[k + 1] - ptr[k], &y[0] + ptr[k] * p.d, &share[0] + ptr[k], &c_alpha[k, 0], &c_sizes[k, 0])
-    return gains, shares[: items.shape[0]], alphas, sizes
+    def __init__(self, dict store, dict prior, int n_threads):
+        cdef Py_ssize_t k
+        p, s = &self.p, &self.s
+        self.kept = dict(store), dict(prior)
+        p.kind, p.d, p.F, p.V = prior["kind"], prior["d"], prior["F"], prior["V"]
+        p.kappa0, p.shape0, p.scale0 = prior["kappa0"], prior["shape0"], prior["scale0"]
+        p.a, p.b, p.den = prior["a"], prior["b"], prior["den"]
+        p.m_p, p.m_d, p.share = prior["m_p"], prior["m_d"], prior["share"]
+        p.hard, p.max_steps, p.log_z0 = prior["hard"], prior["max_steps"], prior["log_z0"]
+        p.m0, p.D, p.S = doubles(prior, "m0"), doubles(prior, "D"), len(prior["D"])
+        s.n_points = store["n_points"]
+        s.x, s.group = doubles(store, "x"), ints(store, "group")
+        s.word, s.word_tally = ints(store, "word"), doubles(store, "word_tally")
+        s.count, s.mean = doubles(store, "count"), doubles(store, "mean")
+        s.scatter, s.tally = doubles(store, "scatter"), doubles(store, "tally")
+        s.indptr, s.clump_group = longs(store, "indptr"), ints(store, "clump_group")
+        s.word_indptr, s.clump_word = longs(store, "word_indptr"), ints(store, "clump_word")
+        s.clump_word_tally = doubles(store, "clump_word_tally")
+        self.n_threads = max(1, min(n_threads, MOST_THREADS))
+        self.room = np.empty((self.n_threads, room_for(p)))
+        self.whole = np.full((self.n_threads, 3 * p.S + 3 * p.V + 1), -1, dtype=np.int32)
+        self.rows = np.empty((self.n_threads, 0))
+        cdef double[:, ::1] room = self.room
+        cdef int32_t[:, ::1] whole = self.whole
+        for k in range(self.n_threads):
+            lay_out(p, &self.works[k], &room[k, 0], &whole[k, 0])
+
+    def split(self, const int64_t[::1] ptr, const int64_t[::1] items, const double[::1] alpha):
+        """Halve each of several parts.
+
+        Parameters
+        ----------
+        ptr, items : int64 of shape (n_parts + 1,) and (n_items,)
+        alpha : float64 of shape (n_parts,)
+
+        Returns
+        -------
+        gain : ndarray of shape (n_parts,)
+            Change of the free energy, inf where there is no split.
+        share : ndarray of shape (n_items,)
+            Of the first half in each item.
+        alphas : ndarray of shape (n_parts, 3)
+            Of the whole and of both halves.
+        sizes : ndarray of int64 of shape (n_parts, 4)
+            Groups that each half touches, then words; only where `hard`.
+        """
+        cdef Py_ssize_t n_parts = ptr.shape[0] - 1, k, longest = 1, T
+        cdef int t
+        gains, alphas = np.full(n_parts, np.inf), np.zeros((n_parts, 3))
+        sizes, shares = np.zeros((n_parts, 4), dtype=np.int64), np.zeros(items.shape[0] + 1)
+        cdef int64_t[:, ::1] c_sizes = sizes
+        cdef double[::1] c_gain = gains, share = shares
+        cdef double[:, ::1] c_alpha = alphas
+        cdef const int64_t *at = &items[0] if items.shape[0] else NULL
+        for k in range(n_parts):
+            c_alpha[k, 0] = alpha[k]
+            longest = max(longest, ptr[k + 1] - ptr[k])
+        if self.rows.shape[1] < longest * (self.p.F + 1) + 4:
+            self.rows = np.empty((self.n_threads, longest * (self.p.F + 1) + 4))
+        cdef double[:, ::1] rows = self.rows
+        for k in range(self.n_threads):
+            self.works[k].phi = &rows[k, 0]
+            self.works[k].logits = self.works[k].phi + longest * self.p.F
+        T = min(self.n_threads, n_parts)
+        if T <= 1:
+            with nogil:
+                for k in range(n_parts):
+                    c_gain[k] = halve(&self.p, &self.s, &self.works[0], at + ptr[k], ptr[k + 1] - ptr[k], &share[ptr[k]], &c_alpha[k, 0], &c_sizes[k, 0])
+        else:
+            for k in prange(n_parts, nogil=True, schedule="dynamic", num_threads=T):
+                t = thread_number()
+                c_gain[k] = halve(&self.p, &self.s, &self.works[t], at + ptr[k], ptr[k + 1] - ptr[k], &share[ptr[k]], &c_alpha[k, 0], &c_sizes[k, 0])
+        return gains, shares[: items.shape[0]], alphas, sizes

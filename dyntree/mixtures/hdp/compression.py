@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dyntree._core.mixtures.topic_splits import split_parts
+from dyntree._core.mixtures.topic_splits import Halving
 from dyntree.encoding.values import Vector
 from dyntree.mixtures.hdp.families import Family
 from dyntree.mixtures.hdp.grouping import merged_groups
@@ -278,6 +278,7 @@ def divided(
     family = search.family
     den = search.den(topics, m_d, m_p / m_d)
     setting = halving(search, topics.documents, den, m_p=m_p, m_d=m_d, hard=True)
+    halved = Halving(store.kernel, setting, search.n_threads)
     most = np.inf if limits.items is None else limits.items
     costs = np.array([part.cost(family, in_bytes) for part in parts]).reshape(-1, 2)
     n_bytes, n_items = (int(total) for total in costs.sum(0))
@@ -293,9 +294,7 @@ def divided(
             if len(part.items) >= 2 and part.is_clump(family, in_bytes):
                 can.append((number, part, a))
             number += 1
-        for place, part, one, two, gain, pair in best_splits(
-            search, store, setting, can
-        ):
+        for place, part, one, two, gain, pair in best_splits(store, halved, can):
             heapq.heappush(heap, (gain, place, part, one, two, pair))
 
     grow(parts, topics.alpha[[part.topic for part in parts]])
@@ -318,7 +317,7 @@ def divided(
 
 
 def best_splits(
-    search: Search, store: Store, setting: dict[str, Any], can: list[Any]
+    store: Store, halved: Halving, can: list[Any]
 ) -> list[tuple[int, Part, Part, Part, float, Vector]]:
     """The best halves of each part, as far as it can be halved."""
     if not can:
@@ -327,9 +326,7 @@ def best_splits(
     np.cumsum([len(part.items) for _, part, _ in can], out=ptr[1:])
     items = np.concatenate([part.items for _, part, _ in can])
     alpha = np.array([a for _, _, a in can])
-    gains, share, alphas, sizes = split_parts(
-        store.kernel, setting, ptr, items, alpha, search.n_threads
-    )
+    gains, share, alphas, sizes = halved.split(ptr, items, alpha)
     found = []
     for i, (place, part, _) in enumerate(can):
         if not np.isfinite(gains[i]):

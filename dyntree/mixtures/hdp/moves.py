@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dyntree._core.mixtures.shares import alpha_newton, column_rises
-from dyntree._core.mixtures.topic_splits import split_parts
+from dyntree._core.mixtures.topic_splits import Halving
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.hdp.families import Expected, Family
 from dyntree.mixtures.hdp.store import Longs, Store, rows_of
@@ -73,7 +73,7 @@ def halving(
     m_d: float = 1.0,
     hard: bool = False,
 ) -> dict[str, Any]:
-    """What `split_parts` needs to know beside the items."""
+    """What `Halving` needs to know beside the items."""
     family, prior = search.family, search.prior
     return {
         "kind": family.kind, "d": family.d, "F": family.n_statistics,
@@ -125,16 +125,15 @@ def proposed_splits(
     chosen = np.concatenate([items[ptr[k] : ptr[k + 1]] for k in tried])
     inner = np.concatenate([[0], np.cumsum(np.diff(ptr)[tried])]).astype(np.int64)
     setting = halving(search, topics.documents, search.den(topics))
-    gains, share, alphas, _ = split_parts(
-        store.kernel, setting, inner, chosen,
-        np.ascontiguousarray(topics.alpha[tried]), search.n_threads,
-    )  # fmt: skip
+    halved = Halving(store.kernel, setting, search.n_threads)
+    alpha = np.ascontiguousarray(topics.alpha[tried])
+    gains, share, alphas, _ = halved.split(inner, chosen, alpha)
     return [
         Move(
             float(gain), int(k), items=chosen[first:last], share=share[first:last],
-            alpha=(float(alpha[1]), float(alpha[2])),
+            alpha=(float(own[1]), float(own[2])),
         )
-        for gain, k, first, last, alpha in zip(
+        for gain, k, first, last, own in zip(
             gains, tried, inner[:-1], inner[1:], alphas, strict=True
         )
         if np.isfinite(gain)
