@@ -120,7 +120,7 @@ def batch_against_stream() -> None:
     rows = []
     for name, size, items, cap in (
         ("batch, K <= 75", 30, None, 75),
-        ("stream of 5, 200 items, no cap", 5, 200, None),
+        ("stream of 5, 200 items, K <= 100", 5, 200, 100),
     ):  # fmt: skip
         model, seconds = learned(
             documents, min_gain=150, epoch_size=size, max_items=items, options=slow,
@@ -144,7 +144,7 @@ def batch_against_stream() -> None:
             documents, min_gain=150, epoch_size=30, max_topics=75, options=plain
         )
         stream, seconds = learned(
-            documents, min_gain=150, epoch_size=5, max_items=200, max_topics=75
+            documents, min_gain=150, epoch_size=5, max_items=260, max_topics=75
         )
         F = [per_point(model, documents)[1] for model in (batch, stream)]
         found.append((F[1] - F[0], slow_seconds, seconds))

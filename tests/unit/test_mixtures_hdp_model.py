@@ -238,6 +238,22 @@ def test_an_interrupted_fit_keeps_complete_epochs() -> None:
     assert model.n_documents_seen_ == 10
 
 
+def test_a_fit_that_fails_in_a_later_epoch_changes_nothing() -> None:
+    documents = documents_of("full", 20)
+    model = MemoryBoundedHDP(max_items=20, epoch_size=5).fit(documents[:10])
+    far = [*documents[:15], documents[0] * 1e9]
+    for given in (far, iter(far)):
+        with same_bytes(model), pytest.raises(ValueError, match="deviations away"):
+            model.fit(given)
+
+    def broken() -> Any:
+        yield from documents[:12]
+        raise ZeroDivisionError
+
+    with same_bytes(model), pytest.raises(ZeroDivisionError):
+        model.fit(broken())
+
+
 def test_weights_are_points_that_came_so_often() -> None:
     documents = documents_of("full", 5)
     weight = np.random.default_rng(0).integers(1, 4, size=200)
@@ -311,6 +327,20 @@ def test_retrieval_scores_are_ordered() -> None:
     top = draws.max()
     predictive = top + np.log(np.exp(draws - top).mean())
     assert s[3] <= predictive + 3.0  # the draws' own error, and topics' uncertainty
+
+
+def test_soft_scores_keep_points_that_a_document_hardly_allows() -> None:
+    from scipy.special import logsumexp
+
+    from dyntree.mixtures.hdp.answers import hard_scores, soft_scores
+
+    rng = np.random.default_rng(0)
+    logs, weight = 40 * rng.normal(size=(7, 3)), rng.random(7)
+    stored = np.array([[-0.1, -900.0, -2000.0], [-1.0, -1.1, -1.2]])
+    both = stored[:, None] + logs
+    soft = logsumexp(both, axis=2) @ weight
+    assert soft_scores(logs, weight, stored) == pytest.approx(soft, rel=1e-12)
+    assert hard_scores(logs, weight, stored) == pytest.approx(both.max(2) @ weight)
 
 
 def test_groups_answer_where_nothing_is_indexed() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 
 from dyntree._core.mixtures.shares import expected_logs
 from dyntree.encoding.values import Matrix, Vector
@@ -22,6 +23,8 @@ from dyntree.mixtures.hdp.sweeps import (
 
 MOST_STEPS, SMALL_CHANGE = 100, 1e-3  # of counts, while proportions are found
 BLOCK = 4096  # rows whose densities exist at a time
+AT_ONCE = 1024  # stored documents that are compared at a time
+LEAST_SUM = 1e-200  # of exponentials, below which digits are lost
 
 
 @dataclass(frozen=True)
@@ -190,18 +193,36 @@ def retrieval_scores(search: Search, found: Folded, stored: Any, method: str) ->
         counts = np.bincount(key, weight, n_queries * K).reshape(n_queries, K)
         fast: Matrix = counts.astype(stored.dtype) @ stored.T
         return fast
+    score = hard_scores if method == "hard" else soft_scores
     for query in range(n_queries):
         own = np.flatnonzero(store.group == query)
-        weight = store.weights[own]
         logs = point_logs(search, found.expected, points[own]) + found.expected.c
-        out[query] = [one_score(logs, weight, theta, method) for theta in stored]
+        for start in range(0, len(stored), AT_ONCE):
+            some = stored[start : start + AT_ONCE].astype(np.float64)
+            out[query, start : start + AT_ONCE] = score(logs, store.weights[own], some)
     return out
 
 
-def one_score(logs: Matrix, weight: Vector, theta: Vector, method: str) -> float:
-    """Score of one stored document for the points of one query."""
-    both = logs + theta
-    top = both.max(axis=1)
-    if method == "hard":
-        return float(weight @ top)
-    return float(weight @ (top + np.log(np.exp(both - top[:, None]).sum(axis=1))))
+def hard_scores(logs: Matrix, weight: Vector, stored: Matrix) -> Vector:
+    """Sum over points of the largest of logs + stored, for each stored document."""
+    best = np.full((len(stored), len(logs)), -np.inf)
+    for k in range(logs.shape[1]):
+        np.maximum(best, stored[:, k, None] + logs[:, k], out=best)
+    out: Vector = best @ weight
+    return out
+
+
+def soft_scores(logs: Matrix, weight: Vector, stored: Matrix) -> Vector:
+    """Sum over points of log sum_k exp(logs + stored): a product of exponentials.
+
+    Points whose topics are all far below a document's commonest would lose their sum;
+    these are taken one by one.
+    """
+    top, most = logs.max(axis=1), stored.max(axis=1)
+    sums = np.exp(stored - most[:, None]) @ np.exp(logs - top[:, None]).T
+    lost = sums < LEAST_SUM
+    both = np.log(np.where(lost, 1.0, sums)) + top + most[:, None]
+    for document, point in np.argwhere(lost):
+        both[document, point] = logsumexp(logs[point] + stored[document])
+    out: Vector = both @ weight
+    return out

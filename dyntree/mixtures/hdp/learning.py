@@ -470,11 +470,12 @@ def transient_bytes(
     lanes = n_lanes(store.n_items)
     own = K * (family.n_words or F) + K * (int(store.group.max(initial=0)) + 1)
     n = store.n_items
+    part = n * min(K, 2) // K  # of the two largest topics, if all are alike
     return (
         ("raw epoch", 3 * int(batch.n * max(8, family.point_bytes))),
         ("labels and weights", 36 * n),
         ("tiles", 8 * lanes * tile * (2 * K + 8 + max(F, 1))),
         ("sums", 8 * (lanes + 2) * own),
-        ("moves", 8 * n * (3 * max(family.d, 1) + 2 * family.n_second + 6)),
+        ("moves", 24 * n + 8 * part * (2 * F + family.n_second + 4)),
         ("stores", 2 * store.nbytes),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from threading import RLock
 from typing import Any, Self
@@ -203,7 +204,7 @@ class MemoryBoundedHDP(TopicAnswers):
         starts = list(range(0, batch.n_documents, size))
         context = self._context(total=float(batch.n_documents))
         learned = begun(context, feature_map(batch), batch.part(0, size))
-        with rows_bar(progress, batch.n, "learning") as tell:
+        with self._all_or_before(), rows_bar(progress, batch.n, "learning") as tell:
             for first in starts:
                 part = batch.part(first, first + size)
                 some = None if names is None else names[first : first + size]
@@ -213,17 +214,31 @@ class MemoryBoundedHDP(TopicAnswers):
                 self._learned = learned
         return self
 
+    @contextmanager
+    def _all_or_before(self) -> Iterator[None]:
+        """After an error the model is what it was; an interrupt keeps its epochs."""
+        before = self._learned
+        try:
+            yield
+        except Exception:
+            self._learned = before
+            raise
+
     def _fit_stream(self, documents: Any, progress: Progress) -> Self:
         """Learn what a generator gives, as repeated partial_fit."""
-        self._learned, before = None, self._learned
-        try:
-            while some := taken_ahead(documents, self.settings.epoch_size):
-                self.partial_fit(some, progress=progress)
-        finally:
-            if self._learned is None:
-                self._learned = before
-        if self._learned is before:
-            raise ValueError("documents must hold at least one document; got none.")
+        before = self._learned
+        with self._all_or_before():
+            some = taken_ahead(documents, self.settings.epoch_size)
+            if not some:
+                raise ValueError("documents must hold at least one document; got none.")
+            self._learned = None
+            try:
+                while some:
+                    self.partial_fit(some, progress=progress)
+                    some = taken_ahead(documents, self.settings.epoch_size)
+            finally:
+                if self._learned is None:
+                    self._learned = before
         return self
 
     @locked
