@@ -116,7 +116,7 @@ def batch_against_stream() -> None:
     """8.3: the same rules in batch and in a stream."""
     print("8.3 117,600 points (30 images 70x56), min_gain 150")
     documents = crops(30, 70, 56)
-    slow = HDPOptions(splits=10, merges=10, moves="one")
+    slow = HDPOptions(splits=10, merges=10, moves="one", cap_growth="fixed")
     rows = []
     for name, size, items, cap in (
         ("batch, K <= 75", 30, None, 75),
