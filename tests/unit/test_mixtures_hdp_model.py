@@ -139,6 +139,7 @@ def test_all_forms_of_rows_give_one_model() -> None:
         MemoryBoundedHDP(max_items=20).fit(X, groups=groups),
         MemoryBoundedHDP(max_items=20).fit(np.asfortranarray(X), groups=list(groups)),
         MemoryBoundedHDP(max_items=20).fit([one.tolist() for one in documents]),
+        MemoryBoundedHDP(max_items=20).fit(np.stack(documents)),
     ]
     assert len({model_bytes(model) for model in models}) == 1
     named = MemoryBoundedHDP(max_items=20).fit(frame, groups="page")

@@ -149,7 +149,7 @@ def is_table(documents: Any) -> bool:
     if isinstance(documents, Mapping):
         return True
     if isinstance(documents, np.ndarray):
-        return documents.ndim == 2 or documents.dtype != object
+        return documents.ndim == 2 or (documents.ndim < 2 and documents.dtype != object)
     if isinstance(documents, list | tuple) and documents:
         first = documents[0]
         return isinstance(first, Mapping) or (np.ndim(first) == 1 and np.ndim(
