@@ -194,9 +194,7 @@ def one_epoch(
     clock = time.process_time()
     cap = topic_cap(context, learned, first_new + n_new, n_documents / lifetime)
     gain = context.settings.min_gain * n_documents / lifetime
-    state, work = built(
-        context, search, learned, store, new, n_new, cap, gain, continues
-    )
+    state, work = built(context, search, learned, store, new, n_new, cap, gain)
     order = np.argsort(-state.topics.N, kind="stable")
     topics = state.topics.taken(order)
     middle = time.process_time()
@@ -207,35 +205,37 @@ def one_epoch(
         n_epochs=learned.n_epochs + 1, next_id=work.next_id, warned=warned,
     ).with_history(np.zeros(learned.history.shape[1]))  # fmt: skip
     draft = draft.with_aliases(work.aliases)
-    draft = with_ids(draft, batch, ids, group)
+    draft = with_ids(draft, batch, ids)
     raw = not context.options.compress_final and context.last
     small, draft = squeezed(
         context, search, draft, store, topics, found.label, m_p, m_d, first_new, raw
     )
     done = time.process_time()
-    F = held_free_energy(search, small.store, small.topics)
-    shift = draft.log_scale * n_points
-    counts = [
-        draft.n_epochs, batch.n_documents, batch.n_points, small.topics.K, F + shift,
-        (F + shift) / n_points, middle - clock, done - middle, work.n_sweeps,
-        work.n_tried, work.n_made, work.n_refused, small.store.n_items, 0.0,
-        m_d, work.n_jitters,
-    ]  # fmt: skip
     transient = transient_bytes(search, small.topics.K, store, batch)
     draft = replace(
-        draft, store=small.store.at_rest(), topics=small.topics, F=F,
-        transient=transient,
+        draft, store=small.store.at_rest(), topics=small.topics, transient=transient,
+        F=held_free_energy(search, small.store, small.topics),
     )  # fmt: skip
-    counts[13] = draft.nbytes
-    if len(draft.history):
-        draft.history[-1] = counts
-    monitor.epoch_done(
-        EpochReport(
-            draft.n_epochs, batch.n_documents, batch.n_points, draft.topics.K,
-            draft.store.n_items, F + shift, draft.nbytes,
-        )
-    )  # fmt: skip
+    seconds = middle - clock, done - middle
+    monitor.epoch_done(recorded(draft, batch, work, seconds, m_d))
     return Epoch(draft, int(small.group_of[group[-1]]))
+
+
+def recorded(
+    draft: Learned, batch: Batch, work: Work, seconds: tuple[float, float], m_d: float
+) -> EpochReport:
+    """Write an epoch into the last row of the history, and report it."""
+    n_bytes, n_items, K = draft.nbytes, draft.store.n_items, draft.topics.K
+    F = draft.F + draft.log_scale * draft.n_points
+    if len(draft.history):
+        draft.history[-1] = [
+            draft.n_epochs, batch.n_documents, batch.n_points, K, F,
+            F / draft.n_points, *seconds, work.n_sweeps, work.n_tried, work.n_made,
+            work.n_refused, n_items, n_bytes, m_d, work.n_jitters,
+        ]  # fmt: skip
+    return EpochReport(
+        draft.n_epochs, batch.n_documents, batch.n_points, K, n_items, F, n_bytes
+    )
 
 
 def new_store(learned: Learned, batch: Batch, group: Any) -> Store:
@@ -295,7 +295,6 @@ def built(
     n_new: int,
     cap: int,
     gain: float,
-    continues: int | None,
 ) -> tuple[State, Work]:
     """Model building of one epoch (4.3)."""
     work = Work(cap, gain, learned.next_id)
@@ -370,14 +369,16 @@ def starting_topics(context: Context, learned: Learned, store: Store, S: int) ->
     return max(1, min(given, cap, context.settings.max_topics or given, store.n_items))
 
 
-def with_ids(draft: Learned, batch: Batch, ids: Any, group: Any) -> Learned:
+def with_ids(draft: Learned, batch: Batch, ids: Any) -> Learned:
     """Remember which documents came, where they are tracked."""
     if ids is None or draft.document_ids is None:
         return draft
     assert draft.document_group is not None
     assert draft.document_epoch is not None
-    of_document = np.zeros(batch.n_documents, dtype=np.int32)
-    of_document[batch.document] = group
+    S = draft.topics.S  # groups before the epoch, after which its own come in order
+    of_document = np.arange(S, S + batch.n_documents, dtype=np.int32)
+    if len(ids) < batch.n_documents:  # the first one goes on with an old group
+        of_document = of_document[:-1]
     epoch = np.full(len(ids), draft.n_epochs, dtype=np.int32)
     same = draft.document_ids.dtype.kind == ids.dtype.kind or not len(
         draft.document_ids
