@@ -117,4 +117,4 @@ class HDPMachine(RuleBasedStateMachine):
 
 
 TestHDP = HDPMachine.TestCase
-TestHDP.settings = settings(max_examples=25, stateful_step_count=15, deadline=None)
+TestHDP.settings = settings(max_examples=12, stateful_step_count=12, deadline=None)

@@ -30,7 +30,6 @@ def table(n: int = 40, size: int = 30) -> tuple[Any, Any]:
     [
         MemoryBoundedTopics(random_state=0),
         MemoryBoundedTopics("diag", memory_limit="8kB", random_state=0),
-        MemoryBoundedTopics("diag", compat="paper", random_state=0),
     ]
 )
 @pytest.mark.usefixtures("global_randomness_on_loan")
