@@ -92,10 +92,12 @@ def parser() -> argparse.ArgumentParser:
         "summary.json. ddp: follow clusters that are born, move and die; write "
         "lifelines.png, vi.png, lifelines.csv and summary.json. canopy: fit a thousand "
         "components to small images; write images.png, scaling.png, sweeps.png and "
-        "summary.json.",
+        "summary.json. hdp: segment pictures together in a memory of 64 kB; write "
+        "segmentation.png, memory.png, topics.csv and summary.json.",
     )  # fmt: skip
     made.add_argument(
-        "what", nargs="?", choices=("trees", "sva", "ddp", "canopy"), default="trees",
+        "what", nargs="?", choices=("trees", "sva", "ddp", "canopy", "hdp"),
+        default="trees",
         help="which model (default trees)",
     )  # fmt: skip
     made.add_argument("out", metavar="OUT", help="folder to write to; made if absent")
@@ -245,12 +247,10 @@ def _crosscheck(arguments: argparse.Namespace) -> None:
 
 
 def _demo(arguments: argparse.Namespace) -> None:
-    from dyntree.demo import canopy, ddp, sva, trees
+    from dyntree.demo import canopy, ddp, hdp, sva, trees
 
-    runs = {
-        "trees": trees.run, "sva": sva.run, "ddp": ddp.run, "canopy": canopy.run,
-    }  # fmt: skip
-    run = runs[arguments.what]
+    rooms = {"trees": trees, "sva": sva, "ddp": ddp, "canopy": canopy, "hdp": hdp}
+    run = rooms[arguments.what].run
     run(arguments.out, seed=arguments.seed, progress=not arguments.quiet)
 
 

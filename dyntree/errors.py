@@ -43,6 +43,14 @@ class DistantInputsWarning(UserWarning):
     """Linear leaves met inputs too far from the first rows, and took nearer ones."""
 
 
+class NumericalError(ArithmeticError):
+    """Numbers are beyond what the arithmetic of a model can hold."""
+
+
+class MemoryBudgetWarning(UserWarning):
+    """A limit on memory was met by giving up topics, or groups of documents."""
+
+
 class ScaleWarning(UserWarning):
     """Columns, or all rows, have scales that squared distances cannot work with."""
 

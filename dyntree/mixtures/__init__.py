@@ -1,4 +1,4 @@
-"""Mixtures that learn a row, or a phase, at a time, and grow with the stream."""
+"""Mixtures: learned by rows, phases, epochs or tables, some growing as they learn."""
 
 from dyntree.mixtures.canopy.model import Canopy
 from dyntree.mixtures.canopy.options import CanopyOptions, MixturePrior
@@ -17,6 +17,18 @@ from dyntree.mixtures.ddp.processes import (
 )
 from dyntree.mixtures.ddp.regression import AffineFlow, GaussianUnknown
 from dyntree.mixtures.ddp.transitions import Discount, RandomWalk
+from dyntree.mixtures.hdp.model import MemoryBoundedHDP
+from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
+from dyntree.mixtures.hdp.records import (
+    LDA,
+    EpochReport,
+    MemoryReport,
+    Retrieved,
+    SweepReport,
+    TopicLabels,
+    TopicTable,
+)
+from dyntree.mixtures.hdp.reports import memory_report, to_lda, topics
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
 from dyntree.mixtures.sva.frames import product_over_frames
@@ -24,6 +36,7 @@ from dyntree.mixtures.sva.hdphsmm import OnlineHDPHSMM
 from dyntree.mixtures.sva.records import Clusters, Durations, LambdaPath, Path
 
 __all__ = [
+    "LDA",
     "AffineFlow",
     "Canopy",
     "CanopyOptions",
@@ -34,9 +47,14 @@ __all__ = [
     "Discount",
     "Durations",
     "DynamicFiniteMixture",
+    "EpochReport",
     "GaussianKnownVariance",
     "GaussianUnknown",
+    "HDPOptions",
+    "HDPPrior",
     "LambdaPath",
+    "MemoryBoundedHDP",
+    "MemoryReport",
     "MixturePrior",
     "Multinomial",
     "OnlineDPGMM",
@@ -44,10 +62,17 @@ __all__ = [
     "OnlineHDPHSMM",
     "Path",
     "RandomWalk",
+    "Retrieved",
+    "SweepReport",
+    "TopicLabels",
+    "TopicTable",
     "draw_dirichlet_process",
+    "memory_report",
     "move",
     "product_over_frames",
     "superpose",
     "thin",
+    "to_lda",
+    "topics",
     "variation_of_information",
 ]

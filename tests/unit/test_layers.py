@@ -39,7 +39,8 @@ TREES_ORDER = [
     {"sensitivity", "window"}, {"probe"},
 ]  # fmt: skip
 MIXTURES_ORDER = [
-    {"chain", "decoder"}, {"clusters"}, {"spheres", "subspaces"},
+    {"chain", "decoder", "special", "addresses"}, {"clusters", "shares"},
+    {"spheres", "subspaces", "topic_sweep", "topic_splits"},
     {"scores", "candidates"}, {"tallies"}, {"sweeps"}, {"soft_sweep", "tree_sampler"},
     {"emissions"}, {"regressions", "words", "phase"}, {"ddp"},
 ]  # fmt: skip

@@ -10,6 +10,7 @@ except ModuleNotFoundError as error:
 
 from dyntree.api.estimators.canopy import CanopyMixture
 from dyntree.api.estimators.ddp import DependentDPClusterer
+from dyntree.api.estimators.hdp import MemoryBoundedTopics
 from dyntree.api.estimators.mixtures import (
     DPGMMClusterer,
     DPMPPCAClusterer,
@@ -25,4 +26,5 @@ __all__ = [
     "DynamicTreeClassifier",
     "DynamicTreeRegressor",
     "HDPHSMMClusterer",
+    "MemoryBoundedTopics",
 ]

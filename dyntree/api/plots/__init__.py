@@ -25,6 +25,16 @@ from .mixtures import (
 from .recorder import Recorder, Trace
 from .scores import plot_rolling
 from .surface import plot_classes, plot_surface
+from .topics import (
+    plot_clumps,
+    plot_epoch_seconds,
+    plot_free_energy,
+    plot_memory_held,
+    plot_retrieval,
+    plot_segmentation,
+    plot_topics_over_documents,
+    plot_tradeoff,
+)
 from .traces import plot_shape, plot_steps
 from .tree import plot_tree
 
@@ -32,17 +42,23 @@ __all__ = [
     "Recorder",
     "Trace",
     "plot_classes",
+    "plot_clumps",
     "plot_clusters",
     "plot_effects",
+    "plot_epoch_seconds",
     "plot_fit",
     "plot_flow_field",
+    "plot_free_energy",
     "plot_images",
     "plot_importance",
     "plot_lambda_path",
     "plot_lifelines",
     "plot_memory",
+    "plot_memory_held",
     "plot_relevance",
+    "plot_retrieval",
     "plot_rolling",
+    "plot_segmentation",
     "plot_segments",
     "plot_shape",
     "plot_slices",
@@ -52,6 +68,8 @@ __all__ = [
     "plot_surface",
     "plot_sweeps",
     "plot_topic_trends",
+    "plot_topics_over_documents",
+    "plot_tradeoff",
     "plot_trajectories",
     "plot_tree",
     "plot_vi",

@@ -1,0 +1,800 @@
+"""Halving of the items of a topic: how good, and which item goes where.
+
+One part is halved along an axis and refined by a few variational steps between its two
+halves, all else frozen; its points are taken about their own mean, so that no digits
+are lost far from 0. Parts know nothing of one another and may be halved side by side.
+"""
+import numpy as np
+
+cimport cython
+from cython.parallel cimport prange
+from libc.math cimport INFINITY, fabs, log, sqrt
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.string cimport memcpy, memset
+
+from dyntree._core.eigen cimport eigen
+from dyntree._core.mixtures.addresses cimport doubles, ints, longs
+from dyntree._core.mixtures cimport special
+from dyntree._core.mixtures.special cimport digamma, log_gamma
+from dyntree._core.openmp cimport thread_number
+from dyntree._core.vectors cimport add_scaled, inner
+
+cdef extern from *:
+    """
+    #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) \\
+        && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && defined(__OPTIMIZE__)
+    #define HDP_CLONES __attribute__((target_clones("avx2", "default")))
+    #else
+    #define HDP_CLONES
+    #endif
+
+    /* 1 / (1 + exp(-x)) of n numbers, x clipped at +-500; x has room for a multiple
+       of 4. */
+    static HDP_CLONES void hdp_logistic(double *x, long n) {
+        const Four zero = {0.0, 0.0, 0.0, 0.0};
+        const Four least = {-500.0, -500.0, -500.0, -500.0};
+        for (long i = 0; i < n; i += 4, x += 4) {
+            Four at = *(Four *) x, e;
+            Ints up = at >= zero, low;
+            e = (Four) (((Ints) -at & up) | ((Ints) at & ~up));
+            low = e < least;
+            *(Four *) x = (Four) (((Ints) least & low) | ((Ints) e & ~low));
+            hdp_exp_four(x);
+            e = *(Four *) x;
+            at = 1.0 / (1.0 + e);
+            *(Four *) x = (Four) (((Ints) at & up) | ((Ints) (e * at) & ~up));
+        }
+    }
+    """
+    void logistic "hdp_logistic"(double *x, long n) noexcept nogil
+
+cdef enum:
+    MOST_THREADS = 64
+
+cdef double LOG_2PI = 1.8378770664093453
+
+
+cdef struct Prior:
+    int kind                    # 0 full, 1 diagonal, 2 words
+    Py_ssize_t d, F, S, V
+    const double *m0            # (d,)
+    double kappa0, shape0, scale0   # shape0: nu0, or a0; scale0: rho of rho I; words: lambda
+    double a, b, den            # of alpha
+    double m_p, m_d, share
+    const double *D             # (S,)
+    bint hard
+    int max_steps
+    double log_z0
+
+
+cdef struct Store:
+    Py_ssize_t n_points
+    const double *x
+    const int32_t *group
+    const int32_t *word
+    const double *word_tally
+    const double *count
+    const double *mean
+    const double *scatter
+    const int64_t *indptr
+    const int32_t *clump_group
+    const double *tally
+    const int64_t *word_indptr
+    const int32_t *clump_word
+    const double *clump_word_tally
+
+
+cdef struct Side:
+    double N, alpha, c, log_z, fit     # fit: sum over groups of lgamma rises, m_d included
+    double *S                   # (F,) sums about the centre: x, then packed products
+    double *theta               # (F,)
+    double *n                   # groups touched
+    double *words               # words touched
+
+
+cdef struct Work:
+    int32_t *slot               # (S,) place among the groups touched, -1
+    int32_t *groups             # (S,)
+    int32_t *word_slot          # (V,)
+    int32_t *words_touched      # (V,)
+    int32_t *marks              # (S + V,) which halves touch each group, and word
+    double *room                # see `room_for`
+    double *dpsi                # (S,)
+    double *dword               # (V,)
+    double *B                   # (d, d)
+    double *L                   # (d, d) scratch, and scratch of eigen
+    double *m                   # (d,)
+    double *centre              # (d,)
+    double *axis                # (d,)
+    double *phi                 # (most items of a part, F)
+    double *logits              # (most items of a part + 3,)
+    Side parent, one, two
+    Py_ssize_t n_groups, n_words
+
+
+cdef double weight_of(Prior *p, Store *store, int64_t i) noexcept nogil:
+    if i < store.n_points:
+        return store.word_tally[i] if p.kind == 2 else 1.0
+    return store.count[i - store.n_points]
+
+
+cdef void touch(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n) noexcept nogil:
+    """List the groups and words of a part, with their counts."""
+    cdef Py_ssize_t i, j
+    cdef int64_t c
+    w.n_groups = 0
+    w.n_words = 0
+    for i in range(n):
+        c = idx[i] - store.n_points
+        if c < 0:
+            count_group(w, store.group[idx[i]], weight_of(p, store, idx[i]))
+            if p.kind == 2:
+                count_word(w, store.word[idx[i]], store.word_tally[idx[i]])
+            continue
+        for j in range(store.indptr[c], store.indptr[c + 1]):
+            count_group(w, store.clump_group[j], store.tally[j])
+        if p.kind == 2:
+            for j in range(store.word_indptr[c], store.word_indptr[c + 1]):
+                count_word(w, store.clump_word[j], store.clump_word_tally[j])
+
+
+cdef void count_group(Work *w, int32_t s, double x) noexcept nogil:
+    if w.slot[s] < 0:
+        w.slot[s] = w.n_groups
+        w.groups[w.n_groups] = s
+        w.parent.n[w.n_groups] = 0.0
+        w.n_groups += 1
+    w.parent.n[w.slot[s]] += x
+
+
+cdef void count_word(Work *w, int32_t v, double x) noexcept nogil:
+    if w.word_slot[v] < 0:
+        w.word_slot[v] = w.n_words
+        w.words_touched[w.n_words] = v
+        w.parent.words[w.n_words] = 0.0
+        w.n_words += 1
+    w.parent.words[w.word_slot[v]] += x
+
+
+cdef void untouch(Work *w) noexcept nogil:
+    cdef Py_ssize_t j
+    for j in range(w.n_groups):
+        w.slot[w.groups[j]] = -1
+    for j in range(w.n_words):
+        w.word_slot[w.words_touched[j]] = -1
+
+
+cdef const double *position(Prior *p, Store *store, int64_t i) noexcept nogil:
+    if i < store.n_points:
+        return store.x + i * p.d
+    return store.mean + (i - store.n_points) * p.d
+
+
+cdef void gather(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, double *phi) noexcept nogil:
+    """phibar of each item about the mean of the part, (n, F), and the part's sums."""
+    cdef Py_ssize_t i, j, a, b, d = p.d
+    cdef double total = 0.0, c
+    cdef const double *x
+    cdef const double *C
+    cdef double *row
+    cdef double *second
+    memset(w.centre, 0, d * sizeof(double))
+    for i in range(n):
+        c = weight_of(p, store, idx[i])
+        x = position(p, store, idx[i])
+        total += c
+        for j in range(d):
+            w.centre[j] += c * x[j]
+    for j in range(d):
+        w.centre[j] /= total
+    w.parent.N = total
+    memset(w.parent.S, 0, p.F * sizeof(double))
+    for i in range(n):
+        x = position(p, store, idx[i])
+        row = phi + i * p.F
+        for j in range(d):
+            row[j] = x[j] - w.centre[j]
+        second = row + d
+        if p.kind == 1:
+            for a in range(d):
+                second[a] = row[a] * row[a]
+        else:
+            for a in range(d):
+                for b in range(a, d):
+                    second[0] = row[a] * row[b]
+                    second += 1
+            second = row + d
+        c = weight_of(p, store, idx[i])
+        if idx[i] >= store.n_points:
+            C = store.scatter + (idx[i] - store.n_points) * (p.F - d)
+            for j in range(p.F - d):
+                second[j] += C[j] / c
+        add_scaled(w.parent.S, c, row, p.F)
+
+
+cdef int gaussian(Prior *p, Work *w, Side *side) noexcept nogil:
+    """E log p(x) = c + <theta, phi> and log normaliser of a side; -1 without one."""
+    cdef Py_ssize_t d = p.d, i, j, k, q
+    cdef double N = p.m_p * side.N, kappa = p.kappa0 + N, total, nu, mBm, log_det = 0.0, gammas
+    cdef double m0, eld
+    cdef double *B = w.B
+    cdef double *L = w.L
+    if p.kind == 1:
+        return diagonal(p, w, side)
+    nu = p.shape0 + N
+    for j in range(d):
+        w.m[j] = (p.kappa0 * (p.m0[j] - w.centre[j]) + p.m_p * side.S[j]) / kappa
+    q = d
+    for i in range(d):
+        m0 = p.m0[i] - w.centre[i]
+        for j in range(i, d):
+            total = p.m_p * side.S[q] + p.kappa0 * m0 * (p.m0[j] - w.centre[j]) - kappa * w.m[i] * w.m[j]
+            B[i * d + j] = B[j * d + i] = total + (p.scale0 if i == j else 0.0)
+            q += 1
+    # L L' = B, then its inverse in the lower triangle of L, then B^-1 = L^-T L^-1
+    for i in range(d):
+        for j in range(i + 1):
+            total = B[i * d + j]
+            for k in range(j):
+                total -= L[i * d + k] * L[j * d + k]
+            if i == j:
+                if not total > 0.0:
+                    return -1
+                L[i * d + i] = sqrt(total)
+                log_det += log(total)
+            else:
+                L[i * d + j] = total / L[j * d + j]
+    for j in range(d):
+        L[j * d + j] = 1.0 / L[j * d + j]
+        for i in range(j + 1, d):
+            total = 0.0
+            for k in range(j, i):
+                total -= L[i * d + k] * L[k * d + j]
+            L[i * d + j] = total / L[i * d + i]
+    q = d
+    for i in range(d):
+        for j in range(i, d):
+            total = 0.0
+            for k in range(j, d):
+                total += L[k * d + i] * L[k * d + j]
+            side.theta[q] = -0.5 * nu * total if i == j else -nu * total
+            q += 1
+    memset(side.theta, 0, d * sizeof(double))
+    q = d
+    for i in range(d):
+        for j in range(i, d):
+            if i == j:
+                side.theta[i] -= 2.0 * side.theta[q] * w.m[i]
+            else:
+                side.theta[i] -= side.theta[q] * w.m[j]
+                side.theta[j] -= side.theta[q] * w.m[i]
+            q += 1
+    mBm = 0.0
+    eld = d * 0.6931471805599453 - log_det
+    gammas = 0.0
+    for i in range(d):
+        mBm += side.theta[i] * w.m[i]
+        eld += digamma(0.5 * (nu - i))
+        gammas += log_gamma(0.5 * (nu - i))
+    side.c = 0.5 * (eld - d * LOG_2PI - d / kappa - mBm)
+    side.log_z = (
+        0.5 * d * (LOG_2PI - log(kappa)) + 0.5 * nu * d * 0.6931471805599453
+        + 0.25 * d * (d - 1) * 1.1447298858494002 + gammas - 0.5 * nu * log_det
+    )
+    return 0
+
+
+cdef int diagonal(Prior *p, Work *w, Side *side) noexcept nogil:
+    """The same with one variance a column."""
+    cdef Py_ssize_t d = p.d, j
+    cdef double N = p.m_p * side.N, kappa = p.kappa0 + N, a = p.shape0 + 0.5 * N
+    cdef double m0, b, psi = digamma(a), logs = 0.0, c = 0.0
+    for j in range(d):
+        m0 = p.m0[j] - w.centre[j]
+        w.m[j] = (p.kappa0 * m0 + p.m_p * side.S[j]) / kappa
+        b = p.scale0 + 0.5 * (p.m_p * side.S[d + j] + p.kappa0 * m0 * m0 - kappa * w.m[j] * w.m[j])
+        if not b > 0.0:
+            return -1
+        logs += log(b)
+        side.theta[j] = a * w.m[j] / b
+        side.theta[d + j] = -0.5 * a / b
+        c += psi - log(b) - LOG_2PI - 1.0 / kappa - side.theta[j] * w.m[j]
+    side.c = 0.5 * c
+    side.log_z = 0.5 * d * (LOG_2PI - log(kappa)) + d * log_gamma(a) - a * logs
+    return 0
+
+
+cdef void alpha_steps(Prior *p, Work *w, Side *side, double start) noexcept nogil:
+    """Three fixed-point steps of alpha, den frozen; and its part of the free energy."""
+    cdef double x = start if start > 1e-12 else 1e-12, total, psi, lg
+    cdef Py_ssize_t j
+    cdef int step
+    for step in range(3):
+        total = 0.0
+        psi = digamma(x)
+        for j in range(w.n_groups):
+            if side.n[j] > 0.0:
+                total += p.D[w.groups[j]] * (digamma(x + p.share * side.n[j] / p.D[w.groups[j]]) - psi)
+        x = (p.a - 1.0 + x * p.m_d * total) / p.den
+        if x < 1e-12:
+            x = 1e-12
+    total = 0.0
+    lg = log_gamma(x)
+    for j in range(w.n_groups):
+        if side.n[j] > 0.0:
+            total += p.D[w.groups[j]] * (log_gamma(x + p.share * side.n[j] / p.D[w.groups[j]]) - lg)
+    side.alpha = x
+    # -t(alpha, n) + (den - b) alpha + pen(alpha), without the constant of pen
+    side.fit = -p.m_d * total + p.den * x - (p.a - 1.0) * log(x)
+
+
+cdef int refresh(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *phi, const double *r) noexcept nogil:
+    """Statistics and parameters of both sides; -1 where one of them is empty."""
+    cdef Py_ssize_t i, j, d = p.d
+    cdef int64_t c
+    cdef double f, points
+    cdef Side *one = &w.one
+    cdef Side *two = &w.two
+    one.N = 0.0
+    memset(one.n, 0, w.n_groups * sizeof(double))
+    memset(one.words, 0, w.n_words * sizeof(double))
+    if p.kind != 2:
+        memset(one.S, 0, p.F * sizeof(double))
+    for i in range(n):
+        if r[i] == 0.0:
+            continue
+        points = weight_of(p, store, idx[i])
+        one.N += points * r[i]
+        if p.kind != 2:
+            add_scaled(one.S, points * r[i], phi + i * p.F, p.F)
+        c = idx[i] - store.n_points
+        if c < 0:
+            one.n[w.slot[store.group[idx[i]]]] += points * r[i]
+            if p.kind == 2:
+                one.words[w.word_slot[store.word[idx[i]]]] += points * r[i]
+            continue
+        for j in range(store.indptr[c], store.indptr[c + 1]):
+            one.n[w.slot[store.clump_group[j]]] += store.tally[j] * r[i]
+        if p.kind == 2:
+            for j in range(store.word_indptr[c], store.word_indptr[c + 1]):
+                one.words[w.word_slot[store.clump_word[j]]] += store.clump_word_tally[j] * r[i]
+    two.N = w.parent.N - one.N
+    if one.N < 1e-8 or two.N < 1e-8:
+        return -1
+    for j in range(w.n_groups):
+        two.n[j] = max(0.0, w.parent.n[j] - one.n[j])
+    for j in range(w.n_words):
+        two.words[j] = max(0.0, w.parent.words[j] - one.words[j])
+    if p.kind != 2:
+        for j in range(p.F):
+            two.S[j] = w.parent.S[j] - one.S[j]
+        if gaussian(p, w, one) < 0 or gaussian(p, w, two) < 0:
+            return -1
+    alpha_steps(p, w, one, w.parent.alpha * one.N / w.parent.N)
+    alpha_steps(p, w, two, w.parent.alpha * two.N / w.parent.N)
+    return 0
+
+
+cdef double reassign(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *phi, double *r) noexcept nogil:
+    """One variational step of all items; returns the largest change."""
+    cdef Py_ssize_t i, j
+    cdef int64_t c
+    cdef double logit, points, most = 0.0, dc = w.one.c - w.two.c, part
+    cdef double *new = w.logits
+    for j in range(w.n_groups):
+        part = p.share / p.D[w.groups[j]]
+        w.dpsi[j] = digamma(w.one.alpha + part * w.one.n[j]) - digamma(w.two.alpha + part * w.two.n[j])
+    if p.kind == 2:
+        for j in range(w.n_words):
+            w.dword[j] = digamma(p.scale0 + p.m_p * w.one.words[j]) - digamma(p.scale0 + p.m_p * w.two.words[j])
+        dc = digamma(p.V * p.scale0 + p.m_p * w.two.N) - digamma(p.V * p.scale0 + p.m_p * w.one.N)
+    else:
+        for j in range(p.F):
+            w.one.theta[j] -= w.two.theta[j]
+    for i in range(n):
+        c = idx[i] - store.n_points
+        points = weight_of(p, store, idx[i])
+        logit = 0.0
+        if c < 0:
+            logit = w.dpsi[w.slot[store.group[idx[i]]]]
+            if p.kind == 2:
+                logit += w.dword[w.word_slot[store.word[idx[i]]]]
+        else:
+            for j in range(store.indptr[c], store.indptr[c + 1]):
+                logit += store.tally[j] * w.dpsi[w.slot[store.clump_group[j]]]
+            if p.kind == 2:
+                for j in range(store.word_indptr[c], store.word_indptr[c + 1]):
+                    logit += store.clump_word_tally[j] * w.dword[w.word_slot[store.clump_word[j]]]
+            logit /= points
+        if p.kind != 2:
+            logit += inner(w.one.theta, phi + i * p.F, p.F)
+        new[i] = logit + dc
+    logistic(new, n)
+    for i in range(n):
+        most = max(most, fabs(new[i] - r[i]))
+        r[i] = new[i]
+    return most
+
+
+cdef int begin(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *phi, double *r) noexcept nogil:
+    """First halves along the main axis; -1 where all items fall on one side."""
+    cdef Py_ssize_t d = p.d, i, j, q, best = 0
+    cdef double total, cut
+    cdef int n_one, attempt
+    cdef double *a = w.B
+    if p.kind == 2:
+        return begin_words(p, store, w, idx, n, r)
+    if gaussian(p, w, &w.parent) < 0:
+        return -1
+    if p.kind == 1:
+        memset(a, 0, d * d * sizeof(double))
+        for i in range(n):
+            total = weight_of(p, store, idx[i])
+            for j in range(d):
+                for q in range(d):
+                    a[j * d + q] += total * phi[i * p.F + j] * phi[i * p.F + q]
+        for j in range(d):
+            a[j * d + j] = w.parent.S[d + j]
+    eigen(a, w.axis, w.L, d)        # values go to axis, the first vector is row 0 of a
+    for j in range(d):
+        if fabs(a[j]) > fabs(a[best]) * (1.0 + 1e-12):
+            best = j
+    for j in range(d):
+        w.axis[j] = a[j] if a[best] > 0.0 else -a[j]
+    cut = 0.0
+    for j in range(d):
+        cut += w.m[j] * w.axis[j]
+    for attempt in range(2):
+        n_one = 0
+        for i in range(n):
+            total = 0.0
+            for j in range(d):
+                total += phi[i * p.F + j] * w.axis[j]
+            r[i] = 1.0 if total >= cut else 0.0
+            n_one += total >= cut
+        if 0 < n_one < n:
+            return 0
+        cut = 0.0
+    return -1
+
+
+cdef void pass_on(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *word, double *group, bint to_groups, const double *from_group, double *to_word) noexcept nogil:
+    """The table of groups and words times a vector of words, or its transpose."""
+    cdef Py_ssize_t i, j
+    cdef int64_t c
+    cdef double total, points
+    for i in range(n):
+        c = idx[i] - store.n_points
+        if c < 0:
+            points = store.word_tally[idx[i]]
+            if to_groups:
+                group[w.slot[store.group[idx[i]]]] += points * word[w.word_slot[store.word[idx[i]]]]
+            else:
+                to_word[w.word_slot[store.word[idx[i]]]] += points * from_group[w.slot[store.group[idx[i]]]]
+            continue
+        points = store.count[c]
+        total = 0.0
+        if to_groups:
+            for j in range(store.word_indptr[c], store.word_indptr[c + 1]):
+                total += store.clump_word_tally[j] * word[w.word_slot[store.clump_word[j]]]
+            for j in range(store.indptr[c], store.indptr[c + 1]):
+                group[w.slot[store.clump_group[j]]] += total / points * store.tally[j]
+        else:
+            for j in range(store.indptr[c], store.indptr[c + 1]):
+                total += store.tally[j] * from_group[w.slot[store.clump_group[j]]]
+            for j in range(store.word_indptr[c], store.word_indptr[c + 1]):
+                to_word[w.word_slot[store.clump_word[j]]] += total / points * store.clump_word_tally[j]
+
+
+cdef int begin_words(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, double *r) noexcept nogil:
+    """The first axis of a correspondence analysis, by 20 steps of the power method.
+
+    v is the vector of words over the root of their mass, u that of groups; what all
+    words have in common is taken off. With one group v stays where it starts.
+    """
+    cdef double *v = w.dword
+    cdef double *u = w.dpsi
+    cdef double *room = w.two.words
+    cdef Py_ssize_t i, j
+    cdef int64_t c
+    cdef double total, length, score, points
+    cdef int step, n_one = 0
+    cdef uint32_t mixed
+    if w.n_words < 2:
+        for j in range(w.n_groups):
+            u[j] = 1.0 if 2 * j < w.n_groups else -1.0
+        v[0] = 0.0
+        if w.n_groups < 2:
+            return -1
+    else:
+        for j in range(w.n_words):
+            mixed = <uint32_t> (w.words_touched[j] + 1) * <uint32_t> 2654435761
+            v[j] = mixed / 4294967296.0 - 0.5
+        memset(u, 0, w.n_groups * sizeof(double))
+        for step in range(20):
+            total = 0.0                     # v has mean 0 under the words' mass
+            for j in range(w.n_words):
+                total += w.parent.words[j] * v[j]
+            length = 0.0
+            for j in range(w.n_words):
+                v[j] -= total / w.parent.N
+                length += w.parent.words[j] * v[j] * v[j]
+            if not length > 0.0:
+                return -1
+            length = 1.0 / sqrt(length)
+            for j in range(w.n_words):
+                v[j] *= length
+            if w.n_groups < 2 or step == 19:
+                break
+            memset(u, 0, w.n_groups * sizeof(double))
+            pass_on(p, store, w, idx, n, v, u, True, NULL, NULL)
+            for j in range(w.n_groups):
+                u[j] /= w.parent.n[j]
+            memset(room, 0, w.n_words * sizeof(double))
+            pass_on(p, store, w, idx, n, NULL, NULL, False, u, room)
+            length = 0.0
+            for j in range(w.n_words):
+                room[j] /= w.parent.words[j]
+                length += room[j] * room[j]
+            if not length > 1e-280:
+                break
+            memcpy(v, room, w.n_words * sizeof(double))
+        if w.n_groups > 1:
+            memset(u, 0, w.n_groups * sizeof(double))
+            pass_on(p, store, w, idx, n, v, u, True, NULL, NULL)
+            length = 0.0
+            for j in range(w.n_groups):
+                u[j] /= w.parent.n[j]
+                length += w.parent.n[j] * u[j] * u[j]
+            length = 1.0 / sqrt(length) if length > 0.0 else 0.0
+            for j in range(w.n_groups):
+                u[j] *= length
+    for i in range(n):
+        c = idx[i] - store.n_points
+        if c < 0:
+            score = u[w.slot[store.group[idx[i]]]] + v[w.word_slot[store.word[idx[i]]]]
+        else:
+            score = 0.0
+            for j in range(store.indptr[c], store.indptr[c + 1]):
+                score += store.tally[j] * u[w.slot[store.clump_group[j]]]
+            for j in range(store.word_indptr[c], store.word_indptr[c + 1]):
+                score += store.clump_word_tally[j] * v[w.word_slot[store.clump_word[j]]]
+        r[i] = 1.0 if score >= 0.0 else 0.0
+        n_one += score >= 0.0
+    return 0 if 0 < n_one < n else -1
+
+
+cdef double gain(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *r) noexcept nogil:
+    """Change of the free energy by the split that `refresh` has just taken in."""
+    cdef double out, entropy = 0.0, x, y
+    cdef Py_ssize_t i, j
+    if p.kind == 2:
+        out = log_gamma(p.V * p.scale0 + p.m_p * w.one.N) + log_gamma(p.V * p.scale0 + p.m_p * w.two.N)
+        out -= log_gamma(p.V * p.scale0) + log_gamma(p.V * p.scale0 + p.m_p * w.parent.N)
+        x = log_gamma(p.scale0)
+        for j in range(w.n_words):
+            out += (
+                x + log_gamma(p.scale0 + p.m_p * w.parent.words[j])
+                - log_gamma(p.scale0 + p.m_p * w.one.words[j])
+                - log_gamma(p.scale0 + p.m_p * w.two.words[j])
+            )
+    else:
+        out = p.log_z0 - w.one.log_z - w.two.log_z + w.parent.log_z
+    if not p.hard:
+        for i in range(n):
+            x = r[i]
+            y = 1.0 - x
+            if x > 1e-300 and y > 1e-300:
+                entropy += weight_of(p, store, idx[i]) * (x * log(x) + y * log(y))
+        out += p.m_p * entropy
+    alpha_steps(p, w, &w.parent, w.parent.alpha)
+    out += w.one.fit + w.two.fit - w.parent.fit
+    if p.a > 1.0:       # the constant of pen, which one more topic pays
+        out += (p.a - 1.0) * log((p.a - 1.0) / p.b) - (p.a - 1.0)
+    return out
+
+
+cdef void measure(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *r, int64_t *sizes) noexcept nogil:
+    """Groups of both halves, and words of both: whole items, so that bytes are exact."""
+    cdef int32_t *of_words = w.marks + w.n_groups
+    cdef Py_ssize_t i, j
+    cdef int64_t c
+    cdef int bit
+    memset(w.marks, 0, (w.n_groups + w.n_words) * sizeof(int32_t))
+    for i in range(n):
+        bit = 1 if r[i] == 1.0 else 2
+        c = idx[i] - store.n_points
+        if c < 0:
+            w.marks[w.slot[store.group[idx[i]]]] |= bit
+            if p.kind == 2:
+                of_words[w.word_slot[store.word[idx[i]]]] |= bit
+            continue
+        for j in range(store.indptr[c], store.indptr[c + 1]):
+            w.marks[w.slot[store.clump_group[j]]] |= bit
+        if p.kind == 2:
+            for j in range(store.word_indptr[c], store.word_indptr[c + 1]):
+                of_words[w.word_slot[store.clump_word[j]]] |= bit
+    for j in range(w.n_groups):
+        sizes[0] += w.marks[j] & 1
+        sizes[1] += w.marks[j] >> 1
+    for j in range(w.n_words):
+        sizes[2] += of_words[j] & 1
+        sizes[3] += of_words[j] >> 1
+
+
+cdef double halve(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, double *r, double *alpha, int64_t *sizes) noexcept nogil:
+    """Halve a part; r becomes the share of the first half, alpha (3,) those of all."""
+    cdef double *phi = w.phi
+    cdef double out = INFINITY
+    cdef Py_ssize_t i
+    cdef int step, n_one
+    if n < 2:
+        return out
+    w.parent.alpha = alpha[0]
+    touch(p, store, w, idx, n)
+    if p.kind == 2:
+        w.parent.N = 0.0
+        for i in range(n):
+            w.parent.N += weight_of(p, store, idx[i])
+    else:
+        gather(p, store, w, idx, n, phi)
+    if begin(p, store, w, idx, n, phi, r) == 0:
+        n_one = 1
+        for step in range(p.max_steps):
+            if refresh(p, store, w, idx, n, phi, r) < 0:
+                n_one = 0
+                break
+            if reassign(p, store, w, idx, n, phi, r) < 1e-3:
+                break
+        if p.hard:
+            if n_one:
+                n_one = 0
+                for i in range(n):
+                    r[i] = 1.0 if r[i] >= 0.5 else 0.0
+                    n_one += r[i] == 1.0
+            if not 0 < n_one < n:       # one half took all: the halves of the axis stay
+                n_one = begin(p, store, w, idx, n, phi, r) == 0
+        if n_one:
+            if refresh(p, store, w, idx, n, phi, r) == 0:
+                out = gain(p, store, w, idx, n, r)
+                alpha[0] = w.parent.alpha
+                alpha[1] = w.one.alpha
+                alpha[2] = w.two.alpha
+                if p.hard:
+                    measure(p, store, w, idx, n, r, sizes)
+    untouch(w)
+    return out
+
+
+cdef Py_ssize_t room_for(Prior *p) noexcept:
+    """Doubles of one thread's workspace."""
+    return 6 * p.F + 4 * p.S + 4 * p.V + 2 * p.d * p.d + 5 * p.d + 16
+
+
+cdef double *cut(double **at, Py_ssize_t n) noexcept nogil:
+    cdef double *here = at[0]
+    at[0] = here + n
+    return here
+
+
+cdef void lay_out(Prior *p, Work *w, double *room, int32_t *whole) noexcept nogil:
+    """Cut a thread's workspace into its arrays."""
+    cdef Side *sides[3]
+    cdef int k
+    sides[0], sides[1], sides[2] = &w.parent, &w.one, &w.two
+    for k in range(3):
+        sides[k].S = cut(&room, p.F)
+        sides[k].theta = cut(&room, p.F)
+        sides[k].n = cut(&room, p.S)
+        sides[k].words = cut(&room, p.V)
+    w.dpsi = cut(&room, p.S)
+    w.dword = cut(&room, p.V)
+    w.B = cut(&room, p.d * p.d)
+    w.L = cut(&room, p.d * p.d + p.d)
+    w.m = cut(&room, p.d)
+    w.centre = cut(&room, p.d)
+    w.axis = cut(&room, p.d)
+    w.slot = whole
+    w.groups = whole + p.S
+    w.word_slot = whole + 2 * p.S
+    w.words_touched = whole + 2 * p.S + p.V
+    w.marks = whole + 2 * p.S + 2 * p.V
+
+
+@cython.final
+cdef class Halving:
+    """Halves parts of one store, all else frozen; keeps what threads work in.
+
+    Parameters
+    ----------
+    store : dict
+        Points: x (n, d), group (n,), of words word and word_tally (n,); clumps: count,
+        mean, scatter, indptr, clump_group, tally, of words word_indptr, clump_word,
+        clump_word_tally. Item i < n is a point, others are clump i - n.
+    prior : dict
+        kind, d, F, V, m0 (d,), kappa0, shape0, scale0, log_z0, a, b, den, m_p, m_d,
+        share, D (S,), hard, max_steps.
+    n_threads : int
+    """
+    cdef Prior p
+    cdef Store s
+    cdef Work works[MOST_THREADS]
+    cdef Py_ssize_t n_threads
+    cdef object kept                # what the addresses are of
+    cdef object room
+    cdef object whole
+    cdef object rows
+
+    def __init__(self, dict store, dict prior, int n_threads):
+        cdef Py_ssize_t k
+        p, s = &self.p, &self.s
+        self.kept = dict(store), dict(prior)
+        p.kind, p.d, p.F, p.V = prior["kind"], prior["d"], prior["F"], prior["V"]
+        p.kappa0, p.shape0, p.scale0 = prior["kappa0"], prior["shape0"], prior["scale0"]
+        p.a, p.b, p.den = prior["a"], prior["b"], prior["den"]
+        p.m_p, p.m_d, p.share = prior["m_p"], prior["m_d"], prior["share"]
+        p.hard, p.max_steps, p.log_z0 = prior["hard"], prior["max_steps"], prior["log_z0"]
+        p.m0, p.D, p.S = doubles(prior, "m0"), doubles(prior, "D"), len(prior["D"])
+        s.n_points = store["n_points"]
+        s.x, s.group = doubles(store, "x"), ints(store, "group")
+        s.word, s.word_tally = ints(store, "word"), doubles(store, "word_tally")
+        s.count, s.mean = doubles(store, "count"), doubles(store, "mean")
+        s.scatter, s.tally = doubles(store, "scatter"), doubles(store, "tally")
+        s.indptr, s.clump_group = longs(store, "indptr"), ints(store, "clump_group")
+        s.word_indptr, s.clump_word = longs(store, "word_indptr"), ints(store, "clump_word")
+        s.clump_word_tally = doubles(store, "clump_word_tally")
+        self.n_threads = max(1, min(n_threads, MOST_THREADS))
+        self.room = np.empty((self.n_threads, room_for(p)))
+        self.whole = np.full((self.n_threads, 3 * p.S + 3 * p.V + 1), -1, dtype=np.int32)
+        self.rows = np.empty((self.n_threads, 0))
+        cdef double[:, ::1] room = self.room
+        cdef int32_t[:, ::1] whole = self.whole
+        for k in range(self.n_threads):
+            lay_out(p, &self.works[k], &room[k, 0], &whole[k, 0])
+
+    def split(self, const int64_t[::1] ptr, const int64_t[::1] items, const double[::1] alpha):
+        """Halve each of several parts.
+
+        Parameters
+        ----------
+        ptr, items : int64 of shape (n_parts + 1,) and (n_items,)
+        alpha : float64 of shape (n_parts,)
+
+        Returns
+        -------
+        gain : ndarray of shape (n_parts,)
+            Change of the free energy, inf where there is no split.
+        share : ndarray of shape (n_items,)
+            Of the first half in each item.
+        alphas : ndarray of shape (n_parts, 3)
+            Of the whole and of both halves.
+        sizes : ndarray of int64 of shape (n_parts, 4)
+            Groups that each half touches, then words; only where `hard`.
+        """
+        cdef Py_ssize_t n_parts = ptr.shape[0] - 1, k, longest = 1, T
+        cdef int t
+        gains, alphas = np.full(n_parts, np.inf), np.zeros((n_parts, 3))
+        sizes, shares = np.zeros((n_parts, 4), dtype=np.int64), np.zeros(items.shape[0] + 1)
+        cdef int64_t[:, ::1] c_sizes = sizes
+        cdef double[::1] c_gain = gains, share = shares
+        cdef double[:, ::1] c_alpha = alphas
+        cdef const int64_t *at = &items[0] if items.shape[0] else NULL
+        for k in range(n_parts):
+            c_alpha[k, 0] = alpha[k]
+            longest = max(longest, ptr[k + 1] - ptr[k])
+        if self.rows.shape[1] < longest * (self.p.F + 1) + 4:
+            self.rows = np.empty((self.n_threads, longest * (self.p.F + 1) + 4))
+        cdef double[:, ::1] rows = self.rows
+        for k in range(self.n_threads):
+            self.works[k].phi = &rows[k, 0]
+            self.works[k].logits = self.works[k].phi + longest * self.p.F
+        T = min(self.n_threads, n_parts)
+        if T <= 1:
+            with nogil:
+                for k in range(n_parts):
+                    c_gain[k] = halve(&self.p, &self.s, &self.works[0], at + ptr[k], ptr[k + 1] - ptr[k], &share[ptr[k]], &c_alpha[k, 0], &c_sizes[k, 0])
+        else:
+            for k in prange(n_parts, nogil=True, schedule="dynamic", num_threads=T):
+                t = thread_number()
+                c_gain[k] = halve(&self.p, &self.s, &self.works[t], at + ptr[k], ptr[k + 1] - ptr[k], &share[ptr[k]], &c_alpha[k, 0], &c_sizes[k, 0])
+        return gains, shares[: items.shape[0]], alphas, sizes

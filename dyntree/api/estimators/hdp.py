@@ -1,0 +1,301 @@
+"""Memory-bounded topic models for scikit-learn: clusterers and transformers."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dyntree import params
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
+from dyntree.mixtures.hdp.options import HDP_SETTINGS
+
+Ids = NDArray[np.int64]
+
+
+class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
+    """Topics shared by documents in bounded memory, for scikit-learn.
+
+    Rows are points, and `groups` says which document each is of; without it all rows
+    are one document, and this is an online Bayesian mixture of Gaussians. With
+    ``family="multinomial"`` rows are documents, and columns count words.
+
+    Parameters
+    ----------
+    family, memory_limit, max_items, max_groups, epoch_size, expected_documents
+        As in `dyntree.mixtures.MemoryBoundedHDP`.
+    expected_points, init_topics, max_topics, min_gain, prior, options, compat
+        As there.
+    random_state : int, RandomState or None, default None
+        What k-means++ and births draw from.
+    n_jobs : int, optional
+        Threads; of no effect on any result.
+
+    Attributes
+    ----------
+    model_ : MemoryBoundedHDP
+        The model, open to every question.
+    labels_ : ndarray of int64 of shape (n_rows,)
+        Topic of each row of the last call; of words the largest of each document.
+    n_topics_, n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only if X had names, all of them strings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.estimators import MemoryBoundedTopics
+    >>> rng = np.random.default_rng(1)
+    >>> groups = np.repeat(np.arange(30), 20)
+    >>> X = rng.normal(size=(600, 2)) + 10 * rng.integers(3, size=(600, 1))
+    >>> fit = MemoryBoundedTopics(memory_limit="8kB", random_state=0)
+    >>> fit = fit.fit(X, groups=groups)
+    >>> fit.n_topics_, fit.transform(X).shape
+    (3, (600, 3))
+    """
+
+    def __init__(
+        self,
+        family: str = "full",
+        *,
+        memory_limit: int | str | None = None,
+        max_items: int | None = None,
+        max_groups: int | None = None,
+        epoch_size: int = 10,
+        expected_documents: int | None = None,
+        expected_points: int | None = None,
+        init_topics: int | str = "auto",
+        max_topics: int | None = None,
+        min_gain: float = 0.0,
+        prior: HDPPrior | None = None,
+        options: HDPOptions | None = None,
+        compat: str | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.family = family
+        self.memory_limit = memory_limit
+        self.max_items = max_items
+        self.max_groups = max_groups
+        self.epoch_size = epoch_size
+        self.expected_documents = expected_documents
+        self.expected_points = expected_points
+        self.init_topics = init_topics
+        self.max_topics = max_topics
+        self.min_gain = min_gain
+        self.prior = prior
+        self.options = options
+        self.compat = compat
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _fresh(self) -> MemoryBoundedHDP:
+        """A model with these parameters that has seen nothing."""
+        random = check_random_state(self.random_state)
+        seed = int(random.randint(np.iinfo(np.int32).max))
+        given = params.given_options(self.get_params(deep=False), HDP_SETTINGS)
+        return MemoryBoundedHDP(**given, seed=seed, n_threads=self.n_jobs)
+
+    @property
+    def _is_words(self) -> bool:
+        return self.family == "multinomial"
+
+    def _checked(self, X: Any, reset: bool) -> Any:
+        """X as scikit-learn checks it: counts may be sparse."""
+        return validate_data(
+            self, X, dtype=np.float64, reset=reset,
+            accept_sparse="csr" if self._is_words else False,
+        )  # fmt: skip
+
+    def _documents(self, rows: Any, groups: Any) -> dict[str, Any]:
+        """What the model takes."""
+        if self._is_words:
+            return {"documents": rows}
+        n = len(rows)
+        return {
+            "documents": rows,
+            "groups": np.zeros(n, dtype=np.int64) if groups is None else groups,
+        }
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Learn rows, and nothing else: what was learned before is dropped.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), or sparse counts of words
+        y : object, optional
+            Of no effect.
+        groups : array_like of shape (n_rows,), optional
+            The document of each row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad rows or parameters.
+        """
+        rows = self._checked(X, True)
+        model = self._fresh().fit(**self._documents(rows, groups), progress=False)
+        return self._kept(model, rows, groups)
+
+    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+        """Learn one epoch more, on top of what was learned before.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad rows or parameters; the model is then what it was before.
+        """
+        first = not hasattr(self, "model_")
+        rows = self._checked(X, first)
+        model = self._fresh() if first else self.model_
+        model.partial_fit(**self._documents(rows, groups), progress=False)
+        return self._kept(model, rows, groups)
+
+    def _kept(self, model: MemoryBoundedHDP, rows: Any, groups: Any) -> Self:
+        self.model_ = model
+        self.labels_ = self._labels(rows, groups)
+        return self
+
+    def _labels(self, rows: Any, groups: Any) -> Ids:
+        """Topics of rows, where there are groups in the light of their document."""
+        labels: Ids
+        if self._is_words:
+            labels = self.model_.transform(rows).argmax(axis=1)
+        elif groups is None:
+            labels = self.model_.topic_proba(rows).argmax(axis=1)
+        else:
+            labels = np.empty(len(rows), dtype=np.int64)
+            for label, own in zip(*self._by_group(rows, groups), strict=True):
+                labels[own] = label
+        return labels
+
+    def _by_group(self, rows: Any, groups: Any) -> tuple[list[Ids], list[Ids]]:
+        """Labels of each document's rows, and which rows these are."""
+        _, place = np.unique(np.asarray(groups), return_inverse=True)
+        own = [np.flatnonzero(place == k) for k in range(place.max() + 1)]
+        return self.model_.predict([rows[some] for some in own]).labels, own
+
+    def _rows(self, X: Any) -> Any:
+        """Rows to answer for."""
+        check_is_fitted(self)
+        return self._checked(X, False)
+
+    @property
+    def n_topics_(self) -> int:
+        """Number of topics."""
+        check_is_fitted(self)
+        return self.model_.n_topics_
+
+    def predict(self, X: Any, groups: Any = None) -> Ids:
+        """Best topic of each row, of words of each document.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), or sparse counts of words
+        groups : array_like of shape (n_rows,), optional
+            The document of each row; by default topics are weighted as in all points.
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_rows,)
+        """
+        rows = self._rows(X)
+        return self._labels(rows, groups)
+
+    def fit_predict(self, X: Any, y: Any = None, groups: Any = None) -> Ids:
+        """Learn rows and say the topic of each, as `labels_` does.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_rows,)
+        """
+        return self.fit(X, y, groups).labels_
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """Probability of each topic at each row, weighted as all points have them.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), or sparse counts of words
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_topics)
+        """
+        rows = self._rows(X)
+        if self._is_words:
+            return self.model_.transform(rows)
+        return self.model_.topic_proba(rows)
+
+    def transform(self, X: Any) -> Matrix:
+        """Topic probabilities of rows, or of words the proportions of documents.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), or sparse counts of words
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_topics)
+        """
+        return self.predict_proba(X)
+
+    def score_samples(self, X: Any) -> Vector:
+        """Log density of each row under the topics, weighted as all points have them.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), or sparse counts of words
+            Of words the log probability of each document under its own proportions.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        rows = self._rows(X)
+        density: Vector
+        if self._is_words:
+            density = self.model_.score(rows, per="document")
+        else:
+            density = self.model_.log_density(rows)
+        return density
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of `score_samples`; of words per word.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), or sparse counts of words
+        y : object, optional
+            Of no effect.
+
+        Returns
+        -------
+        float
+        """
+        if self._is_words:
+            return float(self.model_.score(self._rows(X)))
+        return float(np.mean(self.score_samples(X)))

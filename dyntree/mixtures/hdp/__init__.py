@@ -1,0 +1,1 @@
+"""Topic models in a fixed memory: a hierarchical Dirichlet process over clumps."""

@@ -1,0 +1,341 @@
+"""Compression: a budget of bytes or items goes to clumps, best split first (4.4)."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from dyntree._core.mixtures.topic_splits import Halving
+from dyntree.encoding.values import Vector
+from dyntree.mixtures.hdp.families import Family
+from dyntree.mixtures.hdp.grouping import merged_groups
+from dyntree.mixtures.hdp.moves import (
+    Move,
+    applied,
+    halving,
+    merge_gains,
+    parts_by,
+)
+from dyntree.mixtures.hdp.store import Ints, Longs, Store, row_numbers
+from dyntree.mixtures.hdp.sweeps import Search, Topics
+
+ASIDE = 32  # leaves in a row that fit no more, after which nothing will
+MOST_AT_ONCE = 256  # pairs of topics whose merge is tried at a time
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on what is held; None where there is none."""
+
+    memory: int | None = None
+    items: int | None = None
+    groups: int | None = None
+
+    @property
+    def bound_items(self) -> bool:
+        """Whether clumps are needed at all."""
+        return self.memory is not None or self.items is not None
+
+    def least_memory(self, family: Family, fixed: int) -> int:
+        """Bytes of one topic, one group and one clump, which may hold every word."""
+        clump: int = family.clump_bytes(1, family.n_words)
+        return fixed + family.topic_bytes + 16 + clump + family.pointer_bytes
+
+    def most_groups(self, S: int, K: int, fixed: int) -> int:
+        """Groups that may stay: half of the memory is theirs at most."""
+        most = S if self.groups is None else min(S, self.groups)
+        if self.memory is not None:
+            room = (self.memory - fixed) // 2 // (8 + 8 * K)
+            most = min(most, max(1, room))
+        return most
+
+    def most_topics(self, family: Family, S: int, fixed: int) -> int:
+        """K_cap of 5.3, with the groups that will be there after grouping."""
+        most = 2**31 if self.items is None else self.items
+        if self.memory is not None:
+            most_groups = S if self.groups is None else min(S, self.groups)
+            groups = max(1, min(most_groups, isqrt(self.memory // 16)))
+            room = self.memory - fixed - 8 * groups - family.pointer_bytes
+            each = family.topic_bytes + 8 * groups + family.smallest_clump
+            most = min(most, max(1, room // each))
+        return most
+
+
+@dataclass(frozen=True)
+class Part:
+    """Items that may become one clump."""
+
+    items: Longs
+    n_groups: int
+    n_words: int
+    n_points: int  # singlets among the items
+    topic: int
+
+    def is_clump(self, family: Family, in_bytes: bool) -> bool:
+        """Whether one clump is less than its points, or holds a clump already."""
+        if self.n_points < len(self.items):
+            return True
+        if not in_bytes:
+            return self.n_points > 1
+        points: int = self.n_points * family.point_bytes
+        return bool(points > family.clump_bytes(self.n_groups, self.n_words))
+
+    def cost(self, family: Family, in_bytes: bool) -> tuple[int, int]:
+        """Bytes and items at rest."""
+        if self.is_clump(family, in_bytes):
+            return int(family.clump_bytes(self.n_groups, self.n_words)), 1
+        return self.n_points * family.point_bytes, self.n_points
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """What a compression left."""
+
+    store: Store
+    topics: Topics
+    group_of: Ints
+    aliases: tuple[tuple[int, int], ...] = ()
+    gave_up_groups: bool = False
+
+
+def initial_parts(store: Store, label: Any, topics: Topics) -> list[Part]:
+    """One part a topic: the items whose best topic it is."""
+    ptr, items = parts_by(label, topics.K)
+    joint = label[store.n_points :]
+    n_groups = distinct(
+        np.concatenate(
+            [label[: store.n_points], joint[row_numbers(store.clump_indptr)]]
+        ),
+        np.concatenate([store.group, store.clump_group]), topics.K, topics.S,
+    )  # fmt: skip
+    n_words = np.zeros(topics.K, dtype=np.int64)
+    if store.family.kind == 2:
+        owner = joint[row_numbers(store.clump_word_indptr)]
+        n_words = distinct(
+            np.concatenate([label[: store.n_points], owner]),
+            np.concatenate([store.word, store.clump_word]),
+            topics.K, store.family.n_words,
+        )  # fmt: skip
+    points = np.bincount(label[: store.n_points], minlength=topics.K)
+    return [
+        Part(
+            items[ptr[k] : ptr[k + 1]], int(n_groups[k]), int(n_words[k]),
+            int(points[k]), k,
+        )
+        for k in range(topics.K)
+        if ptr[k] < ptr[k + 1]
+    ]  # fmt: skip
+
+
+def distinct(owner: Any, column: Any, n: int, n_columns: int) -> Longs:
+    """How many different columns each of n owners has."""
+    pairs = np.unique(owner.astype(np.int64) * n_columns + column)
+    return np.bincount(pairs // n_columns, minlength=n).astype(np.int64)
+
+
+def compressed(
+    search: Search,
+    store: Store,
+    topics: Topics,
+    label: Any,
+    limits: Limits,
+    fixed: int,
+    *,
+    m_p: float = 1.0,
+    m_d: float = 1.0,
+    first_new: int = 0,
+) -> Compressed:
+    """Points and clumps within the limits; `fixed` bytes are not theirs to spend."""
+    family, rule = search.family, search.options.group_merge
+    group_of = np.arange(topics.S, dtype=np.int32)
+    aliases: list[tuple[int, int]] = []
+    most = limits.most_groups(topics.S, topics.K, fixed)
+    gave_up = limits.groups is None or most < min(topics.S, limits.groups)
+    gave_up = gave_up and most < topics.S
+    cap = limits.most_topics(family, topics.S, fixed)
+    while True:
+        if most < topics.S:
+            topics, joined = merged_groups(
+                topics, most, rule, m_d=m_d, share=m_p / m_d, first_new=first_new
+            )
+            store, group_of = store.regrouped(joined, topics.S), joined[group_of]
+        if cap < topics.K:
+            topics, label, new = fewer_topics(
+                search, store, topics, label, cap, m_p, m_d
+            )
+            aliases += new
+        if not limits.bound_items:
+            return Compressed(store, topics, group_of, tuple(aliases), gave_up)
+        parts = initial_parts(store, label, topics)
+        budget = bytes_left(family, topics, limits, fixed)
+        in_bytes = limits.memory is not None
+        costs = np.array([part.cost(family, in_bytes) for part in parts])
+        if in_bytes and limits.items is not None and costs[:, 1].sum() > limits.items:
+            in_bytes = False
+            costs = np.array([part.cost(family, in_bytes) for part in parts])
+        n_bytes, n_items = costs.sum(0).tolist()
+        if n_bytes <= budget and (limits.items is None or n_items <= limits.items):
+            break
+        by_group = 8 * topics.S * (1 + topics.K) + 12 * sum(p.n_groups for p in parts)
+        by_topic = topics.K * (family.topic_bytes + family.smallest_clump)
+        if topics.S > 1 and (by_group > by_topic or topics.K == 1):
+            most, gave_up = max(1, topics.S * 4 // 5), True
+        elif topics.K > 1:
+            cap = max(1, topics.K * 4 // 5)
+        else:
+            raise BudgetError(n_bytes, budget)
+    leaves = divided(
+        search, store, topics, parts, budget, limits, in_bytes, m_p=m_p, m_d=m_d
+    )
+    part_of = np.empty(store.n_items, dtype=np.int64)
+    for number, part in enumerate(leaves):
+        part_of[part.items] = number
+    is_clump = np.array(
+        [part.is_clump(family, in_bytes) for part in leaves], dtype=bool
+    )
+    return Compressed(
+        store.clumped(part_of, is_clump), topics, group_of, tuple(aliases), gave_up
+    )
+
+
+class BudgetError(ValueError):
+    """A limit that not even one topic, one group and one clump can meet."""
+
+    def __init__(self, needed: int, left: float) -> None:
+        super().__init__(f"{needed} bytes do not fit in {left}")
+        self.missing = int(needed - left)
+
+
+def bytes_left(family: Family, topics: Topics, limits: Limits, fixed: int) -> float:
+    """Bytes for points and clumps, without the first entries of row pointers."""
+    if limits.memory is None:
+        return np.inf
+    own = topics.K * family.topic_bytes + 8 * topics.S * (1 + topics.K)
+    return float(limits.memory - fixed - own - family.pointer_bytes)
+
+
+def fewer_topics(
+    search: Search,
+    store: Store,
+    topics: Topics,
+    label: Any,
+    cap: int,
+    m_p: float,
+    m_d: float,
+) -> tuple[Topics, Any, list[tuple[int, int]]]:
+    """Merge topics by the smallest change of F until there are at most `cap`."""
+    aliases: list[tuple[int, int]] = []
+    while cap < topics.K:
+        N, mean, scatter = topics.statistics
+        mean = mean * m_p if search.family.kind == 2 else mean
+        log_z = search.family.expected(N * m_p, mean, scatter * m_p).log_z
+        first, second = np.triu_indices(topics.K, 1)
+        den = search.den(topics, m_d, m_p / m_d)
+        gains, alphas = np.empty(len(first)), np.empty(len(first))
+        for start in range(0, len(first), MOST_AT_ONCE):
+            some = slice(start, start + MOST_AT_ONCE)
+            gains[some], alphas[some] = merge_gains(
+                search, topics, log_z, first[some], second[some], den, m_p=m_p, m_d=m_d
+            )
+        moves: list[Move] = []
+        used: set[int] = set()
+        wanted = max(1, (topics.K - cap + 1) // 2)
+        for i in np.argsort(gains, kind="stable"):
+            a, b = int(first[i]), int(second[i])
+            if not used & {a, b}:
+                moves.append(Move(float(gains[i]), a, b, alpha=(float(alphas[i]),)))
+                used |= {a, b}
+            if len(moves) == wanted:
+                break
+        old_ids = topics.ids
+        topics, into = applied(store, topics, moves, 0)
+        place = {int(one): k for k, one in enumerate(topics.ids)}
+        to = np.array(
+            [place[into.get(int(i), int(i))] for i in old_ids], dtype=np.int32
+        )
+        label = to[label]
+        aliases += into.items()
+    return topics, label, aliases
+
+
+def divided(
+    search: Search,
+    store: Store,
+    topics: Topics,
+    parts: list[Part],
+    budget: float,
+    limits: Limits,
+    in_bytes: bool,
+    *,
+    m_p: float,
+    m_d: float,
+) -> list[Part]:
+    """Split parts, the best first, while bytes and items are left."""
+    family = search.family
+    den = search.den(topics, m_d, m_p / m_d)
+    setting = halving(search, topics.documents, den, m_p=m_p, m_d=m_d, hard=True)
+    halved = Halving(store.kernel, setting, search.n_threads)
+    most = np.inf if limits.items is None else limits.items
+    costs = np.array([part.cost(family, in_bytes) for part in parts]).reshape(-1, 2)
+    n_bytes, n_items = (int(total) for total in costs.sum(0))
+    heap: list[tuple[float, int, Part, Part, Part, Vector]] = []
+    leaves: dict[int, Part] = {}
+    number = 0
+
+    def grow(some: list[Part], alpha: Vector) -> None:
+        nonlocal number
+        can = []
+        for part, a in zip(some, alpha, strict=True):
+            leaves[number] = part
+            if len(part.items) >= 2 and part.is_clump(family, in_bytes):
+                can.append((number, part, a))
+            number += 1
+        for place, part, one, two, gain, pair in best_splits(store, halved, can):
+            heapq.heappush(heap, (gain, place, part, one, two, pair))
+
+    grow(parts, topics.alpha[[part.topic for part in parts]])
+    aside = 0
+    while heap and aside < ASIDE:
+        _, place, part, one, two, alpha = heapq.heappop(heap)
+        old = np.array(part.cost(family, in_bytes))
+        new = np.array(one.cost(family, in_bytes)) + two.cost(family, in_bytes)
+        more_bytes, more_items = (new - old).tolist()
+        if n_bytes + more_bytes > budget or n_items + more_items > most:
+            aside += 1
+            if search.options.failing_split == "stop":
+                break
+            continue
+        aside = 0
+        n_bytes, n_items = n_bytes + more_bytes, n_items + more_items
+        del leaves[place]
+        grow([one, two], alpha)
+    return list(leaves.values())
+
+
+def best_splits(
+    store: Store, halved: Halving, can: list[Any]
+) -> list[tuple[int, Part, Part, Part, float, Vector]]:
+    """The best halves of each part, as far as it can be halved."""
+    if not can:
+        return []
+    ptr = np.zeros(len(can) + 1, dtype=np.int64)
+    np.cumsum([len(part.items) for _, part, _ in can], out=ptr[1:])
+    items = np.concatenate([part.items for _, part, _ in can])
+    alpha = np.array([a for _, _, a in can])
+    gains, share, alphas, sizes = halved.split(ptr, items, alpha)
+    found = []
+    for i, (place, part, _) in enumerate(can):
+        if not np.isfinite(gains[i]):
+            continue
+        first = share[ptr[i] : ptr[i + 1]] == 1.0
+        groups_1, groups_2, words_1, words_2 = sizes[i].tolist()
+        inside = [part.items[first], part.items[~first]]
+        n_points = [int(np.count_nonzero(half < store.n_points)) for half in inside]
+        one = Part(inside[0], groups_1, words_1, n_points[0], part.topic)
+        two = Part(inside[1], groups_2, words_2, n_points[1], part.topic)
+        found.append((place, part, one, two, float(gains[i]), alphas[i, 1:]))
+    return found

@@ -1,0 +1,301 @@
+"""Options of memory-bounded topic models, declared once and checked when made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from dyntree import params
+
+FAMILIES = ("full", "diag", "multinomial")
+UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9,
+         "kib": 2**10, "mib": 2**20, "gib": 2**30}  # fmt: skip
+MOST = 2**53
+
+
+def byte_count(name: str, value: Any) -> int:
+    """Return a number of bytes: an int, or text such as "64MB" or "1.5 GiB"."""
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-zA-Z]*)\s*", value)
+        if found and found[2].lower() in UNITS:
+            return int(float(found[1]) * UNITS[found[2].lower()])
+    elif not isinstance(value, bool) and isinstance(value, int | np.integer):
+        if value >= 1:
+            return int(value)
+        raise ValueError(f"{name} must be >= 1 byte; got {value}.")
+    raise ValueError(f"{name} must be an int of bytes or like '64MB'; got {value!r}.")
+
+
+def optional(check: Callable[..., Any], name: str, value: Any, *more: Any) -> Any:
+    """Return None, or what a check makes of a value."""
+    return None if value is None else check(name, value, *more)
+
+
+class Checked:
+    """A frozen record that may set its own fields while it is made."""
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HDPPrior(Checked):
+    """Priors of a topic model, on the scale of the first epoch.
+
+    Parameters
+    ----------
+    shape, rate : float, default 1.0 and 0.5
+        Of the gamma prior of the weights alpha_k, shape >= 1 and rate > 0.
+    scale : float, default 0.1
+        Expected variance of a topic along each column.
+    mean : array_like of shape (n_features,), optional
+        Prior mean of a topic, in units of the data; by default the first epoch's.
+    strength : float, default 0.01
+        Points that the prior mean is worth (kappa0).
+    dof : float, optional
+        Degrees of freedom nu0 of the Wishart prior, > n_features - 1; by default
+        n_features + 2. With diagonal covariances the shape a0, > 1, by default 2.
+    word : float, default 0.1
+        Count of each word that a topic starts with (lambda).
+    standardize : bool, default True
+        Whether columns are shifted and scaled by the first epoch.
+    """
+
+    shape: float = 1.0
+    rate: float = 0.5
+    scale: float = 0.1
+    mean: Any = None
+    strength: float = 0.01
+    dof: float | None = None
+    word: float = 0.1
+    standardize: bool = True
+
+    def __post_init__(self) -> None:
+        self._set("shape", params.real("prior.shape", self.shape))
+        if self.shape < 1.0:
+            raise ValueError(
+                f"prior.shape must be >= 1; got {self.shape!r}. Below 1 the best "
+                "alpha need not be unique."
+            )
+        for name in ("rate", "scale", "strength", "word"):
+            self._set(name, params.positive(f"prior.{name}", getattr(self, name)))
+        if self.mean is not None:
+            mean = params.as_array("prior.mean", self.mean, np.float64)
+            if mean.ndim != 1 or not np.isfinite(mean).all():
+                raise ValueError(
+                    "prior.mean must be finite numbers, one a column; got "
+                    f"{params.short(self.mean)}."
+                )
+            self._set("mean", tuple(mean.tolist()))
+        self._set("dof", optional(params.real, "prior.dof", self.dof))
+        self._set("standardize", params.flag("prior.standardize", self.standardize))
+
+    def with_width(self, family: str, d: int) -> None:
+        """Raise ValueError where the prior does not fit so many columns."""
+        if self.mean is not None and len(self.mean) != d:
+            raise ValueError(
+                f"prior.mean must have one number a column, {d}; got {len(self.mean)}."
+            )
+        if self.dof is None:
+            return
+        if family == "full" and self.dof <= d - 1:
+            raise ValueError(f"prior.dof must exceed d-1={d - 1}; got {self.dof:g}.")
+        if family == "diag" and self.dof <= 1.0:
+            raise ValueError(
+                f"prior.dof must exceed 1 for family='diag'; got {self.dof:g}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class HDPOptions(Checked):
+    """How a topic model searches; the defaults suit most data.
+
+    Parameters
+    ----------
+    tol : float, default 1e-5
+        Sweeps end once the free energy falls by less than tol max(abs(F), points).
+    max_sweeps : int, default 100
+        Most sweeps in a row.
+    local_sweeps : int, default 10
+        Steps that refine a proposed split.
+    splits : int or "all", default "all"
+        Topics that are halved on trial in a round, worst fit first.
+    merges : int, default 10
+        Pairs that are tried in a round, most alike first.
+    moves : {"disjoint", "one"}
+        Whether a round makes all improving moves that share no topic, or the best.
+    alpha_update : {"newton", "minka"}
+        The step of alpha: exact on a bound, or the fixed point of the paper.
+    new_documents : {"usage", "alpha"}
+        Where the proportions of a new document start.
+    group_merge : {"free_energy", "cosine"}
+        Which groups of documents are joined.
+    magnify_max : float, optional
+        Most magnification of the data while clumps are formed; 1 for none.
+    n_birth : int or "auto"
+        Topics proposed from random documents in each later epoch; "auto" is 20 for
+        words and 0 for others.
+    select : {"auto", "always", "free_energy", "heldout"}
+        When births are kept: always (the default for words), by free energy, or by
+        the score of a tenth of the epoch's words.
+    swaps : bool, default True
+        Whether, at the cap on topics, a merge may pay for a split.
+    cap_growth : {"sqrt", "fixed"}
+        Whether the cap on topics grows with the documents seen.
+    start : {"kmeans", "one"}
+        Whether the first epoch starts from k-means++ or from one topic.
+    failing_split : {"aside", "stop"}
+        What a clump does that cannot be split for want of memory.
+    working_limit : int or str, optional
+        Bytes of an epoch's passing memory, beyond which the epoch is cut.
+    track_documents : bool, default False
+        Whether ids of documents are remembered, with the group of each.
+    compress_final : bool, default True
+        Whether `fit` compresses after its last epoch.
+    block : int, default 4096
+        Most items whose responsibilities exist at a time.
+    allow_empty : bool, default False
+        Whether documents without rows are taken.
+    n_words : int, optional
+        Size of the vocabulary; by default that of the first epoch.
+    relative_tol : bool, default False
+        Whether `tol` is relative to abs(F) alone, as in the paper.
+    """
+
+    tol: float = 1e-5
+    max_sweeps: int = 100
+    local_sweeps: int = 10
+    splits: int | str = "all"
+    merges: int = 10
+    moves: str = "disjoint"
+    alpha_update: str = "newton"
+    new_documents: str = "usage"
+    group_merge: str = "free_energy"
+    magnify_max: float | None = None
+    n_birth: int | str = "auto"
+    select: str = "auto"
+    swaps: bool = True
+    cap_growth: str = "sqrt"
+    start: str = "kmeans"
+    failing_split: str = "aside"
+    working_limit: int | str | None = None
+    track_documents: bool = False
+    compress_final: bool = True
+    block: int = 4096
+    allow_empty: bool = False
+    n_words: int | None = None
+    relative_tol: bool = False
+
+    def __post_init__(self) -> None:
+        self._set("tol", params.positive("options.tol", self.tol))
+        for name in ("max_sweeps", "local_sweeps", "block"):
+            value = params.count(f"options.{name}", getattr(self, name), 1, MOST)
+            self._set(name, value)
+        self._set("merges", params.count("options.merges", self.merges, 0, MOST))
+        for name, word in (("splits", "all"), ("n_birth", "auto")):
+            value = getattr(self, name)
+            if value != word:
+                self._set(name, params.count(f"options.{name}", value, 0, MOST))
+        choices = {
+            "moves": ("disjoint", "one"),
+            "alpha_update": ("newton", "minka"),
+            "new_documents": ("usage", "alpha"),
+            "group_merge": ("free_energy", "cosine"),
+            "select": ("auto", "always", "free_energy", "heldout"),
+            "cap_growth": ("sqrt", "fixed"),
+            "start": ("kmeans", "one"),
+            "failing_split": ("aside", "stop"),
+        }
+        for name, allowed in choices.items():
+            params.one_of(f"options.{name}", getattr(self, name), allowed)
+        for name in (
+            "swaps", "track_documents", "compress_final", "allow_empty", "relative_tol"
+        ):  # fmt: skip
+            self._set(name, params.flag(f"options.{name}", getattr(self, name)))
+        if self.magnify_max is not None:
+            most = params.real("options.magnify_max", self.magnify_max)
+            if most < 1.0:
+                raise ValueError(f"options.magnify_max must be >= 1; got {most:g}.")
+            self._set("magnify_max", most)
+        limit = optional(byte_count, "options.working_limit", self.working_limit)
+        self._set("working_limit", limit)
+        words = optional(params.count, "options.n_words", self.n_words, 1, 2**31 - 1)
+        self._set("n_words", words)
+
+
+PAPER = HDPOptions(
+    splits=10, merges=10, moves="one", alpha_update="minka", new_documents="alpha",
+    group_merge="cosine", swaps=False, cap_growth="fixed", start="one",
+    failing_split="stop", relative_tol=True,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class HDPSettings(Checked):
+    """All that a user may say about a model, but for its seed; see the model."""
+
+    family: str = "full"
+    memory_limit: int | str | None = None
+    max_items: int | None = None
+    max_groups: int | None = None
+    epoch_size: int = 10
+    expected_documents: int | None = None
+    expected_points: int | None = None
+    init_topics: int | str = "auto"
+    max_topics: int | None = None
+    min_gain: float = 0.0
+    prior: HDPPrior | None = None
+    options: HDPOptions | None = None
+    compat: str | None = None
+
+    def __post_init__(self) -> None:
+        params.one_of("family", self.family, FAMILIES)
+        limit = optional(byte_count, "memory_limit", self.memory_limit)
+        self._set("memory_limit", limit)
+        for name in (
+            "max_items", "max_groups", "expected_documents", "expected_points",
+            "max_topics",
+        ):  # fmt: skip
+            value = optional(params.count, name, getattr(self, name), 1, MOST)
+            self._set(name, value)
+        self._set("epoch_size", params.count("epoch_size", self.epoch_size, 1, MOST))
+        if self.init_topics != "auto":
+            given = params.count("init_topics", self.init_topics, 1, 10**6)
+            self._set("init_topics", given)
+        gain = params.real("min_gain", self.min_gain)
+        if gain < 0.0:
+            raise ValueError(f"min_gain must be >= 0; got {self.min_gain!r}.")
+        self._set("min_gain", gain)
+        if self.compat is not None:
+            params.one_of("compat", self.compat, ("paper",))
+        for name, kind in (("prior", HDPPrior), ("options", HDPOptions)):
+            value = getattr(self, name)
+            if not (value is None or isinstance(value, kind)):
+                raise ValueError(
+                    f"{name} must be {kind.__name__}(...) or None; got "
+                    f"{params.short(value)}."
+                )
+        if self.prior is None:
+            self._set("prior", HDPPrior())
+        if self.options is None:
+            paper = self.compat == "paper"
+            self._set("options", PAPER if paper else HDPOptions())
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> HDPSettings:
+        """The settings whose ``dataclasses.asdict`` a file holds."""
+        known = {one.name for one in fields(cls)}
+        if set(header) != known:
+            raise ValueError(f"settings must be {sorted(known)}; got {sorted(header)}.")
+        prior = dict(header["prior"])
+        if prior["mean"] is not None:
+            prior["mean"] = tuple(prior["mean"])
+        options = HDPOptions(**header["options"])
+        return cls(**(header | {"prior": HDPPrior(**prior), "options": options}))
+
+
+HDP_SETTINGS = params.defaults_of(HDPSettings)

@@ -1,0 +1,159 @@
+"""What memory-bounded topic models answer with, and report while they learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree.encoding.values import Matrix, Vector
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """One variational sweep of an epoch.
+
+    Attributes
+    ----------
+    epoch : int
+    n_sweeps : int
+        Sweeps of the epoch so far.
+    n_topics : int
+    free_energy : float
+        Nats, in standardised units.
+    """
+
+    epoch: int
+    n_sweeps: int
+    n_topics: int
+    free_energy: float
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """An epoch that is about to become part of a model.
+
+    Attributes
+    ----------
+    epoch, n_documents : int
+    n_points : float
+    n_topics, n_items : int
+    free_energy : float
+        Nats, in units of the data, of what is held.
+    memory : int
+        Bytes at rest.
+    """
+
+    epoch: int
+    n_documents: int
+    n_points: float
+    n_topics: int
+    n_items: int
+    free_energy: float
+    memory: int
+
+
+@dataclass(frozen=True)
+class TopicLabels:
+    """Topics of points.
+
+    Attributes
+    ----------
+    labels : ndarray of int64, or list of them
+        Place of the best topic of each point: an array where the points came as one
+        table, else one a document. Of words, one for each pair of document and word.
+    proportions : ndarray of shape (n_documents, n_topics)
+        Expected share of each topic in each document.
+    """
+
+    labels: Any
+    proportions: Matrix
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """Documents that are most like a query.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n_queries, n)
+        Ids of documents as they were indexed, or numbers of groups.
+    scores : ndarray of shape (n_queries, n)
+        Log probability of the query given each, but for a constant; descending.
+    """
+
+    ids: NDArray[Any]
+    scores: Matrix
+
+
+@dataclass(frozen=True)
+class TopicTable:
+    """What topics there are, by decreasing count.
+
+    Attributes
+    ----------
+    id : ndarray of shape (n_topics,)
+        Permanent numbers.
+    weight, count, alpha, documents : ndarray of shape (n_topics,)
+        Share and number of points; prior weight; documents that use it for more than
+        a hundredth of their points.
+    mean, covariance : ndarray of shape (n_topics, n_features[, n_features]), or None
+        In units of the data.
+    words : ndarray of shape (n_topics, n_top), or None
+        Ids of the words most probable in each topic.
+    word_probability : ndarray of shape (n_topics, n_top), or None
+    """
+
+    id: Ids
+    weight: Vector
+    count: Vector
+    alpha: Vector
+    documents: Vector
+    mean: Matrix | None
+    covariance: NDArray[np.float64] | None
+    words: Ids | None
+    word_probability: Matrix | None
+
+
+@dataclass(frozen=True)
+class MemoryReport:
+    """Where the bytes are.
+
+    Attributes
+    ----------
+    resting : dict of str to int
+        Bytes held between calls, by what holds them.
+    transient : dict of str to int
+        Most bytes beside them while the last epoch was learned, as counted from sizes.
+    paper : int
+        Bytes of clumps and singlets as Gomes et al. (2008, eq. 26) count them, eight
+        each number, with a count for every group in every clump.
+    """
+
+    resting: dict[str, int]
+    transient: dict[str, int]
+    paper: int
+
+    @property
+    def total(self) -> int:
+        """Bytes at rest."""
+        return sum(self.resting.values())
+
+
+@dataclass(frozen=True)
+class LDA:
+    """The same model as a latent Dirichlet allocation with fixed topics.
+
+    Attributes
+    ----------
+    alpha : ndarray of shape (n_topics,)
+    topic_words : ndarray of shape (n_topics, n_words)
+        Probabilities; rows sum to 1.
+    """
+
+    alpha: Vector
+    topic_words: Matrix

@@ -1,0 +1,154 @@
+"""Text: held-out words of news items beside other programs, and bars."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from dyntree.mixtures import HDPOptions, MemoryBoundedHDP
+from dyntree.mixtures.hdp.learned import Learned
+from tests.bench.hdp_scenes import bars, news
+
+
+def folded_score(alpha: Any, words: Any, given: Any, rest: Any) -> float:
+    """Log probability per held-out token; proportions by one routine for all programs.
+
+    Variational steps of latent Dirichlet allocation with topics fixed, from a model's
+    own alpha.
+    """
+    from scipy.special import digamma
+
+    total = 0.0
+    for one, other in zip(given, rest, strict=True):
+        own = np.flatnonzero(one)
+        gamma = alpha + one.sum() / len(alpha)
+        for _ in range(100):
+            q = np.exp(digamma(gamma))[:, None] * words[:, own]
+            q /= np.maximum(q.sum(0), 1e-300)
+            gamma = alpha + q @ one[own]
+        p = gamma / gamma.sum() @ words
+        total += float(other @ np.log(np.maximum(p, 1e-300)))
+    return total / float(rest.sum())
+
+
+def ours(train: Any, given: Any, rest: Any, name: str, **more: Any) -> MemoryBoundedHDP:
+    """Our model: its score and what it took."""
+    clock = time.process_time()
+    model = MemoryBoundedHDP("multinomial", **more).fit(train, progress=False)
+    seconds = time.process_time() - clock
+    score = folded_score(model.alpha_, model.topic_words_, given, rest)
+    own = score_of(model, given, rest)
+    known: Learned = model.learned_
+    print(
+        f"{name:44s} {model.n_topics_:4d}  {score:.3f} (own fold-in {own:.3f})  "
+        f"{seconds:5.1f} s  {known.store.n_items} items"
+    )
+    return model
+
+
+def score_of(model: MemoryBoundedHDP, given: Any, rest: Any) -> float:
+    """The same by `score`, halves without words left out."""
+    some = (given.sum(1) > 0) & (rest.sum(1) > 0)
+    return float(model.score(rest[some], given=given[some]))
+
+
+def news_items() -> None:
+    """8.6: 300 news items."""
+    print("8.6 300 news items, 240 for training; log probability per held-out token")
+    train, given, rest = news()
+    p = np.asarray(train.sum(0)).ravel() + 0.1
+    print(f"unigram {float((rest @ np.log(p / p.sum())).sum()) / rest.sum():.3f}")
+    peers(train, given, rest)
+    ours(train, given, rest, "ours, batch, 40 random topics", epoch_size=240)
+    ours(train, given, rest, "ours, batch, one topic", epoch_size=240, init_topics=1)
+    for items in (None, 3000, 1000):
+        ours(
+            train, given, rest, f"ours, stream of 40, births kept, {items} items",
+            epoch_size=40, max_items=items,
+        )  # fmt: skip
+    by_F = HDPOptions(n_birth=0)
+    ours(
+        train, given, rest, "ours, stream of 40, no births, 1000 items", epoch_size=40,
+        max_items=1000, options=by_F,
+    )  # fmt: skip
+    ours(
+        train, given, rest, "ours, stream of 40, 400 kB", epoch_size=40,
+        memory_limit="400kB",
+    )  # fmt: skip
+    print("targets: batch >= -6.45 in <= 3 s; stream of 40 with 1,000 items >= -6.59")
+
+
+def peers(train: Any, given: Any, rest: Any) -> None:
+    """scikit-learn, gensim and tomotopy on the same words."""
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    for K in (20, 40):
+        clock = time.process_time()
+        lda = LatentDirichletAllocation(K, max_iter=100, random_state=0).fit(train)
+        seconds = time.process_time() - clock
+        words = lda.components_ / lda.components_.sum(1, keepdims=True)
+        score = folded_score(np.full(K, 1.0 / K), words, given, rest)
+        print(f"{f'scikit-learn LDA {K}':44s} {K:4d}  {score:.3f}  {seconds:5.1f} s")
+    from gensim.corpora import Dictionary
+    from gensim.matutils import Sparse2Corpus
+    from gensim.models import HdpModel
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        corpus = list(Sparse2Corpus(train.T))
+        names = Dictionary.from_corpus(
+            corpus, {v: str(v) for v in range(train.shape[1])}
+        )
+        clock = time.process_time()
+        hdp = HdpModel(corpus, names, random_state=0, max_chunks=50)
+        seconds = time.process_time() - clock
+        alpha, words = hdp.hdp_to_lda()
+    words = np.asarray(words)
+    if words.shape[1] < train.shape[1]:
+        words = np.pad(
+            words, ((0, 0), (0, train.shape[1] - words.shape[1])), constant_values=1e-12
+        )
+    score = folded_score(np.asarray(alpha), words, given, rest)
+    print(f"{'gensim HdpModel':44s} {len(words):4d}  {score:.3f}  {seconds:5.1f} s")
+    import tomotopy
+
+    model = tomotopy.HDPModel(seed=0)
+    for row in train:
+        model.add_doc([str(v) for v in np.repeat(row.indices, row.data)])
+    clock = time.process_time()
+    model.train(1000, workers=1, show_progress=False)
+    seconds = time.process_time() - clock
+    lda, _ = model.convert_to_lda()
+    place = {word: k for k, word in enumerate(lda.used_vocabs)}
+    order = [place.get(str(v), -1) for v in range(train.shape[1])]
+    words = np.stack([lda.get_topic_word_dist(k) for k in range(lda.k)])
+    wide = np.where(np.array(order) >= 0, words[:, order], 1e-12)
+    score = folded_score(np.asarray(lda.alpha), wide, given, rest)
+    name = "tomotopy HDPModel, 1,000 sweeps"
+    print(f"{name:44s} {lda.k:4d}  {score:.3f}  {seconds:5.1f} s")
+
+
+def bars_found() -> None:
+    """True topics of bars that are found, cosine above .95."""
+    print("8.6 bars, 200 documents of 60 words: true topics found of 10, seeds 0-4")
+    for name, more in (
+        ("batch from 20 random topics", {"epoch_size": 200, "init_topics": 20}),
+        ("batch from one topic", {"epoch_size": 200, "init_topics": 1}),
+        (
+            "stream of 40, 200 items",
+            {"epoch_size": 40, "init_topics": 20, "max_items": 200},
+        ),
+    ):
+        found = []
+        for seed in range(5):
+            counts, topics = bars(200, 60, seed=seed)
+            model = MemoryBoundedHDP("multinomial", seed=seed, **more).fit(counts)  # type: ignore[arg-type]
+            words = model.topic_words_
+            unit = words / np.linalg.norm(words, axis=1)[:, None]
+            true = topics / np.linalg.norm(topics, axis=1)[:, None]
+            found.append(int(((true @ unit.T).max(1) > 0.95).sum()))
+        print(f"  {name}: {found}")
+    print("targets: batch 10 on 4 of 5, stream >= 9 on 4 of 5")

@@ -1,0 +1,84 @@
+"""Memory-bounded topics for scikit-learn: its own checks, and the model within."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="scikit-learn is not installed: dyntree[sklearn]")
+
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dyntree.api.estimators import MemoryBoundedTopics
+from dyntree.mixtures import MemoryBoundedHDP
+from tests.helpers import model_bytes
+
+
+def table(n: int = 40, size: int = 30) -> tuple[Any, Any]:
+    """Rows of three Gaussians, and the document of each."""
+    rng = np.random.default_rng(2)
+    groups = np.repeat(np.arange(n), size)
+    topic = np.array([rng.choice(3, p=rng.dirichlet(np.full(3, 0.4))) for _ in groups])
+    return rng.normal(size=(n * size, 2)) + 12 * topic[:, None], groups
+
+
+@parametrize_with_checks(
+    [
+        MemoryBoundedTopics(random_state=0),
+        MemoryBoundedTopics("diag", memory_limit="8kB", random_state=0),
+    ]
+)
+@pytest.mark.usefixtures("global_randomness_on_loan")
+def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def test_a_fit_is_the_model() -> None:
+    X, groups = table()
+    fit = MemoryBoundedTopics(memory_limit=9000, random_state=3).fit(X, groups=groups)
+    seed = int(np.random.RandomState(3).randint(np.iinfo(np.int32).max))
+    model = MemoryBoundedHDP(memory_limit=9000, seed=seed).fit(X, groups=groups)
+    assert model_bytes(fit.model_) == model_bytes(model)
+    assert fit.n_topics_ == 3
+    assert fit.model_.memory_used_ <= 9000
+    assert fit.labels_.tolist() == fit.predict(X, groups).tolist()
+    assert (
+        fit.labels_.tolist()
+        == model.predict([X[groups == k] for k in range(40)]).labels[0].tolist()
+        + fit.labels_[30:].tolist()
+    )
+    assert fit.transform(X).sum(axis=1) == pytest.approx(np.ones(len(X)))
+    assert fit.score(X) == pytest.approx(fit.score_samples(X).mean())
+    assert clone(fit).fit_predict(X, groups=groups).tolist() == fit.labels_.tolist()
+
+
+def test_epochs_are_added() -> None:
+    X, groups = table()
+    model = MemoryBoundedTopics(max_items=20, expected_documents=40, random_state=0)
+    with pytest.raises(NotFittedError):
+        model.transform(X)
+    for k in range(0, 40, 10):
+        some = (groups >= k) & (groups < k + 10)
+        model.partial_fit(X[some], groups=groups[some])
+        assert len(model.labels_) == 300
+    assert model.model_.n_documents_seen_ == 40
+    assert model.n_topics_ == 3
+
+
+def test_counts_of_words_may_be_sparse() -> None:
+    from scipy.sparse import csr_matrix
+
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(1.0, size=(30, 12)) + 5 * np.repeat(np.eye(2), 15, axis=0)[
+        :, np.repeat([0, 1], 6)
+    ].astype(int)
+    dense = MemoryBoundedTopics("multinomial", random_state=0).fit(counts)
+    sparse = MemoryBoundedTopics("multinomial", random_state=0).fit(csr_matrix(counts))
+    assert model_bytes(dense.model_) == model_bytes(sparse.model_)
+    assert dense.transform(counts).shape == (30, dense.n_topics_)
+    assert dense.score_samples(counts).shape == (30,)
+    assert dense.score(counts) > -np.log(12)
