@@ -79,13 +79,14 @@ FACE_USES = {
 # Packages that only the function which uses them may import.
 HEAVY = {
     "pandas", "statsmodels", "matplotlib", "tqdm", "joblib", "formulaic", "sklearn",
-    "rpy2", "river", "xarray", "narwhals", "polars",
+    "rpy2", "river", "xarray", "narwhals", "polars", "distributed",
 }  # fmt: skip
 # Faces that are for one package, and of no use without it.
 FACES_OF = {
     "dyntree/api/estimators": "sklearn",
     "dyntree/api/adapters": "river",
     "dyntree/api/draws.py": "xarray",
+    "dyntree/api/distributed.py": "distributed",
 }
 
 

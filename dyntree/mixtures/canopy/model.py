@@ -260,11 +260,41 @@ class Canopy(CanopyStreams):
         parts = Parts(X, None, sample_weight)
         parts, held_out = self._held_out(parts, validation)
         fit, shards = self._prepared(parts, held_out, scratch)
-        notes = files.notes_of(parts)
-        self._run(
-            fit, shards, parts, held_out is not None, progress, callback,
-            None if save_to is None else (save_to, save_every, notes),
-        )  # fmt: skip
+        keep = None
+        if save_to is not None:
+            keep = (save_to, save_every, files.notes_of(parts))
+        self._run(fit, shards, parts, held_out is not None, progress, callback, keep)
+        return self
+
+    @locked
+    def fit_parts(
+        self,
+        parts: Any,
+        *,
+        validation: Any = None,
+        progress: Progress = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Fit to rows that are elsewhere; see `dyntree.api.distributed`.
+
+        Parameters
+        ----------
+        parts : object
+            With the public names of `dyntree.mixtures.canopy.parts.Parts`.
+        validation : array_like of shape (n_held_out, n_features), optional
+        progress, callback
+            As for `fit`.
+
+        Returns
+        -------
+        self
+        """
+        check_progress(progress)
+        held_out = None
+        if validation is not None:
+            _, held_out = read(validation, parts.features, "validation")
+        fit, shards = self._prepared(parts, held_out, None)
+        self._run(fit, shards, parts, held_out is not None, progress, callback, None)
         return self
 
     def _held_out(self, parts: Parts, validation: Any) -> tuple[Parts, Matrix | None]:
@@ -309,7 +339,7 @@ class Canopy(CanopyStreams):
             family, options, plan.inference, prior, plan.units, self.seed, known,
             watched, n, parts.total, scaling.log_scale,
         )  # fmt: skip
-        return fit, LocalShards(parts, plan, scratch)
+        return fit, parts.shards(plan, scratch)
 
     def _starts(self, parts: Parts, plan: Plan) -> Matrix:
         """Where components begin, in scaled coordinates."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,15 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import rejected
-from dyntree.mixtures.canopy.scaling import Scaling, Singles, check_counts, read
+from dyntree.mixtures.canopy.scaling import (
+    Scaling,
+    Singles,
+    Sums,
+    check_counts,
+    read,
+    squares_of,
+    sums_of,
+)
 from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, Task
 
 Ids = NDArray[np.int64]
@@ -35,6 +43,12 @@ def check_weight(value: Any, n_rows: int) -> Vector | None:
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise ValueError("sample_weight must be finite, >= 0 and not zero in all rows.")
     return weight
+
+
+def added(sums: Iterable[Sums]) -> Sums:
+    """Weights and sums of all parts, in their order."""
+    each = list(sums)
+    return sum(total for total, _ in each), np.sum([first for _, first in each], axis=0)
 
 
 class Parts:
@@ -88,7 +102,17 @@ class Parts:
 
     def scaling(self, family: Family) -> Scaling:
         """Centres and scales of the columns of all parts."""
-        return Scaling.of(self.arrays, self.weight, family, self.features.feature_names)
+        each = list(self.each())
+        sums = added(sums_of(rows, weight) for rows, _, weight in each)
+        centre = sums[1] / sums[0]
+        squares = np.sum(
+            [squares_of(rows, weight, centre) for rows, _, weight in each], axis=0
+        )
+        return Scaling.of(sums, squares, family, self.features.feature_names)
+
+    def shards(self, plan: Plan, scratch: Any = None) -> LocalShards:
+        """The same rows, ready for sweeps."""
+        return LocalShards(self, plan, scratch)
 
     def take(self, places: Ids) -> Matrix:
         """Some rows as they were given, by ascending numbers; float64."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from dyntree.mixtures.canopy.components import Family, Prior
 from dyntree.mixtures.canopy.options import MixturePrior
 
 Singles = NDArray[np.float32]
+Sums = tuple[float, Vector]
 BLOCK = 1 << 20  # numbers that are looked at at a time
 RESOLUTION = 40  # bits after the point, at the most; 20 at the least
 
@@ -32,17 +33,28 @@ def blocks(X: Any) -> Iterator[slice]:
         yield slice(first, min(len(X), first + step))
 
 
-def pieces(
-    arrays: Sequence[Any], weight: Vector | None
-) -> Iterator[tuple[Matrix, Vector]]:
+def pieces(X: Any, weight: Vector | None) -> Iterator[tuple[Matrix, Vector]]:
     """Rows in float64 and their weights, a block at a time."""
-    first = 0
-    for X in arrays:
-        for part in blocks(X):
-            n = part.stop - part.start
-            w = np.ones(n) if weight is None else weight[first : first + n]
-            yield np.array(X[part], dtype=np.float64), w
-            first += n
+    for part in blocks(X):
+        w = np.ones(part.stop - part.start) if weight is None else weight[part]
+        yield np.array(X[part], dtype=np.float64), w
+
+
+def sums_of(X: Any, weight: Vector | None) -> Sums:
+    """Weight of rows, and their weighted sum, shape (n_features,)."""
+    total, first = 0.0, np.zeros(X.shape[1])
+    for rows, w in pieces(X, weight):
+        total += float(w.sum())
+        first += w @ rows
+    return total, first
+
+
+def squares_of(X: Any, weight: Vector | None, centre: Vector) -> Vector:
+    """Weighted sum of squares about a centre, shape (n_features,)."""
+    second = np.zeros(X.shape[1])
+    for rows, w in pieces(X, weight):
+        second += w @ (rows - centre) ** 2
+    return second
 
 
 def read(
@@ -125,23 +137,22 @@ class Scaling:
 
     @classmethod
     def of(
-        cls,
-        arrays: Sequence[Any],
-        weight: Vector | None,
-        family: Family,
-        names: tuple[str, ...],
+        cls, sums: Sums, squares: Vector, family: Family, names: tuple[str, ...]
     ) -> Scaling:
-        """Weighted means and standard deviations of the columns of some arrays."""
-        d = arrays[0].shape[1]
-        total, first = 0.0, np.zeros(d)
-        for rows, w in pieces(arrays, weight):
-            total += float(w.sum())
-            first += w @ rows
-        centre, second = first / total, np.zeros(d)
-        for rows, w in pieces(arrays, weight):
-            rows -= centre
-            second += w @ rows**2
-        variance = second / total
+        """Weighted means and standard deviations of columns, by their sums.
+
+        Parameters
+        ----------
+        sums : (float, ndarray of shape (n_features,))
+            As `sums_of` gives them, over all rows.
+        squares : ndarray of shape (n_features,)
+            As `squares_of` gives them, about the means.
+        family : Family
+        names : tuple of str
+            Of the columns.
+        """
+        total, first = sums
+        centre, variance, d = first / total, squares / total, len(first)
         if family.is_count:
             power = max(1.0, float((variance + centre**2).sum()))
             return cls(np.zeros(d), np.ones(d), variance, power, centre)

@@ -1,0 +1,287 @@
+"""Mixtures of rows that are spread over the machines of a Dask cluster.
+
+Rows never leave the workers: a sweep sends parameters out, and sums of whole numbers
+back. A worker that dies takes its labels with it; its shards are read anew elsewhere,
+and draw their labels from exact posteriors, which for "em" and "esca" gives the same
+parameters, bit for bit, as a run without the fault.
+
+Start a cluster by ``dask scheduler`` on one machine and ``dask worker HOST:8786`` on
+each, with dyntree installed on all, or use ``distributed.LocalCluster``.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+try:
+    from distributed import get_worker
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "dyntree.api.distributed needs distributed >= 2024.8. Install it with: "
+        "pip install 'dyntree[dask]'."
+    ) from error
+
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures import Canopy
+from dyntree.mixtures.canopy.components import Components, Family
+from dyntree.mixtures.canopy.families import FAMILY_OF
+from dyntree.mixtures.canopy.fitting import SweepReport, rejected
+from dyntree.mixtures.canopy.parts import REJECTED_FROM, added
+from dyntree.mixtures.canopy.scaling import (
+    Scaling,
+    check_counts,
+    read,
+    squares_of,
+    sums_of,
+)
+from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, Task
+from dyntree.runtime.progress import Progress
+
+Recipe = Callable[[], Any]
+RETRIES = 4  # of a task whose worker died
+
+
+# ------------------------------------------------------------ what workers run
+def _rows_of(recipe: Any) -> Any:
+    """Rows of a shard: what the recipe makes, or the array that it is."""
+    return read(recipe() if callable(recipe) else recipe, None)[1]
+
+
+def _shape(recipe: Any) -> tuple[int, int]:
+    """Rows and columns of a shard."""
+    rows = _rows_of(recipe)
+    return len(rows), rows.shape[1]
+
+
+def _checked(recipe: Any, family: str, names: tuple[str, ...]) -> None:
+    """Raise ValueError for rows that a family cannot have."""
+    check_counts(_rows_of(recipe), FAMILY_OF[family], names)
+
+
+def _sums(recipe: Any) -> tuple[float, Vector]:
+    """Number of the rows of a shard, and their sum."""
+    return sums_of(_rows_of(recipe), None)
+
+
+def _squares(recipe: Any, centre: Vector) -> Vector:
+    """Squares of a shard about a centre."""
+    return squares_of(_rows_of(recipe), None, centre)
+
+
+def _taken(recipe: Any, places: NDArray[np.int64]) -> Matrix:
+    """Some rows of a shard."""
+    return np.asarray(_rows_of(recipe)[places], dtype=np.float64)
+
+
+def _held() -> dict[tuple[str, int], tuple[int, ShardState, ShardReport]]:
+    """Shards of this worker: sweeps done, the shard, what its last sweep told."""
+    worker = get_worker()
+    if not hasattr(worker, "dyntree_shards"):
+        worker.dyntree_shards = {}
+    held: dict[tuple[str, int], tuple[int, ShardState, ShardReport]] = (
+        worker.dyntree_shards
+    )
+    return held
+
+
+def _swept(
+    run: str, k: int, recipe: Any, first: int, plan: Plan, task: Task
+) -> ShardReport:
+    """Do a sweep over a shard, which is read anew where this worker has no such."""
+    held = _held()
+    for old in [key for key in held if key[0] != run]:
+        del held[old]
+    done, shard, report = held.get((run, k), (-1, None, None))
+    if report is not None and done == task.time + 1:
+        return report  # the sweep was done, and what it told was lost on the way
+    if shard is None or done != task.time:
+        shard = ShardState(_rows_of(recipe), first, None, plan)
+    report = shard.sweep(task)
+    held[run, k] = task.time + 1, shard, report
+    return report
+
+
+# ------------------------------------------------------------ what the client does
+class RemoteParts:
+    """Rows that workers read, with the public names of `canopy.parts.Parts`."""
+
+    weight: Vector | None = None
+
+    def __init__(self, client: Any, recipes: Sequence[Any]) -> None:
+        self.client, self.recipes = client, list(recipes)
+        if not self.recipes:
+            raise ValueError("shards must name one at least; got none.")
+        shapes = self.each(_shape)
+        widths = {width for _, width in shapes}
+        if len(widths) > 1:
+            raise ValueError(
+                f"shards must agree on the number of columns; they have "
+                f"{sorted(widths)}."
+            )
+        self.first = np.cumsum([0, *(n for n, _ in shapes)])
+        self.features, _ = FeatureMap.learn(np.zeros((1, widths.pop())))
+
+    def each(self, work: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """What workers make of every shard, in order."""
+        futures = [
+            self.client.submit(work, recipe, *arguments, pure=False, retries=RETRIES)
+            for recipe in self.recipes
+        ]
+        found: list[Any] = self.client.gather(futures)
+        return found
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all."""
+        return int(self.first[-1])
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return float(self.n_rows)
+
+    def check(self, family: Family) -> None:
+        """Raise ValueError for rows that a family cannot have."""
+        if family.is_count:
+            self.each(_checked, family.name, self.features.feature_names)
+
+    def scaling(self, family: Family) -> Scaling:
+        """Centres and scales of the columns of all shards."""
+        sums = added(self.each(_sums))
+        squares = np.sum(self.each(_squares, sums[1] / sums[0]), axis=0)
+        return Scaling.of(sums, squares, family, self.features.feature_names)
+
+    def take(self, places: NDArray[np.int64]) -> Matrix:
+        """Some rows, by ascending numbers; float64."""
+        out = np.empty((len(places), self.features.n_features))
+        futures = {}
+        for k, recipe in enumerate(self.recipes):
+            mine = (places >= self.first[k]) & (places < self.first[k + 1])
+            if mine.any():
+                wanted = places[mine] - self.first[k]
+                futures[k] = (
+                    mine,
+                    self.client.submit(
+                        _taken, recipe, wanted, pure=False, retries=RETRIES
+                    ),
+                )
+        for mine, future in futures.values():
+            out[mine] = future.result()
+        return out
+
+    def weighted_rows(self) -> NDArray[np.int64]:
+        """Numbers of the rows with any weight: all."""
+        return np.arange(self.n_rows)
+
+    def shards(self, plan: Plan, scratch: Any = None) -> RemoteShards:
+        """The same rows, ready for sweeps."""
+        return RemoteShards(self, plan)
+
+
+class RemoteShards:
+    """Shards that live with workers; a place is a preference, not a condition."""
+
+    def __init__(self, parts: RemoteParts, plan: Plan) -> None:
+        self.parts, self.plan = parts, plan
+        self.run = uuid.uuid4().hex  # names this fit among a worker's shards
+        self.places: list[str | None] = [None] * len(parts.recipes)
+
+    def sweep(self, task: Task) -> list[ShardReport]:
+        """Let all shards do a sweep, each where it was if that is still there."""
+        client, parts = self.parts.client, self.parts
+        workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
+        futures = []
+        for k, recipe in enumerate(parts.recipes):
+            if self.places[k] not in workers:
+                self.places[k] = workers[k % len(workers)] if workers else None
+            futures.append(
+                client.submit(
+                    _swept,
+                    self.run,
+                    k,
+                    recipe,
+                    int(parts.first[k]),
+                    self.plan,
+                    task,
+                    workers=[self.places[k]] if self.places[k] else None,
+                    allow_other_workers=True,
+                    pure=False,
+                    retries=RETRIES,
+                )
+            )
+        reports: list[ShardReport] = client.gather(futures)
+        return reports
+
+    def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
+        """Rows of low density among a few thousand, lowest first; scaled."""
+        rng = np.random.default_rng([self.plan.seed, 5, time])
+        size = min(self.parts.n_rows, REJECTED_FROM)
+        places = rng.choice(self.parts.n_rows, size=size, replace=False)
+        rows = self.plan.scaling.doubles(self.parts.take(np.sort(places)))
+        return rejected(known, FAMILY_OF[self.plan.family], rows, n)
+
+    @property
+    def labels(self) -> NDArray[np.int32]:
+        """None: labels stay with the workers; ask `predict`."""
+        return np.empty(0, dtype=np.int32)
+
+
+def fit_canopy(
+    client: Any,
+    shards: Sequence[Recipe | NDArray[Any]],
+    model: Canopy,
+    *,
+    validation: Any = None,
+    progress: Progress = None,
+    callback: Callable[[SweepReport], object] | None = None,
+) -> Canopy:
+    """Fit a mixture to rows that Dask's workers read.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    shards : sequence of callables or arrays
+        Each makes, or is, an array of shape (n_rows, n_features); callables run on the
+        workers, such as ``functools.partial(np.load, "part0.npy", mmap_mode="r")``, and
+        may run again after a fault. A quarter of a million rows each serve well; the
+        result depends on how rows are cut into shards, not on the workers.
+    model : Canopy
+        What to fit; it is changed in place.
+    validation : array_like of shape (n_held_out, n_features), optional
+        Rows that tell when to stop.
+    progress, callback
+        As for `Canopy.fit`.
+
+    Returns
+    -------
+    Canopy
+        The model; `labels_` is empty.
+
+    Raises
+    ------
+    ValueError
+        For shards that do not fit together, and for bad rows; the model is then what it
+        was before.
+
+    Examples
+    --------
+    >>> import numpy as np, functools
+    >>> from dyntree.mixtures import Canopy
+    >>> def rows(seed):
+    ...     return np.random.default_rng(seed).normal(size=(500, 3))
+    >>> shards = [functools.partial(rows, seed) for seed in range(4)]
+    >>> with distributed.Client(processes=False) as client:  # doctest: +SKIP
+    ...     model = fit_canopy(client, shards, Canopy(8, inference="esca"))
+    """
+    if not isinstance(model, Canopy):
+        raise ValueError(f"model must be a Canopy; got {model!r}.")
+    return model.fit_parts(
+        RemoteParts(client, shards), validation=validation, progress=progress,
+        callback=callback,
+    )  # fmt: skip

@@ -1,0 +1,118 @@
+"""Mixtures over a cluster of processes: faults change no bit of an exact fit."""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import signal
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed", reason="distributed is not installed")
+
+from distributed import Client, LocalCluster
+
+from dyntree.api.distributed import fit_canopy
+from dyntree.mixtures import Canopy
+from tests.helpers import same_bytes
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, of ports and tasks
+N_SHARDS = 4
+
+
+@pytest.fixture(autouse=True)
+def _global_random_state_is_left_alone() -> Iterator[None]:
+    """Not asked here: threads of Dask draw from the global generator at any time."""
+    state = random.getstate()
+    yield
+    random.setstate(state)
+
+
+def rows(seed: int, bad: bool = False) -> np.ndarray:
+    """A shard, made where it is asked for."""
+    rng = np.random.default_rng(seed)
+    centres = np.random.default_rng(99).normal(size=(6, 3)) * 6
+    X = centres[rng.integers(6, size=900)] + rng.normal(size=(900, 3))
+    if bad:
+        X[5, 1] = np.nan
+    return X
+
+
+def counted(seed: int, folder: str) -> np.ndarray:
+    """The same, leaving a mark each time."""
+    (Path(folder) / f"{seed}-{os.getpid()}").touch()
+    return rows(seed)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cluster = LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        )
+        with cluster, Client(cluster) as one:
+            yield one
+
+
+def model(inference: str, **more: Any) -> Canopy:
+    return Canopy(
+        6, inference=inference, max_iter=8, tol=0.0, init="random", seed=1, **more
+    )
+
+
+@pytest.mark.parametrize("inference", ["em", "esca", "canopy2"])
+def test_a_cluster_finds_what_parts_in_memory_give(client: Any, inference: str) -> None:
+    shards = [functools.partial(rows, k) for k in range(N_SHARDS)]
+    there = fit_canopy(client, shards, model(inference))
+    here = model(inference).fit([rows(k) for k in range(N_SHARDS)])
+    assert there.means.tobytes() == here.means.tobytes()
+    assert there.weights.tobytes() == here.weights.tobytes()
+    assert there.n_seen == N_SHARDS * 900
+    arrays = fit_canopy(client, [rows(k) for k in range(N_SHARDS)], model(inference))
+    assert arrays.means.tobytes() == here.means.tobytes()
+
+
+@pytest.mark.parametrize("inference", ["em", "esca", "canopy2"])
+def test_a_worker_that_is_killed_in_mid_sweep_changes_nothing(
+    client: Any, inference: str, tmp_path: Path
+) -> None:
+    shards = [functools.partial(counted, k, str(tmp_path)) for k in range(N_SHARDS)]
+    calm = fit_canopy(client, shards, model(inference))
+    killed: list[int] = []
+
+    def kill(report: Any) -> None:
+        if report.sweep == 3 and not killed:
+            pids = client.run(os.getpid)
+            killed.append(sorted(pids.values())[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    struck = fit_canopy(client, shards, model(inference), callback=kill)
+    assert killed
+    client.wait_for_workers(2, timeout=60)
+    assert len(struck.history) == 8
+    if inference in ("em", "esca"):
+        assert struck.means.tobytes() == calm.means.tobytes()
+        assert struck.covariances.tobytes() == calm.covariances.tobytes()
+        assert struck.weights.tobytes() == calm.weights.tobytes()
+    else:
+        whole = np.concatenate([rows(k) for k in range(N_SHARDS)])
+        assert abs(struck.score(whole) - calm.score(whole)) < 0.05
+
+
+def test_bad_shards_are_named_and_change_nothing(client: Any) -> None:
+    known = model("esca").fit(rows(0))
+    with same_bytes(known), pytest.raises(ValueError, match="row 5, column 'x1'"):
+        fit_canopy(client, [functools.partial(rows, 0, True)], known)
+    with same_bytes(known), pytest.raises(ValueError, match="number of columns"):
+        fit_canopy(client, [rows(0), rows(1)[:, :2]], known)
+    with same_bytes(known), pytest.raises(ValueError, match="one at least"):
+        fit_canopy(client, [], known)
+    with pytest.raises(ValueError, match="model must be a Canopy"):
+        fit_canopy(client, [rows(0)], 3)
