@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -107,6 +108,60 @@ def load_elec2(path: str | Path) -> pd.DataFrame:
             f"{list(frame.columns)}."
         )
     return frame
+
+
+FASHION = Path("/usr/share/datasets/fashion-mnist")  # Debian: dataset-fashion-mnist
+
+
+def load_fashion_mnist(
+    part: str = "train", folder: str | Path = FASHION
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Fashion-MNIST: images of clothes in ten classes (Xiao, Rasul and Vollgraf 2017).
+
+    Parameters
+    ----------
+    part : {"train", "t10k"}, default "train"
+        60,000 images, or 10,000.
+    folder : str or Path
+        Where the four files of the distribution lie; by default where Debian's package
+        dataset-fashion-mnist puts them.
+
+    Returns
+    -------
+    images : ndarray of uint8 of shape (n_images, 28, 28)
+    labels : ndarray of uint8 of shape (n_images,)
+
+    Raises
+    ------
+    FileNotFoundError
+        Where the files are not; the package to install is named.
+    ValueError
+        For files that are none of the distribution.
+
+    Examples
+    --------
+    >>> images, labels = load_fashion_mnist("t10k")  # doctest: +SKIP
+    >>> images.shape  # doctest: +SKIP
+    (10000, 28, 28)
+    """
+    params.one_of("part", part, ("train", "t10k"))
+    found = []
+    for what, magic, head in (("images-idx3", 0x803, 16), ("labels-idx1", 0x801, 8)):
+        path = Path(folder) / f"{part}-{what}-ubyte.gz"
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{path} is not there. Install Debian's package dataset-fashion-mnist, "
+                "or give the folder that holds the files of Fashion-MNIST."
+            )
+        with gzip.open(path) as file:
+            data = file.read()
+        if len(data) < head or int.from_bytes(data[:4], "big") != magic:
+            raise ValueError(f"{path} is no file of Fashion-MNIST.")
+        found.append(np.frombuffer(data, np.uint8, offset=head))
+    images, labels = found
+    if images.size != 784 * labels.size:
+        raise ValueError(f"{folder} holds images and labels that do not match.")
+    return images.reshape(-1, 28, 28), labels
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dyntree.datasets import load_fashion_mnist
 from dyntree.mixtures import Canopy, CanopyOptions, CoverTree, MixturePrior
 from tests.bench import canopy_scenes as scenes
 
@@ -308,7 +309,7 @@ def table() -> None:
     sets = {"digits": (digits.data / 16.0, digits.data / 16.0, digits.target)}
     if scenes.has_fashion():
         X, T = scenes.fashion_components(1)
-        sets["fm"] = (X, T, scenes.fashion("t10k")[1])
+        sets["fm"] = (X, T, load_fashion_mnist("t10k")[1])
     for name, (X, T, classes) in sets.items():
         for m in (10, 100):
             for init in ("random", "kmeans++", "covertree", "covertree_means"):

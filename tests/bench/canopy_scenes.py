@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-from pathlib import Path
-
 import numpy as np
 
-FASHION = Path("/usr/share/datasets/fashion-mnist")  # Debian: dataset-fashion-mnist
+from dyntree.datasets import FASHION, load_fashion_mnist
+
 SHIFTS = ((0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, -1))
 N_COMPONENTS = 50  # principal ones that are kept
 
@@ -58,19 +56,10 @@ def has_fashion() -> bool:
     return FASHION.is_dir()
 
 
-def fashion(part: str) -> tuple[np.ndarray, np.ndarray]:
-    """Images of shape (n, 28, 28) uint8 and their labels; part is "train" or "t10k"."""
-    with gzip.open(FASHION / f"{part}-images-idx3-ubyte.gz") as file:
-        images = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 28, 28)
-    with gzip.open(FASHION / f"{part}-labels-idx1-ubyte.gz") as file:
-        labels = np.frombuffer(file.read(), np.uint8, offset=8)
-    return images, labels
-
-
 def fashion_components(shifts: int = 7) -> tuple[Singles, Singles]:
     """Principal components of shifted training images, and of the test images."""
-    train, _ = fashion("train")
-    test, _ = fashion("t10k")
+    train, _ = load_fashion_mnist("train")
+    test, _ = load_fashion_mnist("t10k")
     flat = train.reshape(len(train), -1) / 255.0
     centre = flat.mean(axis=0)
     _, vectors = np.linalg.eigh(np.cov(flat.T))

@@ -108,14 +108,13 @@ def capped(w: np.ndarray, bound: np.ndarray) -> np.ndarray:
 
 def test_9_and_10_bounds_from_the_level_lose_most_of_the_mass() -> None:
     """Total variation of the printed intervals from the posterior, on the chain."""
-    x, s = 1.75, 0.002
+    x, s = 1.75, 0.01  # nearest to the fourth mean
     w = np.exp(-((x - CHAIN[:, 0]) ** 2) / (2 * s))
-    far = x - 0.0
-    printed = np.full(len(w), np.exp(-(max(0.0, far - 2.0**0) ** 2) / (2 * s)))  # 9
-    assert total_variation(capped(w, printed), w) > 0.5
-    lower = np.full(len(w), np.exp(-((far + 2.0**0) ** 2) / (2 * s)))  # 10: e^-eps
-    assert total_variation(capped(w, lower), w) > 0.5
-    true = np.full(len(w), np.exp(-(max(0.0, far - CHAIN.max()) ** 2) / (2 * s)))
+    printed = np.full(len(w), np.exp(-((x - 2.0**0) ** 2) / (2 * s)))  # 9
+    assert total_variation(capped(w, printed), w) > 0.4
+    lower = np.full(len(w), np.exp(-((x + 2.0**0) ** 2) / (2 * s)))  # 10: e^-eps
+    assert total_variation(capped(w, lower), w) > 0.4
+    true = np.full(len(w), np.exp(-(max(0.0, x - CHAIN.max()) ** 2) / (2 * s)))
     assert total_variation(capped(w, true), w) == 0.0
 
 

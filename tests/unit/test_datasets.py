@@ -10,9 +10,43 @@ import numpy as np
 import pytest
 
 from dyntree import datasets
+from dyntree.datasets import FASHION, load_fashion_mnist
+from dyntree.mixtures import Canopy
+from tests.bench.canopy_scenes import purity
 
 from .conftest import ROOT
 from .models import refused
+
+
+def test_fashion_mnist_is_read_and_missing_files_are_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="dataset-fashion-mnist"):
+        load_fashion_mnist(folder=tmp_path)
+    for what in ("images-idx3", "labels-idx1"):
+        with gzip.open(tmp_path / f"train-{what}-ubyte.gz", "wb") as file:
+            file.write(bytes(30))
+    with pytest.raises(ValueError, match="no file of Fashion-MNIST"):
+        load_fashion_mnist(folder=tmp_path)
+    with pytest.raises(ValueError, match="part must be one of"):
+        load_fashion_mnist("test")
+
+
+@pytest.mark.skipif(
+    not FASHION.is_dir(), reason="Debian's dataset-fashion-mnist is not installed"
+)
+def test_mixtures_of_clothes_are_as_good_from_lists_as_from_exact_draws() -> None:
+    """A corner of the benchmark: 10,000 images, 100 components."""
+    images, labels = load_fashion_mnist("t10k")
+    assert images.shape == (10_000, 28, 28)
+    assert set(labels.tolist()) == set(range(10))
+    X = images.reshape(10_000, -1)[:, ::7] / np.float32(255.0)
+    fits = {
+        how: Canopy(100, inference=how, max_iter=15, tol=0.0, seed=1).fit(X)
+        for how in ("esca", "canopy2")
+    }
+    exact, lists = fits["esca"].score(X), fits["canopy2"].score(X)
+    assert lists > exact - 0.01 * abs(exact)
+    pure = {how: purity(fit.predict(X), labels) for how, fit in fits.items()}
+    assert pure["canopy2"] > pure["esca"] - 0.03
 
 
 def test_mcycle_is_the_known_one() -> None:
