@@ -168,6 +168,7 @@ def test_every_inference_fits_every_family(inference: str, family: str) -> None:
 
 
 def test_em_is_scikit_learns_where_there_is_no_prior() -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     from sklearn.mixture import GaussianMixture
 
     X = blobs(4000, 6, 4).astype(np.float32)
