@@ -71,8 +71,14 @@ cdef extern from *:
         }
         return most;
     }
+    /* out[j] += c e[j] for j < n, a multiple of 16 */
+    CLONES static void add_shares(float *out, float c, const float *e, int n) {
+        for (int j = 0; j < n; j += 16)
+            *(Lanes *) (out + j) += c * *(const Lanes *) (e + j);
+    }
     """
     float soften(float *s, int n, double *part) noexcept nogil
+    void add_shares(float *out, float c, const float *e, int n) noexcept nogil
 
 
 cdef inline int rounded_up(int n) noexcept nogil:

@@ -13,7 +13,7 @@ from dyntree._core.mixtures.scores cimport FULL, Scores
 from dyntree._core.mixtures.tallies cimport Units, moments_width, tally
 from dyntree._core.openmp cimport thread_number
 from dyntree._core.rng cimport LABELLING, CounterSource, RandomStream
-from dyntree._core.softmax cimport PART, pick, rounded_up, soften, total_of
+from dyntree._core.softmax cimport PART, add_shares, pick, rounded_up, soften, total_of
 
 
 cdef class Shard:
@@ -363,8 +363,7 @@ cdef class Shard:
                 mass += c
                 likelihood[0] += c * (top + log(total[r]) + self.log_base_of(i))
                 f = <float> (c / total[r])
-                for z in range(m):
-                    share[z] += f * e[<int64_t> r * stride + z]
+                add_shares(share, f, e + <int64_t> r * stride, stride)
                 inside = 0.0
                 for a in range(self.length[g]):
                     inside += e[<int64_t> r * stride + self.listed[g][a]]
