@@ -201,7 +201,7 @@ def test_weights_that_no_topic_can_hold(model: MemoryBoundedHDP) -> None:
         model.fit([rows()], sample_weight=np.full(20, 1e-9))
     assert model.to_arrays()[1]["means"].tobytes() == before
     far = HDPPrior(mean=[1e300] * 5)
-    with np.errstate(all="ignore"), pytest.raises(NumericalError, match="prior.mean"):
+    with np.errstate(all="ignore"), pytest.raises(NumericalError, match="bring prior"):
         MemoryBoundedHDP(prior=far).fit([rows()])
 
 
