@@ -193,6 +193,32 @@ def test_weights(model: MemoryBoundedHDP, value: float) -> None:
             sample_weight=[1.0])  # fmt: skip
 
 
+def test_weights_that_no_topic_can_hold(model: MemoryBoundedHDP) -> None:
+    text = "sample_weight[3] must be at most 1e+150; got 1e+300."
+    refused(model, text, [rows()], sample_weight=[1.0] * 3 + [1e300] + [1.0] * 16)
+    before = model.to_arrays()[1]["means"].tobytes()
+    with pytest.raises(NumericalError, match="no topic has 1e-06 points or more"):
+        model.fit([rows()], sample_weight=np.full(20, 1e-9))
+    assert model.to_arrays()[1]["means"].tobytes() == before
+    far = HDPPrior(mean=[1e300] * 5)
+    with np.errstate(all="ignore"), pytest.raises(NumericalError, match="bring prior"):
+        MemoryBoundedHDP(prior=far).fit([rows()])
+
+
+def test_counts_and_ids_beyond_32_bits(words: MemoryBoundedHDP) -> None:
+    most = 2**31 - 1
+    text = "word 1 is 4294967294.0; counts must be whole numbers >= 0 and below 2147"
+    refused(words, text, [[(1, most), (1, most)]])
+    with pytest.raises(ValueError, match="must hold word ids below 2147483648"):
+        MemoryBoundedHDP("multinomial").fit([[0, 2**40]])
+
+
+@pytest.mark.parametrize("name", ["groups", "ids", "sample_weight"])
+def test_a_generator_comes_alone(model: MemoryBoundedHDP, name: str) -> None:
+    with same_bytes(model), pytest.raises(ValueError, match=f"{name} cannot go with"):
+        model.fit(iter([rows()]), **{name: [1.0] * 20})
+
+
 @pytest.mark.parametrize(
     ("text", "given"),
     [

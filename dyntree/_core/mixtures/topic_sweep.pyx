@@ -335,6 +335,8 @@ def sweep_items(dict store, dict topics, dict out, bint clumps, Py_ssize_t block
     items.word_tally = doubles(store, "word_tally")
     t.table = doubles(topics, "table")
     t.S, t.K = topics["table"].shape
+    if t.K < 1:
+        raise ValueError("a sweep needs one topic at least")
     t.theta = doubles(topics, "theta")
     t.words = doubles(topics, "words")
     t.V = topics["words"].shape[0] if items.kind == 2 else 0

@@ -291,6 +291,11 @@ def read_weight(sample_weight: Any, n: int) -> Vector | None:
     if bad.any():
         row = int(np.argmax(bad))
         raise ValueError(f"sample_weight[{row}] must be > 0; got {weight[row]}.")
+    if n and weight.max() > LARGEST:
+        row = int(np.argmax(weight))
+        raise ValueError(
+            f"sample_weight[{row}] must be at most {LARGEST:g}; got {weight[row]:g}."
+        )
     return weight
 
 
@@ -331,10 +336,19 @@ def read_words(
 
 def refuse_count(row: int, word: int, value: Any) -> None:
     """Raise for what is no count."""
+    most = f" and below {MOST_COUNT}" if value >= MOST_COUNT else ""
     raise ValueError(
         f"count matrix row {row}, word {word} is {value}; counts must be whole numbers "
-        ">= 0."
+        f">= 0{most}."
     )
+
+
+def check_counts(number: int, ids: Any, counts: Vector) -> None:
+    """Refuse what are no counts of words in one document."""
+    bad = ~((counts >= 0.0) & (counts == np.floor(counts)) & (counts < MOST_COUNT))
+    if bad.any():
+        at = int(np.argmax(bad))
+        refuse_count(number, int(ids[at]), counts[at])
 
 
 def from_counts(matrix: Any, n_words: int | None) -> Batch:
@@ -376,10 +390,17 @@ def from_lists(
                 )
             known = ids < n_words
             ids, counts = ids[known], counts[known]
+        elif len(ids) and ids.max() >= MOST_COUNT:
+            raise ValueError(
+                f"documents[{number}] must hold word ids below {MOST_COUNT}; got "
+                f"{int(ids.max())}."
+            )
         found, place = np.unique(ids, return_inverse=True)
+        total = np.bincount(place, counts, len(found)).astype(np.float64)
+        check_counts(number, found, total)
         document.append(np.full(len(found), number, dtype=np.int64))
         word.append(found.astype(np.int64))
-        count.append(np.bincount(place, counts, len(found)).astype(np.float64))
+        count.append(total)
     if number < 0:
         raise ValueError("documents must hold at least one document; got none.")
     ids = np.concatenate(word)
@@ -413,10 +434,7 @@ def ids_and_counts(one: Any, number: int) -> tuple[Longs, Vector]:
         )
     if np.any(ids < 0) or np.any(ids != np.floor(ids)):
         raise ValueError(f"{what} must hold word ids >= 0; got {ids.min()}.")
-    bad = ~((counts >= 0.0) & (counts == np.floor(counts)) & (counts < MOST_COUNT))
-    if bad.any():
-        at = int(np.argmax(bad))
-        refuse_count(number, int(ids[at]), counts[at])
+    check_counts(number, ids, counts)
     some = counts > 0.0
     return ids[some].astype(np.int64), counts[some]
 
@@ -425,6 +443,16 @@ def ids_and_counts(one: Any, number: int) -> tuple[Longs, Vector]:
 def is_stream(documents: Any) -> bool:
     """Whether documents come one by one, and only once."""
     return isinstance(documents, Iterator)
+
+
+def check_alone(**given: Any) -> None:
+    """Refuse what would have to be as long as a generator that is read by parts."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} cannot go with a generator of documents; pass a list, or call "
+                "partial_fit with each epoch."
+            )
 
 
 def taken_ahead(documents: Iterator[Any], n: int) -> list[Any]:

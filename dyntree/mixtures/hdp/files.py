@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.mixtures.hdp.compression import Limits
 from dyntree.mixtures.hdp.learned import HISTORY, SECONDS, Learned, scaled_family
+from dyntree.mixtures.hdp.learning import MOST_FAR
 from dyntree.mixtures.hdp.options import HDPSettings, byte_count, optional
-from dyntree.mixtures.hdp.store import Arrays, Store
+from dyntree.mixtures.hdp.store import Arrays, Longs, Store, added, row_numbers
 from dyntree.mixtures.hdp.sweeps import Topics
 from dyntree.mixtures.sva.validate import check_shape, demand
 
+SLACK = 1e-6  # relative, of sums that were taken in another order
+LEAST_ALPHA = 1e-13  # learning keeps 1e-12
 OPTIONAL = ("document_ids", "document_group", "document_epoch", "index", "index_ids")
 
 
@@ -82,6 +86,7 @@ def restored(
     if known is None:
         demand(not arrays, "arrays of a model that has learned")
         return None
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     width = params.count("width", known["width"], 1)
     is_words = settings.family == "multinomial"
     none = np.zeros(0)
@@ -89,7 +94,11 @@ def restored(
     if not is_words:
         check_shape(arrays, "shift", np.float64, (width,))
         check_shape(arrays, "scale", np.float64, (width,))
-        demand((scale > 0.0) & np.isfinite(scale) & np.isfinite(shift), "scales > 0")
+        demand((scale > 0.0) & (scale <= LARGEST), "scales > 0")
+        demand(np.abs(shift) <= LARGEST, "shifts whose squares are finite")
+        P = width if settings.family == "diag" else width * (width + 1) // 2
+        check_shape(arrays, "scatters", np.float64, (None, P))
+        demand(len(arrays["scatters"]), "a topic, before so much is reserved")
     family = scaled_family(settings, width, shift, scale)
     topics = restored_topics(family, arrays)
     store = restored_store(family, topics.S, arrays)
@@ -105,9 +114,9 @@ def restored(
     learned = Learned(
         features, family, shift, scale, store, topics,
         params.real("n_points", known["n_points"]),
-        params.count("n_documents", known["n_documents"], 1),
-        params.count("n_epochs", known["n_epochs"], 1),
-        params.count("next_id", known["next_id"], 1),
+        params.count("n_documents", known["n_documents"], 1, 2**53),
+        params.count("n_epochs", known["n_epochs"], 1, 2**31 - 1),
+        params.count("next_id", known["next_id"], 1, 2**62),
         arrays["aliases"], arrays["history"], limits, params.real("F", known["F"]),
         tuple(str(one) for one in known["warned"]),
         **extras(arrays),
@@ -115,8 +124,13 @@ def restored(
     )  # fmt: skip
     demand(set(arrays) == set(learned.arrays()), "names of arrays")
     demand(int(topics.ids.max()) < learned.next_id, "ids below the next")
-    demand(abs(store.total - learned.n_points) <= 1e-6 * learned.n_points, "points")
+    total = store.at_rest().total
+    demand(abs(total - learned.n_points) <= 1e-6 * learned.n_points, "points")
     demand(abs(topics.documents.sum() - learned.n_documents) < 1e-6, "documents")
+    of_topics = np.abs(topics.counts.sum(0) - topics.N)
+    demand(of_topics <= SLACK * learned.n_points, "points of topics and groups")
+    log_z = family.expected(*topics.statistics).log_z
+    demand(np.isfinite(log_z), "topics that have a density")
     check_extras(learned)
     return learned
 
@@ -128,8 +142,9 @@ def extras(arrays: Arrays) -> dict[str, Any]:
         if name in found:
             found[name] = as_names(found[name])
     if "index" in found:
-        demand(found["index"].dtype == np.int32, "an index")
+        check_shape(found, "index", np.int32, (None, None))
         found["index"] = found["index"].view(np.float32)
+        demand(np.isfinite(found["index"]), "an index that is finite")
     return found
 
 
@@ -151,9 +166,12 @@ def restored_topics(family: Any, arrays: Arrays) -> Topics:
         check_shape(arrays, "means", np.float64, (K, family.d))
         check_shape(arrays, "scatters", np.float64, (K, family.n_second))
         mean, scatter = arrays["means"], arrays["scatters"]
-    demand(np.isfinite(mean) & np.isfinite(mean), "means that are finite")
-    demand(np.isfinite(scatter), "scatters that are finite")
-    demand(arrays["alpha"] > 0.0, "alpha > 0")
+        demand(np.abs(mean) <= MOST_FAR * (1.0 + SLACK), "means within the scale")
+        demand(np.abs(scatter) <= widest(arrays["counts"]), "scatters within the scale")
+    for name, array in (*arrays.items(), ("mean", mean), ("scatter", scatter)):
+        if array.dtype.kind == "f" and name != "history":
+            demand(np.isfinite(array), f"{name} that is finite")
+    demand(arrays["alpha"] >= LEAST_ALPHA, "alpha > 0")
     demand(arrays["counts"] > 0.0, "topics of some points")
     demand(arrays["group_counts"] >= 0.0, "counts that are not negative")
     demand(arrays["group_sizes"] > 0.0, "groups of documents")
@@ -188,28 +206,50 @@ def restored_store(family: Any, S: int, arrays: Arrays) -> Store:
         for word in (store.word, store.clump_word):
             demand((word >= 0) & (word < family.n_words), "words of the vocabulary")
         demand(store.word_count > 0, "counts of words")
-        demand(store.clump_word_count > 0.0, "counts of words")
     else:
         shapes |= {
             "x": (np.float64, (n, family.d)), "clump_mean": (np.float64, (C, family.d)),
             "clump_scatter": (np.float64, (C, family.n_second)),
         }  # fmt: skip
-        for name in ("x", "clump_mean", "clump_scatter"):
-            demand(np.isfinite(given[name]), f"{name} that is finite")
+        for name in ("x", "clump_mean"):
+            far = np.abs(given[name])
+            demand(far <= MOST_FAR * (1.0 + SLACK), f"{name} within the scale")
     for name, (dtype, shape) in shapes.items():
         check_shape(given, name, dtype, shape)
     for name, stop in pointers:
         indptr = given[name]
         demand(indptr[0] == 0 and indptr[-1] == stop, "row pointers")
+        demand((indptr >= 0) & (indptr <= stop), "row pointers within the rows")
         demand(np.diff(indptr) >= 0, "row pointers that ascend")
     for group in (store.group, store.clump_group):
         demand((group >= 0) & (group < S), "groups that there are")
     demand(
         (store.clump_count > 0.0) & np.isfinite(store.clump_count), "clumps of points"
     )
-    demand(store.clump_group_count > 0.0, "counts of groups")
     demand(store.n_items > 0, "points")
+    check_sums(store.clump_count, store.clump_indptr, store.clump_group_count)
+    if family.kind == 2:
+        check_sums(store.clump_count, store.clump_word_indptr, store.clump_word_count)
+    else:
+        scatter = store.clump_scatter
+        demand(scatter[:, family.rows == family.columns] >= 0.0, "variances >= 0")
+        demand(
+            np.abs(scatter) <= widest(store.clump_count), "scatters within the scale"
+        )
     return store
+
+
+def widest(N: Vector) -> Matrix:
+    """More than the scatter of N points within the scale can be, shape (n, 1)."""
+    out: Matrix = N[:, None] * (2.0 * MOST_FAR) ** 2
+    return out
+
+
+def check_sums(total: Vector, indptr: Longs, part: Vector) -> None:
+    """Raise ValueError unless the counts of each clump's row sum to its points."""
+    demand((part > 0.0) & np.isfinite(part), "counts of groups and words")
+    found = added(row_numbers(indptr), part, len(total))
+    demand(np.abs(found - total) <= SLACK * total, "counts that sum to the points")
 
 
 def check_extras(learned: Learned) -> None:
@@ -219,6 +259,8 @@ def check_extras(learned: Learned) -> None:
         demand(all(one is not None for one in tracked), "names of documents")
         names, group, epoch = tracked
         demand(len(names) == len(group) == len(epoch), "names of documents")
+        for one in (group, epoch):
+            demand(one.dtype == np.int32 and one.ndim == 1, "places of documents")
         demand((group >= 0) & (group < learned.topics.S), "groups of documents")
     if learned.index is not None:
         demand(learned.index_ids is not None, "names of the index")

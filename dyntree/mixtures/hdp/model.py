@@ -17,6 +17,7 @@ from dyntree.encoding.values import Matrix
 from dyntree.mixtures.hdp.compression import Limits
 from dyntree.mixtures.hdp.documents import (
     Batch,
+    check_alone,
     is_stream,
     read_documents,
     taken_ahead,
@@ -177,7 +178,8 @@ class MemoryBoundedHDP(TopicAnswers):
         groups : array_like of shape (n_points,), or str, optional
             The document of each row of a table: labels, or the column that has them.
         ids : sequence, optional
-            Names of the documents; remembered with ``track_documents``.
+            Names of the documents; remembered with ``track_documents``. A generator
+            comes without groups, ids and sample_weight.
         sample_weight : array_like of shape (n_points,), optional
             Points that each row stands for, > 0.
         progress : bool, callable or None, default None
@@ -197,6 +199,7 @@ class MemoryBoundedHDP(TopicAnswers):
         """
         check_progress(progress)
         if is_stream(documents):
+            check_alone(groups=groups, ids=ids, sample_weight=sample_weight)
             return self._fit_stream(documents, progress)
         batch = self._read(documents, None, groups, sample_weight)
         names = self._names(ids, batch, None)

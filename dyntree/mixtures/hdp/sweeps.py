@@ -19,6 +19,7 @@ from dyntree._core.mixtures.shares import (
 )
 from dyntree._core.mixtures.topic_sweep import sweep_items
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import NumericalError
 from dyntree.mixtures.hdp.families import Expected, Family, digamma
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
 from dyntree.mixtures.hdp.store import Ints, Longs, Store
@@ -260,11 +261,21 @@ def one_sweep(
         topics, N=found.N, mean=found.mean, scatter=found.scatter, counts=found.counts
     )
     alive = new.N >= GONE
+    if not alive.any():
+        raise NumericalError(
+            f"no topic has {GONE:g} points or more, of {store.total:g} in all; raise "
+            "sample_weight, or bring prior.mean nearer to the data."
+        )
     if not alive.all():
         new = new.taken(np.flatnonzero(alive))
     then = search.family.expected(*new.statistics)
     new = replace(new, alpha=alpha_step(search, new))
     F = free_energy(search, new, found.entropy, store.total, then.log_z)
+    if not np.isfinite(F):
+        raise NumericalError(
+            f"the free energy of {new.K} topics and {store.total:g} points is {F}; "
+            "lower sample_weight, or bring the parameters of the prior nearer to 1."
+        )
     return State(new, then, F, 1, then.n_jitters)
 
 
