@@ -451,3 +451,35 @@ def test_a_long_life_that_cannot_end_is_told_apart_all_the_same() -> None:
         assert set(model.labels_.tolist()) == {first[1]}
         assert np.isfinite(model.diagnostics().log_joint).all()
     assert model.particles().alive.tolist() == [1.0, 1.0]
+
+
+# ---------------------------------------------------------------- full, dead, faded
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning")  # full on purpose
+@pytest.mark.parametrize("sampler", ["collapsed", "uncollapsed"])
+def test_one_row_is_at_home_where_one_particle_is_all_there_may_be(
+    sampler: str,
+) -> None:
+    """It leaves the only slot there is, and needs a particle to go to."""
+    model = DependentDPMixture(BASE, max_particles=1, sampler=sampler, **QUICK)
+    for n in (1, 1, 3):
+        model.update(np.ones((n, 2)))
+        assert model.labels_.tolist() == [0] * n
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning")  # full on purpose
+@pytest.mark.parametrize("weights", ["gamma", "counts"])
+@pytest.mark.parametrize("prune", [0.0, 1e-6])
+def test_particles_that_are_surely_dead_take_no_room(
+    weights: str, prune: float
+) -> None:
+    """As many as there may be, and none lives on: rows found new ones all the same."""
+    rng = np.random.default_rng(1)
+    model = DependentDPMixture(
+        BASE, survival=0.0, max_particles=2, prune=prune, weights=weights, **QUICK
+    )
+    centre = np.repeat([[-20.0, 0.0], [20.0, 0.0]], 10, axis=0)
+    for t in range(4):
+        model.update(centre + rng.normal(size=centre.shape))
+        assert np.isfinite(model.diagnostics().log_joint).all()
+        assert sorted(set(model.labels_.tolist())) == [2 * t, 2 * t + 1]
+        assert len(model.particles()) == 2

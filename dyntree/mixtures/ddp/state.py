@@ -295,7 +295,7 @@ def pruned(state: State, options: DDPOptions) -> State:
     assert options.transition is not None
     particles = state.particles
     alive = np.where(particles.gone == 1, -1.0, particles.alive)
-    gone = alive < options.prune
+    gone = (alive < options.prune) | (alive <= 0.0)
     order = np.argsort(-alive, kind="stable")
     gone[order[options.max_particles :]] = True
     particles.gone = gone.astype(np.int64)
