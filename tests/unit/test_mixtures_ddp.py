@@ -483,3 +483,37 @@ def test_particles_that_are_surely_dead_take_no_room(
         assert np.isfinite(model.diagnostics().log_joint).all()
         assert sorted(set(model.labels_.tolist())) == [2 * t, 2 * t + 1]
         assert len(model.particles()) == 2
+
+
+@pytest.mark.parametrize("weights", ["gamma", "counts"])
+def test_weights_that_fade_for_long_stay_numbers(weights: str) -> None:
+    """Halved 1200 times, they would be 0 / 0."""
+    model = DependentDPMixture(
+        BASE, survival=1.0, innovation=0.1, weights=weights, weight_memory=0.5,
+        count_memory=0.5, **QUICK,
+    )  # fmt: skip
+    model.update(np.ones((20, 2)))
+    for _ in range(1200):
+        model.update(np.empty((0, 2)))
+    table = model.particles()
+    assert (table.count > 0.0).all()
+    assert np.isfinite(table.weight_mean).all()
+    assert np.isfinite(model.log_predictive([[0.0, 0.0]], ahead=1)).all()
+    again = checkpoint.loads(checkpoint.dumps(model))
+    assert model_bytes(again.update(np.ones((5, 2)))) == (
+        model_bytes(model.update(np.ones((5, 2))))
+    )
+
+
+def test_locations_that_are_drawn_back_for_long_keep_a_variance() -> None:
+    """A quarter of it a phase, and no step: 0 after 540 phases."""
+    model = DependentDPMixture(
+        BASE, survival=1.0, innovation=0.1, transition=RandomWalk(0.0, 0.5), **QUICK
+    )
+    model.update(np.ones((20, 2)))
+    for _ in range(600):
+        model.update(np.empty((0, 2)))
+    model.update(np.ones((3, 2)))
+    assert np.isfinite(model.particles().mean).all()
+    assert np.isfinite(model.log_predictive([[0.0, 0.0]])).all()
+    checkpoint.loads(checkpoint.dumps(model))
