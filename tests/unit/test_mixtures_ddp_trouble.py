@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 from dyntree import checkpoint
 from dyntree.errors import CheckpointError, MixingWarning
@@ -310,6 +311,28 @@ def test_identities_that_change_at_will_are_warned_of() -> None:
     rows = rng.normal(size=(25, 2)) + rng.normal(size=2)
     with pytest.warns(MixingWarning, match="changes of identity were accepted"):
         model.update(rows)
+
+
+@pytest.mark.filterwarnings("error::dyntree.errors.MixingWarning")
+def test_a_warning_that_is_made_an_error_leaves_the_model_as_it_was() -> None:
+    X = 100.0 * np.random.default_rng(1).normal(size=(30, 2))
+    model = DependentDPMixture(KNOWN, max_particles=4, concentration=5.0, **QUICK)
+    with same_bytes(model), pytest.raises(MixingWarning, match="max_particles=4"):
+        model.update(X)
+
+
+def test_sparse_rows_are_refused_by_name() -> None:
+    X: Any = csr_array(np.ones((4, 3)))
+    for model in (
+        DependentDPMixture(Multinomial(), **QUICK),
+        DynamicFiniteMixture(2, Multinomial(), **QUICK),
+    ):
+        for phases in (None, [1, 1, 2, 2]):
+            with pytest.raises(ValueError, match=r"X must be dense.*X.toarray\(\)"):
+                model.update(X, phases=phases)
+        model.update(X.toarray())
+        with pytest.raises(ValueError, match="X must be dense"):
+            model.predict(X)
 
 
 # ---------------------------------------------------------------- files
