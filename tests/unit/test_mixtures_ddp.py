@@ -279,6 +279,31 @@ def test_particles_that_a_phase_split_are_one_again() -> None:
     np.testing.assert_allclose(evidence.together(0, 1), after.of(0), rtol=1e-12)
 
 
+def test_a_merge_weighs_anew_only_the_pairs_that_it_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Documents of chance: many particles, all near one another, and many merges."""
+    rng = np.random.default_rng(1)
+    X = rng.multinomial(20, np.full(500, 0.002), size=100).astype(float)
+    model = DependentDPMixture(
+        Multinomial(0.1), concentration=50.0, history_merge=False, n_sweeps=2,
+        burn_in=0,
+    ).update(X)  # fmt: skip
+    weighed: list[tuple[int, int]] = []
+    together = merging.Evidence.together
+
+    def counted(self: merging.Evidence, older: int, younger: int) -> float:
+        weighed.append((older, younger))
+        return together(self, older, younger)
+
+    monkeypatch.setattr(merging.Evidence, "together", counted)
+    n = model.n_clusters
+    whole = merging.merged(model._state, model.options, model.family_)
+    n_merged = len(whole.aliases)
+    assert n_merged > 2
+    assert len(weighed) <= n * (n - 1) / 2 + n_merged * n
+
+
 def test_evidence_of_a_history_is_the_same_summed_by_phase() -> None:
     """The telescoped sum, and the one that fading weights need."""
     data = evolving_gaussians(6, 30, seed=1)
