@@ -194,8 +194,7 @@ def _lives(
     """Clusters alive in each phase: Poisson births, geometric lives."""
     params.count("n_phases", n_phases, 1)
     params.count("n_start", n_start, 0)
-    if params.real("births", births) < 0.0:
-        raise ValueError(f"births must be >= 0; got {births!r}.")
+    _not_negative(births=births)
     if params.real("mean_life", mean_life) < 1.0:
         raise ValueError(f"mean_life must be >= 1 phase; got {mean_life!r}.")
     alive, n_ever, phases = list(range(n_start)), n_start, []
@@ -207,6 +206,13 @@ def _lives(
             n_ever += n_new
         phases.append(np.array(alive, dtype=np.int64))
     return phases
+
+
+def _not_negative(**given: float) -> None:
+    """Raise ValueError for a number that is not >= 0."""
+    for name, value in given.items():
+        if params.real(name, value) < 0.0:
+            raise ValueError(f"{name} must be >= 0; got {value!r}.")
 
 
 def evolving_gaussians(
@@ -255,6 +261,10 @@ def evolving_gaussians(
     """
     rng = params.generator(seed)
     params.count("n_rows", n_rows, 0)
+    params.count("n_columns", n_columns, 1)
+    _not_negative(
+        base_variance=base_variance, step_variance=step_variance, variance=variance
+    )
     lives = _lives(n_phases, n_start, births, mean_life, rng)
     where: dict[int, NDArray[np.float64]] = {}
     phases, labels, means = [], [], []
@@ -311,6 +321,7 @@ def evolving_flows(
     """
     rng = params.generator(seed)
     params.count("n_rows", n_rows, 0)
+    _not_negative(noise=noise)
     lives = _lives(n_phases, n_start, births, mean_life, rng)
     flows: dict[int, Any] = {}
     phases, labels, means = [], [], []
@@ -382,6 +393,10 @@ def evolving_topics(
     """
     rng = params.generator(seed)
     params.count("n_rows", n_rows, 0)
+    params.count("n_words", n_words, 1)
+    params.count("length", length, 0)
+    if not 0.0 <= params.real("drift", drift) <= 1.0:
+        raise ValueError(f"drift must be in [0, 1]; got {drift!r}.")
     lives = _lives(n_phases, n_start, births, mean_life, rng)
     topics: dict[int, NDArray[np.float64]] = {}
     phases, labels, means = [], [], []

@@ -279,6 +279,31 @@ def test_particles_that_a_phase_split_are_one_again() -> None:
     np.testing.assert_allclose(evidence.together(0, 1), after.of(0), rtol=1e-12)
 
 
+def test_a_merge_weighs_anew_only_the_pairs_that_it_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Documents of chance: many particles, all near one another, and many merges."""
+    rng = np.random.default_rng(1)
+    X = rng.multinomial(20, np.full(500, 0.002), size=100).astype(float)
+    model = DependentDPMixture(
+        Multinomial(0.1), concentration=50.0, history_merge=False, n_sweeps=2,
+        burn_in=0,
+    ).update(X)  # fmt: skip
+    weighed: list[tuple[int, int]] = []
+    together = merging.Evidence.together
+
+    def counted(self: merging.Evidence, older: int, younger: int) -> float:
+        weighed.append((older, younger))
+        return together(self, older, younger)
+
+    monkeypatch.setattr(merging.Evidence, "together", counted)
+    n = model.n_clusters
+    whole = merging.merged(model._state, model.options, model.family_)
+    n_merged = len(whole.aliases)
+    assert n_merged > 2
+    assert len(weighed) <= n * (n - 1) / 2 + n_merged * n
+
+
 def test_evidence_of_a_history_is_the_same_summed_by_phase() -> None:
     """The telescoped sum, and the one that fading weights need."""
     data = evolving_gaussians(6, 30, seed=1)
@@ -451,3 +476,69 @@ def test_a_long_life_that_cannot_end_is_told_apart_all_the_same() -> None:
         assert set(model.labels_.tolist()) == {first[1]}
         assert np.isfinite(model.diagnostics().log_joint).all()
     assert model.particles().alive.tolist() == [1.0, 1.0]
+
+
+# ---------------------------------------------------------------- full, dead, faded
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning")  # full on purpose
+@pytest.mark.parametrize("sampler", ["collapsed", "uncollapsed"])
+def test_one_row_is_at_home_where_one_particle_is_all_there_may_be(
+    sampler: str,
+) -> None:
+    """It leaves the only slot there is, and needs a particle to go to."""
+    model = DependentDPMixture(BASE, max_particles=1, sampler=sampler, **QUICK)
+    for n in (1, 1, 3):
+        model.update(np.ones((n, 2)))
+        assert model.labels_.tolist() == [0] * n
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning")  # full on purpose
+@pytest.mark.parametrize("weights", ["gamma", "counts"])
+@pytest.mark.parametrize("prune", [0.0, 1e-6])
+def test_particles_that_are_surely_dead_take_no_room(
+    weights: str, prune: float
+) -> None:
+    """As many as there may be, and none lives on: rows found new ones all the same."""
+    rng = np.random.default_rng(1)
+    model = DependentDPMixture(
+        BASE, survival=0.0, max_particles=2, prune=prune, weights=weights, **QUICK
+    )
+    centre = np.repeat([[-20.0, 0.0], [20.0, 0.0]], 10, axis=0)
+    for t in range(4):
+        model.update(centre + rng.normal(size=centre.shape))
+        assert np.isfinite(model.diagnostics().log_joint).all()
+        assert sorted(set(model.labels_.tolist())) == [2 * t, 2 * t + 1]
+        assert len(model.particles()) == 2
+
+
+@pytest.mark.parametrize("weights", ["gamma", "counts"])
+def test_weights_that_fade_for_long_stay_numbers(weights: str) -> None:
+    """Halved 1200 times, they would be 0 / 0."""
+    model = DependentDPMixture(
+        BASE, survival=1.0, innovation=0.1, weights=weights, weight_memory=0.5,
+        count_memory=0.5, **QUICK,
+    )  # fmt: skip
+    model.update(np.ones((20, 2)))
+    for _ in range(1200):
+        model.update(np.empty((0, 2)))
+    table = model.particles()
+    assert (table.count > 0.0).all()
+    assert np.isfinite(table.weight_mean).all()
+    assert np.isfinite(model.log_predictive([[0.0, 0.0]], ahead=1)).all()
+    again = checkpoint.loads(checkpoint.dumps(model))
+    assert model_bytes(again.update(np.ones((5, 2)))) == (
+        model_bytes(model.update(np.ones((5, 2))))
+    )
+
+
+def test_locations_that_are_drawn_back_for_long_keep_a_variance() -> None:
+    """A quarter of it a phase, and no step: 0 after 540 phases."""
+    model = DependentDPMixture(
+        BASE, survival=1.0, innovation=0.1, transition=RandomWalk(0.0, 0.5), **QUICK
+    )
+    model.update(np.ones((20, 2)))
+    for _ in range(600):
+        model.update(np.empty((0, 2)))
+    model.update(np.ones((3, 2)))
+    assert np.isfinite(model.particles().mean).all()
+    assert np.isfinite(model.log_predictive([[0.0, 0.0]])).all()
+    checkpoint.loads(checkpoint.dumps(model))

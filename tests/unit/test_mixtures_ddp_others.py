@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -227,8 +229,22 @@ def test_the_fixed_model_takes_few_rows_and_none() -> None:
     assert len(model.labels(2)) == 0
     with pytest.raises(ValueError, match="phase must be one of the 4 learned; got 4"):
         model.labels(4)
+    for wrong in ("a", True, 1.0):
+        with pytest.raises(ValueError, match="phase must be an int"):
+            model.labels(wrong)  # type: ignore[arg-type]
     words = DynamicFiniteMixture(2, Multinomial(0.1), n_sweeps=6, burn_in=2)
     assert words.update([[3.0, 0.0], [0.0, 0.0], [0.0, 2.0]]).labels_[1] == -1
+
+
+def test_the_fixed_model_can_be_copied_and_pickled() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(20, 2)) + 9.0 * rng.integers(2, size=(20, 1))
+    model = DynamicFiniteMixture(2, GaussianKnownVariance(1.0), n_sweeps=6, burn_in=2)
+    model.update(X)
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert twin.update(X).n_phases == 2
+        assert model.n_phases == 1
+        assert (twin.labels(1) == copy.deepcopy(model).update(X).labels_).all()
 
 
 def test_the_fixed_model_refuses_bad_options() -> None:
@@ -266,6 +282,26 @@ def test_generators_are_their_seed(make: str) -> None:
         generate(4, mean_life=0.5)
     with pytest.raises(ValueError, match="births must be >= 0"):
         generate(4, births=-1.0)
+
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("evolving_gaussians", {"variance": -1.0}, "variance must be >= 0; got -1.0"),
+    ("evolving_gaussians", {"step_variance": -1.0}, "step_variance must be >= 0"),
+    ("evolving_gaussians", {"base_variance": np.nan}, "base_variance must be finite"),
+    ("evolving_gaussians", {"n_columns": 0}, "n_columns must be an int >= 1"),
+    ("evolving_flows", {"noise": -1.0}, "noise must be >= 0"),
+    ("evolving_topics", {"drift": 2.0}, r"drift must be in \[0, 1\]; got 2.0"),
+    ("evolving_topics", {"n_words": 0}, "n_words must be an int >= 1"),
+    ("evolving_topics", {"length": -1}, "length must be an int >= 0"),
+]
+
+
+@pytest.mark.parametrize(("make", "options", "said"), WRONG)
+def test_generators_refuse_what_they_cannot_take(
+    make: str, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ValueError, match=said):
+        getattr(datasets, make)(4, 20, **options)
 
 
 def test_clusters_live_as_long_and_are_born_as_often_as_told() -> None:

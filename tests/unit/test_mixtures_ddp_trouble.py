@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 from dyntree import checkpoint
 from dyntree.errors import CheckpointError, MixingWarning
@@ -312,6 +313,28 @@ def test_identities_that_change_at_will_are_warned_of() -> None:
         model.update(rows)
 
 
+@pytest.mark.filterwarnings("error::dyntree.errors.MixingWarning")
+def test_a_warning_that_is_made_an_error_leaves_the_model_as_it_was() -> None:
+    X = 100.0 * np.random.default_rng(1).normal(size=(30, 2))
+    model = DependentDPMixture(KNOWN, max_particles=4, concentration=5.0, **QUICK)
+    with same_bytes(model), pytest.raises(MixingWarning, match="max_particles=4"):
+        model.update(X)
+
+
+def test_sparse_rows_are_refused_by_name() -> None:
+    X: Any = csr_array(np.ones((4, 3)))
+    for model in (
+        DependentDPMixture(Multinomial(), **QUICK),
+        DynamicFiniteMixture(2, Multinomial(), **QUICK),
+    ):
+        for phases in (None, [1, 1, 2, 2]):
+            with pytest.raises(ValueError, match=r"X must be dense.*X.toarray\(\)"):
+                model.update(X, phases=phases)
+        model.update(X.toarray())
+        with pytest.raises(ValueError, match="X must be dense"):
+            model.predict(X)
+
+
 # ---------------------------------------------------------------- files
 def broken(model: DependentDPMixture) -> list[tuple[str, Any]]:
     """Names of arrays or header entries, and values that do not fit."""
@@ -339,10 +362,16 @@ def broken(model: DependentDPMixture) -> list[tuple[str, Any]]:
         ("family", {"family": "Multinomial", "beta": [0.1, 0.1]}),
         ("options", header["options"] | {"survival": 3.0}),
         ("options", {}), ("features", None), ("diagnostics", {}),
+        ("n_phases", 2**40), ("n_phases", 2**70), ("next_id", 2**70), ("n_rows", 2**70),
+        ("history_sums", arrays["history_sums"] * 1e300),
+        ("history_phase", arrays["history_phase"][::-1].copy()),
+        ("particles_seen", arrays["particles_seen"] * 0),
+        ("particles_m", arrays["particles_m"] * 1e300),
+        ("mass", arrays["mass"] * 1e300),
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(27))
+@pytest.mark.parametrize("number", range(36))
 def test_arrays_that_are_no_model_are_refused(
     model: DependentDPMixture, number: int
 ) -> None:
@@ -355,6 +384,35 @@ def test_arrays_that_are_no_model_are_refused(
         header[name] = value
     with pytest.raises((ValueError, LookupError, TypeError)):
         DependentDPMixture.from_arrays(header, arrays)
+
+
+def test_a_cohort_older_than_any_can_be_is_refused() -> None:
+    """With a base that moves, each of its phases would be a prior row."""
+    model = DependentDPMixture(KNOWN, base="moved", **QUICK).update([[0.0], [1.0]])
+    for _ in range(3):
+        model.update(np.empty((0, 1)))
+    header, arrays = model.to_arrays()
+    assert DependentDPMixture.from_arrays(header, arrays).n_phases == 4
+    header["n_phases"] = 2**40
+    arrays["age"][0] = 2**40
+    for name in ("particles_born", "particles_seen", "particles_first_phase"):
+        arrays[name] += 2**40 - 4
+    arrays["history_phase"] += 2**40 - 4
+    arrays["n_labels"] = np.array([2] + 49 * [0])
+    with pytest.raises(ValueError, match="ages of cohorts beside their number"):
+        DependentDPMixture.from_arrays(header, arrays)
+
+
+def test_a_cohort_may_outlive_all_those_after_it() -> None:
+    """Of a mass so large that it takes longer to fade."""
+    model = DependentDPMixture(
+        KNOWN, concentration=1e300, innovation=1e-300, survival=0.1, **QUICK
+    ).update([[0.0], [1.0]])
+    for _ in range(500):
+        model.update(np.empty((0, 1)))
+    age = model.to_arrays()[1]["age"]
+    assert age.max() > 50 * len(age)
+    checkpoint.loads(checkpoint.dumps(model))
 
 
 def test_a_broken_file_is_named(model: DependentDPMixture) -> None:

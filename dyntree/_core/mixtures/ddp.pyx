@@ -68,12 +68,15 @@ cdef class PhaseSampler(Phase):
         cdef int32_t old = self.label[row], k, top = self.top, slot = self.free_slot()
         cdef double *p = self.density
         cdef double best, total = 0.0, at, log_new = -INFINITY, own = 0.0, t
-        cdef bint alone = False, may_found = self.n_live < self.max_slots
+        cdef bint alone = old >= 0 and self.rows[old] == 1
+        # a new particle's only row frees its slot when it leaves
+        cdef bint may_found = self.n_live < self.max_slots or (
+            alone and self.owner[old] >= self.K
+        )
         if slot < 0 and may_found:
             return -1
         self.emission.log_densities(row, top, p)
         if old >= 0:
-            alone = self.rows[old] == 1
             if alone or not self.uncollapsed:
                 p[old] = self.emission.without(old, row)
             own = self.log_weight[old]

@@ -16,7 +16,7 @@ from dyntree.errors import NotReadyError
 from dyntree.mixtures.ddp.families import Family, Ids
 from dyntree.mixtures.ddp.options import SweepOptions, check_family, check_transition
 from dyntree.mixtures.ddp.phases import separated
-from dyntree.mixtures.ddp.rows import Rows
+from dyntree.mixtures.ddp.rows import Rows, check_dense
 from dyntree.mixtures.ddp.transitions import Transition
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -99,6 +99,12 @@ class DynamicFiniteMixture(Rows):
     def _rows_of(self) -> Family:
         return self.family
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: one for name, one in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=RLock())
+
     @locked
     def update(
         self, X: Any, y: Any = None, *, phases: Any = None, progress: Progress = None
@@ -115,6 +121,7 @@ class DynamicFiniteMixture(Rows):
         self
         """
         check_progress(progress)
+        check_dense(X)
         X, parts = separated(X, phases)
         features, rows = self._encoded(X)
         with rows_bar(progress, len(rows), "learning") as tell:
@@ -188,6 +195,8 @@ class DynamicFiniteMixture(Rows):
 
     def labels(self, phase: int) -> Ids:
         """Components of the rows of a phase, from 0; negative from the last one on."""
+        if isinstance(phase, bool) or not isinstance(phase, int | np.integer):
+            raise ValueError(f"phase must be an int; got {phase!r}.")
         if not -self.n_phases <= phase < self.n_phases:
             raise ValueError(
                 f"phase must be one of the {self.n_phases} learned; got {phase!r}."

@@ -21,6 +21,7 @@ from dyntree.mixtures.ddp.families import (
 from dyntree.mixtures.ddp.transitions import RandomWalk, Transition
 
 LOG_2PI = float(np.log(2.0 * np.pi))
+LEAST = 1e-100  # variance of a location, as a share of that of rows
 FARTHEST = 1e140  # standard deviations, so that sums of squares are finite
 
 
@@ -185,8 +186,9 @@ class GaussianKnownVariance(Family):
         """Prior rows one phase later."""
         assert isinstance(transition, RandomWalk)
         mean, var = np.split(priors, 2, axis=1)
-        a = transition.reversion
-        return np.hstack([a * mean, a * a * var + transition.variance])
+        a, least = transition.reversion, LEAST * self._axes()[0]
+        var = np.maximum(a * a * var + transition.variance, least)
+        return np.hstack([a * mean, var])
 
     def is_sound(self, priors: Matrix) -> bool:
         """Whether these can be prior rows."""

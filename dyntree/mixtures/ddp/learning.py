@@ -17,7 +17,7 @@ from dyntree.mixtures.ddp.merging import merged
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.phases import separated
 from dyntree.mixtures.ddp.records import Diagnostics
-from dyntree.mixtures.ddp.rows import Rows
+from dyntree.mixtures.ddp.rows import Rows, check_dense
 from dyntree.mixtures.ddp.sampling import outcome, run_chains, sampler_of
 from dyntree.mixtures.ddp.state import (
     State,
@@ -137,6 +137,7 @@ class Learning(Rows):
             by less than half; or where `max_particles` were reached.
         """
         check_progress(progress)
+        check_dense(X)
         X, parts = separated(X, phases)
         features, rows = self._encoded(X)
         pieces = [rows[part] for part in parts] if parts else [rows]
@@ -169,12 +170,12 @@ class Learning(Rows):
             state, labels, diagnostics = self._sampled(
                 state, family, rows, counting, tell
             )
+        self._warn(diagnostics, len(rows))
         self._features, self._family, self._state = features, family, state
         self._n_rows += len(rows)
         labels[~counting] = self._most_probable()
         self._labels = [*self._labels, labels][-self.options.history :]
         self._diagnostics = diagnostics
-        self._warn(len(rows))
 
     def _sampled(
         self, state: State, family: Family, rows: Matrix, counting: Any, tell: Any
@@ -210,9 +211,8 @@ class Learning(Rows):
         rate = 1.0 if self.options.is_counting else particles.E
         return int(particles.id[np.argmax(particles.alive * particles.m / rate)])
 
-    def _warn(self, n_rows: int) -> None:
+    def _warn(self, found: Diagnostics, n_rows: int) -> None:
         """Tell of statistical trouble; of a few rows chance decides anyway."""
-        found = self._diagnostics
         if found.was_full:
             warn(
                 MixingWarning,

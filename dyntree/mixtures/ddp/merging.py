@@ -116,6 +116,7 @@ def replayed(
 
 def merged(state: State, options: DDPOptions, family: Family) -> State:
     """The state once no pair of particles that have rows now should be one."""
+    gains: dict[tuple[int, int], float] = {}  # by ids, while neither has changed
     while True:
         particles = state.particles
         now = np.flatnonzero(
@@ -126,11 +127,16 @@ def merged(state: State, options: DDPOptions, family: Family) -> State:
         best, pair = 0.0, None
         for i, j in np.argwhere(near).tolist():
             p, q = int(now[i]), int(now[j])
-            gain = evidence.together(p, q) - evidence.of(p) - evidence.of(q)
-            if gain > best:
-                best, pair = gain, (p, q)
+            ids = (int(particles.id[p]), int(particles.id[q]))
+            if ids not in gains:
+                apart = evidence.of(p) + evidence.of(q)
+                gains[ids] = evidence.together(p, q) - apart
+            if gains[ids] > best:
+                best, pair = gains[ids], (p, q)
         if pair is None:
             return state
+        changed = {int(particles.id[k]) for k in pair}
+        gains = {ids: gain for ids, gain in gains.items() if changed.isdisjoint(ids)}
         state = with_merged(state, *pair, options, family)
 
 

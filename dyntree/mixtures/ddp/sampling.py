@@ -59,10 +59,11 @@ def sampler_of(
     """The sampler of a phase: rows in an order of chance, one beside the next."""
     p = ahead.particles
     order = shuffled(len(rows), seed, phase, chain)
+    most = options.max_particles + int(np.sum(p.alive == 0.0))  # the dead take no room
     kernel = PhaseSampler(
         family.emission(ahead.priors(), rows[order]), p.m, p.E, p.alive, ahead.mass,
         ahead.source_exposure, ahead.base.astype(np.int32), options.is_counting,
-        options.sampler == "uncollapsed", options.max_particles, seed, phase, chain,
+        options.sampler == "uncollapsed", most, seed, phase, chain,
     )  # fmt: skip
     return Sampler(kernel, order)
 

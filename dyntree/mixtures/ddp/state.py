@@ -16,6 +16,7 @@ from dyntree.mixtures.ddp.families import Family, Ids
 from dyntree.mixtures.ddp.options import DDPOptions
 
 LEAST_MASS = 1e-4  # of a cohort, as a share of the innovation
+NOTHING = 1e-100  # rows, or exposure
 N_PLACES = 256  # over which a survival that depends on the place is averaged
 
 
@@ -158,7 +159,7 @@ def predicted(state: State, options: DDPOptions, family: Family) -> Prediction:
         q = options.survival_at(family.means(particles.row))
         particles.alive = particles.alive * q
         particles.row = family.moved(particles.row, options.transition)
-        memory = options.count_memory if options.is_counting else options.weight_memory
+        memory = faded(particles, options)
         particles.m = memory * particles.m
         if not options.is_counting:
             particles.E = memory * particles.E
@@ -170,6 +171,13 @@ def predicted(state: State, options: DDPOptions, family: Family) -> Prediction:
         mass, exposure, age = mass[kept], exposure[kept], age[kept]
     bases, base = bases_of(age, options, family)
     return Prediction(particles, q, mass, exposure, age, bases, base)
+
+
+def faded(particles: Particles, options: DDPOptions) -> Vector:
+    """Factors on m and E before a phase: what is next to nothing fades no further."""
+    least = particles.m if options.is_counting else np.minimum(particles.m, particles.E)
+    memory = options.count_memory if options.is_counting else options.weight_memory
+    return np.where(memory * least < NOTHING, 1.0, memory)
 
 
 def base_survival(options: DDPOptions, family: Family) -> float:
@@ -295,7 +303,7 @@ def pruned(state: State, options: DDPOptions) -> State:
     assert options.transition is not None
     particles = state.particles
     alive = np.where(particles.gone == 1, -1.0, particles.alive)
-    gone = alive < options.prune
+    gone = (alive < options.prune) | (alive <= 0.0)
     order = np.argsort(-alive, kind="stable")
     gone[order[options.max_particles :]] = True
     particles.gone = gone.astype(np.int64)

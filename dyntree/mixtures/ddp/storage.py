@@ -28,6 +28,7 @@ HISTORY = tuple(one.name for one in fields(History))
 STATE = ("mass", "source_exposure", "age", "u", "counts")
 DRAWS = ("n_clusters", "u", "log_joint")
 SCALARS = ("proposed", "accepted", "merges", "agreement", "was_full")
+MOST = 2**53  # of rows, phases and ids
 
 
 def to_arrays(model: DependentDPMixture) -> tuple[dict[str, Any], Arrays]:
@@ -77,7 +78,7 @@ def from_arrays(
         width = model._features.n_features
         model._family = family.resolved(np.zeros((1, width)))
         demand(model._family.to_header() == family.to_header(), "scales of a family")
-    model._n_rows = params.count("n_rows", header["n_rows"], 0)
+    model._n_rows = params.count("n_rows", header["n_rows"], 0, MOST)
     check_arrays(model, header, arrays)
     state = State.fresh(model.options)
     state.particles = Particles(
@@ -123,20 +124,15 @@ def check_arrays(
     model: DependentDPMixture, header: dict[str, Any], arrays: Arrays
 ) -> None:
     """Raise ValueError unless arrays describe such a model."""
-    n_phases = params.count("n_phases", header["n_phases"], 0)
-    next_id = params.count("next_id", header["next_id"], 0)
+    n_phases = params.count("n_phases", header["n_phases"], 0, MOST)
+    next_id = params.count("next_id", header["next_id"], 0, MOST)
     expected = {f"particles_{name}" for name in PARTICLES}
     expected |= {f"history_{name}" for name in HISTORY} | set(STATE)
     expected |= {f"draws_{name}" for name in DRAWS} | {"aliases", "n_labels", "labels"}
     demand(set(arrays) == expected, "names of arrays")
     check_particles(model, arrays, n_phases, next_id)
     check_history(model, arrays, n_phases)
-    mass = check_shape(arrays, "mass", np.float64, (None,))
-    for name in ("mass", "source_exposure"):
-        found = check_shape(arrays, name, np.float64, mass.shape)
-        demand(np.isfinite(found) & (found > 0.0), f"{name} > 0")
-    age = check_shape(arrays, "age", np.int64, mass.shape)
-    demand((age >= 0) & (age <= n_phases) & (len(mass) > 0), "ages of cohorts")
+    check_cohorts(model, arrays, n_phases)
     u = check_shape(arrays, "u", np.float64, (None,))
     demand(np.isfinite(u) & (u >= 0.0), "u >= 0")
     demand(len(u) <= model.options.history, "u of phases held")
@@ -156,6 +152,23 @@ def check_arrays(
     params.flag("was_full", header["diagnostics"]["was_full"])
 
 
+def check_cohorts(model: DependentDPMixture, arrays: Arrays, n_phases: int) -> None:
+    """Raise ValueError unless mass never seen is sound.
+
+    All fade alike, so that the first cohort, of another mass than the others, outlives
+    them by a factor of 1 + log(concentration / innovation) / -log(1e-4) at most.
+    """
+    options = model.options
+    mass = check_shape(arrays, "mass", np.float64, (None,))
+    for name in ("mass", "source_exposure"):
+        found = check_shape(arrays, name, np.float64, mass.shape)
+        demand(np.isfinite(found) & (found > 0.0), f"{name} > 0")
+    demand(mass <= max(options.concentration, options.alpha_new), "mass of cohorts")
+    age = check_shape(arrays, "age", np.int64, mass.shape)
+    demand((age >= 0) & (age <= n_phases) & (len(mass) > 0), "ages of cohorts")
+    demand(age <= 200 * len(age), "ages of cohorts beside their number")
+
+
 def check_particles(
     model: DependentDPMixture, arrays: Arrays, n_phases: int, next_id: int
 ) -> None:
@@ -166,6 +179,8 @@ def check_particles(
     for name in ("born", "seen", "first_phase"):
         found = check_shape(arrays, f"particles_{name}", np.int64, ids.shape)
         demand((found >= 0) & (found < max(n_phases, 1)), f"{name} among the phases")
+    first = n_phases - model.options.history
+    demand(arrays["particles_first_phase"] >= first, "first phases that are held")
     gone = check_shape(arrays, "particles_gone", np.int64, ids.shape)
     demand(np.isin(gone, (0, 1)), "gone or not")
     for name in ("m", "E", "alive", "mass", "log_q"):
@@ -174,6 +189,7 @@ def check_particles(
         if name != "log_q":
             demand(found >= 0.0 if name == "alive" else found > 0.0, f"{name} > 0")
     demand(arrays["particles_alive"] <= 1.0, "alive at most 1")
+    demand(arrays["particles_m"] <= model._n_rows, "m of rows seen")
     family = model._family
     width = 0 if family is None else len(family.base())
     for name in ("row", "first"):
@@ -192,12 +208,17 @@ def check_history(model: DependentDPMixture, arrays: Arrays, n_phases: int) -> N
     owner = check_shape(arrays, "history_owner", np.int64, (None,))
     phase = check_shape(arrays, "history_phase", np.int64, owner.shape)
     sums = check_shape(arrays, "history_sums", np.float64, (len(owner), None))
-    demand(np.isin(owner, arrays["particles_id"]), "histories of particles")
-    demand((phase >= 0) & (phase < max(n_phases, 1)), "histories of phases")
+    ids = arrays["particles_id"]
+    demand(np.isin(owner, ids), "histories of particles")
+    place, order = np.searchsorted(ids, owner), np.argsort(owner, kind="stable")
+    known = arrays["particles_first_phase"][place] <= phase
+    demand(known & (phase <= arrays["particles_seen"][place]), "histories of phases")
+    later = np.diff(phase[order]) > 0
+    demand(later | (np.diff(owner[order]) > 0), "histories in the order of phases")
     demand(np.isfinite(sums), "sums that are finite")
     if model._family is not None and len(owner):
         demand(sums.shape[1] == model._family.n_sums(), "sums of the family")
-        demand(sums[:, 0] > 0.0, "sums of rows")
+        demand((sums[:, 0] > 0.0) & (sums[:, 0] <= model._n_rows), "sums of rows")
 
 
 def check_labels(
