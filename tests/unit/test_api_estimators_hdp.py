@@ -82,3 +82,21 @@ def test_counts_of_words_may_be_sparse() -> None:
     assert dense.transform(counts).shape == (30, dense.n_topics_)
     assert dense.score_samples(counts).shape == (30,)
     assert dense.score(counts) > -np.log(12)
+
+
+@pytest.mark.parametrize(
+    ("groups", "word"),
+    [
+        ([0, 0, 1], "one label per row"),
+        (list(range(9)), "one label per row"),
+        ([0, 0, 1, float("nan")], "must be a label"),
+        ([[0, 0, 1, 1]], "one label per row"),
+    ],
+)
+def test_groups_of_rows_to_answer_for_are_checked(groups: Any, word: str) -> None:
+    X, known = table(10)
+    fit = MemoryBoundedTopics(random_state=0).fit(X, groups=known)
+    with pytest.raises(ValueError, match=word):
+        fit.predict(X[:4], groups=groups)
+    mixed = fit.predict(X[:4], groups=np.array([0, "a", 0, "a"], dtype=object))
+    assert ((mixed >= 0) & (mixed < fit.n_topics_)).all()

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
+from dyntree.mixtures.hdp.documents import group_numbers
 from dyntree.mixtures.hdp.options import HDP_SETTINGS
 
 Ids = NDArray[np.int64]
@@ -189,8 +190,8 @@ class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
 
     def _by_group(self, rows: Any, groups: Any) -> tuple[list[Ids], list[Ids]]:
         """Labels of each document's rows, and which rows these are."""
-        _, place = np.unique(np.asarray(groups), return_inverse=True)
-        own = [np.flatnonzero(place == k) for k in range(place.max() + 1)]
+        place, known = group_numbers(groups, rows.shape[0])
+        own = [np.flatnonzero(place == k) for k in range(len(known))]
         return self.model_.predict([rows[some] for some in own]).labels, own
 
     def _rows(self, X: Any) -> Any:

@@ -158,6 +158,23 @@ def is_table(documents: Any) -> bool:
     return False
 
 
+def group_numbers(
+    groups: Any, n_rows: int
+) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
+    """Number of each row's document, from 0 as labels come, and the labels."""
+    column = np.asarray(groups)
+    if column.ndim != 1 or len(column) != n_rows:
+        n = len(column) if column.ndim else 0
+        raise ValueError(f"groups must have one label per row ({n_rows}); got {n}.")
+    labels: dict[Any, int] = {}
+    place = []
+    for row, label in enumerate(column.tolist()):
+        if not params.is_label(label):
+            raise ValueError(f"groups[{row}] must be a label; got {label!r}.")
+        place.append(labels.setdefault(label, len(labels)))
+    return np.array(place, dtype=np.int64), tuple(labels)
+
+
 def read_table(documents: Any, groups: Any, sample_weight: Any) -> Batch:
     """One table, whose rows are of the documents that `groups` says."""
     column = None
@@ -183,25 +200,14 @@ def read_table(documents: Any, groups: Any, sample_weight: Any) -> Batch:
         raise ValueError("one array needs groups=...; pass groups or a list of arrays.")
     if column is None:
         column = np.asarray(groups)
-        if column.ndim != 1 or len(column) != len(rows):
-            n = len(column) if column.ndim else 0
-            raise ValueError(
-                f"groups must have one label per row ({len(rows)}); got {n}."
-            )
     check_finite(rows, "documents", names)
     weight = read_weight(sample_weight, len(rows))
-    labels: dict[Any, int] = {}
-    place = []
-    for row, label in enumerate(column.tolist()):
-        if not params.is_label(label):
-            raise ValueError(f"groups[{row}] must be a label; got {label!r}.")
-        place.append(labels.setdefault(label, len(labels)))
-    number = np.array(place, dtype=np.int64)
+    number, labels = group_numbers(column, len(rows))
     order = np.argsort(number, kind="stable")
     return Batch(
         number[order], len(labels), rows[order],
         weight=None if weight is None else weight[order], names=names,
-        labels=tuple(labels), is_array=True, order=order,
+        labels=labels, is_array=True, order=order,
     )  # fmt: skip
 
 
