@@ -62,6 +62,12 @@ def test_scores_are_log_weights_plus_log_densities(name: str, m: int, d: int) ->
     found = family.scores(known).table(X) + (0.0 if base is None else base[:, None])
     expected += np.log(known.weight)
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-4)  # float32
+    X = np.tile(X, (20, 1))  # several blocks, the last one not full
+    whole = family.scores(known).log_densities(X[:590])
+    if base is not None:
+        whole += np.tile(base, 20)[:590]
+    mixed = np.tile(logsumexp(expected, axis=1), 20)[:590]
+    np.testing.assert_allclose(whole, mixed, rtol=2e-5, atol=2e-4)
 
 
 # ---------------------------------------------------------------- sums

@@ -1,11 +1,12 @@
 """Scores: log weight plus log density of rows in components, in float32."""
 import numpy as np
 
+from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 from scipy.linalg.cython_blas cimport sgemm
 
-from dyntree._core.softmax cimport rounded_up    # and its CLONES
+from dyntree._core.softmax cimport PART, rounded_up, soften, total_of   # and its CLONES
 
 cdef float VERY_LOW = -1e30
 
@@ -287,3 +288,32 @@ cdef class Scores:
             with nogil:
                 self.all(&X[0, 0], n, &scratch[0], &found[0, 0])
         return out[:, :self.n_components]
+
+    def log_densities(self, const float[:, ::1] X):
+        """Log of the summed exponentials of each row's scores.
+
+        Parameters
+        ----------
+        X : ndarray of float32 of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of float64 of shape (n_rows,)
+        """
+        cdef int n, i, most = 256
+        cdef int64_t first = 0, n_rows = X.shape[0]
+        out = np.empty(n_rows)
+        cdef double[::1] found = out
+        cdef float[::1] scratch = np.empty(max(1, self.room(most, 0)), dtype=np.float32)
+        cdef float[:, ::1] table = np.empty((most, self.padded), dtype=np.float32)
+        cdef double[::1] part = np.empty(self.padded // PART + 1)
+        cdef float top
+        with nogil:
+            while first < n_rows:
+                n = <int> min(most, n_rows - first)
+                self.all(&X[first, 0], n, &scratch[0], &table[0, 0])
+                for i in range(n):
+                    top = soften(&table[i, 0], self.padded, &part[0])
+                    found[first + i] = top + log(total_of(&part[0], self.padded))
+                first += n
+        return out

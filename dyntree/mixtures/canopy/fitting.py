@@ -10,9 +10,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from threadpoolctl import threadpool_limits
 
 from dyntree.encoding.values import Matrix
-from dyntree.mixtures.canopy.components import Components, Family, Moments, Prior
+from dyntree.mixtures.canopy.components import (
+    Components,
+    Family,
+    Moments,
+    Prior,
+    singles,
+)
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.shards import ShardReport, Task
 
@@ -247,8 +254,11 @@ class Fit:
     # ------------------------------------------------------------ when to stop
     def watch(self) -> float:
         """Mean log density of the rows that are watched, nats per row."""
-        joint = self.family.log_joint(self.watched, self.known)
-        return float(logsumexp(joint, axis=1).mean()) - self.log_scale
+        with threadpool_limits(1, user_api="blas"):
+            fit = self.family.scores(self.known).log_densities(singles(self.watched))
+        base = self.family.log_base(self.watched)
+        whole = fit if base is None else fit + base
+        return float(whole.mean()) - self.log_scale
 
     def is_settled(self, held_out: bool) -> bool:
         """Whether the last sweeps gained less than `tol`.

@@ -92,7 +92,7 @@ class CanopyOptions:
         Number of groups instead, one proposal each (inference "canopy1").
     list_loss : float, default 0.003
         Share of a group's posterior that its list may miss.
-    stale_target : float, default 0.01
+    stale_target : float, default 0.02
         The same once lists have aged: what the pace of refreshing aims at.
     refresh_max : int, default 64
         Sweeps after which a list is surely made anew.
@@ -116,7 +116,7 @@ class CanopyOptions:
     group_size: int = 32
     prototypes: int | None = None
     list_loss: float = 0.003
-    stale_target: float = 0.01
+    stale_target: float = 0.02
     refresh_max: int = 64
     explore: float = 0.01
     list_max: int = 256
