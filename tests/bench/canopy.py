@@ -118,7 +118,7 @@ def sklearn_seconds(X: Any, m: int) -> float:
         warnings.simplefilter("ignore")
         for n_iter in (1, 5):
             peer = GaussianMixture(
-                m, covariance_type="diag", max_iter=n_iter, tol=0.0,
+                m, covariance_type="diag", max_iter=n_iter, tol=0.0, reg_covar=1e-3,
                 means_init=part[:m], weights_init=np.full(m, 1 / m),
                 precisions_init=np.tile(1 / X.var(axis=0), (m, 1)),
                 init_params="random_from_data",
