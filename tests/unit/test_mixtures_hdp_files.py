@@ -65,6 +65,13 @@ def tampered(arrays: dict[str, Any]) -> dict[str, Any]:
             wrapped[4:-1] = 0
             out[f"{name} wrapped"] = {name: wrapped}
             out[f"{name} empty row"] = {name: changed(arrays[name], 1, 0)}
+    if "scale" in arrays:
+        out["tiny scale"] = {"scale": np.full_like(arrays["scale"], 1e-300)}
+    d = arrays["means"].shape[1] if "means" in arrays else 0
+    if d and arrays["scatters"].shape[1] > d:  # covariances: here larger than variances
+        indefinite = np.where(np.equal(*np.triu_indices(d)), 1.0, 2.0)
+        for name in ("clump_scatter", "scatters"):
+            out[f"{name} of no rows"] = {name: changed(arrays[name], 0, indefinite)}
     group = arrays["document_group"]
     out["floats as places"] = {"document_group": group.astype(np.float64)}
     out["columns of places"] = {"document_epoch": group[:, None]}

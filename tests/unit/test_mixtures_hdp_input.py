@@ -95,6 +95,40 @@ def test_empty_documents(model: MemoryBoundedHDP) -> None:
         MemoryBoundedHDP(options=allowed).fit([rows(0)])
 
 
+def test_only_empty_documents_have_the_prior_shares(
+    model: MemoryBoundedHDP, words: MemoryBoundedHDP
+) -> None:
+    for one, none in ((model, [rows(0)] * 2), (words, [[], []])):
+        prior = one.alpha_ / one.alpha_.sum()
+        np.testing.assert_allclose(one.transform(none), [prior, prior])
+        assert [len(labels) for labels in one.predict(none).labels] == [0, 0]
+        assert one.predict_proba(none).shape == (0, one.n_topics_)
+        assert len(one.score_samples(none)) == 0
+        with pytest.raises(ValueError, match="score needs at least one"):
+            one.score(none)
+        assert one.score(none, per="document").tolist() == [0, 0]
+    unknown = [[10**6], [10**6 + 1]]
+    np.testing.assert_allclose(words.transform(unknown, ignore_unknown=True)[1], prior)
+
+
+def test_sparse_rows_are_named(model: MemoryBoundedHDP) -> None:
+    from scipy.sparse import csr_matrix
+
+    refused(model, "documents[0] must be a 2-D numeric array; got a sparse matrix",
+            [csr_matrix(rows())])  # fmt: skip
+    refused(model, "documents must be a 2-D numeric array; got a sparse matrix",
+            csr_matrix(rows()), groups=np.zeros(20))  # fmt: skip
+
+
+@pytest.mark.parametrize("ask", ["topic_proba", "log_density"])
+def test_points_are_single_words(words: MemoryBoundedHDP, ask: str) -> None:
+    answer = getattr(words, ask)
+    assert len(answer([0, 1, 2])) == 3
+    for bad in ([(0, 2), (1, 1)], [[0, 1]], [0.5], np.zeros((2, 2), dtype=int)):
+        with pytest.raises(ValueError, match="points must be a 1-D array of word ids"):
+            answer(bad)
+
+
 def test_groups(model: MemoryBoundedHDP) -> None:
     import pandas as pd
 

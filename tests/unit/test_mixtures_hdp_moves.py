@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from dyntree._core.mixtures.topic_splits import Halving
 from dyntree.mixtures.hdp.building import Work, searched
-from dyntree.mixtures.hdp.grouping import merged_groups
+from dyntree.mixtures.hdp.grouping import Pairs, merged_groups
 from dyntree.mixtures.hdp.moves import (
     Move,
     applied,
@@ -21,7 +22,7 @@ from dyntree.mixtures.hdp.moves import (
     two_way_entropy,
 )
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
-from dyntree.mixtures.hdp.sweeps import settled, table_of_logs
+from dyntree.mixtures.hdp.sweeps import Topics, settled, table_of_logs
 from tests.oracle import hdp as oracle
 
 from .hdp_problems import FAMILIES, Both, problem_of, random_problem, random_q
@@ -263,6 +264,37 @@ def test_groups_that_are_most_alike_join(rule: str) -> None:
         assert group_of[best[0]] == group_of[best[1]]
     small, _ = merged_groups(topics, 1, rule)
     assert small.S == 1
+
+
+@pytest.mark.parametrize("rule", ["free_energy", "cosine"])
+def test_pairs_are_joined_as_if_all_were_compared_each_time(rule: str) -> None:
+    """The cheapest partner of each group is remembered; here, it is searched anew."""
+    rng = np.random.default_rng(3)
+    N, D, alpha = rng.gamma(0.3, 8.0, (40, 4)), np.ones(40), np.array([0.3, 0.5, 1, 2])
+    N[7] = N[20] = N[33]  # ties
+    pairs = Pairs(N.copy(), D.copy(), alpha, rule)
+    for _ in range(35):
+        cost = pairs.cost.copy()
+        gone, stay = np.unravel_index(int(np.argmin(cost)), cost.shape)
+        assert pairs.join_best() == (stay, gone)
+
+
+def test_very_many_groups_join_in_bounded_memory() -> None:
+    rng = np.random.default_rng(1)
+    K, S = 5, 9000  # all pairs would take 650 MB
+    counts = 20.0 * np.eye(K)[rng.integers(K, size=S)] + rng.gamma(0.1, 1.0, (S, K))
+    z = np.zeros((K, 0))
+    topics = Topics(np.ones(K), counts.sum(0), z, z, counts, np.ones(S), np.arange(K))
+    tracemalloc.start()
+    joined, group_of = merged_groups(topics, 60, "free_energy")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert joined.S == 60
+    assert peak < 60e6
+    assert joined.counts.sum(0) == pytest.approx(counts.sum(0))
+    commonest = counts.argmax(axis=1)
+    of_group = joined.counts.argmax(axis=1)
+    assert (of_group[group_of] == commonest).mean() > 0.99
 
 
 def test_groups_of_one_profile_join_for_nothing() -> None:

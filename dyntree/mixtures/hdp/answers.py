@@ -56,7 +56,9 @@ def folded(
     counts = np.outer(sizes, topics.N / topics.N.sum())
     one = np.ones(n_documents)
     expected = search.family.expected(*topics.statistics)
-    open_, part = np.arange(n_documents), store
+    open_, part = np.flatnonzero(sizes), store
+    if 0 < len(open_) < n_documents:
+        part = part_of(store, open_)
     for _ in range(steps):
         if not len(open_):
             break

@@ -147,7 +147,6 @@ def compressed(
     *,
     m_p: float = 1.0,
     m_d: float = 1.0,
-    first_new: int = 0,
 ) -> Compressed:
     """Points and clumps within the limits; `fixed` bytes are not theirs to spend."""
     family, rule = search.family, search.options.group_merge
@@ -159,9 +158,7 @@ def compressed(
     cap = limits.most_topics(family, topics.S, fixed)
     while True:
         if most < topics.S:
-            topics, joined = merged_groups(
-                topics, most, rule, m_d=m_d, share=m_p / m_d, first_new=first_new
-            )
+            topics, joined = merged_groups(topics, most, rule, m_d=m_d, share=m_p / m_d)
             store, group_of = store.regrouped(joined, topics.S), joined[group_of]
         if cap < topics.K:
             topics, label, new = fewer_topics(

@@ -78,6 +78,7 @@ def read_documents(
     allow_empty: bool = False,
     n_words: int | None = None,
     ignore_unknown: bool = False,
+    allow_none: bool = False,
 ) -> Batch:
     """Read documents in any of the forms that the model takes, and check them."""
     if family == "multinomial":
@@ -99,7 +100,7 @@ def read_documents(
             f"documents[{int(np.argmax(empty))}] has no {what}; drop it or set "
             "allow_empty through options."
         )
-    if batch.n == 0:
+    if batch.n == 0 and not allow_none:
         raise ValueError("documents must hold at least one row; got none.")
     return batch
 
@@ -146,7 +147,7 @@ def is_table(documents: Any) -> bool:
     """Whether all rows are in one two-dimensional table."""
     if hasattr(documents, "columns") and hasattr(documents, "to_numpy"):
         return True
-    if isinstance(documents, Mapping):
+    if isinstance(documents, Mapping) or hasattr(documents, "tocsr"):
         return True
     if isinstance(documents, np.ndarray):
         return documents.ndim == 2 or (documents.ndim < 2 and documents.dtype != object)
@@ -246,6 +247,11 @@ def document_rows(
                 )
             found = {name: found[name] for name in names}
         return columns_of(found, what)
+    if hasattr(one, "tocsr"):
+        raise ValueError(
+            f"{what} must be a 2-D numeric array; got a sparse matrix. Give a dense "
+            'one, X.toarray(), or take family="multinomial" for counts of words.'
+        )
     try:
         array = np.asarray(one)
     except ValueError:

@@ -19,6 +19,7 @@ from dyntree.mixtures.hdp.store import Arrays, Longs, Store, added, row_numbers
 from dyntree.mixtures.hdp.sweeps import Topics
 from dyntree.mixtures.sva.validate import check_shape, demand
 
+CLUMPS_AT_ONCE = 1024  # whose scatters are full matrices at a time
 SLACK = 1e-6  # relative, of sums that were taken in another order
 LEAST_ALPHA = 1e-13  # learning keeps 1e-12
 OPTIONAL = ("document_ids", "document_group", "document_epoch", "index", "index_ids")
@@ -94,7 +95,8 @@ def restored(
     if not is_words:
         check_shape(arrays, "shift", np.float64, (width,))
         check_shape(arrays, "scale", np.float64, (width,))
-        demand((scale > 0.0) & (scale <= LARGEST), "scales > 0")
+        least = 1.0 / LARGEST  # whose inverse has a finite square
+        demand((scale >= least) & (scale <= LARGEST), "scales within the numbers")
         demand(np.abs(shift) <= LARGEST, "shifts whose squares are finite")
         P = width if settings.family == "diag" else width * (width + 1) // 2
         check_shape(arrays, "scatters", np.float64, (None, P))
@@ -168,6 +170,8 @@ def restored_topics(family: Any, arrays: Arrays) -> Topics:
         mean, scatter = arrays["means"], arrays["scatters"]
         demand(np.abs(mean) <= MOST_FAR * (1.0 + SLACK), "means within the scale")
         demand(np.abs(scatter) <= widest(arrays["counts"]), "scatters within the scale")
+        if family.kind == 0:
+            check_positive(family, scatter)
     for name, array in (*arrays.items(), ("mean", mean), ("scatter", scatter)):
         if array.dtype.kind == "f" and name != "history":
             demand(np.isfinite(array), f"{name} that is finite")
@@ -236,7 +240,18 @@ def restored_store(family: Any, S: int, arrays: Arrays) -> Store:
         demand(
             np.abs(scatter) <= widest(store.clump_count), "scatters within the scale"
         )
+        if family.kind == 0:
+            check_positive(family, scatter)
     return store
+
+
+def check_positive(family: Any, scatter: Matrix) -> None:
+    """Raise ValueError unless packed scatters are those of some points."""
+    for start in range(0, len(scatter), CLUMPS_AT_ONCE):
+        some = family.unpacked(scatter[start : start + CLUMPS_AT_ONCE])
+        least = np.linalg.eigvalsh(some)[:, 0]
+        size = np.trace(some, axis1=1, axis2=2)
+        demand(least >= -SLACK * size, "scatters that are positive semi-definite")
 
 
 def widest(N: Vector) -> Matrix:

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from dyntree._core.mixtures.shares import group_terms, pair_terms
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.hdp.store import Ints
+from dyntree.mixtures.hdp.store import Ints, Longs
 from dyntree.mixtures.hdp.sweeps import Topics
 
 MOST_PAIRS = 2000  # groups up to which all pairs are compared
+RUN = 500  # groups of like profiles that are compared where there are more
 
 
 def merged_groups(
-    topics: Topics,
-    most: int,
-    rule: str,
-    *,
-    m_d: float = 1.0,
-    share: float = 1.0,
-    first_new: int = 0,
+    topics: Topics, most: int, rule: str, *, m_d: float = 1.0, share: float = 1.0
 ) -> tuple[Topics, Ints]:
     """Join groups, two at a time, until there are at most so many.
 
@@ -36,26 +30,40 @@ def merged_groups(
         proportions have the largest cosine.
     m_d, share : float
         Magnification of documents, and of points over it.
-    first_new : int
-        First group of this epoch; of very many groups, pairs without one are left out.
 
     Returns
     -------
     topics : Topics
     group_of : ndarray of int32 of shape (S,)
         New number of each group.
+
+    Notes
+    -----
+    Of more than 2,000 groups not all pairs are compared, whose costs would fill memory:
+    they are put in order of their commonest topic, and joined within runs of 500 of
+    them until 2,000 stay.
     """
     S = topics.S
     if most >= S:
         return topics, np.arange(S, dtype=np.int32)
     N = np.ascontiguousarray(topics.counts * (share * m_d))
     D = topics.documents * m_d
-    pairs = Pairs(N, D, topics.alpha, rule, first_new if S > MOST_PAIRS else 0)
     into = np.arange(S)
-    for _ in range(S - most):
-        a, b = pairs.join_best()
-        into[into == b] = a
-    stay = np.unique(into)
+    stay = into
+    while len(stay) > most:
+        wanted, runs = most, [stay]
+        if len(stay) > MOST_PAIRS:
+            wanted = max(most, MOST_PAIRS, len(stay) // 4)
+            order = stay[by_commonest(N[stay])]
+            runs = np.array_split(order, -(-len(order) // RUN))
+        edges = np.cumsum([0, *(len(run) for run in runs)]) * wanted // len(stay)
+        for run, keep in zip(runs, np.diff(edges), strict=True):
+            pairs = Pairs(N[run], D[run], topics.alpha, rule)
+            for _ in range(len(run) - int(keep)):
+                a, b = pairs.join_best()
+                into[into == run[b]] = run[a]
+            N[run], D[run] = pairs.N, pairs.D
+        stay = np.unique(into)
     group_of = np.searchsorted(stay, into).astype(np.int32)
     counts, documents = np.zeros((len(stay), topics.K)), np.zeros(len(stay))
     np.add.at(counts, group_of, topics.counts)
@@ -63,24 +71,30 @@ def merged_groups(
     return replace(topics, counts=counts, documents=documents), group_of
 
 
+def by_commonest(N: Matrix) -> Longs:
+    """Order of groups by their commonest topic, and by its share."""
+    share = N / np.maximum(N.sum(axis=1, keepdims=True), 1e-300)
+    order: Longs = np.lexsort((share.max(axis=1), share.argmax(axis=1)))
+    return order
+
+
 class Pairs:
     """What every pair of groups would cost; one row is new after each join."""
 
-    def __init__(
-        self, N: Matrix, D: Vector, alpha: Vector, rule: str, first_new: int
-    ) -> None:
+    def __init__(self, N: Matrix, D: Vector, alpha: Vector, rule: str) -> None:
         self.N, self.D, self.alpha, self.rule = N, D, alpha, rule
         S = len(D)
-        self.first_new = first_new if first_new < S else 0
         self.alive = np.ones(S, dtype=bool)
         self.own = group_terms(N, D, alpha)
-        self.cost = np.full((S, S), np.inf)
-        for s in range(self.first_new, S):
-            self._fill(s, np.arange(s if self.first_new == 0 else S))
+        self.cost = np.full((S, S), np.inf)  # of s and t < s
+        self.least = np.full(S, np.inf)  # of a row
+        self.best = np.zeros(S, dtype=np.int64)  # where it is
+        for s in range(1, S):
+            self._fill(s, np.arange(s))
+            self._look(s)
 
-    def _fill(self, s: int, others: Any) -> None:
+    def _fill(self, s: int, others: Longs) -> None:
         """Costs of a group with each of some others."""
-        others = others[self.alive[others] & (others != s)].astype(np.int32)
         if not len(others):
             return
         if self.rule == "cosine":
@@ -88,19 +102,40 @@ class Pairs:
             zeta /= np.linalg.norm(zeta, axis=1)[:, None]
             cost = -(zeta[others] @ zeta[s])
         else:
-            cost = pair_terms(self.N, self.D, self.alpha, self.own, s, others)
+            cost = pair_terms(
+                self.N, self.D, self.alpha, self.own, s, others.astype(np.int32)
+            )
         self.cost[np.maximum(others, s), np.minimum(others, s)] = cost
+
+    def _look(self, s: int) -> None:
+        """Find the cheapest partner of a row."""
+        if s:
+            self.best[s] = np.argmin(self.cost[s, :s])
+            self.least[s] = self.cost[s, self.best[s]]
 
     def join_best(self) -> tuple[int, int]:
         """Join the cheapest pair; the group that stays, and the one that goes."""
-        b, a = np.unravel_index(int(np.argmin(self.cost)), self.cost.shape)
-        stay, gone = int(a), int(b)
+        gone = int(np.argmin(self.least))
+        stay = int(self.best[gone])
         self.N[stay] += self.N[gone]
         self.D[stay] += self.D[gone]
         self.alive[gone] = False
         self.cost[gone, :] = self.cost[:, gone] = np.inf
+        self.least[gone] = np.inf
         self.own[stay] = group_terms(
             self.N[stay : stay + 1], self.D[stay : stay + 1], self.alpha
         )[0]
-        self._fill(stay, np.flatnonzero(self.alive))
+        others = np.flatnonzero(self.alive)
+        self._fill(stay, others[others != stay])
+        self._look(stay)
+        later = others[others > stay]
+        lost = (self.best[later] == gone) | (self.best[later] == stay)
+        for s in later[lost]:
+            self._look(int(s))
+        later = later[~lost]
+        cost = self.cost[later, stay]
+        nearer = (cost < self.least[later]) | (
+            (cost == self.least[later]) & (stay < self.best[later])
+        )
+        self.least[later[nearer]], self.best[later[nearer]] = cost[nearer], stay
         return stay, gone

@@ -208,7 +208,7 @@ def one_epoch(
     draft = with_ids(draft, batch, ids)
     raw = not context.options.compress_final and context.last
     small, draft = squeezed(
-        context, search, draft, store, topics, found.label, m_p, m_d, first_new, raw
+        context, search, draft, store, topics, found.label, m_p, m_d, raw
     )
     done = time.process_time()
     transient = transient_bytes(search, small.topics.K, store, batch)
@@ -404,7 +404,6 @@ def squeezed(
     label: Any,
     m_p: float,
     m_d: float,
-    first_new: int,
     raw: bool,
 ) -> tuple[Any, Learned]:
     """Compress within the limits; what is warned of is warned of once."""
@@ -412,7 +411,7 @@ def squeezed(
     try:
         small = compressed(
             search, store, topics, label, limits, draft.fixed_bytes,
-            m_p=m_p, m_d=m_d, first_new=first_new,
+            m_p=m_p, m_d=m_d,
         )  # fmt: skip
     except BudgetError as error:
         assert draft.limits.memory is not None

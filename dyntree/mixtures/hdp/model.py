@@ -457,7 +457,7 @@ class MemoryBoundedHDP(TopicAnswers):
         label = swept(search, draft.store, table, expected, labels=True).label
         m = 1.0
         small, draft = squeezed(
-            context, search, draft, draft.store, topics, label, m, m, 0, False
+            context, search, draft, draft.store, topics, label, m, m, False
         )
         F = held_free_energy(search, small.store, small.topics)
         draft = replace(draft, store=small.store.at_rest(), topics=small.topics, F=F)

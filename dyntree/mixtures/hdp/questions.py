@@ -54,7 +54,7 @@ class TopicAnswers(TopicsHeld):
         n_words = learned.family.n_words if learned.family.kind == 2 else None
         batch = read_documents(
             documents, self.settings.family, groups=groups, allow_empty=True,
-            n_words=n_words, ignore_unknown=ignore_unknown,
+            n_words=n_words, ignore_unknown=ignore_unknown, allow_none=True,
         )  # fmt: skip
         batch = fitting(replace(batch, names=names) if names else batch, learned)
         if batch.words is not None:
@@ -177,11 +177,14 @@ class TopicAnswers(TopicsHeld):
         """Points to answer for one by one."""
         learned = self._ready(what)
         if learned.family.kind == 2:
-            batch = read_documents(
-                [points], "multinomial", n_words=learned.family.n_words
-            )
-            assert batch.words is not None
-            return learned, np.asarray(points)
+            ids = params.as_array("points", points)
+            if ids.ndim != 1 or ids.dtype.kind not in "iu":
+                raise ValueError(
+                    "points must be a 1-D array of word ids; got dtype "
+                    f"{ids.dtype}, ndim {ids.ndim}."
+                )
+            read_documents([ids], "multinomial", n_words=learned.family.n_words)
+            return learned, ids
         return learned, learned.standardised(learned.features.encode(points))
 
     @locked
@@ -251,6 +254,11 @@ class TopicAnswers(TopicsHeld):
         weight = found.store.weights
         if per == "document":
             return np.bincount(batch.document, weight * density, batch.n_documents)
+        if not len(density):
+            raise ValueError(
+                "score needs at least one point; got empty documents alone. Ask for "
+                'per="document".'
+            )
         return float(weight @ density / weight.sum())
 
     @locked
