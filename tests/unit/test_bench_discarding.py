@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -34,8 +35,8 @@ def test_h_is_the_integral_of_the_smallest_loss(seed: int) -> None:
         return min((1 - c) * pi1, c * pi0) * beta.pdf(c, 1 + pi1, 1 + pi0)
 
     knots = np.linspace(0.0, 1.0, 41)
-    ours = sum(quad(loss, a, b)[0] for a, b in zip(knots, knots[1:], strict=False))
-    worst = sum(quad(constant, a, b)[0] for a, b in zip(knots, knots[1:], strict=False))
+    ours = sum(quad(loss, a, b)[0] for a, b in pairwise(knots))
+    worst = sum(quad(constant, a, b)[0] for a, b in pairwise(knots))
     assert h_measure(y, score) == pytest.approx(1 - ours / worst, abs=2e-3)
 
 
