@@ -173,9 +173,11 @@ def figure_3(case: Case, repeat: int) -> Values:
         models.learn(model, case["method"], X[rows], y[rows], WINDOW_3)
         p = models.probability(model.predict(X[out]))
     seconds = time.process_time() - start
+    right = np.where(y[out] == 1, p, 1.0 - p)
     return {
         "error": float(((p > 0.5) != y[out]).mean()),
-        "probability": float(np.where(y[out] == 1, p, 1.0 - p).mean()),
+        "probability": float(right.mean()),
+        "geometric": float(np.exp(np.log(np.clip(right, 1e-15, 1.0)).mean())),
         "seconds": seconds,
     }
 

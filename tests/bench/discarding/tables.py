@@ -15,7 +15,7 @@ SPAMBASE = {
 }  # fmt: skip
 SHOWN = {
     "1": (), "2": ("rmse", "log density", "seconds", "bytes", "height", "leaves"),
-    "3": ("error", "probability", "seconds"),
+    "3": ("error", "probability", "geometric", "seconds"),
     "table1": ("error", "log loss", "microseconds"), "4": ("rmse", "seconds"),
     "6": ("auc", "h", "error", "microseconds"),
 }  # fmt: skip
