@@ -12,6 +12,7 @@ from dyntree.mixtures.canopy.families import FAMILY_OF
 
 FAMILIES = tuple(FAMILY_OF)
 UNITS = (2.0**40, 2.0**30, 2.0**26)
+QUICK: dict[str, Any] = {"max_iter": 12, "tol": 0.0, "seed": 1}
 
 
 def components(name: str, m: int, d: int, seed: int = 0) -> Components:
@@ -49,3 +50,20 @@ def shard_of(name: str, X: np.ndarray, weight: Any = None, first_id: int = 0) ->
     base = family.log_base(X.astype(float))
     ids = np.arange(first_id, first_id + len(X), dtype=np.int64)
     return Shard(np.ascontiguousarray(X), ids, family.layout, UNITS, weight, base)
+
+
+def blobs(n: int = 3000, m: int = 8, d: int = 3, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=(m, d)) * 6)[rng.integers(m, size=n)] + rng.normal(
+        size=(n, d)
+    )
+
+
+def rows_for(family: str, n: int = 3000) -> np.ndarray:
+    if FAMILY_OF[family].is_count:
+        rng = np.random.default_rng(0)
+        rates = rng.gamma(1.0, 6.0, size=(8, 4)) + 0.1
+        X = rng.poisson(rates[rng.integers(8, size=n)]).astype(float)
+        X[X.sum(axis=1) == 0, 0] = 1.0
+        return X
+    return blobs(n)

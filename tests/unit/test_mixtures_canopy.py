@@ -1,4 +1,4 @@
-"""Canopy: estimates, fits of every kind, bad input, files and streams."""
+"""Canopy: estimates, fits of every kind, files and streams."""
 
 from __future__ import annotations
 
@@ -14,35 +14,18 @@ from dyntree import checkpoint
 from dyntree.errors import (
     CheckpointError,
     ConvergenceWarning,
-    NotReadyError,
-    ScaleWarning,
 )
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
-from dyntree.mixtures.canopy.components import Moments, Prior
+from dyntree.mixtures.canopy.components import Components, Moments, Prior
 from dyntree.mixtures.canopy.families import FAMILY_OF
+from dyntree.mixtures.canopy.fitting import by_counts
 from tests.helpers import model_bytes, same_bytes
 from tests.oracle import canopy as oracle
 
+from .canopy_rows import QUICK, blobs, rows_for
+
 INFERENCES = ("em", "esca", "canopy1", "canopy2", "tree")
 FAMILIES = tuple(FAMILY_OF)
-QUICK: dict[str, Any] = {"max_iter": 12, "tol": 0.0, "seed": 1}
-
-
-def blobs(n: int = 3000, m: int = 8, d: int = 3, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    return (rng.normal(size=(m, d)) * 6)[rng.integers(m, size=n)] + rng.normal(
-        size=(n, d)
-    )
-
-
-def rows_for(family: str, n: int = 3000) -> np.ndarray:
-    if FAMILY_OF[family].is_count:
-        rng = np.random.default_rng(0)
-        rates = rng.gamma(1.0, 6.0, size=(8, 4)) + 0.1
-        X = rng.poisson(rates[rng.integers(8, size=n)]).astype(float)
-        X[X.sum(axis=1) == 0, 0] = 1.0
-        return X
-    return blobs(n)
 
 
 def prior(d: int, **changes: Any) -> Prior:
@@ -334,6 +317,39 @@ def test_polish_ends_with_exact_sweeps() -> None:
     assert (np.diff(model.history.log_likelihood[-3:]) > -1e-4).all()
 
 
+def test_collapsed_weights_are_those_of_a_dirichlet_process() -> None:
+    count = np.array([6.0, 0.0, 3.0, 0.0])
+    one = Components(np.full(4, 0.25), np.zeros((4, 2)), np.ones((4, 2)))
+    other = Components(np.full(4, 0.25), np.ones((4, 2)), np.full((4, 2), 3.0))
+    found = by_counts(one, other, count, 1.0)
+    np.testing.assert_allclose(found.weight, [0.6, 0.05, 0.3, 0.05])
+    assert found.mean[:, 0].tolist() == [0, 1, 0, 1]
+    assert found.spread[:, 0].tolist() == [1, 3, 1, 3]
+    full = by_counts(one, other, np.ones(4), 1.0)  # no place for another component
+    np.testing.assert_allclose(full.weight, 0.25)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("inference", ["esca", "canopy2"])
+def test_a_dirichlet_process_leaves_components_empty(
+    family: str, inference: str
+) -> None:
+    X = rows_for(family, 1500)
+    model = Canopy(
+        40, family=family, inference=inference, weights="collapsed", seed=1,
+        concentration=0.5, max_iter=15, tol=0.0, init="kmeans++",
+        options=CanopyOptions(empty="prior"),
+    ).fit(X)  # fmt: skip
+    n_empty = int(model.history.n_empty[-1])
+    reserve = np.sort(model.weights)[:n_empty]
+    assert n_empty >= 1
+    np.testing.assert_allclose(reserve, 0.5 / n_empty / 1500.5)
+    assert np.sort(model.weights)[n_empty] == pytest.approx(
+        round(np.sort(model.weights)[n_empty] * 1500.5) / 1500.5
+    )
+    assert model.score(X) > Canopy(1, family=family, **QUICK).fit(X).score(X)
+
+
 # ---------------------------------------------------------------- answers
 @pytest.mark.parametrize("family", FAMILIES)
 def test_answers_agree_with_plain_densities(family: str) -> None:
@@ -387,128 +403,6 @@ def test_known_parameters_make_a_mixture() -> None:
     ]:
         with same_bytes(model), pytest.raises(ValueError, match=word):
             model.set_components(weights, means, spread)
-
-
-# ---------------------------------------------------------------- bad input
-@pytest.mark.parametrize(
-    ("X", "word"),
-    [
-        (np.zeros(5), "X must"),
-        (np.full((10, 2), np.nan), "row 0, column 'x0'"),
-        (np.array([[0.0, 1.0], [1.0, np.inf], [2, 2]]), "row 1, column 'x1'"),
-        (np.zeros((1, 2)), "at least 2 rows"),
-        (np.zeros((0, 2)), "X must"),
-        (np.zeros((10, 0)), "one column"),
-        (np.ones((10, 2)), "different rows, 1"),
-        (blobs(2), "different rows, 2"),
-        ([["a", "b"]] * 9, "X"),
-    ],
-)
-def test_bad_rows_are_refused_and_change_nothing(X: Any, word: str) -> None:
-    model = Canopy(3, **QUICK).fit(blobs(200))
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ScaleWarning)
-        with same_bytes(model), pytest.raises(ValueError, match=word):
-            model.fit(X)
-    assert model.predict(blobs(5)).shape == (5,)
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ({"n_components": 0}, "n_components must be an int >= 1; got 0"),
-        ({"n_components": 2.5}, "n_components"),
-        ({"family": "gamma"}, "family must be one of"),
-        ({"inference": "gibbs"}, "inference must be one of"),
-        ({"init": "best"}, "init must be one of"),
-        ({"weights": "some"}, "weights must be one of"),
-        ({"concentration": 0}, "concentration must be > 0"),
-        ({"prior": 3}, "prior must be a MixturePrior"),
-        ({"options": 3}, "options must be a CanopyOptions"),
-        ({"max_iter": 0}, "max_iter"),
-        ({"tol": -1}, "tol must be >= 0"),
-        ({"seed": -1}, "seed"),
-        ({"batch_size": 1}, "batch_size"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, Any], word: str) -> None:
-    with pytest.raises(ValueError, match=word):
-        Canopy(**options)
-
-
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ({"group_size": 3}, "group_size"),
-        ({"group_size": 5000}, "group_size"),
-        ({"list_loss": 0.6}, "list_loss must be in"),
-        ({"list_loss": 0.02}, "below stale_target"),
-        ({"stale_target": 0.0}, "stale_target"),
-        ({"explore": 0.5}, "explore"),
-        ({"refresh_max": 0}, "refresh_max"),
-        ({"theta_step": "ml"}, "theta_step"),
-        ({"empty": "drop"}, "empty"),
-        ({"polish": -1}, "polish"),
-        ({"mh_steps": 0}, "mh_steps"),
-    ],
-)
-def test_bad_sweep_options_are_refused(options: dict[str, Any], word: str) -> None:
-    with pytest.raises(ValueError, match=word):
-        CanopyOptions(**options)
-
-
-def test_bad_priors_weights_and_starts_are_refused() -> None:
-    X = blobs(100)
-    for bad in ({"variance": [1.0, -1.0]}, {"mean": [np.nan]}, {"mean_strength": 0}):
-        with pytest.raises(ValueError, match="must be"):
-            MixturePrior(**bad)
-    with pytest.raises(ValueError, match=r"prior\.mean must have 3"):
-        Canopy(3, prior=MixturePrior(mean=[0.0])).fit(X)
-    for weight in (np.ones(99), -np.ones(100), np.zeros(100), np.full(100, np.nan)):
-        with pytest.raises(ValueError, match="sample_weight"):
-            Canopy(3).fit(X, sample_weight=weight)
-    for init in (X[:2], np.full((3, 3), np.inf)):
-        with pytest.raises(ValueError, match="init must be finite"):
-            Canopy(3, init=init).fit(X)
-    with pytest.raises(ValueError, match="validation"):
-        Canopy(3).fit(X, validation=1.5)
-    rows = np.ones((9, 2))
-    rows[3, 1] = -1
-    with pytest.raises(ValueError, match="row 3, column 'x1'"):
-        Canopy(2, family="poisson").fit(rows)
-    rows = np.eye(9)
-    rows[4] = 0
-    with pytest.raises(ValueError, match="row 4 has none"):
-        Canopy(2, family="multinomial").fit(rows)
-    with pytest.raises(ValueError, match="whole numbers"):
-        Canopy(2, family="poisson").fit(np.full((9, 2), 0.5))
-    with pytest.raises(ValueError, match="Divide the weights"):
-        Canopy(2).fit(X, sample_weight=np.full(100, 1e12))
-    model = Canopy(2, **QUICK).fit(X)
-    with same_bytes(model), pytest.raises(ValueError, match="clip or rescale"):
-        model.learn_batch(X * 1e6)
-
-
-def test_a_column_of_one_value_is_told() -> None:
-    X = np.column_stack([blobs(300), np.full(300, 7.0)])
-    with pytest.warns(
-        ScaleWarning, match=r"1 of 4 columns have one value only \('x3'\)"
-    ):
-        model = Canopy(3, **QUICK).fit(X)
-    np.testing.assert_allclose(model.means[:, 3], 7.0)
-
-
-def test_what_is_not_ready_says_so() -> None:
-    model = Canopy(3, batch_size=100)
-    for ask in (model.predict, model.predict_proba, model.score_samples):
-        with pytest.raises(NotReadyError, match="needs components"):
-            ask(blobs(5))
-    model.update(blobs(50))
-    with pytest.raises(NotReadyError, match="more rows"):
-        model.predict(blobs(5))
-    assert model.flush().is_ready
 
 
 # ---------------------------------------------------------------- streams

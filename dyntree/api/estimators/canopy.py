@@ -34,7 +34,7 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
     init : str or array_like of shape (n_components, n_features), default "auto"
         "random", "kmeans++", "covertree", "covertree_means", "auto", or where the
         components begin.
-    weights : {"map", "sample"}, default "map"
+    weights : {"map", "sample", "collapsed"}, default "map"
     concentration : float, default 1.0
     prior : MixturePrior, optional
     max_iter : int, default 100

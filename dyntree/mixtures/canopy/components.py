@@ -84,6 +84,7 @@ class Family(ABC):
     layout: int
     is_count = False
     one_scale = False  # whether columns must be divided by one number
+    one_spread = False  # whether all components have the same
 
     def weights_of(self, moments: Moments, prior: Prior) -> Vector:
         """Posterior mean of the weights, which is never 0 under a prior."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.components import (
     Components,
     Family,
@@ -97,6 +97,23 @@ def rejected(known: Components, family: Family, rows: Matrix, n: int) -> Matrix:
     fit = logsumexp(family.log_joint(rows, known), axis=1)
     out: Matrix = rows[np.argsort(fit, kind="stable")[:n]]
     return out
+
+
+def by_counts(
+    known: Components, drawn: Components, count: Vector, alpha: float
+) -> Components:
+    """Weights by counts, as a Dirichlet process has them.
+
+    Components without rows share alpha, and have parameters that were drawn: without
+    rows, from the prior.
+    """
+    none = count <= 0.0
+    weight = np.where(none, alpha / max(1, none.sum()), count)
+    mean, spread = known.mean.copy(), known.spread.copy()
+    mean[none] = drawn.mean[none]
+    if len(spread):
+        spread[none] = drawn.spread[none]
+    return Components(weight / weight.sum(), mean, spread)
 
 
 class Fit:
@@ -227,6 +244,11 @@ class Fit:
             m = len(moments.weight)
             alpha = moments.weight + self.prior.concentration / m
             known = replace(known, weight=np.maximum(rng.dirichlet(alpha), 1e-300))
+        elif self.options.weights == "collapsed":
+            drawn = self.family.draw(moments, self.prior, rng)
+            if self.family.one_spread:
+                drawn = replace(drawn, spread=known.spread)
+            known = by_counts(known, drawn, moments.weight, self.prior.concentration)
         return known, n_clipped
 
     def _reseeded(
@@ -247,7 +269,7 @@ class Fit:
         weight[places], mean[places] = 1.0 / self.n_rows, fresh.mean
         if len(spread):
             spread[places] = fresh.spread[0] if spread.ndim == 1 else fresh.spread
-        if self.family.name == "spherical_tied":
+        if self.family.one_spread:
             spread = known.spread
         return Components(weight / weight.sum(), mean, spread)
 

@@ -223,6 +223,7 @@ class SphericalTied(Spherical):
     """Gaussian, one variance for all columns and components."""
 
     name = "spherical_tied"
+    one_spread = True
 
     def _variance(
         self, moments: Moments, prior: Prior, scatter: Vector, d: int

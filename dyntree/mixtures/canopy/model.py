@@ -63,8 +63,12 @@ class Canopy(CanopyStreams):
     init : str or array_like of shape (n_components, n_features), default "auto"
         "random" rows, "kmeans++" on a sample, "covertree" or "covertree_means"; "auto"
         is "kmeans++" up to 256 components, else "random".
-    weights : {"map", "sample"}, default "map"
-        Whether the weights are posterior means, or drawn.
+    weights : {"map", "sample", "collapsed"}, default "map"
+        Whether the weights are posterior means, or drawn; "collapsed" are those of a
+        Dirichlet process, whose components are at most `n_components`: N_j / (n +
+        alpha) by the rows of the last sweep, which is off by O(1 / N_j), and alpha /
+        (n + alpha) for all without rows together, which have parameters from the prior
+        (Neal 2000, algorithm 8).
     concentration : float, default 1.0
         Of the Dirichlet prior of the weights, over all components.
     prior : MixturePrior, optional

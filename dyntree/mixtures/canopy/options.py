@@ -11,7 +11,7 @@ from dyntree.encoding.values import Vector
 FAMILIES = ("spherical", "spherical_tied", "diag", "full", "poisson", "multinomial")
 INFERENCES = ("em", "esca", "canopy1", "canopy2", "tree", "auto")
 STARTS = ("random", "kmeans++", "covertree", "covertree_means", "auto")
-WEIGHTS = ("map", "sample")
+WEIGHTS = ("map", "sample", "collapsed")
 EMPTY = ("reseed", "prior")
 STEPS = ("map", "sample")
 MOST_COMPONENTS = 2**24
@@ -169,6 +169,11 @@ class MixtureOptions:
         if isinstance(self.init, str):
             params.one_of("init", self.init, STARTS)
         params.one_of("weights", self.weights, WEIGHTS)
+        if self.weights == "collapsed" and self.inference == "em":
+            raise ValueError(
+                'weights="collapsed" counts rows of components, which inference="em" '
+                'does not have; use "esca" or "canopy2".'
+            )
         params.positive("concentration", self.concentration)
         for name, kind in (("prior", MixturePrior), ("sweeps", CanopyOptions)):
             if not isinstance(getattr(self, name), kind):
@@ -176,6 +181,12 @@ class MixtureOptions:
                 raise ValueError(
                     f"{word} must be a {kind.__name__}; got {getattr(self, name)!r}."
                 )
+        drawn = self.weights != "map" or self.sweeps.theta_step == "sample"
+        if drawn and self.prior.reg_covar is not None:
+            raise ValueError(
+                "weights other than \"map\" and theta_step='sample' draw from a "
+                "posterior; give a MixturePrior that is one, not MixturePrior.none()."
+            )
         params.count("max_iter", self.max_iter, 1)
         if params.real("tol", self.tol) < 0.0:
             raise ValueError(f"tol must be >= 0; got {self.tol!r}.")

@@ -16,7 +16,8 @@ def tell_trouble(fit: Fit) -> None:
     if not reports:
         return
     empty = min((report.n_empty for report in reports[-5:]), default=0)
-    if len(reports) >= 5 and empty > max(1, MANY_EMPTY * m):
+    meant = fit.options.weights == "collapsed"  # empty ones are its reserve
+    if len(reports) >= 5 and empty > max(1, MANY_EMPTY * m) and not meant:
         warn(
             ConvergenceWarning,
             f"{empty} of {m} components had no rows for five sweeps. Ask for fewer.",
