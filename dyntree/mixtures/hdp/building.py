@@ -269,8 +269,7 @@ def trial_groups(
             together.append(move)
             used |= move.topics
     trials = [together]
-    if len(together) > 1:
-        trials += [[move] for move in fitting[:SINGLES]]
+    trials += [[move] for move in fitting[:SINGLES] if [move] != together]
     if not fitting and search.options.swaps and splits:
         trials = swap_trials(splits, moves)
     return trials
