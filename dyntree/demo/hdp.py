@@ -123,7 +123,9 @@ def run(
     print(report(summary), file=sys.stdout if stream is None else stream)
     (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
     write_topics(folder / "topics.csv", model, labels, parts)
-    segmentation(images, labels).savefig(folder / "segmentation.png", dpi=150)
+    owner = owners(labels, parts)
+    told = [owner[label] for label in labels]
+    segmentation(images, told).savefig(folder / "segmentation.png", dpi=150)
     plots.plot_memory_held(model).savefig(folder / "memory.png", dpi=150)
     return summary
 
@@ -205,8 +207,12 @@ def write_topics(
     pd.DataFrame(columns).to_csv(path, index=False)
 
 
-def segmentation(images: list[Any], labels: list[Ids]) -> Figure:
-    """Pictures above, and below them their topics in mean colours."""
+def segmentation(images: list[Any], told: list[Ids]) -> Figure:
+    """Pictures above, and below them the parts that topics tell, in mean colours.
+
+    Light differs between pictures, so that a part has several topics: its pixels go to
+    one or another by their noise.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4), layout="constrained")
@@ -216,5 +222,6 @@ def segmentation(images: list[Any], labels: list[Ids]) -> Figure:
         above.imshow(images[number], interpolation="nearest")
         above.set_title(f"picture {number}", fontsize="small")
         above.set_axis_off()
-        plots.plot_segmentation(images[number], labels[number], ax=below)
+        plots.plot_segmentation(images[number], told[number], ax=below)
+        below.set_title("parts that its topics tell", fontsize="small")
     return figure

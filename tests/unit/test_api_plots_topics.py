@@ -52,6 +52,8 @@ def test_topics_of_documents_are_stacked(model: MemoryBoundedHDP) -> None:
     axes = plots.plot_topics_over_documents(model, documents).axes[0]
     heights = np.array([bar.get_height() for bar in axes.patches]).reshape(-1, 20)
     assert heights.sum(0) == pytest.approx(np.ones(20))
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert named == [f"topic {i}" for i in model.topic_ids_[::-1]]
 
 
 def test_clumps_are_ellipses(model: MemoryBoundedHDP) -> None:
@@ -77,6 +79,7 @@ def test_retrieval_shows_images_by_id(model: MemoryBoundedHDP) -> None:
     figure = plots.plot_retrieval(images["a"], found, images)
     shown = [axes.images[0].get_array()[0, 0] for axes in figure.axes[1:]]
     assert shown == [images[name][0, 0] for name in found.ids[0].tolist()]
+    assert figure.get_size_inches().tolist() == pytest.approx([1.5 * 4, 1.9])
     with pytest.raises(ValueError, match="results must be a Retrieved"):
         plots.plot_retrieval(images["a"], 3, images)
 

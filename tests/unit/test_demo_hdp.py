@@ -44,6 +44,15 @@ def test_files_are_there(folder: Path) -> None:
         assert (folder / name).read_bytes()[:4] == b"\x89PNG"
 
 
+def test_the_segmentation_shows_parts(folder: Path) -> None:
+    """Edges between topics of one part would cover it."""
+    from matplotlib.image import imread
+
+    drawn = imread(folder / "segmentation.png")[..., :3]
+    below = drawn[int(0.6 * len(drawn)) : -20]
+    assert (below.max(axis=2) < 0.22).mean() < 0.1
+
+
 def test_pictures_are_coasts() -> None:
     images, parts = demo.pictures(20, seed=3)
     assert all(image.shape == (demo.HEIGHT, demo.WIDTH, 3) for image in images)

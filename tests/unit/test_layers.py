@@ -39,10 +39,11 @@ TREES_ORDER = [
     {"sensitivity", "window"}, {"probe"},
 ]  # fmt: skip
 MIXTURES_ORDER = [
-    {"chain", "decoder", "special", "addresses"}, {"clusters", "shares"},
-    {"spheres", "subspaces", "topic_sweep", "topic_splits"},
-    {"scores", "candidates"}, {"tallies"}, {"sweeps"}, {"soft_sweep", "tree_sampler"},
-    {"emissions"}, {"regressions", "words", "phase"}, {"ddp"},
+    {"chain", "decoder", "special", "addresses"}, {"clusters", "shares", "topic_parts"},
+    {"spheres", "subspaces", "topic_sweep", "topic_gaussians", "topic_words"},
+    {"scores", "candidates", "topic_splits"}, {"tallies"}, {"sweeps"},
+    {"soft_sweep", "tree_sampler"}, {"emissions"},
+    {"regressions", "words", "phase"}, {"ddp"},
 ]  # fmt: skip
 CORE_FOLDERS = {
     "dyntree._core": CORE_ORDER,

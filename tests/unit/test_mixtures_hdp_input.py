@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 import dyntree
-from dyntree.errors import CheckpointError, NumericalError, ScaleWarning
+from dyntree.errors import (
+    CheckpointError,
+    ConvergenceWarning,
+    NumericalError,
+    ScaleWarning,
+)
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
 from tests.helpers import same_bytes
 
@@ -351,6 +356,32 @@ def test_an_epoch_out_of_scale(model: MemoryBoundedHDP) -> None:
     match = r"documents\[0\] lies \d\.\de\+07 first-epoch standard deviations away"
     with same_bytes(model), pytest.raises(ValueError, match=match):
         model.partial_fit([far])
+
+
+def test_steps_of_alpha_that_raise_the_free_energy_are_warned_of_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The step is replaced by one that overshoots; the free energy must still fall."""
+    from dyntree.mixtures.hdp import sweeps
+
+    rng = np.random.default_rng(0)
+    documents = [rng.normal(size=(20, 2)) + 9 * (k % 2) for k in range(8)]
+    model = MemoryBoundedHDP(init_topics=2, seed=1).partial_fit(documents)
+    heard: list[float] = []
+    step = sweeps.alpha_step
+    monkeypatch.setattr(
+        sweeps, "alpha_step", lambda *given: 1e3 * np.maximum(step(*given), 1.0)
+    )
+    model.callback = lambda report: heard.append(report.free_energy)
+    with pytest.warns(ConvergenceWarning, match="step of alpha would have raised"):
+        model.partial_fit(documents)
+    model.partial_fit(documents)  # a second warning would be an error
+    assert heard
+
+
+def test_a_text_is_told_from_words(words: MemoryBoundedHDP) -> None:
+    refused(words, "Number the words of a text", ["the cat sat", "on a mat"])
+    refused(words, "Number the words of a text", [["the", "cat"]])
 
 
 def test_constant_columns_are_warned_of() -> None:

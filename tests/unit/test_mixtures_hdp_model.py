@@ -222,6 +222,23 @@ def test_threads_and_files_alter_no_bit(family: str, tmp_path: Any) -> None:
     assert len(set(found)) == 1
 
 
+@pytest.mark.parametrize("family", ["full", "diag", "multinomial"])
+def test_the_order_within_an_epoch_does_not_matter(family: str) -> None:
+    """From one topic: k-means++ and births draw points and documents by number."""
+    documents = documents_of(family)
+    rng = np.random.default_rng(4)
+    turned = [documents[k] for k in rng.permutation(len(documents))]
+    if family == "multinomial":
+        turned = np.stack(turned)
+    else:
+        turned = [rng.permutation(rows) for rows in turned]
+    F = [
+        MemoryBoundedHDP(family, init_topics=1, epoch_size=20).fit(given).free_energy_
+        for given in (documents, turned)
+    ]
+    assert F[1] == pytest.approx(F[0], rel=1e-10)
+
+
 def test_an_interrupted_fit_keeps_complete_epochs() -> None:
     documents = documents_of("full", 20)
     seen = 0

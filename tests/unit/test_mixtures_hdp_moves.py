@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dyntree._core.mixtures.topic_splits import Halving
-from dyntree.mixtures.hdp.building import Work, searched
+from dyntree.mixtures.hdp.building import Work, searched, trial_groups
 from dyntree.mixtures.hdp.grouping import Pairs, merged_groups
 from dyntree.mixtures.hdp.moves import (
     Move,
@@ -348,3 +348,17 @@ def test_options_of_the_paper_rank_and_stop() -> None:
     found = ranked(both.search, both.store, state)
     assert len(proposed_splits(both.search, both.store, state, found, set())) == 1
     assert len(proposed_merges(both.search, both.store, state, found, set())) == 1
+
+
+def test_moves_that_share_topics_with_the_best_one_are_tried_alone() -> None:
+    """A merge of both topics would else hide the splits of each."""
+    both = random_problem("full", np.random.default_rng(5), clumps=False)
+    topics = both.topics(random_q(np.random.default_rng(5), both.store.n_items, 2),
+                         np.ones(2))  # fmt: skip
+    state = settled(both.search, both.store, topics, max_sweeps=1)
+    merge, one, two = Move(-9.0, 0, 1), Move(-5.0, 0), Move(-4.0, 1)
+    trials = trial_groups(both.search, state, [merge, one, two], Work(10, 0.0, 2))
+    assert trials == [[merge], [one], [two]]
+    trials = trial_groups(both.search, state, [one, two, merge], Work(10, 0.0, 2))
+    assert trials == [[one, two], [one], [two], [merge]]
+    assert trial_groups(both.search, state, [one], Work(10, 0.0, 2)) == [[one]]

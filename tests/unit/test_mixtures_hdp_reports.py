@@ -62,3 +62,12 @@ def test_words_and_the_lda() -> None:
     assert lda.alpha.tolist() == model.alpha_.tolist()
     with pytest.raises(ValueError, match="n_words must be"):
         topics(model, 0)
+
+
+def test_reports_name_what_they_are_of() -> None:
+    model = MemoryBoundedHDP().fit(documents_of("full"))
+    with pytest.raises(ValueError, match="family='multinomial'; got family='full'"):
+        to_lda(model)
+    for report in (topics, memory_report, to_lda):
+        with pytest.raises(ValueError, match="model must be a MemoryBoundedHDP; got 3"):
+            report(3)  # type: ignore[arg-type]

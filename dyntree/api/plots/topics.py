@@ -106,7 +106,8 @@ def plot_topics_over_documents(
     Returns
     -------
     Figure
-        The twelve commonest topics, from below, and all others above them in white.
+        The twelve commonest topics, from below, named by their `topic_ids_`; all others
+        are above them in white.
 
     Examples
     --------
@@ -119,18 +120,25 @@ def plot_topics_over_documents(
     >>> figure.axes[0].get_ylabel()
     'share of topics'
     """
-    shares = _model_of(model).transform(documents)
+    known = _model_of(model)
+    shares, ids = known.transform(documents), known.topic_ids_
     figure, (axes,) = panels(ax, size=(7.0, 3.5))
     bottom = np.zeros(len(shares))
     for k in range(min(shares.shape[1], MOST_SHOWN)):
         axes.bar(
             np.arange(len(shares)), shares[:, k], 1.0, bottom, edgecolor="black",
             linewidth=0.3, color=GREYS[1:][k % 3], hatch=("", "//", "..", "xx")[k // 3],
+            label=f"topic {ids[k]}",
         )  # fmt: skip
         bottom += shares[:, k]
     axes.set_ylim(0.0, 1.0)
     axes.set_xlim(-0.5, len(shares) - 0.5)
     dress(axes, "document", "share of topics")
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(
+        handles[::-1], labels[::-1], frameon=False, fontsize="small",
+        loc="center left", bbox_to_anchor=(1.0, 0.5),
+    )  # fmt: skip
     return figure
 
 
@@ -358,7 +366,7 @@ def plot_retrieval(
     row = params.count("number", number, 0, len(found.ids) - 1)
     ids, scores = found.ids[row].tolist(), found.scores[row]
     n = len(ids) + 1
-    figure, axes = panels(ax, n, size=(1.5 * n, 1.9), columns=n)
+    figure, axes = panels(ax, n, size=(1.5, 1.9), columns=n)
     shown = [("query", query)] + [
         (f"{name}\n{score:.0f}", images[name])
         for name, score in zip(ids, scores, strict=True)

@@ -38,6 +38,7 @@ class Work:
     n_made: int = 0
     n_refused: int = 0
     n_jitters: int = 0
+    n_held: int = 0
     splits_refused: dict[int, float] = field(default_factory=dict)
     merges_refused: dict[frozenset[int], tuple[float, float]] = field(
         default_factory=dict
@@ -47,6 +48,7 @@ class Work:
         """Count the sweeps of a state."""
         self.n_sweeps += state.n_sweeps
         self.n_jitters += state.n_jitters
+        self.n_held += state.n_held
         return state
 
 
@@ -269,8 +271,7 @@ def trial_groups(
             together.append(move)
             used |= move.topics
     trials = [together]
-    if len(together) > 1:
-        trials += [[move] for move in fitting[:SINGLES]]
+    trials += [[move] for move in fitting[:SINGLES] if [move] != together]
     if not fitting and search.options.swaps and splits:
         trials = swap_trials(splits, moves)
     return trials

@@ -440,9 +440,12 @@ def ids_and_counts(one: Any, number: int) -> tuple[Longs, Vector]:
     elif array.ndim == 1 and array.dtype.kind in "iu":
         ids, counts = array, np.ones(len(array))
     else:
+        hint = ""
+        if array.dtype.kind in "USO":
+            hint = " Number the words of a text, or count them into a matrix of words."
         raise ValueError(
             f"{what} must be a 1-D array of word ids, or a list of (id, count) pairs; "
-            f"got dtype {array.dtype}, ndim {array.ndim}."
+            f"got dtype {array.dtype}, ndim {array.ndim}.{hint}"
         )
     if np.any(ids < 0) or np.any(ids != np.floor(ids)):
         raise ValueError(f"{what} must hold word ids >= 0; got {ids.min()}.")

@@ -12,6 +12,7 @@ from dyntree.mixtures.hdp.store import Ints, Longs
 from dyntree.mixtures.hdp.sweeps import Topics
 
 MOST_PAIRS = 2000  # groups up to which all pairs are compared
+AT_ONCE = 128  # rows of costs that are copied
 RUN = 500  # groups of like profiles that are compared where there are more
 
 
@@ -91,7 +92,7 @@ class Pairs:
         self.best = np.zeros(S, dtype=np.int64)  # where it is
         for s in range(1, S):
             self._fill(s, np.arange(s))
-            self._look(s)
+        self._look(np.arange(S))
 
     def _fill(self, s: int, others: Longs) -> None:
         """Costs of a group with each of some others."""
@@ -107,11 +108,11 @@ class Pairs:
             )
         self.cost[np.maximum(others, s), np.minimum(others, s)] = cost
 
-    def _look(self, s: int) -> None:
-        """Find the cheapest partner of a row."""
-        if s:
-            self.best[s] = np.argmin(self.cost[s, :s])
-            self.least[s] = self.cost[s, self.best[s]]
+    def _look(self, rows: Longs) -> None:
+        """Find the cheapest partners of rows; costs are inf from the diagonal on."""
+        for some in np.array_split(rows, 1 + len(rows) // AT_ONCE):
+            self.best[some] = self.cost[some].argmin(axis=1)
+            self.least[some] = self.cost[some, self.best[some]]
 
     def join_best(self) -> tuple[int, int]:
         """Join the cheapest pair; the group that stays, and the one that goes."""
@@ -127,11 +128,9 @@ class Pairs:
         )[0]
         others = np.flatnonzero(self.alive)
         self._fill(stay, others[others != stay])
-        self._look(stay)
         later = others[others > stay]
         lost = (self.best[later] == gone) | (self.best[later] == stay)
-        for s in later[lost]:
-            self._look(int(s))
+        self._look(np.append(later[lost], stay))
         later = later[~lost]
         cost = self.cost[later, stay]
         nearer = (cost < self.least[later]) | (

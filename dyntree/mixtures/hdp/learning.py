@@ -11,7 +11,12 @@ import numpy as np
 
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import MemoryBudgetWarning, ScaleWarning, warn
+from dyntree.errors import (
+    ConvergenceWarning,
+    MemoryBudgetWarning,
+    ScaleWarning,
+    warn,
+)
 from dyntree.mixtures.hdp.building import (
     Work,
     first_topics,
@@ -195,6 +200,14 @@ def one_epoch(
     cap = topic_cap(context, learned, first_new + n_new, n_documents / lifetime)
     gain = context.settings.min_gain * n_documents / lifetime
     state, work = built(context, search, learned, store, new, n_new, cap, gain)
+    if work.n_held and "alpha" not in warned:
+        warned = (*warned, "alpha")
+        warn(
+            ConvergenceWarning,
+            f"the step of alpha would have raised the free energy in {work.n_held} "
+            f"sweeps of epoch {learned.n_epochs + 1}, where alpha was kept instead; "
+            'take alpha_update="newton", or a prior of shape and rate nearer to 1.',
+        )
     order = np.argsort(-state.topics.N, kind="stable")
     topics = state.topics.taken(order)
     middle = time.process_time()

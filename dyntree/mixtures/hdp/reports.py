@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dyntree import params
+from dyntree.mixtures.hdp.learned import Learned
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
 from dyntree.mixtures.hdp.records import LDA, MemoryReport, TopicTable
 
@@ -35,7 +36,7 @@ def topics(model: MemoryBoundedHDP, n_words: int = N_TOP) -> TopicTable:
     (array([0.5, 0.5]), [[0, 1], [2, 3]])
     """
     wanted = params.count("n_words", n_words, 1)
-    learned = model.learned_
+    learned = learned_by(model)
     known = learned.topics
     share = known.counts / np.maximum(known.counts.sum(1, keepdims=True), 1e-300)
     documents = known.documents @ (share > USED)
@@ -75,7 +76,7 @@ def memory_report(model: MemoryBoundedHDP) -> MemoryReport:
     >>> memory_report(model).total == model.memory_used_ <= 3000
     True
     """
-    learned = model.learned_
+    learned = learned_by(model)
     rows = {
         "topics": ("alpha", "counts", "topic_ids", "means", "scatters", "topic_words"),
         "groups": ("group_counts", "group_sizes"),
@@ -117,6 +118,11 @@ def to_lda(model: MemoryBoundedHDP) -> LDA:
     LDA
         Its rows are all topics there are, as many as ``n_topics_``.
 
+    Raises
+    ------
+    ValueError
+        Where the topics are of another family.
+
     Examples
     --------
     >>> import numpy as np
@@ -125,4 +131,16 @@ def to_lda(model: MemoryBoundedHDP) -> LDA:
     >>> to_lda(MemoryBoundedHDP("multinomial", epoch_size=40).fit(counts)).alpha.shape
     (2,)
     """
+    if learned_by(model).family.kind != 2:
+        raise ValueError(
+            "model must have topics of words, family='multinomial'; got "
+            f"family={model.settings.family!r}."
+        )
     return LDA(model.alpha_, model.topic_words_)
+
+
+def learned_by(model: MemoryBoundedHDP) -> Learned:
+    """What a topic model has learned; it must be one, and have seen documents."""
+    if not isinstance(model, MemoryBoundedHDP):
+        raise ValueError(f"model must be a MemoryBoundedHDP; got {model!r}.")
+    return model.learned_

@@ -249,6 +249,7 @@ class State:
     F: float
     n_sweeps: int = 0
     n_jitters: int = 0
+    n_held: int = 0  # sweeps whose step of alpha would have raised F, and was not made
 
 
 def one_sweep(
@@ -287,7 +288,7 @@ def settled(
     n_points, F = store.total, np.inf
     expected = search.family.expected(*topics.statistics)
     most = options.max_sweeps if max_sweeps is None else max_sweeps
-    state, jitters, k = None, 0, 0
+    state, jitters, held, k = None, 0, 0, 0
     for k in range(1, max(most, 1) + 1):
         K = topics.K
         new = one_sweep(search, store, topics, expected)
@@ -297,6 +298,7 @@ def settled(
             new = careful(search, store, topics, expected)
             if F + SLACK * max(abs(new.F), n_points) < new.F:
                 break  # the topics before are as good as rounding lets them be
+            held += 1
         state, topics, expected = new, new.topics, new.expected
         if search.monitor is not None:
             search.monitor.sweep(state.F, topics.K)
@@ -306,7 +308,7 @@ def settled(
             break
         F = new.F
     assert state is not None
-    return replace(state, n_sweeps=k, n_jitters=jitters)
+    return replace(state, n_sweeps=k, n_jitters=jitters, n_held=held)
 
 
 def careful(search: Search, store: Store, topics: Topics, expected: Expected) -> State:
