@@ -11,7 +11,7 @@ import pytest
 import dyntree
 from dyntree.checkpoint import dumps as model_bytes
 from dyntree.encoding.feature_map import take
-from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
+from dyntree.mixtures import EpochReport, HDPOptions, HDPPrior, MemoryBoundedHDP
 from tests.contract import N_FIRST, OnlineModelChecks, Rows
 from tests.helpers import same_bytes
 
@@ -239,6 +239,27 @@ def test_the_order_within_an_epoch_does_not_matter(family: str) -> None:
     assert F[1] == pytest.approx(F[0], rel=1e-10)
 
 
+def test_generators_are_read_an_epoch_ahead_at_most() -> None:
+    read = 0
+
+    def documents() -> Any:
+        nonlocal read
+        for rows in documents_of("full", 25):
+            read += 1
+            yield rows
+
+    seen: list[tuple[int, int]] = []
+
+    def heard(report: Any) -> None:
+        if isinstance(report, EpochReport):
+            learned = sum(one for one, _ in seen) + report.n_documents
+            seen.append((report.n_documents, read - learned))
+
+    MemoryBoundedHDP(epoch_size=10, callback=heard).fit(documents())
+    assert [n for n, _ in seen] == [10, 10, 5]
+    assert all(0 <= ahead <= 10 for _, ahead in seen)
+
+
 def test_an_interrupted_fit_keeps_complete_epochs() -> None:
     documents = documents_of("full", 20)
     seen = 0
@@ -410,6 +431,46 @@ def test_births_are_kept_by_each_rule(family: str, select: str) -> None:
     model.fit(documents)
     assert model.n_topics_ >= 1
     assert model.topic_counts_.sum() == pytest.approx(model.n_seen)
+
+
+@pytest.mark.parametrize("select", ["always", "free_energy", "heldout"])
+@pytest.mark.parametrize("family", ["full", "diag"])
+def test_births_of_weighted_rows_and_beside_empty_documents(
+    family: str, select: str
+) -> None:
+    options = HDPOptions(n_birth=4, select=select, allow_empty=True)
+    documents = [*documents_of("full", 5), np.zeros((0, 3))]
+    rows = np.concatenate(documents)
+    weight = np.full(len(rows), 2.0)
+    for more in ({}, {"sample_weight": weight}):
+        model = MemoryBoundedHDP(family, options=options, epoch_size=3)
+        model.fit(documents, **more)
+        assert np.isfinite(model.means_).all()
+        assert model.n_topics_ >= 4
+        model.partial_fit([np.zeros((0, 3)), rows[:1]])
+
+
+def test_weighted_rows_are_held_out_like_points() -> None:
+    from dyntree.mixtures.hdp.heldout import held_out, log_score
+    from dyntree.mixtures.hdp.store import store_of
+    from dyntree.mixtures.hdp.sweeps import settled
+
+    rng = np.random.default_rng(0)
+    model = MemoryBoundedHDP(max_items=9).fit(documents_of("full", 4))
+    learned, search = model.learned_, model._search()
+    x, group = rng.normal(size=(300, 3)), np.arange(300, dtype=np.int32) % 4
+    new = store_of(learned.family, x, group, np.full(300, 3.0))
+    known, rest = held_out(learned.store.joined(new), learned.store, rng)
+    assert 5 < rest.n_clumps < 80  # of 300 by a tenth: beyond these, below 1e-6
+    assert known.n_items + rest.n_items == learned.store.n_items + 300
+    state = settled(search, known, learned.topics)
+    points = store_of(
+        learned.family,
+        np.repeat(rest.clump_mean, 3, axis=0),
+        np.repeat(rest.clump_group, 3),
+    )
+    score = log_score(search, state, rest)
+    assert score == pytest.approx(log_score(search, state, points))
 
 
 def test_the_cap_grows_with_the_documents_and_swaps_pay() -> None:

@@ -188,13 +188,16 @@ def with_births(
     rng: np.random.Generator,
 ) -> Topics:
     """Fresh topics, each of half the mass of a random document of the epoch."""
+    every = np.arange(store.n_items)
+    sizes = store.group_sums(every, np.ones(store.n_items), topics.S)
+    new_groups = new_groups[sizes[new_groups] > 0.0]  # the others have no rows
     n_birth = min(n_birth, len(new_groups), work.cap - topics.K)
     if n_birth < 1:
         return topics
     chosen = np.sort(rng.choice(new_groups, n_birth, replace=False))
     counts, born = topics.counts.copy(), []
     for group in chosen:
-        items = np.flatnonzero(store.group == group).astype(np.int64)
+        items = store.items_of(group)
         born.append(store.moments(items, np.full(len(items), 0.5)))
         counts[group] *= 0.5
     own = np.zeros((topics.S, len(born)))

@@ -32,6 +32,13 @@ def held_out(
         x = store.x[first:]
         kept = store_of(family, x[~gone], group[~gone])
         rest = store_of(family, x[gone], group[gone])
+        if store.n_clumps > before.n_clumps:  # rows that have weights
+            new = slice(before.n_clumps, None)
+            x, weight = store.clump_mean[new], np.asarray(store.clump_count[new], float)
+            group = store.clump_group[store.clump_indptr[:-1][new]]
+            gone = rng.random(len(weight)) < SHARE
+            kept = kept.joined(store_of(family, x[~gone], group[~gone], weight[~gone]))
+            rest = rest.joined(store_of(family, x[gone], group[gone], weight[gone]))
     return before.joined(kept), rest
 
 
@@ -56,9 +63,11 @@ def log_density(
 
 def log_score(search: Search, state: State, rest: Store) -> float:
     """Log predictive probability of points that were put aside."""
-    if not rest.n_points:
+    if not rest.n_items:
         return 0.0
-    points = rest.word if search.family.kind == 2 else rest.x
-    shares = proportions(state.topics)[rest.group]
+    is_words = search.family.kind == 2
+    points = rest.word if is_words else rest.positions(np.arange(rest.n_items))
+    group = np.concatenate([rest.group, rest.clump_group])  # one each
+    shares = proportions(state.topics)[group]
     found = log_density(search.family, state.topics, points, shares)
     return float(rest.weights @ found)

@@ -198,6 +198,13 @@ class Store:
             items >= self.n_points
         )
 
+    def items_of(self, group: int) -> Longs:
+        """Items of a group that no clump shares with others."""
+        clumps = row_numbers(self.clump_indptr)[self.clump_group == group]
+        points = np.flatnonzero(self.group == group)
+        out: Longs = np.concatenate([points, self.n_points + clumps]).astype(np.int64)
+        return out
+
     def group_sums(self, items: Longs, share: Vector, n_groups: int) -> Vector:
         """Points of each group in items, of which a share counts."""
         single, joint = self.split_items(items)
