@@ -17,6 +17,7 @@ from dyntree.mixtures.ddp.processes import (
 )
 from dyntree.mixtures.ddp.regression import AffineFlow, GaussianUnknown
 from dyntree.mixtures.ddp.transitions import Discount, RandomWalk
+from dyntree.mixtures.hdp.merging import merge_models
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
 from dyntree.mixtures.hdp.records import (
@@ -68,6 +69,7 @@ __all__ = [
     "TopicTable",
     "draw_dirichlet_process",
     "memory_report",
+    "merge_models",
     "move",
     "product_over_frames",
     "superpose",

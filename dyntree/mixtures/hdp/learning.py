@@ -153,10 +153,11 @@ def check_near(learned: Learned, batch: Batch, rows: Matrix) -> None:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch made, and which group its last document is now in."""
+    """What an epoch made, and where groups and the last document are now."""
 
     learned: Learned
-    last_group: int
+    group_of: Any  # new number of each group
+    last_group: int = -1
 
 
 def one_epoch(
@@ -200,55 +201,98 @@ def one_epoch(
     cap = topic_cap(context, learned, first_new + n_new, n_documents / lifetime)
     gain = context.settings.min_gain * n_documents / lifetime
     state, work = built(context, search, learned, store, new, n_new, cap, gain)
-    if work.n_held and "alpha" not in warned:
-        warned = (*warned, "alpha")
-        warn(
-            ConvergenceWarning,
-            f"the step of alpha would have raised the free energy in {work.n_held} "
-            f"sweeps of epoch {learned.n_epochs + 1}, where alpha was kept instead; "
-            'take alpha_update="newton", or a prior of shape and rate nearer to 1.',
-        )
+    draft = replace(learned, n_points=n_points, n_documents=n_documents, warned=warned)
+    draft = with_ids(draft, batch, ids)
+    done = rested(
+        context, search, draft, store, state, work,
+        (batch.n_documents, batch.n_points), m_p, m_d, clock=clock,
+        passing=3 * int(batch.n * max(8, search.family.point_bytes)),
+    )  # fmt: skip
+    return replace(done, last_group=int(done.group_of[group[-1]]))
+
+
+def rested(
+    context: Context,
+    search: Search,
+    draft: Learned,
+    store: Store,
+    state: State,
+    work: Work,
+    new: tuple[int, float],
+    m_p: float,
+    m_d: float,
+    *,
+    clock: float | None = None,
+    passing: int = 0,
+) -> Epoch:
+    """What was built, compressed and recorded as one more epoch.
+
+    Parameters
+    ----------
+    draft : Learned
+        With totals and documents of this epoch; its store and topics are replaced.
+    new : tuple of (int, float)
+        Documents and points that are new.
+    clock : float, optional
+        When building began; by default now.
+    passing : int
+        Bytes of the epoch's documents as they were read.
+    """
+    middle = time.process_time()
+    began = middle if clock is None else clock
     order = np.argsort(-state.topics.N, kind="stable")
     topics = state.topics.taken(order)
-    middle = time.process_time()
     expected = search.family.expected(*topics.statistics)
     found = swept(search, store, table_of_logs(topics, expected), expected, labels=True)
     draft = replace(
-        learned, n_points=n_points, n_documents=n_documents,
-        n_epochs=learned.n_epochs + 1, next_id=work.next_id, warned=warned,
-    ).with_history(np.zeros(learned.history.shape[1]))  # fmt: skip
+        draft, n_epochs=draft.n_epochs + 1, next_id=work.next_id,
+        warned=warned_of_alpha(draft, work),
+    ).with_history(np.zeros(draft.history.shape[1]))  # fmt: skip
     draft = draft.with_aliases(work.aliases)
-    draft = with_ids(draft, batch, ids)
     raw = not context.options.compress_final and context.last
     small, draft = squeezed(
         context, search, draft, store, topics, found.label, m_p, m_d, raw
     )
-    done = time.process_time()
-    transient = transient_bytes(search, small.topics.K, store, batch)
+    seconds = middle - began, time.process_time() - middle
     draft = replace(
-        draft, store=small.store.at_rest(), topics=small.topics, transient=transient,
+        draft, store=small.store.at_rest(), topics=small.topics,
+        transient=transient_bytes(search, small.topics.K, store, passing),
         F=held_free_energy(search, small.store, small.topics),
     )  # fmt: skip
-    seconds = middle - clock, done - middle
-    monitor.epoch_done(recorded(draft, batch, work, seconds, m_d))
-    return Epoch(draft, int(small.group_of[group[-1]]))
+    search.monitor.epoch_done(recorded(draft, new, work, seconds, m_d))
+    return Epoch(draft, small.group_of)
+
+
+def warned_of_alpha(draft: Learned, work: Work) -> tuple[str, ...]:
+    """What was warned of, once it was of sweeps without their step of alpha."""
+    if not work.n_held or "alpha" in draft.warned:
+        return draft.warned
+    warn(
+        ConvergenceWarning,
+        f"the step of alpha would have raised the free energy in {work.n_held} "
+        f"sweeps of epoch {draft.n_epochs + 1}, where alpha was kept instead; "
+        'take alpha_update="newton", or a prior of shape and rate nearer to 1.',
+    )
+    return (*draft.warned, "alpha")
 
 
 def recorded(
-    draft: Learned, batch: Batch, work: Work, seconds: tuple[float, float], m_d: float
+    draft: Learned,
+    new: tuple[int, float],
+    work: Work,
+    seconds: tuple[float, float],
+    m_d: float,
 ) -> EpochReport:
     """Write an epoch into the last row of the history, and report it."""
     n_bytes, n_items, K = draft.nbytes, draft.store.n_items, draft.topics.K
     F = draft.F + draft.log_scale * draft.n_points
     if len(draft.history):
         draft.history[-1] = [
-            draft.n_epochs, batch.n_documents, batch.n_points, K, F,
+            draft.n_epochs, *new, K, F,
             F / draft.n_points, *seconds, work.n_sweeps, work.n_tried, work.n_made,
             work.n_refused, n_items, n_bytes, m_d, work.n_jitters,
         ]  # fmt: skip
-    return EpochReport(
-        draft.n_epochs, batch.n_documents, batch.n_points, K, n_items, F, n_bytes
-    )
+    return EpochReport(draft.n_epochs, *new, K, n_items, F, n_bytes)
 
 
 def new_store(learned: Learned, batch: Batch, group: Any) -> Store:
@@ -383,7 +427,7 @@ def starting_topics(context: Context, learned: Learned, store: Store, S: int) ->
 
 
 def with_ids(draft: Learned, batch: Batch, ids: Any) -> Learned:
-    """Remember which documents came, where they are tracked."""
+    """Remember which documents come in the next epoch, where they are tracked."""
     if ids is None or draft.document_ids is None:
         return draft
     assert draft.document_group is not None
@@ -392,7 +436,7 @@ def with_ids(draft: Learned, batch: Batch, ids: Any) -> Learned:
     of_document = np.arange(S, S + batch.n_documents, dtype=np.int32)
     if len(ids) < batch.n_documents:  # the first one goes on with an old group
         of_document = of_document[:-1]
-    epoch = np.full(len(ids), draft.n_epochs, dtype=np.int32)
+    epoch = np.full(len(ids), draft.n_epochs + 1, dtype=np.int32)
     same = draft.document_ids.dtype.kind == ids.dtype.kind or not len(
         draft.document_ids
     )
@@ -472,7 +516,7 @@ def held_free_energy(search: Search, store: Store, topics: Topics) -> float:
 
 
 def transient_bytes(
-    search: Search, K: int, store: Store, batch: Batch
+    search: Search, K: int, store: Store, passing: int
 ) -> tuple[tuple[str, int], ...]:
     """Most bytes beside what rests, counted from sizes: 5.2."""
     from dyntree._core.mixtures.topic_sweep import n_lanes, tile_rows
@@ -485,7 +529,7 @@ def transient_bytes(
     n = store.n_items
     part = n * min(K, 2) // K  # of the two largest topics, if all are alike
     return (
-        ("raw epoch", 3 * int(batch.n * max(8, family.point_bytes))),
+        ("raw epoch", passing),
         ("labels and weights", 36 * n),
         ("tiles", 8 * lanes * tile * (2 * K + 8 + max(F, 1))),
         ("sums", 8 * (lanes + 2) * own),

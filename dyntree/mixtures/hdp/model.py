@@ -488,6 +488,12 @@ class MemoryBoundedHDP(TopicAnswers):
         again._lock, again._learned = RLock(), self._learned
         return again
 
+    def holding(self, learned: Learned) -> Self:
+        """Return a copy that has learned something else; see `merge_models`."""
+        again = self.copy()
+        again._learned = learned
+        return again
+
     def __copy__(self) -> Self:
         return self.copy()
 
