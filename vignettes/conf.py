@@ -18,13 +18,13 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # its files, so that the site needs no other host
     "numpydoc",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "myst-nb"}
 exclude_patterns = ["_templates"]
 templates_path = ["_templates"]
 nitpicky = True
-suppress_warnings = ["toc.empty_glob"]  # no page in papers/ yet
 
 # cells: executed in a build, whatever raises stops it
 nb_execution_mode = "cache"
