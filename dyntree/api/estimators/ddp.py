@@ -51,7 +51,7 @@ class DependentDPClusterer(ClusterMixin, BaseEstimator):
     n_clusters_ : int
         Clusters that had rows in the last phase.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only if X had names, all of them strings.
 
     Examples

@@ -44,7 +44,7 @@ class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
     labels_ : ndarray of int64 of shape (n_rows,)
         Topic of each row of the last call; of words the largest of each document.
     n_topics_, n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only if X had names, all of them strings.
 
     Examples

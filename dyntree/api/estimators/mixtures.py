@@ -232,7 +232,7 @@ class DPGMMClusterer(MixtureMixin, ClusterMixin, TransformerMixin, BaseEstimator
     labels_ : ndarray of int64 of shape (n_rows,)
         Of the rows of the last call: rows of `cluster_centers_`, or -1.
     n_clusters_, n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only if X had names, all of them strings.
 
     Examples
@@ -319,7 +319,7 @@ class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     labels_ : ndarray of int64 of shape (n_rows,)
         Of the rows of the last call: rows of `cluster_centers_`, or -1.
     n_clusters_, n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only if X had names, all of them strings.
 
     Examples
@@ -407,7 +407,7 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     labels_ : ndarray of int64 of shape (n_rows,)
         Of the rows of the last call: rows of `cluster_centers_`, or -1.
     n_clusters_, n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only if X had names, all of them strings.
 
     Examples

@@ -42,7 +42,7 @@ class TreeMixin(OnlineMixin):
 
         Returns
         -------
-        ndarray of shape (n_features_in_,)
+        ndarray of shape (n_features,)
         """
         check_is_fitted(self)
         tree = self.model_.tree
@@ -97,9 +97,9 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
     model_ : AveragedTrees, DynamicTree, StreamingTree or AveragedStream
         The model, open to every question.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only if X had names, all of them strings.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
         Share of the predicted variance that each column accounts for.
     log_evidence_ : float
 
@@ -263,9 +263,9 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
     model_ : AveragedTrees, DynamicTree, StreamingTree or AveragedStream
         The model, open to every question.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only if X had names, all of them strings.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
         Share of the predicted variance that each column accounts for.
     log_evidence_ : float
 

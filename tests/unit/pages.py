@@ -1,0 +1,30 @@
+"""The pages of `vignettes/` that have cells, and how they are run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from .conftest import ROOT
+
+PAGES = ROOT / "vignettes"
+CELL = re.compile(r"^```\{code-cell\}\n(.*?)^```", re.MULTILINE | re.DOTALL)
+WITH_R = "r.md"  # its cells read what its blocks of R write: test_rbridge_vignette.py
+
+
+def cells(path: Path) -> list[str]:
+    """Return the code of a page's cells, in order."""
+    return CELL.findall(path.read_text(encoding="utf-8"))
+
+
+def executed() -> list[Path]:
+    """Return all pages that have cells, but for the one that needs R."""
+    found = sorted(PAGES.rglob("*.md")) if PAGES.is_dir() else []
+    return [path for path in found if path.name != WITH_R and cells(path)]
+
+
+def run(path: Path) -> None:
+    """Execute the cells of a page one after another, as a notebook does."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    for number, code in enumerate(cells(path)):
+        exec(compile(code, f"{path.name}, cell {number}", "exec"), names)
