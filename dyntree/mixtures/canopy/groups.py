@@ -10,6 +10,7 @@ from dyntree._core.covertree import build, reorder
 Ids = NDArray[np.int64]
 Singles = NDArray[np.float32]
 BASE = 1.3  # of the tree
+AT_ONCE = 256  # groups whose means are taken
 
 
 def grouped(
@@ -78,6 +79,10 @@ def cut(first: Ids, last: Ids, parent: NDArray[np.int32], size: int) -> Ids:
 
 def centres(X: Singles, begin: Ids) -> Singles:
     """Means of the rows of groups, float32 of shape (n_groups, n_features)."""
-    sums = np.add.reduceat(X, begin[:-1], axis=0, dtype=np.float64)
-    out: Singles = (sums / np.diff(begin)[:, None]).astype(np.float32)
+    out = np.empty((len(begin) - 1, X.shape[1]), dtype=np.float32)
+    for g in range(0, len(out), AT_ONCE):  # the sums take rows in float64
+        some = begin[g : g + AT_ONCE + 1]
+        rows = X[some[0] : some[-1]]
+        sums = np.add.reduceat(rows, some[:-1] - some[0], axis=0, dtype=np.float64)
+        out[g : g + AT_ONCE] = sums / np.diff(some)[:, None]
     return out

@@ -17,7 +17,7 @@ from dyntree.mixtures.canopy.options import MixturePrior
 
 Singles = NDArray[np.float32]
 Sums = tuple[float, Vector]
-BLOCK = 1 << 20  # numbers that are looked at at a time
+BLOCK = 1 << 18  # numbers that are held in float64 at a time
 RESOLUTION = 40  # bits after the point, at the most; 20 at the least
 
 
@@ -27,7 +27,7 @@ def is_plain(X: Any) -> bool:
 
 
 def blocks(X: Any) -> Iterator[slice]:
-    """Runs of rows of about a million numbers."""
+    """Runs of rows of BLOCK numbers, about."""
     step = max(1, BLOCK // max(1, X.shape[1]))
     for first in range(0, len(X), step):
         yield slice(first, min(len(X), first + step))
@@ -175,8 +175,10 @@ class Scaling:
         """Rows in float32, scaled block by block."""
         out = np.empty(X.shape, dtype=np.float32) if into is None else into
         for part in blocks(X):
-            rows = np.asarray(X[part], dtype=np.float64)
-            out[part] = (rows - self.centre) / self.scale
+            rows = np.array(X[part], dtype=np.float64)
+            rows -= self.centre
+            rows /= self.scale
+            out[part] = rows
         return out
 
     def doubles(self, X: Any) -> Matrix:
