@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from pathlib import Path
 
 import dyntree
 
-os.environ.setdefault("PYTHONHASHSEED", "0")  # of the kernels that run the cells
+# Kernels that run the cells show figures that pyplot knows nothing of
+profile = tempfile.TemporaryDirectory()
+kernel = Path(profile.name) / "profile_default" / "ipython_kernel_config.py"
+kernel.parent.mkdir()
+kernel.write_text(
+    "c.IPKernelApp.matplotlib = 'inline'\n"
+    "c.InlineBackend.figure_formats = {'retina'}\n"
+    "c.HistoryManager.enabled = False\n"
+)
+os.environ["IPYTHONDIR"] = profile.name
+os.environ.setdefault("PYTHONHASHSEED", "0")
 
 project = "dyntree"
 author = "the dyntree developers"

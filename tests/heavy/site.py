@@ -58,12 +58,18 @@ function look(page, width, scheme) {
   const view = frame.contentWindow, page_ = view.document, root = page_.documentElement;
   page_.body.dataset.theme = scheme;
   const say = what => found.push(`${page} at ${width} px, ${scheme}: ${what}`);
-  if (root.scrollWidth > root.clientWidth) {
-    const wide = [...page_.body.querySelectorAll('main *, article *')].filter(
-      one => one.getBoundingClientRect().right > root.clientWidth + 1);
-    const first = wide.length ? wide[0].outerHTML.slice(0, 120) : 'outside of the text';
-    say(`${root.scrollWidth} px wide: ${first}`);
-  }
+  if (root.scrollWidth > root.clientWidth) say(`${root.scrollWidth} px wide`);
+  const scrolls = one => one && one.tagName !== 'ARTICLE' && (
+    /auto|scroll/.test(view.getComputedStyle(one).overflowX)
+    || scrolls(one.parentElement));
+  const wide = [...page_.querySelectorAll('article *')].find(one => {
+    const box = one.getBoundingClientRect();
+    return box.width > 1 && box.right > root.clientWidth + 1
+      && !scrolls(one.parentElement);
+  });
+  if (wide) say(`out of the window: ${wide.outerHTML.slice(0, 120)}`);
+  const text_only = page_.body.innerText.match(/<Figure size .*>/);
+  if (text_only) say(`not shown: ${text_only[0]}`);
   for (const image of page_.images)
     if (!image.naturalWidth) say(`image ${image.src} does not load`);
   for (const sum of page_.querySelectorAll('.math'))
@@ -145,6 +151,11 @@ class Server(ThreadingHTTPServer):
     def address(self) -> str:
         """Where it listens."""
         return f"http://127.0.0.1:{self.server_port}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Pass over what the browser no longer waited for, and nothing else."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class Handler(SimpleHTTPRequestHandler):
