@@ -91,10 +91,11 @@ async function walk(pages) {
   await told('/-/found', found);
 }
 const asked = new URLSearchParams(location.search);
-if (asked.has('page'))
+if (asked.has('page')) {
+  localStorage.setItem('theme', asked.get('scheme'));
   load(asked.get('page'), asked.get('width')).then(
     () => { frame.contentDocument.body.dataset.theme = asked.get('scheme'); });
-else fetch('/-/pages').then(one => one.json()).then(walk);
+} else fetch('/-/pages').then(one => one.json()).then(walk);
 </script>"""
 
 
@@ -232,7 +233,7 @@ def pictures(server: Server, folder: Path) -> None:
                     [
                         *CHROMIUM,
                         "--hide-scrollbars",
-                        "--virtual-time-budget=6000",
+                        "--virtual-time-budget=20000",
                         f"--window-size={max(width, 500)},{HEIGHT}",
                         f"--screenshot={folder / f'{name}-{width}-{scheme}.png'}",
                         f"{server.address}/-/frame?{query}",
