@@ -103,6 +103,12 @@ cdef class AliasTable:
         cdef const double[::1] coin = np.ascontiguousarray(coins, dtype=np.float64)
         cdef const uint32_t[::1] threshold = self.threshold
         cdef const int32_t[::1] alias = self.alias
+        for name, given in (("slots", slots), ("coins", coins)):
+            array = np.asarray(given, dtype=np.float64)
+            if array.shape != (len(slot),) or not ((array >= 0.0) & (array < 1.0)).all():
+                raise ValueError(
+                    f"{name} must be numbers in [0, 1), as many as slots; got {given!r}."
+                )
         out = np.empty(len(slot), dtype=np.int32)
         cdef int32_t[::1] found = out
         cdef Py_ssize_t i

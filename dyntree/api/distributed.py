@@ -53,10 +53,10 @@ def _rows_of(recipe: Any) -> Any:
     return read(recipe() if callable(recipe) else recipe, None)[1]
 
 
-def _shape(recipe: Any) -> tuple[int, int]:
-    """Rows and columns of a shard."""
-    rows = _rows_of(recipe)
-    return len(rows), rows.shape[1]
+def _shape(recipe: Any) -> tuple[int, int, tuple[str, ...]]:
+    """Rows and columns of a shard, and the names of these."""
+    features, rows = read(recipe() if callable(recipe) else recipe, None)
+    return len(rows), rows.shape[1], features.feature_names
 
 
 def _checked(recipe: Any, family: str, names: tuple[str, ...]) -> None:
@@ -118,13 +118,25 @@ class RemoteParts:
         if not self.recipes:
             raise ValueError("shards must name one at least; got none.")
         shapes = self.each(_shape)
-        widths = {width for _, width in shapes}
+        self.recipes = [
+            one for one, s in zip(self.recipes, shapes, strict=True) if s[0]
+        ]
+        shapes = [shape for shape in shapes if shape[0]]
+        if not shapes:
+            raise ValueError("shards must have one row at least; all are empty.")
+        widths = {width for _, width, _ in shapes}
         if len(widths) > 1:
             raise ValueError(
                 f"shards must agree on the number of columns; they have "
                 f"{sorted(widths)}."
             )
-        self.first = np.cumsum([0, *(n for n, _ in shapes)])
+        names = {columns for *_, columns in shapes}
+        if len(names) > 1:
+            raise ValueError(
+                "shards must have the same columns in the same order; they have "
+                f"{sorted(names)}."
+            )
+        self.first = np.cumsum([0, *(n for n, *_ in shapes)])
         self.features, _ = FeatureMap.learn(np.zeros((1, widths.pop())))
 
     def each(self, work: Callable[..., Any], *arguments: Any) -> list[Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("distributed", reason="distributed is not installed")
@@ -116,3 +117,6 @@ def test_bad_shards_are_named_and_change_nothing(client: Any) -> None:
         fit_canopy(client, [], known)
     with pytest.raises(ValueError, match="model must be a Canopy"):
         fit_canopy(client, [rows(0)], 3)
+    named = pd.DataFrame(rows(0), columns=["a", "b", "c"])
+    with pytest.raises(ValueError, match="same columns in the same order"):
+        fit_canopy(client, [named, named[["b", "a", "c"]]], known)

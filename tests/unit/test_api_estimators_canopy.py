@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
@@ -75,6 +76,21 @@ def test_batches_are_learned_on() -> None:
         fit.partial_fit(part)
     whole = CanopyMixture(8, random_state=1).fit(X)
     assert fit.score(X) > whole.score(X) - 0.3
+
+
+def test_rows_held_out_choose_the_fit_and_have_its_columns() -> None:
+    rng = np.random.default_rng(0)
+    X, out = rng.normal(size=(40, 2)), rng.normal(size=(300, 2))
+    fit = CanopyMixture(12, n_init=6, validation=out, random_state=1, tol=0.0,
+                        max_iter=15).fit(X)  # fmt: skip
+    alone = [
+        CanopyMixture(12, validation=out, random_state=1 + k, tol=0.0, max_iter=15)
+        for k in range(6)
+    ]
+    assert fit.score(out) == pytest.approx(max(one.fit(X).score(out) for one in alone))
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    with pytest.raises(ValueError, match="feature names"):
+        CanopyMixture(2, validation=frame[["b", "a"]], random_state=1).fit(frame)
 
 
 def test_it_searches_and_stands_in_pipelines() -> None:

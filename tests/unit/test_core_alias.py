@@ -59,3 +59,12 @@ def test_draws_follow_the_weights() -> None:
 def test_what_has_no_chances_is_refused(weights: list[float]) -> None:
     with pytest.raises(ValueError, match="weights must be"):
         AliasTable(weights)
+
+
+@pytest.mark.parametrize(
+    ("slots", "coins"),
+    [([-1.0], [0.5]), ([1.0], [0.5]), ([0.1, 0.2], [0.5]), ([0.1], [np.nan])],
+)
+def test_what_is_no_pair_of_uniforms_is_refused(slots: list, coins: list) -> None:
+    with pytest.raises(ValueError, match=r"numbers in \[0, 1\)"):
+        AliasTable([1.0, 1.0]).pick(slots, coins)

@@ -338,7 +338,6 @@ def test_a_dirichlet_process_leaves_components_empty(
     model = Canopy(
         40, family=family, inference=inference, weights="collapsed", seed=1,
         concentration=0.5, max_iter=15, tol=0.0, init="kmeans++",
-        options=CanopyOptions(empty="prior"),
     ).fit(X)  # fmt: skip
     n_empty = int(model.history.n_empty[-1])
     reserve = np.sort(model.weights)[:n_empty]
@@ -464,6 +463,29 @@ def test_a_fit_that_was_stopped_goes_on_alike(inference: str, tmp_path: Any) -> 
     dyntree.save(again, path)
     with pytest.raises(CheckpointError, match="no fit under way"):
         Canopy.resume(path, X)
+
+
+def test_lists_of_a_file_are_those_of_a_fit(tmp_path: Any) -> None:
+    """Longer lists than there is room for would be written beyond it."""
+    X, path = blobs(1500), tmp_path / "fit.dyn"
+    options = CanopyOptions(list_max=16)
+    Canopy(60, inference="canopy2", options=options, max_iter=6, tol=0.0, seed=1).fit(
+        X, save_to=path, save_every=6
+    )
+    running, notes = checkpoint.load_with(path)
+    header, arrays = running.to_arrays()
+    n = len(arrays["shard0_lengths"])
+    every = np.tile(np.arange(60, dtype=np.int32), n)
+    lists = arrays["shard0_lists"]
+    for changes in (
+        {"shard0_lengths": np.full(n, 60, np.int32), "shard0_lists": every},
+        {"shard0_lists": lists[::-1].copy()},
+        {"shard0_turn": np.array([n])},
+    ):
+        bad = type(running).from_arrays(header, arrays | changes)
+        checkpoint.save_with(bad, notes, path)
+        with pytest.raises(CheckpointError):
+            Canopy.resume(path, X)
 
 
 def test_files_hold_all_of_a_model_and_are_checked() -> None:

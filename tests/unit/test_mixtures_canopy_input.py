@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree.errors import NotReadyError, ScaleWarning
+from dyntree.errors import ConvergenceWarning, NotReadyError, ScaleWarning
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
 from tests.helpers import same_bytes
 
-from .canopy_rows import QUICK, blobs
+from .canopy_rows import QUICK, blobs, rows_for
 
 
 @pytest.mark.parametrize(
@@ -135,3 +135,111 @@ def test_what_is_not_ready_says_so() -> None:
     with pytest.raises(NotReadyError, match="more rows"):
         model.predict(blobs(5))
     assert model.flush().is_ready
+
+
+def test_masks_sparse_and_huge_numbers_are_refused() -> None:
+    from scipy.sparse import csr_matrix
+
+    X = blobs(60)
+    for bad, word in (
+        (np.ma.masked_greater(X, 3.0), "mask|missing|nan"),
+        (csr_matrix(X), r"dense; got a sparse matrix. Give X.toarray\(\)"),
+        (X * 1e200, "at most 1e\\+150"),
+    ):
+        with pytest.raises(ValueError, match=word):
+            Canopy(2, **QUICK).fit(bad)
+
+
+def test_units_of_any_size_are_no_constants() -> None:
+    X = blobs(300, m=3)
+    fits = [Canopy(3, **QUICK).fit(X * unit) for unit in (1.0, 1e-17, 1e17)]
+    labels = [fit.labels_.tolist() for fit in fits]
+    assert labels[0] == labels[1] == labels[2]
+    np.testing.assert_allclose(fits[1].means * 1e17, fits[0].means, rtol=1e-6)
+
+
+@pytest.mark.parametrize("inference", ["em", "esca", "canopy2"])
+def test_rows_of_no_weight_do_nothing_however_far(inference: str) -> None:
+    X = blobs(500, m=3)
+    weight = np.ones(500)
+    weight[:100] = 0.0
+    far = X.copy()
+    far[:100] = 1e60
+    fits = [
+        Canopy(3, inference=inference, **QUICK).fit(rows, sample_weight=weight)
+        for rows in (X, far)
+    ]
+    np.testing.assert_array_equal(fits[1].means, fits[0].means)
+    np.testing.assert_array_equal(
+        fits[1].history.validation, fits[0].history.validation
+    )
+
+
+def test_empty_parts_are_passed_over() -> None:
+    X = blobs(200)
+    parts = [X[:100], np.empty((0, 3)), X[100:]]
+    for inference in ("em", "canopy2"):
+        model = Canopy(3, inference=inference, **QUICK).fit(parts)
+        whole = Canopy(3, inference=inference, **QUICK).fit([X[:100], X[100:]])
+        np.testing.assert_array_equal(model.means, whole.means)
+
+
+def test_a_batch_that_fails_leaves_the_stream_as_it_was() -> None:
+    X = blobs(300)
+    X[250] = 1e12
+    model = Canopy(2, batch_size=100, seed=1)
+    with same_bytes(model), pytest.raises(ValueError, match="rescale"):
+        model.update(X)
+    model.update(X[:50])
+    with same_bytes(model), pytest.raises(ValueError, match="finite"):
+        model.learn_batch([[np.nan, 1.0, 2.0]])
+    few = Canopy(10, seed=1).update(X[:5])
+    assert few.learn_batch(X[5:200]).is_ready
+    assert few.n_seen == 200
+
+
+def test_weights_of_scores_and_sums_are_checked() -> None:
+    X = blobs(50)
+    model = Canopy(2, **QUICK).fit(X)
+    for bad in (-np.ones(50), np.full(50, np.nan), np.zeros(50), np.ones(3)):
+        with pytest.raises(ValueError, match="sample_weight"):
+            model.score(X, sample_weight=bad)
+    with pytest.raises(ValueError, match="finite sum"):
+        model.fit(X, sample_weight=np.full(50, 1e308))
+
+
+def test_questions_about_counts_are_of_counts() -> None:
+    X = rows_for("poisson", 100)
+    model = Canopy(2, family="poisson", **QUICK).fit(X)
+    for bad in (-X[:3], X[:3] + 0.5):
+        with pytest.raises(ValueError, match="whole numbers"):
+            model.predict_proba(bad)
+
+
+def test_full_covariances_of_few_rows_are_kept_positive() -> None:
+    X = np.random.default_rng(0).normal(size=(300, 3)) * 10
+    with pytest.warns(ConvergenceWarning, match="on their floor"):
+        model = Canopy(
+            60, family="full", inference="em", prior=MixturePrior.none(), max_iter=30,
+            tol=0.0, seed=1,
+        ).fit(X)  # fmt: skip
+    assert (np.linalg.eigvalsh(model.covariances) > 0).all()
+
+
+def test_the_tree_passes_over_components_without_weight() -> None:
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(300, 2)), rng.normal(size=(300, 2)) + 2000]
+    begin = np.r_[[[0, 0], [2000, 2000]], rng.normal(size=(30, 2)) + 1e6]
+    model = Canopy(
+        32, inference="tree", init=begin, max_iter=2, tol=0.0,
+        prior=MixturePrior.none(), options=CanopyOptions(empty="prior"),
+    ).fit(X)  # fmt: skip
+    assert len(set(model.labels_[:300]) & set(model.labels_[300:])) == 0
+
+
+def test_one_point_for_all_rows_is_for_one_inference_only() -> None:
+    """A group of all rows would take a table of rows by components."""
+    model = Canopy(
+        64, inference="canopy2", options=CanopyOptions(prototypes=1), **QUICK
+    ).fit(blobs(2000, m=64))
+    assert model.history.list_length[-1] < 64

@@ -36,7 +36,7 @@ def em(Shard shard, Scores scores, int n_threads):
     cdef int64_t[:, :, ::1] sums = totals
     cdef float[:, ::1] scratch = np.empty((n_threads, room), dtype=np.float32)
     cdef float[:, ::1] table = np.empty(
-        (n_threads, BLOCK * scores.padded), dtype=np.float32
+        (n_threads, <int64_t> BLOCK * scores.padded), dtype=np.float32
     )
     cdef float[:, ::1] panel = np.empty(
         (n_threads, scores.n_components * wide), dtype=np.float32

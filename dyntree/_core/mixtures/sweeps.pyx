@@ -133,7 +133,7 @@ cdef class Shard:
         cdef int64_t[:, :, ::1] change = sums
         cdef float[:, ::1] scratch = np.empty((n_threads, room), dtype=np.float32)
         cdef float[:, ::1] table = np.empty(
-            (n_threads, BLOCK * scores.padded), dtype=np.float32
+            (n_threads, <int64_t> BLOCK * scores.padded), dtype=np.float32
         )
         cdef double[:, ::1] part = np.empty((n_threads, scores.padded // PART + 1))
         fit, moved = np.zeros(n_units), np.zeros(n_units, dtype=np.int64)
@@ -281,11 +281,11 @@ cdef class Shard:
             [fresh_units[:-1], len(fresh) + rest_units]
         )
         cdef int64_t u, n_fresh = len(fresh_units) - 1, n_units = len(borders) - 1
-        cdef int rows = BLOCK + int(np.diff(begin).max())
-        cdef int m = scores.n_components, stride = scores.padded
+        cdef int64_t rows = BLOCK + int(np.diff(begin).max()), stride = scores.padded
+        cdef int m = scores.n_components
         sums = self.fresh_sums(scores, n_threads)
         cdef int64_t[:, :, ::1] change = sums
-        cdef int64_t need = max(scores.room(rows, 0), scores.room(rows, ask.most))
+        cdef int64_t need = max(scores.room(<int> rows, 0), scores.room(<int> rows, ask.most))
         cdef float[:, ::1] scratch = np.empty(
             (n_threads, need + rows * self.n_features + stride), dtype=np.float32
         )
@@ -478,7 +478,7 @@ cdef class Shard:
             (n_threads, max(1, scores.room(BLOCK, 0))), dtype=np.float32
         )
         cdef float[:, ::1] table = np.empty(
-            (n_threads, BLOCK * scores.padded), dtype=np.float32
+            (n_threads, <int64_t> BLOCK * scores.padded), dtype=np.float32
         )
         cdef double[:, ::1] share = np.empty((n_threads, scores.padded))
         cdef uint32_t[:, ::1] threshold = np.empty((n_threads, m), dtype=np.uint32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -157,20 +158,25 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         """
         rows = self._checked(X, reset=True)
         n_init, seed = params.count("n_init", self.n_init, 1), self._seed()
-        begin = None
+        begin, validation = None, self.validation
+        if validation is not None and not isinstance(validation, Real):
+            validation = validate_data(self, validation, reset=False)
         if self.warm_start and hasattr(self, "model_"):
             begin, n_init = self.model_.means, 1
         best, most = None, -np.inf
         for k in range(n_init):
             model = self._fresh((seed + k) % (params.MAX_SEED + 1), begin)
             model.fit(
-                rows, sample_weight=sample_weight, validation=self.validation,
+                rows, sample_weight=sample_weight, validation=validation,
                 progress=self.progress, callback=self.callback,
             )  # fmt: skip
             if n_init == 1:
                 best = model
                 break
             score = model.score(rows, sample_weight=sample_weight)
+            if validation is not None:
+                told = model.history.validation
+                score = float(told[np.isfinite(told)][-1])
             if best is None or score > most:
                 best, most = model, score
         assert best is not None
@@ -200,7 +206,11 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
     def _checked(self, X: Any, reset: bool) -> Matrix:
         """Rows as numbers, float32 or float64."""
         rows: Matrix = validate_data(
-            self, X, dtype=[np.float64, np.float32], reset=reset, ensure_min_samples=2
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            reset=reset,
+            ensure_min_samples=2 if reset else 1,
         )
         return rows
 

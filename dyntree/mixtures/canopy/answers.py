@@ -19,7 +19,8 @@ from dyntree.errors import NotReadyError
 from dyntree.mixtures.canopy.components import Components
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.options import MixtureOptions
-from dyntree.mixtures.canopy.scaling import Scaling, read
+from dyntree.mixtures.canopy.parts import check_weight
+from dyntree.mixtures.canopy.scaling import Scaling, check_counts, read
 from dyntree.runtime.locking import locked
 
 Ids = NDArray[np.int64]
@@ -54,8 +55,10 @@ class CanopyAnswers(ABC):
     def _joint(self, X: Any, what: str) -> Iterator[tuple[slice, Matrix]]:
         """Log weight plus log density of rows in scaled units, block by block."""
         known, scaling = self._ready(what)
-        _, rows = read(X, self._features)
+        features, rows = read(X, self._features)
         family = FAMILY_OF[self.options.family]
+        if family.is_count:
+            check_counts(rows, family, features.feature_names)
         step = max(1, SCORES // len(known.weight))
         for first in range(0, len(rows), step):
             part = slice(first, min(first + step, len(rows)))
@@ -196,7 +199,9 @@ class CanopyAnswers(ABC):
         -------
         float
         """
-        return float(np.average(self.score_samples(X), weights=sample_weight))
+        found = self.score_samples(X)
+        weight = check_weight(sample_weight, len(found))
+        return float(np.average(found, weights=weight))
 
     def _n_parameters(self) -> int:
         known, _ = self._ready("bic")

@@ -47,7 +47,8 @@ def component_tree(family: str, known: Components, seed: int) -> Means:
         )
         widest[node] = spread[below].max(axis=0)
         log_mass[node] = logsumexp(log_weight[below])
-    log_mass += 1e-13 * (1.0 + np.abs(log_mass))  # more than rounding took away
+    some = np.isfinite(log_mass)  # the others have no weight at all
+    log_mass[some] += 1e-13 * (1.0 + np.abs(log_mass[some]))  # more than rounding took
     return Means(
         kind, tree, np.ascontiguousarray(known.mean), spread, log_weight, log_mass, low,
         high, widest,

@@ -168,7 +168,7 @@ def fill(model: Canopy, header: Header, arrays: Arrays) -> None:
     if header["features"] is not None:
         model._features = FeatureMap.from_header(header["features"])
     model._n_learned = params.count("n_learned", header["n_learned"], 0)
-    model._n_batches = params.count("n_batches", header["n_batches"], 0)
+    model._n_batches = params.count("n_batches", header["n_batches"], 0, 2**62)
     model.converged = params.flag("converged", header["converged"])
     model._waiting = checked(arrays, "waiting", np.float64, None)
     if len(model._waiting) >= batch or (
@@ -236,12 +236,13 @@ def components_read(options: MixtureOptions, arrays: Arrays, d: int) -> Componen
 def moments_read(known: Components, arrays: Arrays) -> Moments:
     """Sums of a file, checked."""
     like = no_rows(known)
-    return Moments(
-        *(
-            checked(arrays, f"moments_{name}", np.float64, getattr(like, name).shape)
-            for name in ("weight", "first", "second")
-        )
+    weight, first, second = (
+        checked(arrays, f"moments_{name}", np.float64, getattr(like, name).shape)
+        for name in ("weight", "first", "second")
     )
+    if (weight < 0.0).any() or (len(second) and second.ndim < 3 and (second < 0).any()):
+        raise ValueError("moments must be those of rows, weights >= 0.")
+    return Moments(weight, first, second)
 
 
 def history_read(arrays: Arrays) -> np.recarray[Any, Any]:
@@ -312,11 +313,15 @@ class Running:
         fit.begun = self.begun
         fit.reports = [SweepReport(*row.tolist()) for row in self.model.history]
         fit.converged = self.model.converged
-        check_lists(self.arrays, shards, len(fit.known.weight))
+        m = len(fit.known.weight)
+        most = min(m, fit.options.sweeps.list_max)
+        if not 1.0 <= self.pace <= fit.options.sweeps.refresh_max:
+            raise CheckpointError("pace must be within refresh_max.")
+        check_lists(self.arrays, shards, m, most)
         shards.resume(self.arrays, len(fit.known.weight))
 
 
-def check_lists(arrays: Arrays, shards: LocalShards, m: int) -> None:
+def check_lists(arrays: Arrays, shards: LocalShards, m: int, longest: int) -> None:
     """Raise CheckpointError for labels and lists that are none of these shards."""
     for name, like in shards.state().items():
         array = arrays.get(name)
@@ -325,7 +330,7 @@ def check_lists(arrays: Arrays, shards: LocalShards, m: int) -> None:
             ok = array.shape == like.shape
         if ok and array is not None and len(array) and not name.endswith("turn"):
             least = 0 if name.endswith(("lists", "lengths")) else -1
-            most = m + 1 if name.endswith("lengths") else m
+            most = longest + 1 if name.endswith("lengths") else m
             ok = bool(array.min() >= least and array.max() < most)
         if not ok:
             raise CheckpointError(f"{name} is missing, or none of these rows.")
@@ -336,3 +341,11 @@ def check_lists(arrays: Arrays, shards: LocalShards, m: int) -> None:
                 raise CheckpointError(
                     f"{name} does not sum to the length of its lists."
                 )
+            inner = np.ones(len(lists), dtype=bool)  # not the first of its list
+            inner[np.cumsum(array)[array > 0] - array[array > 0]] = False
+            if (np.diff(lists)[inner[1:]] <= 0).any():
+                raise CheckpointError(f"{name}: lists must ascend.")
+        if name.endswith("_turn") and not 0 <= int(array[0]) < max(
+            1, len(arrays[name.replace("_turn", "_lengths")])
+        ):
+            raise CheckpointError(f"{name} must be the number of a group.")

@@ -199,7 +199,8 @@ class Fit:
         known, n_clipped = self._next(self.moments)
         self.begun = self.begun[:0]
         empty = self.moments.weight < self.total / self.n_rows
-        if sweeps.empty == "reseed" and sweeps.theta_step == "map" and how != "em":
+        reseed = sweeps.empty == "reseed" and self.options.weights != "collapsed"
+        if reseed and sweeps.theta_step == "map" and how != "em":
             known = self._reseeded(known, empty, shards)
         self.known = known
         proposed = sum(report.proposed for report in found)
@@ -317,9 +318,9 @@ class Fit:
 
 
 def watched_rows(
-    rows: Callable[[NDArray[np.int64]], Matrix], n: int, seed: int
+    rows: Callable[[NDArray[np.int64]], Matrix], usable: NDArray[np.int64], seed: int
 ) -> Matrix:
-    """A few thousand rows, the same in every sweep."""
+    """A few thousand rows of those with any weight, the same in every sweep."""
     rng = np.random.default_rng([seed, 4])
-    places = rng.choice(n, size=min(n, 4096), replace=False)
+    places = rng.choice(usable, size=min(len(usable), 4096), replace=False)
     return rows(np.sort(places))

@@ -24,6 +24,17 @@ from dyntree.mixtures.canopy.components import (
 )
 
 
+def above(spread: NDArray[np.float64], floor: float) -> tuple[NDArray[np.float64], int]:
+    """Covariances whose eigenvalues are at least the floor, and how many were not."""
+    value, vector = np.linalg.eigh(spread)
+    low = (value < floor).any(axis=1)
+    if low.any():
+        turned = vector[low] * np.maximum(value[low], floor)[:, None, :]
+        spread = spread.copy()
+        spread[low] = turned @ vector[low].transpose(0, 2, 1)
+    return spread, int(low.sum())
+
+
 def mean_of(moments: Moments, prior: Prior) -> tuple[Vector, Matrix]:
     """Rows that means are worth, with the prior's, and the means."""
     if prior.reg_covar is not None:
@@ -287,14 +298,13 @@ class Full(Family):
         scatter, d = self._scatter(moments, prior, weight, mean), mean.shape[1]
         weights = self.weights_of(moments, prior)
         if prior.reg_covar is not None:
-            return Components(
-                weights,
-                mean,
-                scatter / weight[:, None, None] + np.diag(prior.reg_covar),
-            ), 0
+            spread = scatter / weight[:, None, None] + np.diag(prior.reg_covar)
+            spread, low = above(spread, max(float(prior.reg_covar.min()), FLOOR))
+            return Components(weights, mean, spread), low
         own = prior.df + moments.weight + d + 2.0
-        spread = np.diag(prior.df * prior.variance) + scatter
-        return Components(weights, mean, spread / own[:, None, None]), 0
+        spread = (np.diag(prior.df * prior.variance) + scatter) / own[:, None, None]
+        spread, low = above(spread, FLOOR * float(prior.variance.mean()))
+        return Components(weights, mean, spread), low
 
     def draw(
         self, moments: Moments, prior: Prior, rng: np.random.Generator

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from numbers import Real
 from threading import RLock
 from typing import Any, Self
 
@@ -305,10 +306,11 @@ class Canopy(CanopyStreams):
         """Rows to learn, and rows that tell when to stop."""
         if validation is None:
             return parts, None
-        if isinstance(validation, float):
-            n = max(1, round(share("validation", validation, 1.0) * parts.n_rows))
+        if isinstance(validation, Real):
+            usable = parts.weighted_rows()
+            n = max(1, round(share("validation", validation, 1.0) * len(usable)))
             rng = np.random.default_rng([self.seed, 6])
-            places = np.sort(rng.choice(parts.n_rows, size=n, replace=False))
+            places = np.sort(rng.choice(usable, size=n, replace=False))
             return parts.without(places), parts.take(places)
         _, rows = read(validation, parts.features, "validation")
         return parts, np.asarray(rows, dtype=np.float64)
@@ -337,7 +339,9 @@ class Canopy(CanopyStreams):
         prior = scaling.prior(options.prior, family, options.concentration)
         known = family.begin(self._starts(parts, plan), prior)
         watched = scaling.doubles(
-            watched_rows(parts.take, n, self.seed) if held_out is None else held_out
+            watched_rows(parts.take, parts.weighted_rows(), self.seed)
+            if held_out is None
+            else held_out
         )
         fit = Fit(
             family, options, plan.inference, prior, plan.units, self.seed, known,

@@ -42,6 +42,10 @@ def check_weight(value: Any, n_rows: int) -> Vector | None:
         )
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise ValueError("sample_weight must be finite, >= 0 and not zero in all rows.")
+    with np.errstate(over="ignore"):
+        total = weight.sum()
+    if not total < np.inf:
+        raise ValueError("sample_weight must have a finite sum; divide it by its mean.")
     return weight
 
 
@@ -71,7 +75,8 @@ class Parts:
         self.arrays: list[Any] = []
         for one in X if several else [X]:
             features, rows = read(one, features)
-            self.arrays.append(rows)
+            if len(rows) or not several:
+                self.arrays.append(rows)
         assert features is not None
         self.features = features
         self.first = np.cumsum([0, *(len(rows) for rows in self.arrays)])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
 from dyntree.mixtures.canopy.components import Family, Prior
 from dyntree.mixtures.canopy.options import MixturePrior
@@ -18,12 +18,14 @@ from dyntree.mixtures.canopy.options import MixturePrior
 Singles = NDArray[np.float32]
 Sums = tuple[float, Vector]
 BLOCK = 1 << 18  # numbers that are held in float64 at a time
+FARTHEST = 1e12  # scaled; only rows of no weight lie beyond it
 RESOLUTION = 40  # bits after the point, at the most; 20 at the least
 
 
 def is_plain(X: Any) -> bool:
     """Whether rows are an array of real numbers, which is never copied whole."""
-    return isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
+    plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
+    return plain and X.ndim == 2 and X.dtype.kind in "fiub"
 
 
 def blocks(X: Any) -> Iterator[slice]:
@@ -70,6 +72,10 @@ def read(
     """
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[1]:
         raise ValueError(f"{argument} must have one column at least; got {X.shape}.")
+    if hasattr(X, "tocsr"):
+        raise ValueError(
+            f"{argument} must be dense; got a sparse matrix. Give {argument}.toarray()."
+        )
     if not is_plain(X) or not len(X):
         if features is None:
             features, rows = FeatureMap.learn(X)
@@ -81,10 +87,17 @@ def read(
     elif features.n_features != X.shape[1]:
         features.encode(np.zeros((1, X.shape[1])), argument)  # says what is wrong
     if X.dtype.kind == "f":
+        most = min(LARGEST, float(np.finfo(X.dtype).max))
         for part in blocks(X):
-            bad = ~np.isfinite(X[part])
+            bad = ~(np.abs(X[part]) <= most)
             if bad.any():
                 row, column = np.argwhere(bad)[0]
+                if np.isfinite(X[part][row, column]):
+                    raise ValueError(
+                        f"{argument} must be at most {most:g}; got "
+                        f"{X[part][row, column]:g} in row {part.start + row}, column "
+                        f"{features.feature_names[column]!r}. Rescale the column."
+                    )
                 raise ValueError(
                     f"{argument} must be finite; got {X[part][row, column]} in row "
                     f"{part.start + row}, column {features.feature_names[column]!r}. "
@@ -156,7 +169,7 @@ class Scaling:
         if family.is_count:
             power = max(1.0, float((variance + centre**2).sum()))
             return cls(np.zeros(d), np.ones(d), variance, power, centre)
-        equal = ~(variance > 1e-30 * np.maximum(1.0, centre**2))
+        equal = ~(variance > 1e-30 * centre**2)
         variance = np.where(equal, 0.0, variance)
         if equal.any():
             listed = ", ".join(repr(names[j]) for j in np.flatnonzero(equal)[:5])
@@ -178,7 +191,7 @@ class Scaling:
             rows = np.array(X[part], dtype=np.float64)
             rows -= self.centre
             rows /= self.scale
-            out[part] = rows
+            out[part] = np.clip(rows, -FARTHEST, FARTHEST, out=rows)
         return out
 
     def doubles(self, X: Any) -> Matrix:

@@ -97,8 +97,9 @@ class ShardState:
         order = np.arange(len(rows), dtype=np.int32)
         begin = None
         if plan.inference in GROUPED:
+            points = sweeps.prototypes if plan.inference == "canopy1" else None
             order, begin = grouped(
-                rows, sweeps.group_size, sweeps.prototypes, plan.seed, plan.n_threads
+                rows, sweeps.group_size, points, plan.seed, plan.n_threads
             )
         self.order = order
         base = family.log_base(plan.scaling.doubles(X)) if family.is_count else None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
@@ -16,7 +18,7 @@ from dyntree.mixtures.canopy.answers import CanopyAnswers
 from dyntree.mixtures.canopy.components import Moments
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import Fit
-from dyntree.mixtures.canopy.parts import LocalShards, Parts
+from dyntree.mixtures.canopy.parts import LocalShards, Parts, check_weight
 from dyntree.mixtures.canopy.scaling import Scaling, read
 from dyntree.mixtures.canopy.shards import Plan
 from dyntree.runtime.locking import locked
@@ -64,12 +66,14 @@ class CanopyStreams(CanopyAnswers):
         """
         check_progress(progress)
         features, rows = self._encoded(X)
+        before = dict(vars(self))
         with rows_bar(progress, len(rows), "learning") as tell:
             first = 0
             while first < len(rows):
                 room = self.batch_size - len(self._waiting)
                 new = rows[first : first + room]
-                self._wait_or_learn(features, new)
+                with self._kept_on_errors(before):
+                    self._wait_or_learn(features, new)
                 first += len(new)
                 tell(len(new))
         return self
@@ -114,9 +118,22 @@ class CanopyStreams(CanopyAnswers):
         """
         if len(self._waiting):
             assert self._features is not None
-            self._learn(self._waiting, self._features)
-            self._waiting = np.empty((0, 0))
+            with self._kept_on_errors():
+                self._learn(self._waiting, self._features)
+                self._waiting = np.empty((0, 0))
         return self
+
+    @contextmanager
+    def _kept_on_errors(self, before: dict[str, Any] | None = None) -> Iterator[None]:
+        """Be what one was before, where anything but an interrupt ends the learning."""
+        if before is None:
+            before = dict(vars(self))  # arrays are replaced, none is written into
+        try:
+            yield
+        except Exception:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     @locked
     def learn_batch(self, X: Any, *, sample_weight: Any = None) -> Self:
@@ -131,9 +148,18 @@ class CanopyStreams(CanopyAnswers):
         -------
         self
         """
-        self.flush()
         features, rows = self._encoded(X)
-        self._learn(rows, features, sample_weight)
+        weight = check_weight(sample_weight, len(rows))
+        with self._kept_on_errors():
+            waiting = self._waiting
+            if self._known is None and len(waiting):  # too few for a batch of their own
+                rows = np.concatenate([waiting, rows])
+                if weight is not None:
+                    weight = np.concatenate([np.ones(len(waiting)), weight])
+                self._waiting = np.empty((0, 0))
+            else:
+                self.flush()
+            self._learn(rows, features, weight)
         return self
 
     def _learn(self, rows: Matrix, features: FeatureMap, weight: Any = None) -> None:
