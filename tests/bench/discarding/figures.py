@@ -28,20 +28,17 @@ BLOCKS = 20  # of a stream, over which curves are told
 class Scale:
     """How much of a figure is run."""
 
-    name: str
     repeats: dict[str, int]
     n_particles: int
     rows: dict[str, int]  # of streams
 
 
 PAPER = Scale(
-    "paper",
     {"1": 100, "2": 100, "3": 20, "table1": 3, "4": 100, "6": 3},
     1000,
     {"2": 20_000, "4": 10_000, "6": 100_000},
 )
 CI = Scale(
-    "ci",
     {"1": 2, "2": 2, "3": 1, "table1": 1, "4": 1, "6": 1},
     100,
     {"2": 1000, "4": 1500, "6": 4000},

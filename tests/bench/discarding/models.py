@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-import dyntree
 from dyntree import AveragedStream, DynamicTree, StreamingTree
 
 DISCARDS = {"ORAND": "random", "OALC": "alc", "OENT": "entropy", "OAGE": "age"}
-Foresee = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def tree(
@@ -45,7 +43,7 @@ def height_and_leaves(model: Any) -> tuple[float, float]:
     """Means over the particles; NaN for averages of several clouds."""
     if isinstance(model, AveragedStream):
         return float("nan"), float("nan")
-    inside = model.tree if isinstance(model, dyntree.StreamingTree) else model
+    inside = model.tree if isinstance(model, StreamingTree) else model
     stats = inside.stats()
     return stats.height, stats.n_leaves
 
