@@ -12,10 +12,11 @@ FULL       W (x - mean), one product   full covariance, W'W its inverse
            a component
 =========  ==========================  =====================================
 
+Components that are sharp (see ``sharpness``) take differences from their means instead.
 A score is ``constant[z] + <features(x), theta[z]>``; for FULL it is ``constant[z] -
 |W_z (x - mean_z)|^2 / 2`` with theta[z] = W_z by rows.
 """
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 cdef enum Layout:
     LINEAR = 0
@@ -34,8 +35,14 @@ cdef class Scores:
         const float *theta              # (n_components, width)
         const float *constant           # (n_components,)
         const float *origin             # (n_features,), zeros
-        const float *mean               # (n_components, n_features), FULL only
+        const float *mean               # (n_components, n_features); NULL if LINEAR
         float *shift                    # W_z mean_z, (n_components, n_features), FULL only
+        # components too narrow for products in float32, which differences score
+        readonly object sharp_ids       # ndarray of int32, ascending
+        readonly int n_sharp
+        const int32_t *sharp            # (n_sharp,)
+        const uint8_t *is_sharp         # (n_components,)
+        const float *peak               # scores at the means, (n_components,)
 
     # floats of scratch that n rows need
     cdef int64_t room(self, int n, int n_listed) noexcept nogil
@@ -46,6 +53,10 @@ cdef class Scores:
     cdef void listed(self, const float *x, int n, const float *origin, const int32_t *ids, int k, float *scratch, float *out) noexcept nogil
     # one score of one row
     cdef double one(self, const float *x, int32_t z) noexcept nogil
+
+    # the same for one component, by differences from its mean
+    cdef void direct(self, const float *x, int n, int z, float *out, int stride) noexcept nogil
+    cdef float at(self, const float *x, int32_t z) noexcept nogil
 
     # parts of the above, for FULL
     cdef void distances(self, const float *x, int n, const float *shift, int z, float *scratch) noexcept nogil

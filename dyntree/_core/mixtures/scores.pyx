@@ -2,13 +2,14 @@
 import numpy as np
 
 from libc.math cimport log
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy
 from scipy.linalg.cython_blas cimport sgemm
 
 from dyntree._core.softmax cimport PART, rounded_up, soften, total_of   # and its CLONES
 
 cdef float VERY_LOW = -1e30
+NARROW = 2.0**16        # squared distance of a mean from 0, in variances
 
 
 cdef void times(
@@ -80,11 +81,35 @@ cdef extern from *:
         }
         return total;
     }
+    /* sum s (x - mean)^2; s has one number where step is 0 */
+    CLONES static float apart(const float *x, const float *mean, const float *s, int step,
+                              int d) {
+        Eight sum = {0};
+        float rest = 0.0f, total;
+        int j = 0;
+        for (; j + 8 <= d; j += 8) {
+            Eight v = LOAD(x + j) - LOAD(mean + j);
+            v *= v;
+            if (step)
+                v *= LOAD(s + j);
+            sum += v;
+        }
+        for (; j < d; j++) {
+            float v = x[j] - mean[j];
+            rest += step ? s[j] * v * v : v * v;
+        }
+        total = (sum[0] + sum[4]) + (sum[1] + sum[5]);
+        total = total + ((sum[2] + sum[6]) + (sum[3] + sum[7])) + rest;
+        return step ? total : *s * total;
+    }
     """
     float moved(const float *x, const float *origin, int d, float *out) noexcept nogil
     void squared(const float *x, int d, float *out) noexcept nogil
     double about(
         const float *t, const float *s, int step, const float *o, int d, float *out
+    ) noexcept nogil
+    float apart(
+        const float *x, const float *mean, const float *s, int step, int d
     ) noexcept nogil
 
 
@@ -106,6 +131,29 @@ cdef void features(
             out += 1
 
 
+def sharpness(int layout, theta, int d, mean):
+    """Components so narrow, for where they are, that float32 loses their squares.
+
+    A score is a sum of parts as large as the squared distance of the mean from 0, in
+    standard deviations, of which it keeps seven digits; sums of squares lose as much
+    of a variance. Such components are scored by differences from the mean.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_components,)
+    """
+    if layout == LINEAR:
+        return np.zeros(len(theta), dtype=bool)
+    squares = np.asarray(mean) ** 2
+    if layout == FULL:
+        return squares.max(axis=1) * (theta**2).sum(axis=1) > NARROW
+    distance = -2.0 * theta[:, d:] * squares
+    whole = distance.sum(axis=1)
+    if layout == NORM:
+        return whole > NARROW
+    return (distance.max(axis=1) > NARROW) | (whole > 4.0 * NARROW)
+
+
 cdef class Scores:
     """Parameters of all components, ready to be multiplied with rows.
 
@@ -118,12 +166,14 @@ cdef class Scores:
         With the log weights in it.
     n_features : int
     mean : ndarray of float32 of shape (n_components, n_features), optional
-        For the layout full.
+        For all layouts but linear.
+    peak : ndarray of float32 of shape (n_components,), optional
+        Scores at the means; for the layouts norm and squares.
     """
 
     def __init__(
         self, int layout, const float[:, ::1] theta, const float[::1] constant,
-        int n_features, const float[:, ::1] mean=None,
+        int n_features, const float[:, ::1] mean=None, const float[::1] peak=None,
     ):
         cdef float[:, ::1] shift
         self.layout, self.n_features = layout, n_features
@@ -136,11 +186,20 @@ cdef class Scores:
                 np.einsum("zij,zj->zi", whole, np.asarray(mean), dtype=np.float64)
             ).astype(np.float32)
             shift = shifted
-            self.shift, self.mean = &shift[0, 0], &mean[0, 0]
+            self.shift = &shift[0, 0]
         self.theta, self.constant = &theta[0, 0], &constant[0]
         cdef const float[::1] zeros = np.zeros(n_features, dtype=np.float32)
         self.origin = &zeros[0]
-        self.arrays = (theta, constant, mean, shifted, zeros)
+        sharp = sharpness(layout, np.asarray(theta), n_features, mean)
+        cdef const uint8_t[::1] is_sharp = sharp.astype(np.uint8)
+        self.sharp_ids = np.flatnonzero(sharp).astype(np.int32)
+        cdef const int32_t[::1] ids = self.sharp_ids
+        self.n_sharp = <int> len(ids)
+        self.is_sharp = &is_sharp[0]
+        self.sharp = &ids[0] if self.n_sharp else NULL
+        self.mean = NULL if mean is None else &mean[0, 0]
+        self.peak = NULL if peak is None else &peak[0]
+        self.arrays = (theta, constant, mean, shifted, zeros, peak, is_sharp, ids)
 
     cdef int64_t room(self, int n, int n_listed) noexcept nogil:
         cdef int64_t d = self.n_features
@@ -166,6 +225,9 @@ cdef class Scores:
                     out + <int64_t> i * self.padded, self.constant, m * sizeof(float)
                 )
             times(self.theta, m, scratch, n, self.width, 1.0, 1.0, out, self.padded)
+            for i in range(self.n_sharp):
+                z = self.sharp[i]
+                self.direct(x, n, z, out + z, self.padded)
         for i in range(n):
             for z in range(m, self.padded):
                 out[<int64_t> i * self.padded + z] = VERY_LOW
@@ -200,6 +262,25 @@ cdef class Scores:
             for a in range(k, stride):
                 out[<int64_t> i * stride + a] = VERY_LOW
         times(local, k, scratch, n, self.width, 1.0, 1.0, out, stride)
+        for a in range(k):
+            if self.is_sharp[ids[a]]:
+                self.direct(x, n, ids[a], out + a, stride)
+
+    cdef void direct(
+        self, const float *x, int n, int z, float *out, int stride
+    ) noexcept nogil:
+        """Scores of n rows in one component by their differences from its mean."""
+        cdef int i
+        for i in range(n):
+            out[<int64_t> i * stride] = self.at(x, z)
+            x += self.n_features
+
+    cdef float at(self, const float *x, int32_t z) noexcept nogil:
+        cdef int d = self.n_features
+        return self.peak[z] + apart(
+            x, self.mean + <int64_t> z * d,
+            self.theta + <int64_t> z * self.width + d, self.layout == SQUARES, d,
+        )
 
     cdef void distances(
         self, const float *x, int n, const float *shift, int z, float *scratch
@@ -260,6 +341,8 @@ cdef class Scores:
                 total -= 0.5 * v * v
                 t += d
             return total
+        if self.is_sharp[z]:
+            return self.at(x, z)
         for j in range(d):
             total += <double> t[j] * x[j]
             if self.layout == NORM:

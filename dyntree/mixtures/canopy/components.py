@@ -20,6 +20,7 @@ from dyntree.encoding.values import Matrix, Vector
 LINEAR, NORM, SQUARES, FULL = range(4)  # layouts of the core
 LOG_2PI = np.log(2.0 * np.pi)
 FLOOR = 1e-6  # of a variance, as a share of the prior's
+LEAST = 1e-12  # variance, scaled: rows in float32 tell no smaller one
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,14 @@ class Family(ABC):
     @abstractmethod
     def log_density(self, rows: Matrix, known: Components) -> Matrix:
         """Log density of rows in components, shape (n_rows, n_components)."""
+
+    def resolved(self, known: Components, sharp: NDArray[np.bool_]) -> Components:
+        """Components no narrower than sums in float32 can tell.
+
+        Those that were sharp have sums in float64. Others that became so narrow stop
+        where they are sharp in the next sweep, which finds what they are.
+        """
+        return known
 
     @abstractmethod
     def sample(

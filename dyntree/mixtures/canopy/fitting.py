@@ -197,6 +197,10 @@ class Fit:
         elif how == "canopy2" and sweeps.theta_step == "sample":
             self.pace = float(sweeps.refresh_max)
         known, n_clipped = self._next(self.moments)
+        if how == "em":
+            sharp = np.zeros(len(known.weight), dtype=bool)
+            sharp[self.family.scores(self.known).sharp_ids] = True
+            known = self.family.resolved(known, sharp)
         self.begun = self.begun[:0]
         empty = self.moments.weight < self.total / self.n_rows
         reseed = sweeps.empty == "reseed" and self.options.weights != "collapsed"

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from dyntree._core.mixtures.scores import Scores
+from dyntree._core.mixtures.scores import NARROW, Scores
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.components import (
     FLOOR,
     FULL,
+    LEAST,
     LOG_2PI,
     NORM,
     SQUARES,
@@ -63,7 +64,9 @@ class Diagonal(Family):
         scatter = scattered(moments, prior, weight, mean)
         if prior.reg_covar is not None:
             variance = np.maximum(scatter / weight[:, None], 0.0) + prior.reg_covar
-            return Components(self.weights_of(moments, prior), mean, variance), 0
+            low = int((variance[moments.weight > 0.0] < LEAST).sum())
+            variance = np.maximum(variance, LEAST)
+            return Components(self.weights_of(moments, prior), mean, variance), low
         own = prior.df + moments.weight + 3.0
         variance = (prior.df * prior.variance + scatter) / own[:, None]
         floor = FLOOR * prior.variance
@@ -95,10 +98,14 @@ class Diagonal(Family):
         """As `Family` says."""
         inverse = 1.0 / known.spread
         theta = np.concatenate([known.mean * inverse, -0.5 * inverse], axis=1)
-        constant = -0.5 * (known.mean**2 * inverse + np.log(known.spread) + LOG_2PI)
         with np.errstate(divide="ignore"):
-            whole = np.log(known.weight) + constant.sum(axis=1)
-        return Scores(self.layout, singles(theta), singles(whole), known.mean.shape[1])
+            peak = np.log(known.weight)
+        peak = peak - 0.5 * (np.log(known.spread) + LOG_2PI).sum(axis=1)
+        whole = peak - 0.5 * (known.mean**2 * inverse).sum(axis=1)
+        return Scores(
+            self.layout, singles(theta), singles(whole), known.mean.shape[1],
+            singles(known.mean), singles(peak),
+        )  # fmt: skip
 
     def log_density(self, rows: Matrix, known: Components) -> Matrix:
         """As `Family` says."""
@@ -108,6 +115,11 @@ class Diagonal(Family):
             rows**2 @ inverse.T + constant.sum(axis=1)
         )
         return out
+
+    def resolved(self, known: Components, sharp: NDArray[np.bool_]) -> Components:
+        """As `Family` says."""
+        least = np.where(sharp[:, None], 0.0, known.mean**2 / (2.0 * NARROW))
+        return replace(known, spread=np.maximum(known.spread, least))
 
     def sample(
         self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator
@@ -151,7 +163,9 @@ class Spherical(Family):
         scatter = self._scatter(moments, prior, weight, mean)
         if prior.reg_covar is not None:
             variance = np.maximum(scatter / (d * weight), 0.0) + prior.reg_covar.mean()
-            return Components(self.weights_of(moments, prior), mean, variance), 0
+            low = int((variance[moments.weight > 0.0] < LEAST).sum())
+            variance = np.maximum(variance, LEAST)
+            return Components(self.weights_of(moments, prior), mean, variance), low
         variance, floor = self._variance(moments, prior, scatter, d)
         low = int((variance < floor).sum())
         variance = np.maximum(variance, floor)
@@ -194,12 +208,14 @@ class Spherical(Family):
         """As `Family` says."""
         inverse, d = 1.0 / known.spread, known.mean.shape[1]
         theta = np.column_stack([known.mean * inverse[:, None], -0.5 * inverse])
-        constant = -0.5 * (
-            (known.mean**2).sum(axis=1) * inverse + d * (np.log(known.spread) + LOG_2PI)
-        )
         with np.errstate(divide="ignore"):
-            whole = np.log(known.weight) + constant
-        return Scores(self.layout, singles(theta), singles(whole), d)
+            peak = np.log(known.weight)
+        peak = peak - 0.5 * d * (np.log(known.spread) + LOG_2PI)
+        whole = peak - 0.5 * (known.mean**2).sum(axis=1) * inverse
+        return Scores(
+            self.layout, singles(theta), singles(whole), d, singles(known.mean),
+            singles(peak),
+        )  # fmt: skip
 
     def log_density(self, rows: Matrix, known: Components) -> Matrix:
         """As `Family` says."""
@@ -214,6 +230,14 @@ class Spherical(Family):
             + d * (np.log(known.spread) + LOG_2PI)
         )
         return out
+
+    def resolved(self, known: Components, sharp: NDArray[np.bool_]) -> Components:
+        """As `Family` says."""
+        least = (known.mean**2).sum(axis=1) / (2.0 * NARROW)
+        least = np.where(sharp, 0.0, least)
+        if self.one_spread:
+            least = np.full(len(least), float(known.weight @ least))
+        return replace(known, spread=np.maximum(known.spread, least))
 
     def sample(
         self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator
@@ -299,7 +323,7 @@ class Full(Family):
         weights = self.weights_of(moments, prior)
         if prior.reg_covar is not None:
             spread = scatter / weight[:, None, None] + np.diag(prior.reg_covar)
-            spread, low = above(spread, max(float(prior.reg_covar.min()), FLOOR))
+            spread, low = above(spread, max(float(prior.reg_covar.min()), LEAST))
             return Components(weights, mean, spread), low
         own = prior.df + moments.weight + d + 2.0
         spread = (np.diag(prior.df * prior.variance) + scatter) / own[:, None, None]
@@ -358,6 +382,14 @@ class Full(Family):
             out[:, z] = -0.5 * (turned**2).sum(axis=0) - np.log(np.diag(one)).sum()
         out -= 0.5 * rows.shape[1] * LOG_2PI
         return out
+
+    def resolved(self, known: Components, sharp: NDArray[np.bool_]) -> Components:
+        """As `Family` says."""
+        spread = known.spread.copy()
+        for z in np.flatnonzero(~sharp):
+            least = float((known.mean[z] ** 2).max()) / (2.0 * NARROW)
+            spread[z] = above(spread[z : z + 1], least)[0][0]
+        return replace(known, spread=spread)
 
     def sample(
         self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator
