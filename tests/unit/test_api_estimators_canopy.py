@@ -69,6 +69,52 @@ def test_a_warm_start_keeps_the_numbers_of_components() -> None:
     assert np.median(far) < 0.5
 
 
+def test_a_warm_start_begins_at_the_whole_components() -> None:
+    """Weights and spreads too: the first sweep finds the likelihood of the last."""
+    X = blobs(1500)
+    options: dict[str, Any] = {"inference": "em", "random_state": 1, "tol": 0.0}
+    fit = CanopyMixture(8, warm_start=True, max_iter=200, **options).fit(X)
+    before = fit.score(X)
+    fit.set_params(max_iter=1).fit(X)
+    assert abs(fit.lower_bound_ - before) < 1e-4
+    fit.set_params(n_components=7)
+    with pytest.raises(ValueError, match="start must have the same n_components"):
+        fit.fit(X)
+
+
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was() -> None:
+    X = blobs(500)
+    fit = CanopyMixture(8, random_state=1).fit(X)
+    with pytest.raises(ValueError, match="n_components must be at most"):
+        fit.fit(X[:5, :2])
+    assert fit.n_features_in_ == 3
+    bad = X[:20, :2].copy()
+    bad[3] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        fit.partial_fit(bad)
+    assert fit.predict(X[:4]).shape == (4,)
+
+
+def test_known_components_make_it_fitted() -> None:
+    X = blobs(1500)
+    fit = CanopyMixture(8, family="full", random_state=1).fit(X)
+    parameters = fit.weights_, fit.means_, fit.covariances_
+    again = CanopyMixture(8, family="full", random_state=0)
+    again.set_components(*parameters)
+    np.testing.assert_allclose(again.score_samples(X), fit.score_samples(X), rtol=1e-9)
+    np.testing.assert_allclose(
+        again.precisions_ @ again.covariances_, np.tile(np.eye(3), (8, 1, 1)), atol=1e-9
+    )
+    weight = np.arange(1500.0)
+    expected = np.average(fit.score_samples(X), weights=weight)
+    assert again.score(X, sample_weight=weight) == pytest.approx(expected)
+    counts = np.random.default_rng(0).poisson(3.0, size=(400, 2))
+    rates = CanopyMixture(2, family="poisson", random_state=0).fit(counts)
+    assert (rates.rates_ == rates.means_).all()
+    with pytest.raises(AttributeError, match="no precisions_"):
+        _ = rates.precisions_
+
+
 def test_batches_are_learned_on() -> None:
     X = blobs(3000)
     fit = CanopyMixture(8, random_state=1)

@@ -402,6 +402,79 @@ def test_known_parameters_make_a_mixture() -> None:
     ]:
         with same_bytes(model), pytest.raises(ValueError, match=word):
             model.set_components(weights, means, spread)
+    tied = Canopy(2, family="spherical_tied")
+    with pytest.raises(ValueError, match="component 1 has 2, component 0 1"):
+        tied.set_components([0.5, 0.5], [[0, 0], [1, 1]], [1.0, 2.0])
+    with pytest.raises(ValueError, match="None for family 'poisson'"):
+        Canopy(1, family="poisson").set_components([1.0], [[1.0]], [1.0])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_known_parameters_are_kept_wherever_they_are(family: str) -> None:
+    """Far from 0 and of any unit, in answers, in files, and when more is learned."""
+    X = rows_for(family, 600)
+    source = Canopy(4, family=family, **QUICK).fit(X)
+    factor, shift = (1.0, 0.0) if FAMILY_OF[family].is_count else (1e-5, 3e4)
+    means, spread = source.means * factor + shift, None
+    if not FAMILY_OF[family].is_count:
+        spread = source.covariances * factor**2
+    model = Canopy(4, family=family, seed=1)
+    model.set_components(source.weights, means, spread)
+    Z = X * factor + shift
+    assert (model.predict(Z) == source.predict(X)).mean() > 0.999
+    offset = X.shape[1] * np.log(factor)
+    np.testing.assert_allclose(
+        model.score_samples(Z) + offset, source.score_samples(X), rtol=1e-4, atol=1e-4
+    )
+    again = dyntree.checkpoint.loads(dyntree.checkpoint.dumps(model))
+    before = model.means
+    for one in (model, again):
+        one.learn_batch(Z[:20])
+    assert again.means.tobytes() == model.means.tobytes()
+    width = np.sqrt(model._scaling.variance)
+    assert (np.abs(model.means - before) / width).max() < 0.5
+    heavy = Canopy(4, family=family, seed=1)
+    heavy.set_components(source.weights, means, spread, n_rows=1e7)
+    heavy.learn_batch(Z[:20])
+    assert (np.abs(heavy.means - before) / width).max() < 1e-3
+
+
+def test_a_fit_begins_at_another_model() -> None:
+    """With its weights and spreads; other columns, families or sizes are refused."""
+    X = blobs(2000)
+    first = Canopy(8, inference="em", max_iter=60, tol=0.0).fit(X)
+    # the likelihood of a sweep is that of the parameters before it
+    on = Canopy(8, inference="em", max_iter=1, tol=0.0).fit(X, start=first)
+    assert abs(on.history.log_likelihood[0] - first.score(X)) < 1e-5
+    own = first.copy().fit(X, start=first)
+    assert own.score(X) > first.score(X) - 1e-3
+    fresh = Canopy(8)
+    for start, word in [
+        (fresh, "has components"),
+        ("em", "has components"),
+        (Canopy(7).fit(X), "same n_components"),
+        (Canopy(8, family="full").fit(X), "same family"),
+        (Canopy(8).fit(X[:, :2]), "columns of X"),
+    ]:
+        with same_bytes(fresh), pytest.raises(ValueError, match=word):
+            fresh.fit(X, start=start)
+
+
+def test_tiny_weights_keep_their_digits() -> None:
+    """Weights of 1e-13 are so many rows; that those are few is for the prior."""
+    X = blobs(1500)
+    flat = MixturePrior.none()
+    fits = [
+        Canopy(
+            8, inference="em", prior=flat, max_iter=20, tol=0.0, init=blobs(8, seed=5)
+        ).fit(X, sample_weight=np.full(1500, c))
+        for c in (1.0, 1e-9)
+    ]
+    np.testing.assert_allclose(fits[0].means, fits[1].means, rtol=1e-4)
+    drawn = Canopy(4, seed=1, max_iter=5, tol=0.0).fit(
+        X, sample_weight=np.full(1500, 1e-13)
+    )
+    np.testing.assert_allclose(drawn._moments.weight.sum(), 1.5e-10, rtol=1e-9)
 
 
 # ---------------------------------------------------------------- streams

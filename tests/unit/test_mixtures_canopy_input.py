@@ -220,8 +220,8 @@ def test_full_covariances_of_few_rows_are_kept_positive() -> None:
     X = np.random.default_rng(0).normal(size=(300, 3)) * 10
     with pytest.warns(ConvergenceWarning, match="on their floor"):
         model = Canopy(
-            60, family="full", inference="em", prior=MixturePrior.none(), max_iter=30,
-            tol=0.0, seed=1,
+            60, family="full", inference="em", prior=MixturePrior.none(1e-15),
+            max_iter=30, tol=0.0, seed=1,
         ).fit(X)  # fmt: skip
     assert (np.linalg.eigvalsh(model.covariances) > 0).all()
 

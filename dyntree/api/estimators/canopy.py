@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any, Self
 
@@ -16,6 +17,19 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
 
 Ids = NDArray[np.int64]
+
+
+@contextmanager
+def unchanged_on_errors(estimator: BaseEstimator) -> Iterator[None]:
+    """Let an estimator be what it was, where an error or an interrupt ends a fit."""
+    held = estimator.__dict__
+    before = dict(held)
+    try:
+        yield
+    except BaseException:
+        held.clear()
+        held.update(before)
+        raise
 
 
 class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
@@ -59,13 +73,20 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
     weights_ : ndarray of shape (n_components,)
     means_ : ndarray of shape (n_components, n_features)
         Rates or probabilities in families of counts.
+    rates_, probabilities_ : ndarray of shape (n_components, n_features)
+        The same, in the family "poisson" or "multinomial" only.
     covariances_ : ndarray
         Of shape (n_components,), (n_components, n_features) or (n_components,
         n_features, n_features); None in families of counts.
+    precisions_ : ndarray
+        Their inverses, of the same shape; none in families of counts.
     labels_ : ndarray of int64 of shape (n_samples,)
         Most probable components of the training rows.
     n_iter_ : int
     converged_ : bool
+    lower_bound_ : float
+        Mean log density of the rows that the last sweep of the last `fit`, or of the
+        first batch, scored exactly, under the parameters before it; NaN where none was.
     history_ : numpy.recarray
         One row a sweep.
     model_ : Canopy
@@ -120,13 +141,13 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         self.callback = callback
         self.progress = progress
 
-    def _fresh(self, seed: int, init: Any = None) -> Canopy:
+    def _fresh(self, seed: int) -> Canopy:
         """The model that parameters ask for."""
         return Canopy(
             self.n_components, family=self.family, inference=self.inference,
-            init=self.init if init is None else init, weights=self.weights,
-            concentration=self.concentration, prior=self.prior, max_iter=self.max_iter,
-            tol=self.tol, options=self.options, seed=seed,
+            init=self.init, weights=self.weights, concentration=self.concentration,
+            prior=self.prior, max_iter=self.max_iter, tol=self.tol,
+            options=self.options, seed=seed,
         )  # fmt: skip
 
     def _seed(self) -> int:
@@ -156,18 +177,22 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         ValueError
             On bad rows or parameters.
         """
+        with unchanged_on_errors(self):
+            return self._fitted(X, sample_weight)
+
+    def _fitted(self, X: Any, sample_weight: Any) -> Self:
         rows = self._checked(X, reset=True)
         n_init, seed = params.count("n_init", self.n_init, 1), self._seed()
         begin, validation = None, self.validation
         if validation is not None and not isinstance(validation, Real):
             validation = validate_data(self, validation, reset=False)
         if self.warm_start and hasattr(self, "model_"):
-            begin, n_init = self.model_.means, 1
+            begin, n_init = self.model_, 1
         best, most = None, -np.inf
         for k in range(n_init):
-            model = self._fresh((seed + k) % (params.MAX_SEED + 1), begin)
+            model = self._fresh((seed + k) % (params.MAX_SEED + 1))
             model.fit(
-                rows, sample_weight=sample_weight, validation=validation,
+                rows, sample_weight=sample_weight, validation=validation, start=begin,
                 progress=self.progress, callback=self.callback,
             )  # fmt: skip
             if n_init == 1:
@@ -199,9 +224,49 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         self
         """
         first = not hasattr(self, "model_")
-        rows = self._checked(X, reset=first)
-        model = self._fresh(self._seed()) if first else self.model_
-        return self._kept(model.learn_batch(rows, sample_weight=sample_weight), rows)
+        with unchanged_on_errors(self):
+            rows = self._checked(X, reset=first)
+            model = self._fresh(self._seed()) if first else self.model_
+            model.learn_batch(rows, sample_weight=sample_weight)
+            return self._kept(model, rows)
+
+    def set_components(
+        self,
+        weights: Any,
+        means: Any,
+        covariances: Any = None,
+        *,
+        n_rows: float | None = None,
+    ) -> Self:
+        """Become a fitted mixture of components that are known.
+
+        Parameters
+        ----------
+        weights : array_like of shape (n_components,)
+            They sum to 1.
+        means : array_like of shape (n_components, n_features)
+            Rates or probabilities in families of counts.
+        covariances : array_like, optional
+            As `covariances_`.
+        n_rows : float, optional
+            Rows that they count for, should `partial_fit` learn more; 100 a component
+            by default.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For parameters that make no mixture; the component is named.
+        """
+        model = self._fresh(self._seed())
+        model.set_components(weights, means, covariances, n_rows=n_rows)
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.n_features_in_ = model.means.shape[1]
+        return self._kept(model, np.empty((0, self.n_features_in_)))
 
     def _checked(self, X: Any, reset: bool) -> Matrix:
         """Rows as numbers, float32 or float64."""
@@ -221,10 +286,28 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         self.covariances_ = (
             None if self.family in ("poisson", "multinomial") else model.covariances
         )
-        self.labels_ = model.predict(rows)
+        for family, name in (("poisson", "rates_"), ("multinomial", "probabilities_")):
+            if self.family == family:
+                setattr(self, name, self.means_)
+            elif hasattr(self, name):
+                delattr(self, name)
+        self.labels_ = model.predict(rows) if len(rows) else np.empty(0, dtype=np.int64)
         self.history_, self.converged_ = model.history, model.converged
         self.n_iter_ = len(model.history)
+        scored = model.history.log_likelihood
+        scored = scored[np.isfinite(scored)]
+        self.lower_bound_ = float(scored[-1]) if len(scored) else np.nan
         return self
+
+    @property
+    def precisions_(self) -> NDArray[np.float64]:
+        """Inverses of `covariances_`."""
+        check_is_fitted(self)
+        if self.covariances_ is None:
+            raise AttributeError(f"family {self.family!r} has no precisions_.")
+        turned: Any = np.linalg.inv if self.covariances_.ndim == 3 else np.reciprocal
+        inverse: NDArray[np.float64] = turned(self.covariances_)
+        return inverse
 
     def _rows(self, X: Any) -> Matrix:
         """Rows to answer for."""
@@ -278,7 +361,7 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         rows = self._rows(X)
         return self.model_.score_samples(rows)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log density of rows.
 
         Parameters
@@ -286,12 +369,14 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         X : array_like of shape (n_samples, n_features)
         y : object, optional
             Of no effect.
+        sample_weight : array_like of shape (n_samples,), optional
 
         Returns
         -------
         float
         """
-        return float(np.mean(self.score_samples(X)))
+        rows = self._rows(X)
+        return self.model_.score(rows, sample_weight=sample_weight)
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion of rows; the lower the better.

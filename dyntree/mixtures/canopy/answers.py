@@ -18,6 +18,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.canopy.components import Components
 from dyntree.mixtures.canopy.families import FAMILY_OF
+from dyntree.mixtures.canopy.given import unscaled
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.parts import check_weight
 from dyntree.mixtures.canopy.scaling import Scaling, check_counts, read
@@ -79,9 +80,7 @@ class CanopyAnswers(ABC):
 
         Rates of Poisson components, probabilities of multinomial ones.
         """
-        known, scaling = self._ready("means")
-        out: Matrix = known.mean * scaling.scale + scaling.centre
-        return out
+        return unscaled(*self._ready("means")).mean
 
     @property
     def covariances(self) -> NDArray[np.float64]:
@@ -98,12 +97,7 @@ class CanopyAnswers(ABC):
                 f"covariances are those of Gaussian families; this is "
                 f"{family.name!r}. Its parameters are `means`."
             )
-        if known.spread.ndim == 1:
-            out: NDArray[np.float64] = known.spread * scaling.scale[0] ** 2
-            return out
-        if known.spread.ndim == 2:
-            return known.spread * scaling.scale**2
-        return known.spread * np.outer(scaling.scale, scaling.scale)
+        return unscaled(known, scaling).spread
 
     # ------------------------------------------------------------ answers
     @locked

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.errors import CheckpointError
-from dyntree.mixtures.canopy.components import Components, Family, Moments
+from dyntree.mixtures.canopy.components import Components, Moments
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import Fit, SweepReport, history_of
+from dyntree.mixtures.canopy.given import is_positive
 from dyntree.mixtures.canopy.options import (
     CanopyOptions,
     MixtureOptions,
@@ -56,66 +57,6 @@ def no_rows(known: Components) -> Moments:
     m, d = known.mean.shape
     second = np.zeros(known.spread.shape if len(known.spread) else (m, 0))
     return Moments(np.zeros(m), np.zeros((m, d)), second)
-
-
-def components_of(
-    family: Family, m: int, weights: Any, means: Any, covariances: Any
-) -> tuple[Components, Scaling]:
-    """Components as a user gives them, checked, with scales to hold them in."""
-    weight = params.as_array("weights", weights, float)
-    mean = params.as_array("means", means, float)
-    if weight.shape != (m,) or not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError(
-            f"weights must be {m} numbers >= 0; got {params.short(weight)}."
-        )
-    if abs(weight.sum() - 1.0) > 1e-6:
-        raise ValueError(f"weights must sum to 1; they sum to {weight.sum():.6g}.")
-    if mean.ndim != 2 or len(mean) != m or not mean.shape[1]:
-        raise ValueError(
-            f"means must be of shape ({m}, n_features); got {params.short(mean)}."
-        )
-    bad = ~np.isfinite(mean).all(axis=1)
-    if family.is_count:
-        bad |= ~(mean > 0).all(axis=1)
-        if family.name == "multinomial":
-            bad |= np.abs(mean.sum(axis=1) - 1.0) > 1e-6
-    if bad.any():
-        rule = "> 0" if family.is_count else "finite"
-        raise ValueError(
-            f"means must be {rule} in every component; component "
-            f"{int(np.flatnonzero(bad)[0])} has {mean[bad][0]}."
-        )
-    d = mean.shape[1]
-    if family.is_count:
-        ones = np.ones(d)
-        scaling = Scaling(np.zeros(d), ones, ones, 1.0, mean.mean(axis=0))
-        return Components(weight / weight.sum(), mean, np.empty(0)), scaling
-    spread = params.as_array("covariances", covariances, float)
-    shape = {"diag": (m, d), "full": (m, d, d)}.get(family.name, (m,))
-    if spread.shape != shape:
-        raise ValueError(
-            f"covariances must be of shape {shape} for family {family.name!r}; got "
-            f"{params.short(spread)}."
-        )
-    for z in range(m):
-        if not is_positive(spread[z]):
-            raise ValueError(
-                "covariances must be finite and > 0, or symmetric and positive "
-                f"definite; component {z} is not."
-            )
-    scaling = Scaling(np.zeros(d), np.ones(d), np.ones(d), 1.0, np.zeros(d))
-    return Components(weight / weight.sum(), mean, spread), scaling
-
-
-def is_positive(spread: NDArray[np.float64]) -> bool:
-    """Whether it is a variance, variances, or a covariance matrix."""
-    if not np.isfinite(spread).all():
-        return False
-    if spread.ndim < 2:
-        return bool((spread > 0).all())
-    if np.abs(spread - spread.T).max() > 1e-8 * np.abs(spread).max():
-        return False
-    return bool((np.linalg.eigvalsh(spread) > 0).all())
 
 
 # ---------------------------------------------------------------- models

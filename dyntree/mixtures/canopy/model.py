@@ -16,7 +16,7 @@ from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.errors import CheckpointError
-from dyntree.mixtures.canopy import files
+from dyntree.mixtures.canopy import files, given
 from dyntree.mixtures.canopy.components import Components, Moments
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import Fit, SweepReport, history_of, watched_rows
@@ -36,6 +36,7 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
 Callback = Callable[[SweepReport], object]
+ROWS_GIVEN = 100.0  # that a component set by hand counts for
 
 
 @checkpoint.savable
@@ -134,7 +135,7 @@ class Canopy(CanopyStreams):
                 n_components=n_components,
                 family=family,
                 inference=inference,
-                init=init if isinstance(init, str) else params.as_array("init", init),
+                init=starts_given(init),
                 weights=weights,
                 concentration=concentration,
                 prior=MixturePrior() if prior is None else prior,
@@ -225,6 +226,7 @@ class Canopy(CanopyStreams):
         *,
         sample_weight: Any = None,
         validation: Any = None,
+        start: Canopy | None = None,
         progress: Progress = None,
         callback: Callback | None = None,
         save_to: str | os.PathLike[str] | None = None,
@@ -242,6 +244,9 @@ class Canopy(CanopyStreams):
             weight.
         validation : float or array_like, optional
             Share of the rows, or rows, that are held out to tell when to stop.
+        start : Canopy, optional
+            A mixture of the same family, columns and number of components, at whose
+            components the fit begins, in place of `init`. It may be this one.
         progress : bool, callable or None, default None
             True: a bar over sweeps; None: one for long work on a terminal.
         callback : callable, optional
@@ -266,7 +271,7 @@ class Canopy(CanopyStreams):
         params.count("save_every", save_every, 1)
         parts = Parts(X, None, sample_weight)
         parts, held_out = self._held_out(parts, validation)
-        fit, shards = self._prepared(parts, held_out, scratch)
+        fit, shards = self._prepared(parts, held_out, scratch, start)
         keep = None
         if save_to is not None:
             keep = (save_to, save_every, files.notes_of(parts))
@@ -318,7 +323,11 @@ class Canopy(CanopyStreams):
         return parts, np.asarray(rows, dtype=np.float64)
 
     def _prepared(
-        self, parts: Parts, held_out: Matrix | None, scratch: Any
+        self,
+        parts: Parts,
+        held_out: Matrix | None,
+        scratch: Any,
+        start: Canopy | None = None,
     ) -> tuple[Fit, LocalShards]:
         """A fit that has done no sweep, and its shards."""
         options, n = self.options, parts.n_rows
@@ -339,7 +348,10 @@ class Canopy(CanopyStreams):
             params.n_threads(),
         )
         prior = scaling.prior(options.prior, family, options.concentration)
-        known = family.begin(self._starts(parts, plan), prior)
+        if start is None:
+            known = family.begin(self._starts(parts, plan), prior)
+        else:
+            known = given.scaled(self._components_of(start, parts), scaling)
         watched = scaling.doubles(
             watched_rows(parts.take, parts.weighted_rows(), self.seed)
             if held_out is None
@@ -351,12 +363,33 @@ class Canopy(CanopyStreams):
         )  # fmt: skip
         return fit, parts.shards(plan, scratch)
 
+    def _components_of(self, start: Any, parts: Parts) -> Components:
+        """Components of a model to begin at, in the units of the columns."""
+        if not isinstance(start, Canopy) or not start.is_ready:
+            what = "one without components" if isinstance(start, Canopy) else start
+            raise ValueError(
+                f"start must be a Canopy that has components; got {params.short(what)}."
+            )
+        for name in ("family", "n_components"):
+            own, its = (getattr(model.options, name) for model in (self, start))
+            if own != its:
+                raise ValueError(
+                    f"start must have the same {name} as the model, {own!r}; got "
+                    f"{its!r}."
+                )
+        width, columns = start.means.shape[1], parts.features.n_features
+        if width != columns:
+            raise ValueError(
+                f"start must have the columns of X, {columns}; it has {width}."
+            )
+        return given.unscaled(*start._ready("start"))
+
     def _starts(self, parts: Parts, plan: Plan) -> Matrix:
         """Where components begin, in scaled coordinates."""
         m, init = self.options.n_components, self.options.init
         if not isinstance(init, str):
             shape = (m, parts.features.n_features)
-            if init.shape != shape or not np.isfinite(np.asarray(init, float)).all():
+            if init.shape != shape or not np.isfinite(init).all():
                 raise ValueError(
                     f"init must be finite and of shape {shape}, (n_components, "
                     f"n_features); got {params.short(init)}."
@@ -469,7 +502,14 @@ class Canopy(CanopyStreams):
 
     # ------------------------------------------------------------ known parameters
     @locked
-    def set_components(self, weights: Any, means: Any, covariances: Any = None) -> Self:
+    def set_components(
+        self,
+        weights: Any,
+        means: Any,
+        covariances: Any = None,
+        *,
+        n_rows: float | None = None,
+    ) -> Self:
         """Become a mixture of components that are known.
 
         Parameters
@@ -480,6 +520,9 @@ class Canopy(CanopyStreams):
             Rates or probabilities in families of counts.
         covariances : array_like, optional
             As the attribute of that name; families of counts have none.
+        n_rows : float, optional
+            Rows that the components together count for, should `update` or
+            `learn_batch` learn more; 100 a component by default.
 
         Returns
         -------
@@ -490,15 +533,17 @@ class Canopy(CanopyStreams):
         ValueError
             For parameters that make no mixture; the component is named.
         """
-        known, scaling = files.components_of(
-            FAMILY_OF[self.options.family], self.options.n_components, weights, means,
-            covariances,
-        )  # fmt: skip
+        family, m = FAMILY_OF[self.options.family], self.options.n_components
+        worth = ROWS_GIVEN * m
+        if n_rows is not None:
+            worth = params.positive("n_rows", n_rows)
+        own = given.components_of(family, m, weights, means, covariances)
         done = Canopy.__new__(Canopy)
         done._begin(self.options, self.batch_size, self.seed)
-        done._features = FeatureMap.learn(np.zeros((1, known.mean.shape[1])))[0]
-        done._known, done._scaling = known, scaling
-        done._moments = files.no_rows(known)
+        done._features = FeatureMap.learn(np.zeros((1, own.mean.shape[1])))[0]
+        done._scaling = given.scaling_of(family, own)
+        done._known = given.scaled(own, done._scaling)
+        done._moments = given.moments_of(family, done._known, worth)
         vars(self).update(vars(done), _lock=self._lock)
         return self
 
@@ -566,3 +611,10 @@ class Canopy(CanopyStreams):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return checkpoint.loads, (checkpoint.dumps(self),)
+
+
+def starts_given(init: Any) -> Any:
+    """The name of a start, or a copy of the points at which components begin."""
+    if isinstance(init, str):
+        return init
+    return np.array(params.as_array("init", init, float))

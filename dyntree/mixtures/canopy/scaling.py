@@ -19,7 +19,8 @@ Singles = NDArray[np.float32]
 Sums = tuple[float, Vector]
 BLOCK = 1 << 18  # numbers that are held in float64 at a time
 FARTHEST = 1e12  # scaled; only rows of no weight lie beyond it
-RESOLUTION = 40  # bits after the point, at the most; 20 at the least
+BITS = 60  # that a sum over all rows may fill
+MOST_BITS = 900  # after the point, where the sum is tiny
 
 
 def is_plain(X: Any) -> bool:
@@ -199,6 +200,12 @@ class Scaling:
         out: Matrix = (np.asarray(X, dtype=np.float64) - self.centre) / self.scale
         return out
 
+    def square(self, spread: NDArray[np.float64]) -> Any:
+        """What divides variances or covariances of that shape."""
+        if spread.ndim < 2:
+            return self.scale[0] ** 2
+        return self.scale**2 if spread.ndim == 2 else np.outer(self.scale, self.scale)
+
     @property
     def log_scale(self) -> float:
         """What scaled log densities have too much, with the sign of the remedy."""
@@ -213,7 +220,7 @@ class Scaling:
             Where fewer than 20 bits would be left after the point.
         """
         bits = [
-            min(RESOLUTION, 60 - int(np.ceil(np.log2(max(1.0, total * most)))))
+            min(MOST_BITS, BITS - int(np.ceil(np.log2(total) + np.log2(most))))
             for most in (1.0, np.sqrt(self.power), self.power)
         ]
         if min(bits) < 20:

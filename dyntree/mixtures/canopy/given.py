@@ -1,0 +1,142 @@
+"""Components that are given, not found: by a user, or by another model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree.mixtures.canopy.components import Components, Family, Moments
+from dyntree.mixtures.canopy.scaling import Scaling
+
+EQUAL = 1e-9  # how far variances that are one may differ, relatively
+
+
+def components_of(
+    family: Family, m: int, weights: Any, means: Any, covariances: Any
+) -> Components:
+    """Components as a user gives them, checked, in the units of the columns.
+
+    Raises
+    ------
+    ValueError
+        For what makes no mixture; the component is named.
+    """
+    weight = params.as_array("weights", weights, float)
+    mean = params.as_array("means", means, float)
+    if weight.shape != (m,) or not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError(
+            f"weights must be {m} numbers >= 0; got {params.short(weight)}."
+        )
+    if abs(weight.sum() - 1.0) > 1e-6:
+        raise ValueError(f"weights must sum to 1; they sum to {weight.sum():.6g}.")
+    if mean.ndim != 2 or len(mean) != m or not mean.shape[1]:
+        raise ValueError(
+            f"means must be of shape ({m}, n_features); got {params.short(mean)}."
+        )
+    bad = ~np.isfinite(mean).all(axis=1)
+    if family.is_count:
+        bad |= ~(mean > 0).all(axis=1)
+        if family.name == "multinomial":
+            bad |= np.abs(mean.sum(axis=1) - 1.0) > 1e-6
+    if bad.any():
+        rule = "> 0" if family.is_count else "finite"
+        if family.name == "multinomial":
+            rule += " and sum to 1"
+        raise ValueError(
+            f"means must be {rule} in every component; component "
+            f"{int(np.flatnonzero(bad)[0])} has {mean[bad][0]}."
+        )
+    weight = weight / weight.sum()
+    if family.is_count:
+        if covariances is not None:
+            raise ValueError(
+                f"covariances must be None for family {family.name!r}, which has none."
+            )
+        return Components(weight, mean.copy(), np.empty(0))
+    return Components(weight, mean.copy(), spread_of(family, mean, covariances))
+
+
+def spread_of(family: Family, mean: NDArray[Any], covariances: Any) -> NDArray[Any]:
+    """Variances or covariances as a user gives them, checked."""
+    m, d = mean.shape
+    spread = params.as_array("covariances", covariances, float)
+    shape = {"diag": (m, d), "full": (m, d, d)}.get(family.name, (m,))
+    if spread.shape != shape:
+        raise ValueError(
+            f"covariances must be of shape {shape} for family {family.name!r}; got "
+            f"{params.short(spread)}."
+        )
+    for z in range(m):
+        if not is_positive(spread[z]):
+            raise ValueError(
+                "covariances must be finite and > 0, or symmetric and positive "
+                f"definite; component {z} is not."
+            )
+    if family.one_spread:
+        other = np.abs(spread - spread[0]) > EQUAL * spread[0]
+        if other.any():
+            z = int(np.flatnonzero(other)[0])
+            raise ValueError(
+                f"covariances must be equal for family {family.name!r}; component {z} "
+                f"has {spread[z]:g}, component 0 {spread[0]:g}. Take family "
+                "'spherical' for variances of their own."
+            )
+    return spread.copy()
+
+
+def is_positive(spread: NDArray[np.float64]) -> bool:
+    """Whether it is a variance, variances, or a covariance matrix."""
+    if not np.isfinite(spread).all():
+        return False
+    if spread.ndim < 2:
+        return bool((spread > 0).all())
+    if np.abs(spread - spread.T).max() > 1e-8 * np.abs(spread).max():
+        return False
+    return bool((np.linalg.eigvalsh(spread) > 0).all())
+
+
+def scaling_of(family: Family, known: Components) -> Scaling:
+    """Scales that rows of such components would have."""
+    weight, mean = known.weight, known.mean
+    centre = weight @ mean
+    squares = weight @ (mean - centre) ** 2
+    if family.name == "poisson":
+        squares = squares + centre
+    elif family.name == "full":
+        squares = squares + weight @ np.diagonal(known.spread, axis1=1, axis2=2)
+    elif not family.is_count:
+        inner = weight @ known.spread
+        squares = squares + inner
+    names = tuple(f"x{j}" for j in range(mean.shape[1]))
+    return Scaling.of((1.0, centre), squares, family, names)
+
+
+def scaled(known: Components, scaling: Scaling) -> Components:
+    """Components in scaled coordinates, of such in the units of the columns."""
+    mean = (known.mean - scaling.centre) / scaling.scale
+    return Components(known.weight, mean, known.spread / scaling.square(known.spread))
+
+
+def unscaled(known: Components, scaling: Scaling) -> Components:
+    """Components in the units of the columns, of such in scaled coordinates."""
+    mean = known.mean * scaling.scale + scaling.centre
+    spread = known.spread * scaling.square(known.spread)
+    return Components(known.weight.copy(), mean, spread)
+
+
+def moments_of(family: Family, known: Components, n_rows: float) -> Moments:
+    """Sums over as many rows of components as their weights say, scaled."""
+    weight, mean = n_rows * known.weight, known.mean
+    if family.is_count:
+        second: NDArray[Any] = np.zeros((len(weight), 0))
+    elif family.name == "full":
+        outer = mean[:, :, None] * mean[:, None, :]
+        second = weight[:, None, None] * (known.spread + outer)
+    elif family.name == "diag":
+        second = weight[:, None] * (known.spread + mean**2)
+    else:
+        second = weight * (mean.shape[1] * known.spread + (mean**2).sum(axis=1))
+    return Moments(weight, weight[:, None] * mean, second)
