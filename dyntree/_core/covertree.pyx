@@ -252,7 +252,7 @@ def build(X, double base, int64_t leaf_size, int64_t max_nodes, seed, int n_thre
     work.own, work.best, work.carved = &own[0], &best[0], &carved[0]
     for i in prange(n, nogil=True, num_threads=n_threads):
         own[i] = rows.distance(rows.at + i * rows.size, rows.at, rows.d)
-    nodes = Nodes(n, float(np.max(own)), float(np.square(own).sum()))
+    nodes = Nodes(n, float(np.max(own)), float(np.dot(own, own)))
     cdef Job *jobs = <Job *> malloc(ROUND * sizeof(Job))
     if jobs == NULL:
         raise MemoryError()

@@ -31,8 +31,8 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import Canopy
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import SweepReport, rejected
-from dyntree.mixtures.canopy.parts import REJECTED_FROM, added
+from dyntree.mixtures.canopy.fitting import SweepReport
+from dyntree.mixtures.canopy.parts import added, badly_fitted, drawn
 from dyntree.mixtures.canopy.scaling import (
     Scaling,
     check_counts,
@@ -187,9 +187,14 @@ class RemoteParts:
             out[mine] = future.result()
         return out
 
-    def weighted_rows(self) -> NDArray[np.int64]:
-        """Numbers of the rows with any weight: all."""
-        return np.arange(self.n_rows)
+    @property
+    def n_weighted(self) -> int:
+        """Rows with any weight: all."""
+        return self.n_rows
+
+    def drawn(self, rng: np.random.Generator, most: int) -> NDArray[np.int64]:
+        """Numbers of up to so many rows, drawn at random; ascending."""
+        return drawn(self.n_rows, rng, most)
 
     def shards(self, plan: Plan, scratch: Any = None) -> RemoteShards:
         """The same rows, ready for sweeps."""
@@ -232,11 +237,7 @@ class RemoteShards:
 
     def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
         """Rows of low density among a few thousand, lowest first; scaled."""
-        rng = np.random.default_rng([self.plan.seed, 5, time])
-        size = min(self.parts.n_rows, REJECTED_FROM)
-        places = rng.choice(self.parts.n_rows, size=size, replace=False)
-        rows = self.plan.scaling.doubles(self.parts.take(np.sort(places)))
-        return rejected(known, FAMILY_OF[self.plan.family], rows, n)
+        return badly_fitted(self.parts, self.plan, known, n, time)
 
     @property
     def labels(self) -> NDArray[np.int32]:

@@ -60,7 +60,7 @@ class Chain:
     ) -> None:
         rows = np.ascontiguousarray(X, dtype=np.float32)
         self.shard = Shard(
-            rows, np.arange(len(X), dtype=np.int64), FAMILY.layout, UNITS
+            rows, np.arange(len(X), dtype=np.uint32), FAMILY.layout, UNITS
         )
         self.shard.labels[:] = labels
         self.kernel, self.source, self.time = kernel, CounterSource(seed), 0

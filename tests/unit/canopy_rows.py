@@ -48,7 +48,7 @@ def shard_of(name: str, X: np.ndarray, weight: Any = None, first_id: int = 0) ->
     """A shard of rows that are scaled already."""
     family = FAMILY_OF[name]
     base = family.log_base(X.astype(float))
-    ids = np.arange(first_id, first_id + len(X), dtype=np.int64)
+    ids = np.arange(first_id, first_id + len(X), dtype=np.uint32)
     return Shard(np.ascontiguousarray(X), ids, family.layout, UNITS, weight, base)
 
 

@@ -23,7 +23,7 @@ cdef class Shard:
         readonly object labels          # ndarray of int32 of shape (n_rows,); -1: none yet
         object keep                     # what the pointers point into
         const float *x
-        const int64_t *ids
+        const uint32_t *ids
         const double *weight            # or NULL: all 1
         const double *log_base          # log h(x), or NULL: all 0
         int32_t *label

@@ -19,7 +19,7 @@ class Shard:
     def __init__(
         self,
         X: NDArray[np.float32],
-        ids: Ids,
+        ids: NDArray[np.uint32],
         layout: int,
         units: tuple[float, float, float],
         weight: NDArray[np.float64] | None = None,

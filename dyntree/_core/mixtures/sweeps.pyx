@@ -23,8 +23,8 @@ cdef class Shard:
     ----------
     X : ndarray of float32 of shape (n_rows, n_features)
         Centred and scaled; counts as they are.
-    ids : ndarray of int64 of shape (n_rows,)
-        Numbers of the rows in the whole data, below 2^32: their random coordinates.
+    ids : ndarray of uint32 of shape (n_rows,)
+        Numbers of the rows in the whole data: their random coordinates.
     layout : int
     units : tuple of float
         What sums of weights, of rows and of second moments are counted in: the powers
@@ -39,7 +39,7 @@ cdef class Shard:
         self.length = self.capacity = NULL
 
     def __init__(
-        self, const float[:, ::1] X, const int64_t[::1] ids, int layout, units,
+        self, const float[:, ::1] X, const uint32_t[::1] ids, int layout, units,
         const double[::1] weight=None, const double[::1] log_base=None,
     ):
         cdef int32_t[::1] label

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from dyntree.encoding.values import Matrix, Vector
@@ -24,6 +23,7 @@ from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.shards import ShardReport, Task
 
 LOOK_EVERY = 5  # sweeps between looks at the rows that are watched
+ALIKE = 16  # times a row may stand among those that fit badly
 MOST_RESEEDED = 0.01  # of the components, in a sweep
 
 
@@ -91,11 +91,19 @@ class Shards(Protocol):
         """Up to n different rows of low density, lowest first; scaled float64."""
 
 
+def density(known: Components, family: Family, rows: Matrix) -> Vector:
+    """Log density of scaled rows, as sweeps have it, shape (n_rows,)."""
+    with threadpool_limits(1, user_api="blas"):
+        fit = family.scores(known).log_densities(singles(rows))
+    base = family.log_base(rows)
+    return fit if base is None else fit + base
+
+
 def rejected(known: Components, family: Family, rows: Matrix, n: int) -> Matrix:
-    """The n different rows of least density."""
-    rows = np.unique(rows, axis=0)
-    fit = logsumexp(family.log_joint(rows, known), axis=1)
-    out: Matrix = rows[np.argsort(fit, kind="stable")[:n]]
+    """The n different rows of least density; fewer where rows are much the same."""
+    lowest = np.argsort(density(known, family, rows), kind="stable")[: ALIKE * n]
+    _, first = np.unique(rows[lowest], axis=0, return_index=True)
+    out: Matrix = rows[lowest[np.sort(first)[:n]]]
     return out
 
 
@@ -281,11 +289,8 @@ class Fit:
     # ------------------------------------------------------------ when to stop
     def watch(self) -> float:
         """Mean log density of the rows that are watched, nats per row."""
-        with threadpool_limits(1, user_api="blas"):
-            fit = self.family.scores(self.known).log_densities(singles(self.watched))
-        base = self.family.log_base(self.watched)
-        whole = fit if base is None else fit + base
-        return float(whole.mean()) - self.log_scale
+        found = density(self.known, self.family, self.watched)
+        return float(found.mean()) - self.log_scale
 
     def is_settled(self, held_out: bool) -> bool:
         """Whether the last sweeps gained less than `tol`.
@@ -319,12 +324,3 @@ class Fit:
                 break
         for _ in range(self.options.sweeps.polish):
             self.step(shards, "em")
-
-
-def watched_rows(
-    rows: Callable[[NDArray[np.int64]], Matrix], usable: NDArray[np.int64], seed: int
-) -> Matrix:
-    """A few thousand rows of those with any weight, the same in every sweep."""
-    rng = np.random.default_rng([seed, 4])
-    places = rng.choice(usable, size=min(len(usable), 4096), replace=False)
-    return rows(np.sort(places))

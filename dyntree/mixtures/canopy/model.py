@@ -19,7 +19,7 @@ from dyntree.errors import CheckpointError
 from dyntree.mixtures.canopy import files, given
 from dyntree.mixtures.canopy.components import Components, Moments
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import Fit, SweepReport, history_of, watched_rows
+from dyntree.mixtures.canopy.fitting import Fit, SweepReport, history_of
 from dyntree.mixtures.canopy.options import (
     CanopyOptions,
     MixtureOptions,
@@ -36,6 +36,7 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
 Callback = Callable[[SweepReport], object]
+WATCHED = 4096  # rows whose likelihood tells when to stop
 ROWS_GIVEN = 100.0  # that a component set by hand counts for
 
 
@@ -314,10 +315,9 @@ class Canopy(CanopyStreams):
         if validation is None:
             return parts, None
         if isinstance(validation, Real):
-            usable = parts.weighted_rows()
-            n = max(1, round(share("validation", validation, 1.0) * len(usable)))
+            n = share("validation", validation, 1.0) * parts.n_weighted
             rng = np.random.default_rng([self.seed, 6])
-            places = np.sort(rng.choice(usable, size=n, replace=False))
+            places = parts.drawn(rng, max(1, round(n)))
             return parts.without(places), parts.take(places)
         _, rows = read(validation, parts.features, "validation")
         return parts, np.asarray(rows, dtype=np.float64)
@@ -353,7 +353,7 @@ class Canopy(CanopyStreams):
         else:
             known = given.scaled(self._components_of(start, parts), scaling)
         watched = scaling.doubles(
-            watched_rows(parts.take, parts.weighted_rows(), self.seed)
+            parts.take(parts.drawn(np.random.default_rng([self.seed, 4]), WATCHED))
             if held_out is None
             else held_out
         )
@@ -395,14 +395,14 @@ class Canopy(CanopyStreams):
                     f"n_features); got {params.short(init)}."
                 )
             return plan.scaling.doubles(init)
-        rng, usable = np.random.default_rng([self.seed, 7]), parts.weighted_rows()
-        for how_many in (n_wanted(chosen_start(init, m), m, len(usable)), len(usable)):
-            places = np.sort(rng.choice(usable, size=how_many, replace=False))
+        rng, n = np.random.default_rng([self.seed, 7]), parts.n_weighted
+        for how_many in (n_wanted(chosen_start(init, m), m, n), n):
+            places = parts.drawn(rng, how_many)
             rows = plan.scaling.doubles(parts.take(places)).astype(np.float32)
             try:
                 return start(chosen_start(init, m), m, rows, self.seed, plan.n_threads)
             except ValueError:  # too few different rows in a sample
-                if how_many == len(usable):
+                if how_many == n:
                     raise
         raise AssertionError("the last sample is all rows")
 

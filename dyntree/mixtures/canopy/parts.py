@@ -55,6 +55,12 @@ def added(sums: Iterable[Sums]) -> Sums:
     return sum(total for total, _ in each), np.sum([first for _, first in each], axis=0)
 
 
+def drawn(n: int, rng: np.random.Generator, most: int) -> Ids:
+    """Up to `most` of the numbers below n, ascending."""
+    found: Ids = np.sort(rng.choice(n, size=min(n, most), replace=False))
+    return found
+
+
 class Parts:
     """Rows of a fit.
 
@@ -86,6 +92,11 @@ class Parts:
     def n_rows(self) -> int:
         """Rows in all."""
         return int(self.first[-1])
+
+    @property
+    def n_weighted(self) -> int:
+        """Rows with any weight."""
+        return int(self.n_rows if self.weight is None else (self.weight > 0).sum())
 
     @property
     def total(self) -> float:
@@ -139,11 +150,12 @@ class Parts:
         rest.weight = None if self.weight is None else self.weight[kept]
         return rest
 
-    def weighted_rows(self) -> Ids:
-        """Numbers of the rows with any weight."""
+    def drawn(self, rng: np.random.Generator, most: int) -> Ids:
+        """Numbers of up to so many rows with any weight, drawn at random; ascending."""
         if self.weight is None:
-            return np.arange(self.n_rows)
-        return np.flatnonzero(self.weight)
+            return drawn(self.n_rows, rng, most)
+        usable = np.flatnonzero(self.weight)
+        return usable[drawn(len(usable), rng, most)]
 
 
 def room(scratch: Any, rows: Any) -> Singles | None:
@@ -152,6 +164,24 @@ def room(scratch: Any, rows: Any) -> Singles | None:
         return None
     with tempfile.TemporaryFile(dir=scratch) as file:
         return np.memmap(file, dtype=np.float32, mode="w+", shape=rows.shape)
+
+
+def badly_fitted(
+    parts: Any, plan: Plan, known: Components, n: int, time: int
+) -> Matrix:
+    """Rows of low density among a few thousand, lowest first; scaled.
+
+    Parameters
+    ----------
+    parts : object
+        With the public names of `Parts`.
+    plan : Plan
+    known : Components
+    n, time : int
+    """
+    places = parts.drawn(np.random.default_rng([plan.seed, 5, time]), REJECTED_FROM)
+    rows = plan.scaling.doubles(parts.take(places))
+    return rejected(known, FAMILY_OF[plan.family], rows, n)
 
 
 class LocalShards:
@@ -178,11 +208,7 @@ class LocalShards:
 
     def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
         """Rows of low density among a few thousand, lowest first; scaled."""
-        rng = np.random.default_rng([self.plan.seed, 5, time])
-        usable = self.parts.weighted_rows()
-        places = rng.choice(usable, size=min(len(usable), REJECTED_FROM), replace=False)
-        rows = self.plan.scaling.doubles(self.parts.take(np.sort(places)))
-        return rejected(known, FAMILY_OF[self.plan.family], rows, n)
+        return badly_fitted(self.parts, self.plan, known, n, time)
 
     @property
     def labels(self) -> NDArray[np.int32]:

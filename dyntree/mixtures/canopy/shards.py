@@ -94,17 +94,19 @@ class ShardState:
         family, sweeps = FAMILY_OF[plan.family], plan.sweeps
         self.plan = plan
         rows = plan.scaling.taken(X, rows)
-        order = np.arange(len(rows), dtype=np.int32)
         begin = None
         if plan.inference in GROUPED:
             points = sweeps.prototypes if plan.inference == "canopy1" else None
             order, begin = grouped(
                 rows, sweeps.group_size, points, plan.seed, plan.n_threads
             )
+        else:
+            order = np.arange(len(rows), dtype=np.int32)
         self.order = order
         base = family.log_base(plan.scaling.doubles(X)) if family.is_count else None
         self.kernel = Shard(
-            rows, first_id + order.astype(np.int64), family.layout, plan.units,
+            rows, order.astype(np.uint32) + np.uint32(first_id), family.layout,
+            plan.units,
             None if weight is None else np.ascontiguousarray(weight[order], float),
             None if base is None else base[order],
         )  # fmt: skip
