@@ -238,8 +238,9 @@ class Canopy(CanopyStreams):
 
         Parameters
         ----------
-        X : array_like of shape (n_rows, n_features), frame, or list of arrays
-            Finite numbers. A list is read part by part: memory maps stay on disk.
+        X : array_like of shape (n_rows, n_features), frame, path, or list of them
+            Finite numbers. A list is read part by part: memory maps stay on disk, and
+            so do Parquet files, given by their paths (with pyarrow).
         sample_weight : array_like of shape (n_rows,), optional
             What rows count for. A row that is drawn goes to one component with all its
             weight.

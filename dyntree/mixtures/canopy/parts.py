@@ -15,6 +15,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import rejected
+from dyntree.mixtures.canopy.parquet import is_parquet
 from dyntree.mixtures.canopy.scaling import (
     Scaling,
     Singles,
@@ -66,8 +67,9 @@ class Parts:
 
     Parameters
     ----------
-    X : array_like of shape (n_rows, n_features), frame, or list of them
-        A list of arrays, memory maps among them, is read part by part.
+    X : array_like of shape (n_rows, n_features), frame, path, or list of them
+        A list of arrays, memory maps among them, or of paths of Parquet files is read
+        part by part.
     features : FeatureMap or None
         Columns that are known.
     sample_weight : array_like of shape (n_rows,) or None
@@ -77,7 +79,12 @@ class Parts:
     def __init__(
         self, X: Any, features: FeatureMap | None = None, sample_weight: Any = None
     ) -> None:
-        several = isinstance(X, Sequence) and len(X) and np.ndim(X[0]) == 2
+        several = (
+            isinstance(X, Sequence)
+            and not isinstance(X, str)
+            and len(X)
+            and (np.ndim(X[0]) == 2 or is_parquet(X[0]))
+        )
         self.arrays: list[Any] = []
         for one in X if several else [X]:
             features, rows = read(one, features)

@@ -14,6 +14,7 @@ from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
 from dyntree.mixtures.canopy.components import Family, Prior
 from dyntree.mixtures.canopy.options import MixturePrior
+from dyntree.mixtures.canopy.parquet import ParquetRows, is_parquet
 
 Singles = NDArray[np.float32]
 Sums = tuple[float, Vector]
@@ -71,13 +72,16 @@ def read(
         For what is no table of finite numbers, or has other columns than before; the
         first bad row and column are named.
     """
+    if is_parquet(X):
+        X = ParquetRows(X, features, argument)
+        features = X.features
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[1]:
         raise ValueError(f"{argument} must have one column at least; got {X.shape}.")
     if hasattr(X, "tocsr"):
         raise ValueError(
             f"{argument} must be dense; got a sparse matrix. Give {argument}.toarray()."
         )
-    if not is_plain(X) or not len(X):
+    if not (is_plain(X) or isinstance(X, ParquetRows)) or not len(X):
         if features is None:
             features, rows = FeatureMap.learn(X)
         else:
