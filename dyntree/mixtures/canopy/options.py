@@ -94,7 +94,7 @@ class CanopyOptions:
         Share of a group's posterior that its list may miss.
     stale_target : float, default 0.02
         The same once lists have aged: what the pace of refreshing aims at.
-    refresh_max : int, default 64
+    refresh_max : int, default 128
         Sweeps after which a list is surely made anew.
     explore : float, default 0.01
         Mass of the proposals outside of a list.
@@ -117,7 +117,7 @@ class CanopyOptions:
     prototypes: int | None = None
     list_loss: float = 0.003
     stale_target: float = 0.02
-    refresh_max: int = 64
+    refresh_max: int = 128
     explore: float = 0.01
     list_max: int = 256
     mh_steps: int | None = None
