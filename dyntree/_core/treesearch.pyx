@@ -102,7 +102,7 @@ cdef class Searcher:
 
     cdef double slack(self, double far, double radius) noexcept nogil:
         """More than rounding can add to the difference of a distance and a radius."""
-        return 1e-15 * (self.rows.d + 8) * (far + radius)
+        return 1e-15 * (self.rows.d + 8) * (far + radius) + 2e-323
 
     cdef double least(self, double far, double radius) noexcept nogil:
         """What no row within the radius of a centre so far away can undercut."""
