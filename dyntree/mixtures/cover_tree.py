@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree import params
+from dyntree import checkpoint, params
 from dyntree._core.covertree import build, centre_places
 from dyntree._core.treesearch import Searcher
 from dyntree.encoding.values import Matrix
@@ -18,6 +18,8 @@ from dyntree.runtime.locking import locked
 
 Ids = NDArray[np.int64]
 LARGEST = 1e300  # entries up to it have distances, in up to 1e15 columns
+MAX_ID = 2**62
+OPTIONS = ("base", "leaf_size", "max_nodes", "seed")
 REBUILT_FROM = (
     64  # rows that wait, or are gone; or an eighth, or a quarter, of the tree
 )
@@ -121,6 +123,7 @@ class Held:
         )
 
 
+@checkpoint.savable
 class CoverTree:
     """Exact nearest neighbours by Euclidean distance.
 
@@ -166,6 +169,9 @@ class CoverTree:
     the grain of floats there; rows whose distances differ by less may change places. It
     depends on the two rows alone, not on where the tree holds them, so that equal rows
     are equally far, and come by their numbers.
+
+    A tree can be copied and pickled, and `dyntree.save` keeps it: as rows with their
+    numbers, of which `dyntree.load` builds a tree anew that answers the same.
 
     Examples
     --------
@@ -416,3 +422,77 @@ class CoverTree:
         centres = len(held.nodes["centre"]) * self.n_features * 8
         nodes = sum(array.nbytes for array in held.nodes.values())
         return int(by_row + waiting + centres + nodes)
+
+    # ------------------------------------------------------------ copies and files
+    def copy(self) -> Self:
+        """Return an independent tree of the same rows."""
+        again = type(self).__new__(type(self))
+        held = self._held
+        late, late_ids = held.waiting
+        held = replace(held, late=late.copy(), late_ids=late_ids.copy())
+        vars(again).update(vars(self), _lock=RLock(), _held=held)
+        return again
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Options, rows and their numbers, as a plain header and arrays.
+
+        Returns
+        -------
+        header : dict
+        arrays : dict of ndarray
+        """
+        held = self._held
+        header = {
+            "kind": "CoverTree",
+            "base": self.base,
+            "leaf_size": self.leaf_size,
+            "max_nodes": self.max_nodes,
+            "seed": self.seed,
+            "next_id": held.next_id,
+        }
+        rows, ids = held.all()
+        return header, {"rows": rows, "ids": ids}
+
+    @classmethod
+    def from_arrays(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Self:
+        """Return a tree of the rows that `to_arrays` described.
+
+        Parameters
+        ----------
+        header : dict
+        arrays : dict of ndarray
+
+        Returns
+        -------
+        CoverTree
+
+        Raises
+        ------
+        ValueError
+            If header and arrays do not describe a tree; also LookupError or TypeError
+            for what is no such header at all.
+        """
+        tree = cls.__new__(cls)
+        tree._begin(*(header[name] for name in OPTIONS))
+        next_id = params.count("next_id", header["next_id"], 1, MAX_ID)
+        ids = arrays["ids"]
+        if arrays["rows"].dtype != np.float64 or ids.dtype != np.int64:
+            raise ValueError("rows must be of float64, and ids of int64.")
+        rows = rows_of("rows", arrays["rows"])
+        if not len(rows) or ids.shape != (len(rows),):
+            raise ValueError("ids must be one number for each row, of one at least.")
+        if ids[0] < 0 or ids[-1] >= next_id or (ids[1:] <= ids[:-1]).any():
+            raise ValueError("ids must ascend, from 0 on and below next_id.")
+        tree._held = tree._built(rows, ids, next_id)
+        return tree
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return checkpoint.loads, (checkpoint.dumps(self),)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import signal
 import threading
 import time
 import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dyntree
+from dyntree.errors import CheckpointError
 from dyntree.mixtures import CoverTree, cover_tree
 
 Answer = tuple[Any, Any]
@@ -37,6 +43,13 @@ def answers(tree: CoverTree, Q: np.ndarray, radius: float) -> list[Answer]:
         tree.query(Q, min(3, tree.n_rows)),
         (np.concatenate(within[0]), np.concatenate(within[1])),
     ]
+
+
+def changed() -> CoverTree:
+    """A tree with rows that wait, and rows of both kinds that are gone."""
+    X = np.random.default_rng(2).normal(size=(300, 3))
+    tree = CoverTree(X[:250], leaf_size=4, max_nodes=90, seed=3)
+    return tree.insert(X[250:]).insert(X[:5]).remove([3, 7, 200, 260, 304])
 
 
 def test_rows_that_raise_the_root_from_below_are_found() -> None:
@@ -245,6 +258,98 @@ def test_nodes_and_parts_speak_of_numbers() -> None:
     assert (tree.nodes["order"] == nodes["order"]).all()
 
 
+# ---------------------------------------------------------------- copies and files
+def reloaded(tree: CoverTree, folder: Path) -> CoverTree:
+    dyntree.save(tree, folder / "tree.dyn")
+    again = dyntree.load(folder / "tree.dyn")
+    assert isinstance(again, CoverTree)
+    return again
+
+
+WAYS: dict[str, Callable[[CoverTree, Path], CoverTree]] = {
+    "copy": lambda tree, _: copy.copy(tree),
+    "deepcopy": lambda tree, _: copy.deepcopy(tree),
+    "pickle": lambda tree, _: pickle.loads(pickle.dumps(tree)),
+    "file": reloaded,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_copies_answer_the_same_and_go_their_own_way(way: str, tmp_path: Path) -> None:
+    tree = changed()
+    again = WAYS[way](tree, tmp_path)
+    Q = np.random.default_rng(7).normal(size=(20, 3))
+    before = answers(tree, Q, 1.0)
+    for one, other in zip(before, answers(again, Q, 1.0), strict=True):
+        same(one, other)
+    for name in ("base", "leaf_size", "max_nodes", "seed", "n_rows", "n_features"):
+        assert getattr(again, name) == getattr(tree, name)
+    again.insert(Q[:1] + 1.0).insert(Q)  # room for late rows is not shared
+    tree.insert(Q)
+    distance, index = again.query(Q, 1)
+    assert not distance.any()
+    assert index[:, 0].tolist() == list(range(306, 326))  # 305 were ever given
+    assert tree.query(Q, 1)[1][:, 0].tolist() == list(range(305, 325))
+
+
+def test_files_of_equal_trees_are_equal_bytes() -> None:
+    tree = changed()
+    header, arrays = tree.to_arrays()
+    assert header["next_id"] == 305
+    assert arrays["ids"].tolist() == sorted({*range(305)} - {3, 7, 200, 260, 304})
+    again = CoverTree.from_arrays(header, arrays)
+    assert pickle.dumps(again) == pickle.dumps(tree)
+    X = np.random.default_rng(1).normal(size=(50, 2))
+    fresh, kept = CoverTree(X), pickle.loads(pickle.dumps(CoverTree(X)))
+    for name, array in fresh.nodes.items():
+        assert (kept.nodes[name] == array).all()
+
+
+@pytest.mark.parametrize(
+    ("what", "word"),
+    [
+        ({"base": 9.0}, "base"),
+        ({"base": "2"}, "base"),
+        ({"leaf_size": 0}, "leaf_size"),
+        ({"max_nodes": -1}, "max_nodes"),
+        ({"seed": 1.5}, "seed"),
+        ({"next_id": 303}, "next_id"),
+        ({"next_id": 2**63}, "next_id"),
+        ({"next_id": None}, "next_id"),
+        ({"rows": np.full((300, 3), np.nan)}, "rows must be finite"),
+        ({"rows": np.full((300, 3), 1e301)}, "rows must be finite"),
+        ({"rows": np.empty((300, 0))}, "rows must be of shape"),
+        ({"rows": np.ones(300)}, "rows must be of shape"),
+        ({"rows": np.ones((300, 3), dtype=np.int64)}, "float64"),
+        ({"rows": np.ones((299, 3))}, "one number for each row"),
+        ({"rows": np.empty((0, 3)), "ids": np.empty(0, dtype=np.int64)}, "at least"),
+        ({"ids": np.arange(300.0)}, "int64"),
+        ({"ids": np.arange(300)[::-1].copy()}, "ascend"),
+        ({"ids": np.arange(300) - 1}, "ascend"),
+        ({"ids": np.zeros(300, dtype=np.int64)}, "ascend"),
+        ({"ids": np.arange(300)[:, None]}, "one number for each row"),
+    ],
+)
+def test_hostile_files_are_refused(what: dict[str, Any], word: str) -> None:
+    header, arrays = changed().to_arrays()
+    header |= {name: value for name, value in what.items() if name in header}
+    arrays |= {name: value for name, value in what.items() if name in arrays}
+    with pytest.raises(ValueError, match=word):
+        CoverTree.from_arrays(header, arrays)
+
+
+@pytest.mark.parametrize("name", ["base", "seed", "next_id", "rows", "ids"])
+def test_files_without_a_part_are_refused(name: str) -> None:
+    header, arrays = changed().to_arrays()
+    header.pop(name, None)
+    arrays.pop(name, None)
+    tree = changed()
+    tree.to_arrays = lambda: (header, arrays)  # type: ignore[method-assign]
+    data = pickle.dumps(tree)
+    with pytest.raises(CheckpointError, match=name):
+        pickle.loads(data)
+
+
 # ---------------------------------------------------------------- odd input, threads
 def test_input_of_any_layout_is_taken_and_left_alone() -> None:
     X = np.random.default_rng(9).normal(size=(90, 4)).astype(np.float32)
@@ -270,7 +375,7 @@ def test_the_smallest_cases() -> None:
     assert (distance.tolist(), index.tolist()) == ([0.0], [0])
     (distance,), (index,) = one.query_radius([[2.5]], 0.0)
     assert (distance.tolist(), index.tolist()) == ([], [])
-    for tree in (one, CoverTree([[2.0]]).insert([[2.0]]).remove([0])):
+    for tree in (one, one.copy().insert([[2.0]]).remove([0])):
         assert tree.query(np.empty((0, 1)))[0].shape == (0, 1)
         assert tree.query_radius(np.empty((0, 1)), 1.0) == ([], [])
     assert one.insert(np.empty((0, 1))).n_rows == 1
