@@ -108,11 +108,14 @@ def as_array(name: str, values: Any, dtype: Any = None) -> NDArray[Any]:
         nothing: Any = np.nan if values.dtype.kind in "biuf" else None
         values = np.where(np.ma.getmaskarray(values), nothing, values.data)
     try:
+        held = values.dtype.kind if isinstance(values, np.ndarray | np.generic) else ""
+        if dtype is not None and held == "c":  # NumPy would drop what is imaginary
+            raise TypeError("complex numbers are no floats")
         array = np.asarray(values, dtype=dtype)
         if array.dtype.kind in "US" and not hasattr(values, "dtype"):
             return np.asarray(values, dtype=object)  # numbers beside text stay numbers
         return array
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         kind = "rectangular" if dtype is None else "rectangular and of numbers"
         raise ValueError(
             f"{name} must be {kind}; got {reprlib.repr(values)}."

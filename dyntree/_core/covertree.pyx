@@ -1,10 +1,12 @@
 """Cover trees: built from the top, truncated anywhere, asked for neighbours."""
 import heapq
+from array import array
 
 import numpy as np
 
+from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
-from libc.math cimport ceil, log, pow, sqrt
+from libc.math cimport ceil, frexp, ldexp, log, pow, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -58,9 +60,29 @@ cdef extern from *:
         one += other;
         return one[0] + one[1] + rest;
     }
+
+    /* a distance whose squares would be lost below, or beyond, the range of doubles:
+       differences are brought near 1 by a power of two, which rounds nothing */
+    static double scaled_doubles(const double *a, const double *b, int d, double unit) {
+        double squares = 0.0;
+        int j;
+        for (j = 0; j < d; j++) {
+            double s = (a[j] - b[j]) * unit;
+            squares += s * s;
+        }
+        return sqrt(squares) / unit;
+    }
+    static double distance_doubles(const double *a, const double *b, int d) {
+        double squares = squared_doubles(a, b, d);
+        if (squares < 0x1p-900)
+            return scaled_doubles(a, b, d, 0x1p+600);
+        if (squares > 0x1p+1000)
+            return scaled_doubles(a, b, d, 0x1p-600);
+        return sqrt(squares);
+    }
     """
     double squared_singles(const float *a, const float *b, int d) noexcept nogil
-    double squared_doubles(const double *a, const double *b, int d) noexcept nogil
+    double distance_doubles(const double *a, const double *b, int d) noexcept nogil
 
 
 cdef double distance_of_singles(const char *a, const char *b, int d) noexcept nogil:
@@ -68,7 +90,7 @@ cdef double distance_of_singles(const char *a, const char *b, int d) noexcept no
 
 
 cdef double distance_of_doubles(const char *a, const char *b, int d) noexcept nogil:
-    return sqrt(squared_doubles(<const double *> a, <const double *> b, d))
+    return distance_doubles(<const double *> a, <const double *> b, d)
 
 
 cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
@@ -90,6 +112,13 @@ cdef int64_t level_of(double radius, double base) noexcept nogil:
     while pow(base, l - 1) >= radius:
         l -= 1
     return l
+
+
+cdef double unit_of(double radius) noexcept nogil:
+    """The power of two that brings a radius near 1, so that its squares are numbers."""
+    cdef int exponent = 0
+    frexp(radius, &exponent)
+    return ldexp(1.0, min(-exponent, 1000))
 
 
 cdef struct Part:               # a child that an expansion makes
@@ -114,6 +143,7 @@ cdef class Builder:
         int d
         distance_t distance
         uint64_t seed
+        double unit             # of distances where they are squared
         int32_t *order
         int32_t *room           # as `order`, where ranges are carved
         double *own             # distance to the centre of the node that owns the row
@@ -139,6 +169,7 @@ cdef class Builder:
         cdef int64_t n_blocks = (job.n_rows + LARGE - 1) // LARGE, at
         cdef int64_t[CENTRES + 2] ends
         cdef int k = 0, attempt
+        cdef double far
         cdef uint64_t word = mixed(self.seed ^ mixed(<uint64_t> job.node))
         cdef Part *part
         memcpy(self.best + first, self.own + first, job.n_rows * sizeof(double))
@@ -188,12 +219,14 @@ cdef class Builder:
             self.room[at] = self.order[i]
             if self.near[i]:
                 part = &job.parts[self.near[i] - 1]
+                far = self.best[i] * self.unit
                 part.radius = max(part.radius, self.best[i])
-                part.squares += self.best[i] * self.best[i]
+                part.squares += far * far
                 self.carved[at] = self.best[i]
             else:
                 job.own_radius = max(job.own_radius, self.own[i])
-                job.own_squares += self.own[i] * self.own[i]
+                far = self.own[i] * self.unit
+                job.own_squares += far * far
                 self.carved[at] = self.own[i]
         memcpy(self.order + first, self.room + first, job.n_rows * sizeof(int32_t))
         memcpy(self.own + first, self.carved + first, job.n_rows * sizeof(double))
@@ -223,7 +256,7 @@ def build(X, double base, int64_t leaf_size, int64_t max_nodes, seed, int n_thre
     Parameters
     ----------
     X : ndarray of float32 or float64 of shape (n_rows, n_features)
-        One row at least, finite.
+        One row at least; finite, and their distances too.
     base : float
         Ratio of the radii of two levels, > 1.
     leaf_size : int
@@ -252,16 +285,20 @@ def build(X, double base, int64_t leaf_size, int64_t max_nodes, seed, int n_thre
     work.own, work.best, work.carved = &own[0], &best[0], &carved[0]
     for i in prange(n, nogil=True, num_threads=n_threads):
         own[i] = rows.distance(rows.at + i * rows.size, rows.at, rows.d)
-    nodes = Nodes(n, float(np.max(own)), float(np.dot(own, own)))
+    radius = float(np.max(own))
+    work.unit = unit_of(radius)
+    np.multiply(own, work.unit, out=np.asarray(carved))
+    nodes = Nodes(n, radius, float(np.dot(carved, carved)), leaf_size)
     cdef Job *jobs = <Job *> malloc(ROUND * sizeof(Job))
     if jobs == NULL:
         raise MemoryError()
     try:
         while True:
-            chosen = nodes.next_round(leaf_size, max_nodes)
+            chosen = nodes.next_round(max_nodes)
             n_round = len(chosen)
             if not n_round:
                 break
+            PyErr_CheckSignals()
             spare = (max_nodes - len(nodes.centre)) // n_round
             for r, node in enumerate(chosen):
                 jobs[r].node, jobs[r].first = node, nodes.row_begin[node]
@@ -290,34 +327,39 @@ def build(X, double base, int64_t leaf_size, int64_t max_nodes, seed, int n_thre
                 )
     finally:
         free(jobs)
+    own = best = carved = None          # their memory is for the arrays of the nodes
     return {"order": np.asarray(order)} | nodes.arrays(base)
 
 
 class Nodes:
     """Nodes of a tree that is being built, and which of them are open."""
 
-    def __init__(self, n_rows, radius, squares):
-        self.centre, self.parent = [0], [-1]
-        self.row_begin, self.own_end, self.row_end = [0], [n_rows], [n_rows]
-        self.own_radius, self.radius = [radius], [radius]
-        self.open = [(-squares, 0)]
+    def __init__(self, n_rows, radius, squares, leaf_size):
+        self.centre, self.parent = array("q", [0]), array("q", [-1])
+        self.row_begin, self.own_end = array("q", [0]), array("q", [n_rows])
+        self.row_end = array("q", [n_rows])
+        self.own_radius, self.radius = array("d", [radius]), array("d", [radius])
+        self.leaf_size, self.open = leaf_size, []
+        self.leave_open(0, squares)
 
-    def next_round(self, leaf_size, max_nodes):
+    def leave_open(self, node, squares):
+        """Let a node be parted later, if it is large enough."""
+        size = self.own_end[node] - self.row_begin[node]
+        if size > self.leaf_size and self.own_radius[node] > 0.0:
+            heapq.heappush(self.open, (-squares, node))
+
+    def next_round(self, max_nodes):
         """Open nodes of the largest sums of squares: so many as there is room for."""
         chosen = []
         limit = min(ROUND, max_nodes - len(self.centre))
         while self.open and len(chosen) < limit:
-            _, node = heapq.heappop(self.open)
-            size = self.own_end[node] - self.row_begin[node]
-            if size > leaf_size and self.own_radius[node] > 0.0:
-                chosen.append(node)
+            chosen.append(heapq.heappop(self.open)[1])
         return chosen
 
     def adopt(self, node, parts, own_radius, own_squares):
         """Take the children that an expansion found."""
         at = self.own_end[node]
         for centre, n_rows, radius, squares in reversed(parts):
-            heapq.heappush(self.open, (-squares, len(self.centre)))
             self.centre.append(centre)
             self.parent.append(node)
             self.row_begin.append(at - n_rows)
@@ -325,10 +367,11 @@ class Nodes:
             self.row_end.append(at)
             self.own_radius.append(radius)
             self.radius.append(radius)
+            self.leave_open(len(self.centre) - 1, squares)
             at -= n_rows
         self.own_end[node] = at
         self.own_radius[node] = own_radius
-        heapq.heappush(self.open, (-own_squares, node))
+        self.leave_open(node, own_squares)
 
     def arrays(self, base):
         """Arrays by node, depth first, which is the order of their first rows."""

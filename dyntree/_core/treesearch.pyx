@@ -1,8 +1,14 @@
-"""Neighbours in a cover tree: the nearest balls first, exact, ties by number."""
+"""Neighbours in a cover tree: the nearest balls first, exact, ties by number.
+
+Rows of the tree may be gone, and rows beside it may be searched too; all distances come
+from one function, so that rows that are equal are equally far.
+"""
 import numpy as np
 
+from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
-from libc.stdint cimport int64_t
+from libc.math cimport INFINITY
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
 from dyntree._core.covertree cimport Rows
@@ -10,6 +16,9 @@ from dyntree._core.openmp cimport thread_number
 
 from dyntree._core.covertree import centre_places, linked
 
+
+cdef enum:
+    BLOCK = 256             # rows that are asked about between two looks for an interrupt
 
 cdef struct Near:
     double distance
@@ -20,14 +29,20 @@ cdef struct Ball:
     double centre           # distance to the centre
     int64_t node
 
+cdef struct Changes:        # since the tree was built
+    const uint8_t *gone     # which of its rows are, in the order of the tree; or NULL
+    const char *late        # rows beside it
+    const int64_t *late_ids
+    int64_t n_late
+
 
 cdef inline bint nearer(Near a, Near b) noexcept nogil:
     return a.distance < b.distance or (a.distance == b.distance and a.id < b.id)
 
 
-cdef void sift(Near *heap, int n, Near new) noexcept nogil:
+cdef void sift(Near *heap, int64_t n, Near new) noexcept nogil:
     """Put a row at the top of a heap of n."""
-    cdef int i = 0, child
+    cdef int64_t i = 0, child
     while True:
         child = 2 * i + 1
         if child >= n:
@@ -41,9 +56,9 @@ cdef void sift(Near *heap, int n, Near new) noexcept nogil:
     heap[i] = new
 
 
-cdef void keep_near(Near *heap, int k, int *n, Near new) noexcept nogil:
+cdef void keep_near(Near *heap, int64_t k, int64_t *n, Near new) noexcept nogil:
     """Put a row into a heap of the k nearest, the farthest at the top."""
-    cdef int i
+    cdef int64_t i
     if n[0] < k:
         i = n[0]
         n[0] += 1
@@ -54,6 +69,16 @@ cdef void keep_near(Near *heap, int k, int *n, Near new) noexcept nogil:
         return
     if nearer(new, heap[0]):
         sift(heap, k, new)
+
+
+cdef void sort_heap(Near *heap, int64_t n) noexcept nogil:
+    """Make a heap a sorted array, the nearest first."""
+    cdef int64_t i
+    cdef Near last
+    for i in range(n - 1, 0, -1):
+        last = heap[i]
+        heap[i] = heap[0]
+        sift(heap, i, last)
 
 
 cdef class Searcher:
@@ -102,20 +127,71 @@ cdef class Searcher:
 
     cdef double slack(self, double far, double radius) noexcept nogil:
         """More than rounding can add to the difference of a distance and a radius."""
-        return 1e-15 * (self.rows.d + 8) * (far + radius)
+        return 1e-15 * (self.rows.d + 8) * (far + radius) + 2e-323
 
     cdef double least(self, double far, double radius) noexcept nogil:
         """What no row within the radius of a centre so far away can undercut."""
         return max(0.0, far - radius - self.slack(far, radius))
 
-    cdef int nearest(
-        self, const char *x, int k, Near *found, Ball *heap
+    cdef Changes changes(self, gone, late, late_ids):
+        """Pointers into arrays that the caller keeps."""
+        cdef const uint8_t[::1] is_gone
+        cdef const int64_t[::1] names
+        cdef Rows beside
+        cdef Changes since
+        since.gone, since.n_late = NULL, 0
+        if gone is not None:
+            is_gone = gone
+            since.gone = &is_gone[0]
+        if late is not None and len(late):
+            beside, names = Rows(late), late_ids
+            since.late, since.late_ids = beside.at, &names[0]
+            since.n_late = len(late)
+        return since
+
+    cdef void scan(
+        self, const char *x, const char *rows, const int64_t *ids, const uint8_t *gone,
+        int64_t n_rows, double radius, int64_t k, Near *found, int64_t *n,
     ) noexcept nogil:
-        """The k nearest rows, nearest first; returns how many."""
-        cdef int n = 0, n_balls = 1, i, child
-        cdef int64_t row, c, node
+        """Put rows within a radius into a heap of the k nearest, or only count them."""
+        cdef int64_t row
+        cdef Near new
+        for row in range(n_rows):
+            if gone != NULL and gone[row]:
+                continue
+            new.distance = self.rows.distance(
+                x, rows + row * self.rows.size, self.rows.d
+            )
+            if new.distance > radius:
+                continue
+            if found == NULL:
+                n[0] += 1
+            elif n[0] < k or new.distance <= found[0].distance:
+                new.id = ids[row]
+                keep_near(found, k, n, new)
+
+    cdef void scan_own(
+        self, int64_t node, const char *x, const uint8_t *gone, double radius,
+        int64_t k, Near *found, int64_t *n,
+    ) noexcept nogil:
+        """Scan the own rows of a node."""
+        cdef int64_t first = self.row_begin[node]
+        if gone != NULL:
+            gone += first
+        self.scan(
+            x, self.rows.at + first * self.rows.size, self.ids + first, gone,
+            self.own_end[node] - first, radius, k, found, n,
+        )
+
+    cdef void nearest(
+        self, const char *x, Changes since, int64_t k, Near *found, Ball *heap
+    ) noexcept nogil:
+        """The k nearest rows, nearest first; there must be so many."""
+        cdef int64_t n = 0, n_balls = 1, i, child, c, node
         cdef Ball ball, new
-        cdef Near row_found
+        self.scan(
+            x, since.late, since.late_ids, NULL, since.n_late, INFINITY, k, found, &n
+        )
         ball.node, ball.least = 0, 0.0
         ball.centre = self.rows.distance(x, self.centres.at, self.rows.d)
         heap[0] = ball
@@ -142,14 +218,7 @@ cdef class Searcher:
                 n < k
                 or self.least(ball.centre, self.radius_own[node]) <= found[0].distance
             ):
-                for row in range(self.row_begin[node], self.own_end[node]):
-                    row_found.distance = self.rows.distance(
-                        x, self.rows.at + row * self.rows.size, self.rows.d
-                    )
-                    if n == k and row_found.distance > found[0].distance:
-                        continue
-                    row_found.id = self.ids[row]
-                    keep_near(found, k, &n, row_found)
+                self.scan_own(node, x, since.gone, INFINITY, k, found, &n)
             for c in range(self.child_begin[node], self.child_begin[node + 1]):
                 new.node = self.child[c]
                 new.centre = self.rows.distance(
@@ -166,14 +235,26 @@ cdef class Searcher:
                     heap[i] = heap[(i - 1) // 2]
                     i = (i - 1) // 2
                 heap[i] = new
-        for i in range(n - 1, 0, -1):           # a heap becomes a sorted array
-            row_found = found[i]
-            found[i] = found[0]
-            sift(found, i, row_found)
-        return n
+        sort_heap(found, n)
 
-    def query(self, X, int k, int n_threads):
+    def query(
+        self, X, int64_t k, int n_threads, gone=None, late=None, late_ids=None
+    ):
         """The k nearest rows of each row of X, equal ones by their number.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_queries, n_features)
+            Of the type of the rows of the tree, as all rows here.
+        k : int
+            At most the number of rows that are searched.
+        n_threads : int
+            Of no effect on the answer.
+        gone : ndarray of uint8 of shape (n_rows,), optional
+            Which rows of the tree, in its order, are not to be found.
+        late : ndarray of shape (n_late, n_features), optional
+            Rows that are searched beside the tree.
+        late_ids : ndarray of int64 of shape (n_late,), optional
 
         Returns
         -------
@@ -182,7 +263,7 @@ cdef class Searcher:
         id : ndarray of int64 of shape (n_queries, k)
         """
         cdef Rows asked
-        cdef int64_t n = len(X), q
+        cdef int64_t n = len(X), q, first, last
         cdef int t
         distances, names = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
         cdef double[:, ::1] distance = distances
@@ -190,49 +271,53 @@ cdef class Searcher:
         if not n:
             return distances, names
         asked = Rows(X)
-        cdef Near *near = <Near *> malloc(n_threads * k * sizeof(Near))
-        cdef Ball *heap = <Ball *> malloc(n_threads * self.n_nodes * sizeof(Ball))
-        if near == NULL or heap == NULL:
+        cdef Changes since = self.changes(gone, late, late_ids)
+        cdef size_t n_near = n_threads * <size_t> k, n_balls = n_threads * self.n_nodes
+        cdef Near *near = <Near *> malloc(n_near * sizeof(Near))
+        cdef Ball *heap = <Ball *> malloc(n_balls * sizeof(Ball))
+        try:
+            if near == NULL or heap == NULL:
+                raise MemoryError()
+            for first in range(0, n, BLOCK):
+                PyErr_CheckSignals()
+                last = min(n, first + BLOCK)
+                for q in prange(
+                    first, last, nogil=True, num_threads=n_threads, schedule="dynamic"
+                ):
+                    t = thread_number()
+                    self.answer(
+                        asked.at + q * asked.size, since, k, near + t * k,
+                        heap + t * self.n_nodes, &distance[q, 0], &name[q, 0],
+                    )
+        finally:
             free(near)
             free(heap)
-            raise MemoryError()
-        for q in prange(n, nogil=True, num_threads=n_threads, schedule="dynamic"):
-            t = thread_number()
-            self.answer(
-                asked.at + q * asked.size, k, near + t * k, heap + t * self.n_nodes,
-                &distance[q, 0], &name[q, 0],
-            )
-        free(near)
-        free(heap)
         return distances, names
 
     cdef void answer(
-        self, const char *x, int k, Near *near, Ball *heap, double *distance,
-        int64_t *name,
+        self, const char *x, Changes since, int64_t k, Near *near, Ball *heap,
+        double *distance, int64_t *name,
     ) noexcept nogil:
-        cdef int i
-        self.nearest(x, k, near, heap)
+        cdef int64_t i
+        self.nearest(x, since, k, near, heap)
         for i in range(k):
             distance[i], name[i] = near[i].distance, near[i].id
 
     cdef int64_t within(
-        self, const char *x, double radius, int64_t *stack, Near *found
+        self, const char *x, Changes since, double radius, int64_t *stack, Near *found
     ) noexcept nogil:
         """Rows within a radius into `found`, unless it is NULL; returns how many."""
-        cdef int64_t n = 0, n_stack = 1, node, row, c
+        cdef int64_t n = 0, n_stack = 1, node, c
         cdef double far
+        self.scan(
+            x, since.late, since.late_ids, NULL, since.n_late, radius, INT64_MAX,
+            found, &n,
+        )
         stack[0] = 0
         while n_stack > 0:
             n_stack -= 1
             node = stack[n_stack]
-            for row in range(self.row_begin[node], self.own_end[node]):
-                far = self.rows.distance(
-                    x, self.rows.at + row * self.rows.size, self.rows.d
-                )
-                if far <= radius:
-                    if found != NULL:
-                        found[n].distance, found[n].id = far, self.ids[row]
-                    n += 1
+            self.scan_own(node, x, since.gone, radius, INT64_MAX, found, &n)
             for c in range(self.child_begin[node], self.child_begin[node + 1]):
                 far = self.rows.distance(
                     x, self.centres.at + c * self.rows.size, self.rows.d
@@ -240,10 +325,20 @@ cdef class Searcher:
                 if self.least(far, self.radius_sub[self.child[c]]) <= radius:
                     stack[n_stack] = self.child[c]
                     n_stack += 1
+        if found != NULL:
+            sort_heap(found, n)
         return n
 
-    def query_radius(self, X, double radius, int n_threads):
-        """Rows within a radius of each row of X, in no order.
+    def query_radius(
+        self, X, double radius, int n_threads, gone=None, late=None, late_ids=None
+    ):
+        """Rows within a radius of each row of X, the nearest first.
+
+        Parameters
+        ----------
+        X, n_threads, gone, late, late_ids
+            As for `query`.
+        radius : float
 
         Returns
         -------
@@ -251,29 +346,40 @@ cdef class Searcher:
         distance, id : ndarray of shape (n_found,)
         """
         cdef Rows asked
-        cdef int64_t n = len(X), q
+        cdef int64_t n = len(X), q, first, last
         cdef int t
         begins = np.zeros(n + 1, dtype=np.int64)
         if not n:
             return begins, np.empty(0), np.empty(0, dtype=np.int64)
         asked = Rows(X)
+        cdef Changes since = self.changes(gone, late, late_ids)
         cdef int64_t[::1] begin = begins
         cdef int64_t[:, ::1] stack = np.empty((n_threads, self.n_nodes), dtype=np.int64)
-        for q in prange(n, nogil=True, num_threads=n_threads, schedule="dynamic"):
-            t = thread_number()
-            begin[q + 1] = self.within(
-                asked.at + q * asked.size, radius, &stack[t, 0], NULL
-            )
+        for first in range(0, n, BLOCK):
+            PyErr_CheckSignals()
+            last = min(n, first + BLOCK)
+            for q in prange(
+                first, last, nogil=True, num_threads=n_threads, schedule="dynamic"
+            ):
+                t = thread_number()
+                begin[q + 1] = self.within(
+                    asked.at + q * asked.size, since, radius, &stack[t, 0], NULL
+                )
         np.cumsum(begins, out=begins)
         rows_found = np.empty(
             int(begins[n]), dtype=[("distance", np.float64), ("id", np.int64)]
         )
         cdef Near[::1] found = rows_found
         cdef Near *at = &found[0] if len(rows_found) else NULL
-        if at != NULL:
-            for q in prange(n, nogil=True, num_threads=n_threads, schedule="dynamic"):
+        for first in range(0, n if at != NULL else 0, BLOCK):
+            PyErr_CheckSignals()
+            last = min(n, first + BLOCK)
+            for q in prange(
+                first, last, nogil=True, num_threads=n_threads, schedule="dynamic"
+            ):
                 t = thread_number()
                 self.within(
-                    asked.at + q * asked.size, radius, &stack[t, 0], at + begin[q]
+                    asked.at + q * asked.size, since, radius, &stack[t, 0],
+                    at + begin[q],
                 )
         return begins, rows_found["distance"].copy(), rows_found["id"].copy()

@@ -23,6 +23,7 @@ from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import columns_of
 from dyntree.encoding.tables import Table, table_of
 from dyntree.evaluate import Prequential, compare, prequential
+from dyntree.online import OnlineModel
 from dyntree.params import TreeOptions
 from dyntree.storage.atomic_files import replacing
 
@@ -45,11 +46,22 @@ def fit(arguments: argparse.Namespace) -> None:
     checkpoint.save_with(model, notes, arguments.out)
 
 
+def saved_model(path: str) -> tuple[OnlineModel, dict[str, Any]]:
+    """The model in a file, and its notes; other things that files hold are refused."""
+    held, notes = checkpoint.load_with(path)
+    if not isinstance(held, OnlineModel):
+        raise ValueError(
+            f"{path} must hold a model that learns online; it holds a "
+            f"{type(held).__name__}. Load it in Python by dyntree.load."
+        )
+    return held, notes
+
+
 def predict(arguments: argparse.Namespace) -> None:
     """Predict the rows of a table with a saved model."""
     import pandas as pd
 
-    model, notes = checkpoint.load_with(arguments.saved)
+    model, notes = saved_model(arguments.saved)
     known = dict.fromkeys(model.columns or (), "number")
     if not hasattr(model, "tree"):  # a mixture, which foresees no response
         read = read_table(arguments.table, arguments.separator, known)
@@ -123,7 +135,7 @@ def _write_page(
 
 def info(arguments: argparse.Namespace) -> None:
     """Say what a saved model is."""
-    model, notes = checkpoint.load_with(arguments.saved)
+    model, notes = saved_model(arguments.saved)
     facts = model.facts() | {"bytes on disk": os.path.getsize(arguments.saved)}
     facts |= {name: note for name, note in notes.items() if name != "design"}
     if arguments.json:

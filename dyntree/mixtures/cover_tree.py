@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from threading import RLock
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree import params
-from dyntree._core.covertree import build
+from dyntree import checkpoint, params
+from dyntree._core.covertree import build, centre_places
 from dyntree._core.treesearch import Searcher
 from dyntree.encoding.values import Matrix
+from dyntree.runtime.locking import locked
 
 Ids = NDArray[np.int64]
+LARGEST = 1e300  # entries up to it have distances, in up to 1e15 columns
+MAX_ID = 2**62
+OPTIONS = ("base", "leaf_size", "max_nodes", "seed")
 REBUILT_FROM = (
     64  # rows that wait, or are gone; or an eighth, or a quarter, of the tree
 )
@@ -31,16 +38,92 @@ def rows_of(argument: str, X: Any, n_features: int | None = None) -> Matrix:
             f"{argument} must have {n_features} columns, as the rows of the tree; got "
             f"{rows.shape[1]}."
         )
-    bad = ~np.isfinite(rows) | (np.abs(rows) > 1e150)
+    bad = ~(np.abs(rows) <= LARGEST)
     if bad.any():
         row, column = np.argwhere(bad)[0]
         raise ValueError(
-            f"{argument} must be finite, and below 1e150 for squares to be; got "
+            f"{argument} must be finite, and within {LARGEST:g} of 0; got "
             f"{rows[row, column]} in row {row}, column {column}."
         )
     return rows
 
 
+def numbers(first: int, end: int) -> Ids:
+    """Numbers of rows."""
+    return np.arange(first, end, dtype=np.int64)
+
+
+def appended(held: NDArray[Any], n: int, new: NDArray[Any]) -> NDArray[Any]:
+    """An array with new entries after its first n, which stay as they are.
+
+    Where it has to move it takes twice the room, so that rows that come one by one are
+    not copied again and again.
+    """
+    if n + len(new) > len(held):
+        n_room = max(n + len(new), 2 * len(held))
+        room = np.empty((n_room, *held.shape[1:]), dtype=held.dtype)
+        room[:n] = held[:n]
+        held = room
+    held[n : n + len(new)] = new
+    return held
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The rows of a tree at some time: replaced as a whole, never altered.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features)
+        In the order of the tree, as all that is by row.
+    ids : ndarray of int64 of shape (n_rows,)
+    nodes : dict of ndarray
+        As `build` gives it.
+    searcher : Searcher
+    gone : ndarray of uint8 of shape (n_rows,)
+        Whether a row was removed.
+    n_gone : int
+    late : ndarray of shape (room, n_features)
+        Rows that wait, the first `n_late`.
+    late_ids : ndarray of int64 of shape (room,)
+    n_late : int
+    next_id : int
+        Number of the next row.
+    """
+
+    rows: Matrix
+    ids: Ids
+    nodes: dict[str, NDArray[Any]]
+    searcher: Searcher
+    gone: NDArray[np.uint8]
+    n_gone: int
+    late: Matrix
+    late_ids: Ids
+    n_late: int
+    next_id: int
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that are searched."""
+        return len(self.rows) - self.n_gone + self.n_late
+
+    @property
+    def waiting(self) -> tuple[Matrix, Ids]:
+        """Rows that wait, and their numbers."""
+        return self.late[: self.n_late], self.late_ids[: self.n_late]
+
+    def all(self) -> tuple[Matrix, Ids]:
+        """Rows that are searched, by ascending number, and their numbers."""
+        rows, ids = self.waiting
+        kept = np.flatnonzero(self.gone == 0)
+        kept = kept[np.argsort(self.ids[kept])]
+        return (
+            np.concatenate([self.rows[kept], rows]),
+            np.concatenate([self.ids[kept], ids]),
+        )
+
+
+@checkpoint.savable
 class CoverTree:
     """Exact nearest neighbours by Euclidean distance.
 
@@ -67,9 +150,10 @@ class CoverTree:
     n_rows : int
     n_features : int
     nodes : dict of ndarray
-        The tree, depth first: order (n_rows,); and by node centre, parent, level,
-        row_begin, own_end, row_end, radius_own, radius_sub. Rows ``order[row_begin:
-        row_end]`` lie within radius_sub of the centre, those up to own_end are its own.
+        The tree, depth first: order (n_rows,), numbers of rows; and by node centre,
+        which is one, parent, level, row_begin, own_end, row_end, radius_own,
+        radius_sub. Rows ``order[row_begin:row_end]`` lie within radius_sub of the
+        centre, those up to own_end are its own.
 
     Notes
     -----
@@ -78,6 +162,16 @@ class CoverTree:
     most base^level. Rows that are inserted wait in a list that is looked through, until
     they are an eighth of the tree, which is then built anew; so are trees of which a
     quarter was removed.
+
+    Rows may be of any scale up to 1e300: where squares of differences would be too
+    small or too large for a float, the differences are scaled by a power of two first.
+    A distance has a relative error of (n_features + 8) 1e-16 at most, or, below 1e-307,
+    the grain of floats there; rows whose distances differ by less may change places. It
+    depends on the two rows alone, not on where the tree holds them, so that equal rows
+    are equally far, and come by their numbers.
+
+    A tree can be copied and pickled, and `dyntree.save` keeps it: as rows with their
+    numbers, of which `dyntree.load` builds a tree anew that answers the same.
 
     Examples
     --------
@@ -98,6 +192,14 @@ class CoverTree:
         max_nodes: int | None = None,
         seed: int = 0,
     ) -> None:
+        self._begin(base, leaf_size, max_nodes, seed)
+        rows = rows_of("X", X)
+        if not len(rows):
+            raise ValueError("X must have at least one row; got none.")
+        self._held = self._built(rows, numbers(0, len(rows)), len(rows))
+
+    def _begin(self, base: Any, leaf_size: Any, max_nodes: Any, seed: Any) -> None:
+        """Take the options, checked."""
         self.base = params.real("base", base)
         if not 1.1 <= self.base <= 4.0:
             raise ValueError(f"base must be in [1.1, 4]; got {base!r}.")
@@ -106,34 +208,52 @@ class CoverTree:
             None if max_nodes is None else params.count("max_nodes", max_nodes, 1)
         )
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        rows = rows_of("X", X)
-        if not len(rows):
-            raise ValueError("X must have at least one row; got none.")
-        self.n_features = rows.shape[1]
-        self._next_id = len(rows)
-        self._build(rows, np.arange(len(rows), dtype=np.int64))
+        self._lock = RLock()
 
-    def _build(self, rows: Matrix, ids: Ids) -> None:
-        """Make the tree of some rows; none wait then, and none are gone."""
-        most = len(rows) if self.max_nodes is None else self.max_nodes
+    def _tree_of(
+        self, rows: Matrix, leaf_size: int, max_nodes: int | None
+    ) -> dict[str, NDArray[Any]]:
+        """The tree of some rows; more nodes or larger leaves than rows are no more."""
+        n = len(rows)
+        most = n if max_nodes is None else min(n, max_nodes)
         threads = params.n_threads()
-        nodes = build(rows, self.base, self.leaf_size, most, self.seed, threads)
-        self._rows = np.ascontiguousarray(rows[nodes["order"]])
-        self._ids = np.ascontiguousarray(ids[nodes["order"]])
-        self._tree = nodes
-        self._searcher = Searcher(nodes, self._rows, self._ids)
-        self._late, self._late_ids = rows[:0], ids[:0]
-        self._gone: Ids = np.empty(0, dtype=np.int64)
+        return build(rows, self.base, min(n, leaf_size), most, self.seed, threads)
+
+    def _built(self, rows: Matrix, ids: Ids, next_id: int) -> Held:
+        """Rows in a tree: none wait, and none are gone."""
+        nodes = self._tree_of(rows, self.leaf_size, self.max_nodes)
+        ordered, names = rows[nodes["order"]], ids[nodes["order"]]
+        return Held(
+            rows=ordered,
+            ids=names,
+            nodes=nodes,
+            searcher=Searcher(nodes, ordered, names),
+            gone=np.zeros(len(rows), dtype=np.uint8),
+            n_gone=0,
+            late=np.empty((0, rows.shape[1])),
+            late_ids=np.empty(0, dtype=np.int64),
+            n_late=0,
+            next_id=next_id,
+        )
 
     @property
     def n_rows(self) -> int:
         """Rows that are searched."""
-        return len(self._rows) + len(self._late) - len(self._gone)
+        return self._held.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the rows."""
+        return int(self._held.rows.shape[1])
 
     @property
     def nodes(self) -> dict[str, NDArray[Any]]:
-        """The tree as arrays; rows that wait are not in it."""
-        return {name: array.copy() for name, array in self._tree.items()}
+        """The tree as arrays: rows that wait are not in it, rows just removed are."""
+        held = self._held
+        nodes = {name: array.copy() for name, array in held.nodes.items()}
+        nodes["centre"] = held.ids[centre_places(nodes)]
+        nodes["order"] = held.ids.copy()
+        return nodes
 
     # ------------------------------------------------------------ questions
     def query(self, X: Any, k: int = 1) -> tuple[Matrix, Ids]:
@@ -153,24 +273,16 @@ class CoverTree:
             Numbers of the rows, in the order in which they came; of equal distances the
             lower comes first.
         """
+        held = self._held
         rows = rows_of("X", X, self.n_features)
         k = params.count("k", k, 1)
-        if k > self.n_rows:
+        if k > held.n_rows:
             raise ValueError(
-                f"k must be at most the number of rows, {self.n_rows}; got {k}."
+                f"k must be at most the number of rows, {held.n_rows}; got {k}."
             )
-        if not len(self._gone) and not len(self._late):
-            return self._searcher.query(rows, k, params.n_threads())
-        wanted = min(len(self._rows), k + len(self._gone))
-        distance, index = self._searcher.query(rows, wanted, params.n_threads())
-        distance = np.where(np.isin(index, self._gone), np.inf, distance)
-        late = np.sqrt(((rows[:, None] - self._late) ** 2).sum(axis=-1))
-        late_ids = np.broadcast_to(self._late_ids, late.shape)
-        late = np.where(np.isin(late_ids, self._gone), np.inf, late)
-        distance = np.concatenate([distance, late], axis=1)
-        index = np.concatenate([index, late_ids], axis=1)
-        turn = np.lexsort((index, distance), axis=1)[:, :k]
-        return np.take_along_axis(distance, turn, 1), np.take_along_axis(index, turn, 1)
+        return held.searcher.query(
+            rows, k, params.n_threads(), held.gone, *held.waiting
+        )
 
     def query_radius(self, X: Any, radius: float) -> tuple[list[Matrix], list[Ids]]:
         """All rows within a radius of each row of X.
@@ -187,26 +299,16 @@ class CoverTree:
             One for each row of X, ascending.
         index : list of ndarray of int64 of shape (n_found,)
         """
+        held = self._held
         rows = rows_of("X", X, self.n_features)
         limit = params.real("radius", radius)
         if limit < 0.0:
             raise ValueError(f"radius must be >= 0; got {radius!r}.")
-        begin, distance, index = self._searcher.query_radius(
-            rows, limit, params.n_threads()
+        begin, distance, index = held.searcher.query_radius(
+            rows, limit, params.n_threads(), held.gone, *held.waiting
         )
-        distances, indices = [], []
-        for q, row in enumerate(rows):
-            part = slice(begin[q], begin[q + 1])
-            late = np.sqrt(((row - self._late) ** 2).sum(axis=-1))
-            near = late <= limit
-            far = np.concatenate([distance[part], late[near]])
-            ids = np.concatenate([index[part], self._late_ids[near]])
-            kept = ~np.isin(ids, self._gone)
-            far, ids = far[kept], ids[kept]
-            turn = np.lexsort((ids, far))
-            distances.append(far[turn])
-            indices.append(ids[turn])
-        return distances, indices
+        parts = [slice(a, b) for a, b in pairwise(begin.tolist())]
+        return [distance[part] for part in parts], [index[part] for part in parts]
 
     def truncate(self, n_nodes: int) -> tuple[Ids, Ids]:
         """Part the rows into balls: the first `n_nodes` that a tree of them has.
@@ -223,30 +325,24 @@ class CoverTree:
             Numbers of the rows that are centres.
         """
         most = params.count("n_nodes", n_nodes, 1)
-        rows, ids = self._all()
-        turn = np.argsort(ids)
-        rows, ids = np.ascontiguousarray(rows[turn]), ids[turn]
-        tree = build(rows, self.base, 1, most, self.seed, params.n_threads())
+        rows, ids = self._held.all()
+        tree = self._tree_of(rows, 1, most)
         labels = np.empty(len(rows), dtype=np.int64)
         sizes = tree["own_end"] - tree["row_begin"]
         labels[tree["order"]] = np.repeat(np.arange(len(sizes)), sizes)
         return labels, ids[tree["centre"]]
 
     # ------------------------------------------------------------ changes
-    def _all(self) -> tuple[Matrix, Ids]:
-        """Rows that are searched, and their numbers."""
-        ids = np.concatenate([self._ids, self._late_ids])
-        kept = ~np.isin(ids, self._gone)
-        return np.concatenate([self._rows, self._late])[kept], ids[kept]
-
-    def _settle(self) -> None:
-        """Build the tree anew where too much waits, or is gone."""
-        n = len(self._rows)
-        if len(self._late) > max(REBUILT_FROM, n // 8) or len(self._gone) > max(
+    def _settled(self, held: Held) -> Held:
+        """The same rows in a new tree, where too much waits, or is gone."""
+        n = len(held.rows)
+        if held.n_late <= max(REBUILT_FROM, n // 8) and held.n_gone <= max(
             REBUILT_FROM, n // 4
         ):
-            self._build(*self._all())
+            return held
+        return self._built(*held.all(), held.next_id)
 
+    @locked
     def insert(self, X: Any) -> Self:
         """Add rows, which get the next numbers.
 
@@ -259,13 +355,19 @@ class CoverTree:
         self
         """
         rows = rows_of("X", X, self.n_features)
-        ids = np.arange(self._next_id, self._next_id + len(rows), dtype=np.int64)
-        self._next_id += len(rows)
-        self._late = np.concatenate([self._late, rows])
-        self._late_ids = np.concatenate([self._late_ids, ids])
-        self._settle()
+        held = self._held
+        n, next_id = held.n_late, held.next_id + len(rows)
+        new = replace(
+            held,
+            late=appended(held.late, n, rows),
+            late_ids=appended(held.late_ids, n, numbers(held.next_id, next_id)),
+            n_late=n + len(rows),
+            next_id=next_id,
+        )
+        self._held = self._settled(new)
         return self
 
+    @locked
     def remove(self, index: Any) -> Self:
         """Take rows out; one at least stays.
 
@@ -283,25 +385,114 @@ class CoverTree:
         ValueError
             For numbers of no row; nothing is removed then.
         """
-        ids = params.as_array("index", index)
-        if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        given = params.as_array("index", index)
+        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
             raise ValueError(
-                f"index must be a vector of ints; got {params.short(ids)}."
+                f"index must be a vector of ints; got {params.short(given)}."
             )
-        ids = np.unique(ids.astype(np.int64))
-        known = np.setdiff1d(np.concatenate([self._ids, self._late_ids]), self._gone)
-        if not np.isin(ids, known).all():
-            odd = ids[~np.isin(ids, known)][0]
-            raise ValueError(f"index must name rows of the tree; there is no {odd}.")
-        if len(ids) == len(known):
+        given = np.unique(given)
+        ids = given.astype(np.int64)
+        held = self._held
+        late, late_ids = held.waiting
+        in_tree = np.isin(held.ids, ids) & (held.gone == 0)
+        waits = np.isin(late_ids, ids)
+        known = np.isin(ids, np.concatenate([held.ids[in_tree], late_ids[waits]]))
+        if not known.all():
+            raise ValueError(
+                f"index must name rows of the tree; there is no {given[~known][0]}."
+            )
+        if len(ids) == held.n_rows:
             raise ValueError("index must leave one row at least; it names all.")
-        self._gone = np.union1d(self._gone, ids)
-        self._settle()
+        new = replace(
+            held,
+            gone=held.gone | in_tree,
+            n_gone=held.n_gone + int(in_tree.sum()),
+            late=late[~waits],
+            late_ids=late_ids[~waits],
+            n_late=held.n_late - int(waits.sum()),
+        )
+        self._held = self._settled(new)
         return self
 
     def memory_usage(self) -> int:
         """Bytes held."""
-        held = self._rows.nbytes + self._ids.nbytes + self._late.nbytes
-        centres = len(self._tree["centre"]) * self.n_features * 8
-        nodes = sum(array.nbytes for array in self._tree.values())
-        return int(held + centres + nodes)
+        held = self._held
+        by_row = held.rows.nbytes + held.ids.nbytes + held.gone.nbytes
+        waiting = held.late.nbytes + held.late_ids.nbytes
+        centres = len(held.nodes["centre"]) * self.n_features * 8
+        nodes = sum(array.nbytes for array in held.nodes.values())
+        return int(by_row + waiting + centres + nodes)
+
+    # ------------------------------------------------------------ copies and files
+    def copy(self) -> Self:
+        """Return an independent tree of the same rows."""
+        again = type(self).__new__(type(self))
+        held = self._held
+        late, late_ids = held.waiting
+        held = replace(held, late=late.copy(), late_ids=late_ids.copy())
+        vars(again).update(vars(self), _lock=RLock(), _held=held)
+        return again
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Options, rows and their numbers, as a plain header and arrays.
+
+        Returns
+        -------
+        header : dict
+        arrays : dict of ndarray
+        """
+        held = self._held
+        header = {
+            "kind": "CoverTree",
+            "base": self.base,
+            "leaf_size": self.leaf_size,
+            "max_nodes": self.max_nodes,
+            "seed": self.seed,
+            "next_id": held.next_id,
+        }
+        rows, ids = held.all()
+        return header, {"rows": rows, "ids": ids}
+
+    @classmethod
+    def from_arrays(
+        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    ) -> Self:
+        """Return a tree of the rows that `to_arrays` described.
+
+        Parameters
+        ----------
+        header : dict
+        arrays : dict of ndarray
+
+        Returns
+        -------
+        CoverTree
+
+        Raises
+        ------
+        ValueError
+            If header and arrays do not describe a tree; also LookupError or TypeError
+            for what is no such header at all.
+        """
+        tree = cls.__new__(cls)
+        tree._begin(*(header[name] for name in OPTIONS))
+        next_id = params.count("next_id", header["next_id"], 1, MAX_ID)
+        ids = arrays["ids"]
+        if arrays["rows"].dtype != np.float64 or ids.dtype != np.int64:
+            raise ValueError("rows must be of float64, and ids of int64.")
+        rows = rows_of("rows", arrays["rows"])
+        if not len(rows) or ids.shape != (len(rows),):
+            raise ValueError("ids must be one number for each row, of one at least.")
+        if ids[0] < 0 or ids[-1] >= next_id or (ids[1:] <= ids[:-1]).any():
+            raise ValueError("ids must ascend, from 0 on and below next_id.")
+        tree._held = tree._built(rows, ids, next_id)
+        return tree
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return checkpoint.loads, (checkpoint.dumps(self),)

@@ -195,6 +195,19 @@ def test_evaluate_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 # ---------------------------------------------------------------- failures
+@pytest.mark.parametrize("command", ["info", "predict"])
+def test_files_of_no_model_are_refused(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, _ = table(tmp_path)
+    saved = tmp_path / "t.dyn"
+    dyntree.save(dyntree.mixtures.CoverTree([[1.0]]), saved)
+    assert run(command, saved, *([path] if command == "predict" else [])) == 1
+    assert "t.dyn must hold a model that learns online; it holds a CoverTree" in (
+        complaint(capsys)
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

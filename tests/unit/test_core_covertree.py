@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,26 @@ def sets() -> dict[str, np.ndarray]:
     }
 
 
+def extremes() -> dict[str, np.ndarray]:
+    """Rows whose squared differences are no normal floats, or mixed with some."""
+    rng = np.random.default_rng(8)
+    normal = rng.normal(size=(100, 5))
+    return {
+        "denormal": normal * 1e-320,
+        "least": normal * 1e-300,
+        "squares lost": normal * 1e-170,
+        "squares too large": normal * 1e170,
+        "largest": normal * 1e299,
+        "beside a far one": np.concatenate([normal * 1e-200, [[1e200] * 5]]),
+        "powers": 10.0 ** rng.integers(-300, 300, size=(100, 2)),
+    }
+
+
+def distances(X: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Distances of rows to one, whose squares nothing loses."""
+    return np.array([math.dist(row, x) for row in X.tolist()])
+
+
 def check(tree: dict[str, Any], X: np.ndarray, base: float, most: int) -> None:
     """I1 to I6 of the invariants of the tree."""
     n, n_nodes = len(X), len(tree["centre"])
@@ -50,7 +71,7 @@ def check(tree: dict[str, Any], X: np.ndarray, base: float, most: int) -> None:
     for node in range(n_nodes):
         rows = X[order[begin[node] : end[node]]].astype(float)
         centre = X[tree["centre"][node]].astype(float)
-        far = np.sqrt(((rows - centre) ** 2).sum(axis=1))
+        far = distances(rows, centre)
         assert tree["centre"][node] in order[begin[node] : own[node]]
         # I1: own rows, then the children's, one after another
         children = links["child"][
@@ -65,9 +86,12 @@ def check(tree: dict[str, Any], X: np.ndarray, base: float, most: int) -> None:
         assert at == end[node]
         # I2 and I5
         radius = tree["radius_sub"][node]
-        assert radius == pytest.approx(far.max(), rel=1e-5)
+        grain = 2e-323
+        assert radius == pytest.approx(far.max(), rel=1e-5, abs=grain)
         own_far = far[: own[node] - begin[node]]
-        assert tree["radius_own"][node] == pytest.approx(own_far.max(), rel=1e-5)
+        assert tree["radius_own"][node] == pytest.approx(
+            own_far.max(), rel=1e-5, abs=grain
+        )
         if radius > 0:
             assert base ** float(level[node]) >= radius
             assert base ** float(level[node] - 1) < radius
@@ -76,10 +100,10 @@ def check(tree: dict[str, Any], X: np.ndarray, base: float, most: int) -> None:
 
 
 @pytest.mark.parametrize("base", [1.3, 2.0])
-@pytest.mark.parametrize("kind", sets())
+@pytest.mark.parametrize("kind", sets() | extremes())
 @pytest.mark.parametrize("leaf_size", [1, 16])
 def test_invariants(kind: str, base: float, leaf_size: int) -> None:
-    X = sets()[kind]
+    X = (sets() | extremes())[kind]
     for most in (1, 7, len(X)):
         tree = build(X, base, leaf_size, most, 3, 1)
         check(tree, X, base, most)
@@ -108,10 +132,13 @@ def test_any_rows(seed: int, n: int, d: int, single: bool) -> None:
     check(tree, X, 1.3, n)
 
 
-@pytest.mark.parametrize("kind", sets())
-@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "single"),
+    [(kind, single) for kind in sets() for single in (False, True)]
+    + [(kind, False) for kind in extremes()],
+)
 def test_neighbours_are_those_of_brute_force(kind: str, single: bool) -> None:
-    X = sets()[kind]
+    X = (sets() | extremes())[kind]
     if single:
         X = X.astype(np.float32)
     rng = np.random.default_rng(1)
@@ -127,19 +154,30 @@ def test_neighbours_are_those_of_brute_force(kind: str, single: bool) -> None:
     for k in (1, min(5, len(X)), len(X)):
         distance, index = search.query(Q, k, 1)
         for q, row in enumerate(Q.astype(float)):
-            far = np.sqrt(((X.astype(float) - row) ** 2).sum(axis=1))
-            np.testing.assert_allclose(distance[q], np.sort(far)[:k], rtol=1e-12)
-            np.testing.assert_allclose(far[index[q]], distance[q], rtol=1e-12)
+            far = distances(X, row)
+            near = {"rtol": 1e-12, "atol": 1e-323}  # the grain below 1e-307
+            np.testing.assert_allclose(distance[q], np.sort(far)[:k], **near)
+            np.testing.assert_allclose(far[index[q]], distance[q], **near)
             assert len(set(index[q].tolist())) == k
             assert (np.lexsort((index[q], distance[q])) == np.arange(k)).all()
     begin, far_found, ids = search.query_radius(Q, spread, 1)
     for q, row in enumerate(Q.astype(float)):
-        far = np.sqrt(((X.astype(float) - row) ** 2).sum(axis=1))
+        far = distances(X, row)
         sure = np.flatnonzero(far <= spread * (1 - 1e-12))
         maybe = np.flatnonzero(far <= spread * (1 + 1e-12))
         mine = set(ids[begin[q] : begin[q + 1]].tolist())
         assert set(sure.tolist()) <= mine <= set(maybe.tolist())
         assert (far_found[begin[q] : begin[q + 1]] <= spread).all()
+
+
+@pytest.mark.parametrize("power", [-900, -600, 600, 900])
+def test_the_scale_of_rows_alters_no_cut(power: int) -> None:
+    """With base 2 levels scale as rows do, and nodes are opened by their squares."""
+    X = np.random.default_rng(4).normal(size=(400, 3))
+    one, other = (build(rows, 2.0, 1, 60, 0, 1) for rows in (X, np.ldexp(X, power)))
+    for name in ("order", "centre", "parent", "row_begin", "own_end"):
+        assert (one[name] == other[name]).all()
+    assert (np.ldexp(one["radius_sub"], power) == other["radius_sub"]).all()
 
 
 @pytest.mark.parametrize("n_threads", [2, 7])

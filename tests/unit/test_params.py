@@ -37,6 +37,15 @@ def test_reals_are_finite_numbers(value: Any) -> None:
         params.real("z", value)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [np.array([1j]), np.complex128(2.0), [1j], [10**400], ["a"], [[1], [1, 2]]],
+)
+def test_what_floats_cannot_hold_is_refused(values: Any) -> None:
+    with refused("w", "must be rectangular and of numbers"):
+        params.as_array("w", values, float)
+
+
 def test_reals_of_any_type_come_back_as_float() -> None:
     for value in (2, np.float32(2.0), np.int64(2)):
         assert type(params.real("z", value)) is float

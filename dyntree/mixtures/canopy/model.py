@@ -353,6 +353,7 @@ class Canopy(CanopyStreams):
             known = family.begin(self._starts(parts, plan), prior)
         else:
             known = given.scaled(self._components_of(start, parts), scaling)
+        shards = parts.shards(plan, scratch)
         watched = scaling.doubles(
             parts.take(parts.drawn(np.random.default_rng([self.seed, 4]), WATCHED))
             if held_out is None
@@ -362,7 +363,7 @@ class Canopy(CanopyStreams):
             family, options, plan.inference, prior, plan.units, self.seed, known,
             watched, n, parts.total, scaling.log_scale,
         )  # fmt: skip
-        return fit, parts.shards(plan, scratch)
+        return fit, shards
 
     def _components_of(self, start: Any, parts: Parts) -> Components:
         """Components of a model to begin at, in the units of the columns."""
