@@ -8,7 +8,7 @@ of a component; priors are those of `MixturePrior`, resolved.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ class Prior:
     exposure: float  # rows that they are of
     reg_covar: Vector | None  # maximum likelihood, with these floors
     concentration: float
+    least: Vector | None = None  # of `variance`, for all columns alike; None: as given
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,33 @@ class Family(ABC):
     @abstractmethod
     def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
         """Mode of the posterior, and how many variances were put on their floor."""
+
+    def scatter(self, moments: Moments, prior: Prior) -> Vector | None:
+        """Squared deviations from the components' means, by column; None for counts."""
+        return None
+
+    def tightened(self, moments: Moments, prior: Prior) -> Prior:
+        """The prior, its variances no wider than those within components are.
+
+        By default variances are drawn to a share of the columns', which is far too wide
+        for clusters that are far apart. Here they are drawn to no more than a geometric
+        mean of that and of the pooled variance within components: the share counts for
+        one row a component, the pooled variance for the others. The prior of the means
+        is weakened alike, as it is one in standard deviations of the components.
+        """
+        inner = None if prior.least is None else self.scatter(moments, prior)
+        if inner is None or prior.least is None:
+            return prior
+        part = len(moments.weight) / max(moments.total, len(moments.weight))
+        free = max(moments.total * (1.0 - part), 1.0)
+        pooled = np.maximum(inner / free, FLOOR * prior.variance)
+        share = np.minimum(pooled / prior.variance, 1.0) ** (1.0 - part)
+        own = prior.variance - prior.least
+        return replace(
+            prior,
+            variance=share * own + share.max() * prior.least,
+            strength=prior.strength * float(share.min()),
+        )
 
     @abstractmethod
     def draw(

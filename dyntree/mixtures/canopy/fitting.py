@@ -249,16 +249,19 @@ class Fit:
     def _next(self, moments: Moments) -> tuple[Components, int]:
         """Parameters of the next sweep, and how many variances are on their floor."""
         rng = np.random.default_rng([self.seed, 3, self.turn + self.time])
+        prior = self.prior
         if self.options.sweeps.theta_step == "map":
-            known, n_clipped = self.family.estimate(moments, self.prior)
+            if self.options.weights != "collapsed":  # which has one base measure
+                prior = self.family.tightened(moments, prior)
+            known, n_clipped = self.family.estimate(moments, prior)
         else:
-            known, n_clipped = self.family.draw(moments, self.prior, rng), 0
+            known, n_clipped = self.family.draw(moments, prior, rng), 0
         if self.options.weights == "sample":
             m = len(moments.weight)
             alpha = moments.weight + self.prior.concentration / m
             known = replace(known, weight=np.maximum(rng.dirichlet(alpha), 1e-300))
         elif self.options.weights == "collapsed":
-            drawn = self.family.draw(moments, self.prior, rng)
+            drawn = self.family.draw(moments, prior, rng)
             if self.family.one_spread:
                 drawn = replace(drawn, spread=known.spread)
             known = by_counts(known, drawn, moments.weight, self.prior.concentration)

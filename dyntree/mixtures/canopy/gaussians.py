@@ -74,6 +74,11 @@ class Diagonal(Family):
         variance = np.maximum(variance, floor)
         return Components(self.weights_of(moments, prior), mean, variance), low
 
+    def scatter(self, moments: Moments, prior: Prior) -> Vector | None:
+        """As `Family` says."""
+        out: Vector = scattered(moments, prior, *mean_of(moments, prior)).sum(axis=0)
+        return out
+
     def draw(
         self, moments: Moments, prior: Prior, rng: np.random.Generator
     ) -> Components:
@@ -155,6 +160,12 @@ class Spherical(Family):
             - weight * (mean**2).sum(axis=1)
         )
         return out
+
+    def scatter(self, moments: Moments, prior: Prior) -> Vector | None:
+        """As `Family` says."""
+        weight, mean = mean_of(moments, prior)
+        d = mean.shape[1]
+        return np.full(d, self._scatter(moments, prior, weight, mean).sum() / d)
 
     def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
         """As `Family` says."""
@@ -314,6 +325,13 @@ class Full(Family):
             + strength * np.outer(prior.mean, prior.mean)
             - weight[:, None, None] * mean[:, :, None] * mean[:, None, :]
         )
+        return out
+
+    def scatter(self, moments: Moments, prior: Prior) -> Vector | None:
+        """As `Family` says."""
+        weight, mean = mean_of(moments, prior)
+        inner = self._scatter(moments, prior, weight, mean)
+        out: Vector = np.diagonal(inner, axis1=1, axis2=2).sum(axis=0)
         return out
 
     def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:

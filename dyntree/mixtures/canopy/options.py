@@ -34,12 +34,15 @@ class MixturePrior:
     mean : array_like of shape (n_features,), optional
         Where means are drawn to; by default the means of the columns.
     mean_strength : float, default 0.01
-        Rows that this is worth.
+        Rows that this is worth; fewer where `variance` is not given and comes out less,
+        in the same proportion.
     df : float, optional
         Rows that `variance` is worth; by default 4, for family "full" at least
         n_features + 2.
     variance : array_like of shape (n_features,), optional
-        By default a tenth of the columns' variances, and a thousandth of their mean.
+        By default a tenth of the columns' variances and a thousandth of their median,
+        or nearly the variances within components, pooled, where these are less (they
+        are for clusters that are far apart); a variance that is given stays.
     rate : float, optional
         Of Poisson and multinomial: counts that each column has before any row; 1 for
         Poisson, in the proportions of the columns, 1 / n_features for multinomial.

@@ -249,8 +249,12 @@ class Scaling:
         mean = np.zeros(d)
         if given.mean is not None:
             mean = (given.mean - self.centre) / self.scale
-        least = 0.1 * self.variance + 1e-3 * self.variance.mean()
-        variance = given.variance if given.variance is not None else least
+        least, variance = None, given.variance
+        if variance is None:
+            some = self.variance[self.variance > 0.0]
+            middle = 1e-3 * float(np.median(some)) if len(some) else 0.0
+            least = np.full(d, middle) / self.scale**2
+            variance = 0.1 * self.variance + middle
         variance = np.where(variance > 0.0, variance, 1e-3) / self.scale**2
         df = given.df if given.df is not None else 4.0
         if family.name == "full":
@@ -272,4 +276,5 @@ class Scaling:
             rate=rate, exposure=exposure,
             reg_covar=None if flat is None else flat / self.scale**2,
             concentration=0.0 if flat is not None else alpha,
+            least=None if flat is not None else least,
         )  # fmt: skip
