@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Iterator
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from dyntree import params
-from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.canopy.components import Components
@@ -22,6 +20,7 @@ from dyntree.mixtures.canopy.given import unscaled
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.parts import check_weight
 from dyntree.mixtures.canopy.scaling import Scaling, check_counts, read
+from dyntree.mixtures.unlabelled import Unlabelled
 from dyntree.runtime.locking import locked
 
 Ids = NDArray[np.int64]
@@ -29,13 +28,11 @@ SCORES = 1 << 21  # held at a time
 LARGEST_TABLE = 2_000_000_000  # bytes of a dense answer
 
 
-class CanopyAnswers(ABC):
+class CanopyAnswers(Unlabelled, ABC):
     """The part of `Canopy` that asks and changes nothing."""
 
     options: MixtureOptions
     seed: int
-    _lock: RLock
-    _features: FeatureMap | None
     _scaling: Scaling | None
     _known: Components | None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from numbers import Real
 from threading import RLock
 from typing import Any, Self
@@ -168,35 +167,6 @@ class Canopy(CanopyStreams):
     def n_seen(self) -> int:
         """Rows ever given to `fit` and `update`."""
         return self._n_learned + len(self._waiting)
-
-    @property
-    def is_frozen(self) -> bool:
-        """Whether `update` learns nothing: never."""
-        return False
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether there are responses, and they are labels: there are none."""
-        return False
-
-    @property
-    def classes(self) -> None:
-        """Labels that responses may have: there are no responses."""
-        return None
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns of X, where it had names; None while not known."""
-        return None if self._features is None else self._features.names
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the columns; x0, x1, ... where none were given."""
-        return () if self._features is None else self._features.feature_names
-
-    def exclusive(self) -> AbstractContextManager[Any]:
-        """Context in which no other thread's call comes between the caller's calls."""
-        return self._lock
 
     @locked
     def facts(self) -> dict[str, Any]:

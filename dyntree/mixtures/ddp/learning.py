@@ -27,6 +27,7 @@ from dyntree.mixtures.ddp.state import (
     pruned,
     without_rows,
 )
+from dyntree.mixtures.unlabelled import Unlabelled
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -40,7 +41,7 @@ def no_diagnostics() -> Diagnostics:
     )
 
 
-class Learning(Rows):
+class Learning(Unlabelled, Rows):
     """The part of `DependentDPMixture` that takes phases in."""
 
     options: DDPOptions

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -18,19 +16,19 @@ from dyntree.mixtures.hdp.learning import Context
 from dyntree.mixtures.hdp.options import HDPSettings
 from dyntree.mixtures.hdp.records import Ids
 from dyntree.mixtures.hdp.sweeps import Search
+from dyntree.mixtures.unlabelled import Unlabelled
 from dyntree.runtime.locking import locked
 
 NAME = "MemoryBoundedHDP"
 
 
-class TopicsHeld:
+class TopicsHeld(Unlabelled):
     """All that a memory-bounded topic model can be read for without documents."""
 
     settings: HDPSettings
     seed: int
     n_threads: int
     callback: Callable[[Any], Any] | None
-    _lock: RLock
     _learned: Learned | None
 
     def _context(self, total: float | None = None) -> Context:
@@ -194,21 +192,6 @@ class TopicsHeld:
         return self._learned is not None
 
     @property
-    def is_frozen(self) -> bool:
-        """Whether `update` learns nothing: never."""
-        return False
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether responses are labels: there are none."""
-        return False
-
-    @property
-    def classes(self) -> None:
-        """Labels that responses may have: there are no responses."""
-        return None
-
-    @property
     def columns(self) -> tuple[str, ...] | None:
         """Names of the columns, where they had names; None while not known."""
         return None if self._learned is None else self._learned.features.names
@@ -217,10 +200,6 @@ class TopicsHeld:
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns; x0, x1, ... where none were given."""
         return () if self._learned is None else self._learned.features.feature_names
-
-    def exclusive(self) -> AbstractContextManager[Any]:
-        """Context in which no other thread's call comes between the caller's calls."""
-        return self._lock
 
     @locked
     def facts(self) -> dict[str, Any]:

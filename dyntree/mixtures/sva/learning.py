@@ -16,6 +16,7 @@ from dyntree.encoding.values import LARGEST, Matrix, too_large
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.sva.options import ClusterOptions
 from dyntree.mixtures.sva.records import Ids
+from dyntree.mixtures.unlabelled import Unlabelled
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -37,7 +38,7 @@ def is_nothing(X: Any) -> bool:
     return len(X) == 0
 
 
-class Learning(ABC):
+class Learning(Unlabelled, ABC):
     """The part of a small-variance mixture that takes rows in.
 
     A class says by `_clusters_of` what kind of clusters it has, and by `_scales_of` how

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import Any, Self
 
@@ -42,31 +41,6 @@ class SmallVarianceMixture(Learning):
 
     # ------------------------------------------------------------ what it is
     @property
-    def is_frozen(self) -> bool:
-        """Whether `update` learns nothing: never."""
-        return False
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether there are responses, and they are labels: there are none."""
-        return False
-
-    @property
-    def classes(self) -> None:
-        """Labels that responses may have: there are no responses."""
-        return None
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns of X, where it had names; None while not known."""
-        return None if self._features is None else self._features.names
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the columns; x0, x1, ... where none were given."""
-        return () if self._features is None else self._features.feature_names
-
-    @property
     def lambda_(self) -> float:
         """Cost of a new cluster: as given, or as chosen from the first rows."""
         given = self.options.lambda_
@@ -99,10 +73,6 @@ class SmallVarianceMixture(Learning):
         for old in reversed(into):  # later merges are settled first
             into[old] = into.get(into[old], into[old])
         return into
-
-    def exclusive(self) -> AbstractContextManager[Any]:
-        """Context in which no other thread's call comes between the caller's calls."""
-        return self._lock
 
     @locked
     def facts(self) -> dict[str, Any]:
