@@ -31,7 +31,8 @@ CHROMIUM = ("chromium", "--headless", "--no-sandbox", "--disable-gpu")
 PICTURED = (
     "index.html", "start/pandas.html", "start/shell.html", "choosing.html",
     "relevance.html", "gallery.html", "maths/trees.html", "maths/hdp.html",
-    "performance.html", "api/index.html", "api/generated/dyntree.DynamicTree.html",
+    "performance.html", "canopy.html", "papers/discarding.html", "papers/cran_demos.html",
+    "papers/companions.html", "api/index.html", "api/generated/dyntree.DynamicTree.html",
 )  # fmt: skip
 
 # lays pages out in a frame, one after another, and reports what it finds
@@ -203,7 +204,7 @@ class Handler(SimpleHTTPRequestHandler):
 def laid_out(server: Server, seconds: float) -> list[str]:
     """What is wrong with the layout of the pages; ends a browser that hangs."""
     with (
-        tempfile.TemporaryDirectory() as profile,
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
         subprocess.Popen(
             [
                 *CHROMIUM,
