@@ -71,7 +71,7 @@ class Diagonal(Family):
             return Components(self.weights_of(moments, prior), mean, variance), low
         own = prior.df + moments.weight + 3.0
         variance = (prior.df * prior.variance + scatter) / own[:, None]
-        floor = FLOOR * prior.variance
+        floor = np.maximum(FLOOR * prior.variance, LEAST)
         low = int((variance < floor).sum())
         variance = np.maximum(variance, floor)
         return Components(self.weights_of(moments, prior), mean, variance), low
@@ -172,6 +172,7 @@ class Spherical(Family):
             variance = np.maximum(variance, LEAST)
             return Components(self.weights_of(moments, prior), mean, variance), low
         variance, floor = self._variance(moments, prior, scatter, d)
+        floor = max(floor, LEAST)
         low = int((variance < floor).sum())
         variance = np.maximum(variance, floor)
         return Components(self.weights_of(moments, prior), mean, variance), low
@@ -335,7 +336,8 @@ class Full(Family):
             return Components(weights, mean, spread), low
         own = prior.df + moments.weight + d + 2.0
         spread = (np.diag(prior.df * prior.variance) + scatter) / own[:, None, None]
-        spread, low = above(spread, FLOOR * float(prior.variance.mean()))
+        floor = max(FLOOR * float(prior.variance.mean()), LEAST)
+        spread, low = above(spread, floor)
         return Components(weights, mean, spread), low
 
     def draw(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
-from dyntree.mixtures.canopy.components import Family, Prior
+from dyntree.mixtures.canopy.components import LEAST, Family, Prior
 from dyntree.mixtures.canopy.options import MixturePrior
 from dyntree.mixtures.canopy.parquet import ParquetRows, is_parquet
 
@@ -252,6 +252,7 @@ class Scaling:
         least = 0.1 * self.variance + 1e-3 * self.variance.mean()
         variance = given.variance if given.variance is not None else least
         variance = np.where(variance > 0.0, variance, 1e-3) / self.scale**2
+        variance = np.maximum(variance, LEAST)
         df = given.df if given.df is not None else 4.0
         if family.name == "full":
             df = max(df, d + 2.0)
