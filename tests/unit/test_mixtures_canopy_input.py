@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dyntree.errors import ConvergenceWarning, NotReadyError, ScaleWarning
+from dyntree.errors import (
+    CheckpointError,
+    ConvergenceWarning,
+    NotReadyError,
+    ScaleWarning,
+)
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
 from tests.helpers import same_bytes
 
@@ -243,3 +251,13 @@ def test_one_point_for_all_rows_is_for_one_inference_only() -> None:
         64, inference="canopy2", options=CanopyOptions(prototypes=1), **QUICK
     ).fit(blobs(2000, m=64))
     assert model.history.list_length[-1] < 64
+
+
+def test_a_callback_may_answer_in_numpy() -> None:
+    model = Canopy(3, **QUICK).fit(blobs(99), callback=lambda r: np.bool_(r.sweep == 4))
+    assert len(model.history) == 4
+    for answer in (None, 1, "stop", np.False_):
+        model.fit(blobs(99), callback=lambda _, answer=answer: answer)
+        assert len(model.history) == QUICK["max_iter"]
+    with same_bytes(model), pytest.raises(ValueError, match="callback must be"):
+        model.fit(blobs(99), callback=3)
