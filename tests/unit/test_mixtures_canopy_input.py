@@ -253,6 +253,14 @@ def test_one_point_for_all_rows_is_for_one_inference_only() -> None:
     assert model.history.list_length[-1] < 64
 
 
+def test_a_start_has_the_columns_in_their_order() -> None:
+    frame = pd.DataFrame(blobs(200) * [1.0, 10.0, 100.0], columns=["a", "b", "c"])
+    first, model = Canopy(3, **QUICK).fit(frame), Canopy(3, **QUICK)
+    with same_bytes(model), pytest.raises(ValueError, match="columns of X in their"):
+        model.fit(frame[["c", "b", "a"]], start=first)
+    model.fit(frame, start=first).fit(frame.to_numpy(), start=first)
+
+
 def test_a_callback_may_answer_in_numpy() -> None:
     model = Canopy(3, **QUICK).fit(blobs(99), callback=lambda r: np.bool_(r.sweep == 4))
     assert len(model.history) == 4

@@ -352,7 +352,9 @@ class Canopy(CanopyStreams):
         if start is None:
             known = family.begin(self._starts(parts, plan), prior)
         else:
-            known = given.scaled(self._components_of(start, parts), scaling)
+            known = given.scaled(
+                given.components_at(self, start, parts.features), scaling
+            )
         shards = parts.shards(plan, scratch)
         watched = scaling.doubles(
             parts.take(parts.drawn(np.random.default_rng([self.seed, 4]), WATCHED))
@@ -364,27 +366,6 @@ class Canopy(CanopyStreams):
             watched, n, parts.total, scaling.log_scale,
         )  # fmt: skip
         return fit, shards
-
-    def _components_of(self, start: Any, parts: Parts) -> Components:
-        """Components of a model to begin at, in the units of the columns."""
-        if not isinstance(start, Canopy) or not start.is_ready:
-            what = "one without components" if isinstance(start, Canopy) else start
-            raise ValueError(
-                f"start must be a Canopy that has components; got {params.short(what)}."
-            )
-        for name in ("family", "n_components"):
-            own, its = (getattr(model.options, name) for model in (self, start))
-            if own != its:
-                raise ValueError(
-                    f"start must have the same {name} as the model, {own!r}; got "
-                    f"{its!r}."
-                )
-        width, columns = start.means.shape[1], parts.features.n_features
-        if width != columns:
-            raise ValueError(
-                f"start must have the columns of X, {columns}; it has {width}."
-            )
-        return given.unscaled(*start._ready("start"))
 
     def _starts(self, parts: Parts, plan: Plan) -> Matrix:
         """Where components begin, in scaled coordinates."""
