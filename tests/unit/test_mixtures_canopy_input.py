@@ -269,3 +269,13 @@ def test_a_callback_may_answer_in_numpy() -> None:
         assert len(model.history) == QUICK["max_iter"]
     with same_bytes(model), pytest.raises(ValueError, match="callback must be"):
         model.fit(blobs(99), callback=3)
+
+
+def test_paths_of_other_files_and_known_components_are_told() -> None:
+    for path in ("rows.csv", ["rows.csv"], Path("rows")):
+        with pytest.raises(ValueError, match=r"ends in \.parquet or \.pq; got"):
+            Canopy(2).fit(path)
+    with pytest.raises(ValueError, match=r"component 1 has \[1\.e\+200"):
+        Canopy(2).set_components([0.5, 0.5], [[0.0], [1e200]], np.ones((2, 1)))
+    with pytest.raises(ValueError, match="covariances must be given for family 'diag'"):
+        Canopy(1).set_components([1.0], [[0.0]])

@@ -41,13 +41,13 @@ def components_of(
         raise ValueError(
             f"means must be of shape ({m}, n_features); got {params.short(mean)}."
         )
-    bad = ~np.isfinite(mean).all(axis=1)
+    bad = ~(np.abs(mean) <= LARGEST).all(axis=1)
     if family.is_count:
         bad |= ~(mean > 0).all(axis=1)
         if family.name == "multinomial":
             bad |= np.abs(mean.sum(axis=1) - 1.0) > 1e-6
     if bad.any():
-        rule = "> 0" if family.is_count else "finite"
+        rule = "> 0" if family.is_count else f"finite, at most {LARGEST:g} in size,"
         if family.name == "multinomial":
             rule += " and sum to 1"
         raise ValueError(
@@ -67,6 +67,8 @@ def components_of(
 def spread_of(family: Family, mean: NDArray[Any], covariances: Any) -> NDArray[Any]:
     """Variances or covariances as a user gives them, checked."""
     m, d = mean.shape
+    if covariances is None:
+        raise ValueError(f"covariances must be given for family {family.name!r}.")
     spread = params.as_array("covariances", covariances, float)
     shape = {"diag": (m, d), "full": (m, d, d)}.get(family.name, (m,))
     if spread.shape != shape:

@@ -14,9 +14,9 @@ from dyntree.encoding.values import Matrix
 ENDINGS = (".parquet", ".pq")
 
 
-def is_parquet(X: Any) -> bool:
-    """Whether it is the path of such a file."""
-    return isinstance(X, str | os.PathLike) and os.fspath(X).endswith(ENDINGS)
+def is_path(X: Any) -> bool:
+    """Whether it is the path of a file."""
+    return isinstance(X, str | os.PathLike)
 
 
 class ParquetRows:
@@ -43,6 +43,11 @@ class ParquetRows:
     dtype = np.dtype(np.float64)
 
     def __init__(self, path: Any, features: FeatureMap | None, argument: str) -> None:
+        if not os.fspath(path).endswith(ENDINGS):
+            raise ValueError(
+                f"{argument} must be rows, or the path of a Parquet file, which ends "
+                f"in {' or '.join(ENDINGS)}; got {path!r}. Read other files first."
+            )
         try:
             from pyarrow import ArrowInvalid, parquet, types
         except ImportError as error:

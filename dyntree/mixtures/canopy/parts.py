@@ -15,7 +15,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import rejected
-from dyntree.mixtures.canopy.parquet import is_parquet
+from dyntree.mixtures.canopy.parquet import is_path
 from dyntree.mixtures.canopy.scaling import (
     Scaling,
     Singles,
@@ -83,7 +83,7 @@ class Parts:
             isinstance(X, Sequence)
             and not isinstance(X, str)
             and len(X)
-            and (np.ndim(X[0]) == 2 or is_parquet(X[0]))
+            and (np.ndim(X[0]) == 2 or is_path(X[0]))
         )
         self.arrays: list[Any] = []
         for one in X if several else [X]:

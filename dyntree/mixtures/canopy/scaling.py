@@ -14,7 +14,7 @@ from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
 from dyntree.mixtures.canopy.components import LEAST, Family, Prior
 from dyntree.mixtures.canopy.options import MixturePrior
-from dyntree.mixtures.canopy.parquet import ParquetRows, is_parquet
+from dyntree.mixtures.canopy.parquet import ParquetRows, is_path
 
 Singles = NDArray[np.float32]
 Sums = tuple[float, Vector]
@@ -72,7 +72,7 @@ def read(
         For what is no table of finite numbers, or has other columns than before; the
         first bad row and column are named.
     """
-    if is_parquet(X):
+    if is_path(X):
         X = ParquetRows(X, features, argument)
         features = X.features
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[1]:
