@@ -279,3 +279,9 @@ def test_paths_of_other_files_and_known_components_are_told() -> None:
         Canopy(2).set_components([0.5, 0.5], [[0.0], [1e200]], np.ones((2, 1)))
     with pytest.raises(ValueError, match="covariances must be given for family 'diag'"):
         Canopy(1).set_components([1.0], [[0.0]])
+
+
+def test_the_layout_of_rows_in_memory_alters_no_bit() -> None:
+    X = blobs(3000, d=7) * np.pi
+    fits = [Canopy(5, **QUICK).fit(rows) for rows in (X, np.asfortranarray(X))]
+    assert fits[0].means.tobytes() == fits[1].means.tobytes()

@@ -41,7 +41,7 @@ def pieces(X: Any, weight: Vector | None) -> Iterator[tuple[Matrix, Vector]]:
     """Rows in float64 and their weights, a block at a time."""
     for part in blocks(X):
         w = np.ones(part.stop - part.start) if weight is None else weight[part]
-        yield np.array(X[part], dtype=np.float64), w
+        yield np.array(X[part], dtype=np.float64, order="C"), w
 
 
 def sums_of(X: Any, weight: Vector | None) -> Sums:
