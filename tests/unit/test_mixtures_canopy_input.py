@@ -253,6 +253,72 @@ def test_one_point_for_all_rows_is_for_one_inference_only() -> None:
     assert model.history.list_length[-1] < 64
 
 
+def test_rows_held_out_are_checked_too() -> None:
+    X, counts = blobs(60), rows_for("poisson", 60)
+    for family, rows, out, word in (
+        ("diag", X, X[:0], "validation must have at least one row"),
+        (
+            "poisson",
+            counts,
+            counts[:3] - 99,
+            r"validation must have whole .* 'poisson'",
+        ),
+        (
+            "multinomial",
+            counts,
+            0 * counts[:3],
+            "validation must have a count in every",
+        ),
+    ):
+        with pytest.raises(ValueError, match=word):
+            Canopy(2, family=family).fit(rows, validation=out)
+    far = np.concatenate([X[:9], np.full((1, 3), 1e60)])
+    model = Canopy(2, **QUICK).fit(X, validation=far)
+    assert np.isfinite(model.history.validation).any()
+
+
+@pytest.mark.parametrize("inference", ["em", "canopy1", "canopy2"])
+def test_a_part_may_be_held_out_as_a_whole(inference: str, tmp_path: Path) -> None:
+    X = blobs(300)
+    parts = [X[k : k + 1] for k in range(8)] + [X[8:]]
+    model = Canopy(3, inference=inference, **QUICK)
+    model.fit(parts, validation=0.5, scratch=tmp_path)
+    whole = Canopy(3, inference=inference, **QUICK).fit(X, validation=0.5)
+    assert len(model.labels_) == len(whole.labels_) == 150
+    if inference == "em":
+        np.testing.assert_allclose(model.means, whole.means, rtol=1e-6)
+
+
+def test_rows_held_out_by_share_are_no_copy(tmp_path: Path) -> None:
+    """Of counts, too: 16 MB on disk, a quarter of a million rows of 8."""
+    X = np.random.default_rng(0).poisson(3.0, size=(250_000, 8)).astype(float)
+    np.save(tmp_path / "x.npy", X)
+    rows = np.load(tmp_path / "x.npy", mmap_mode="r")
+    most: dict[bool, int] = {}
+    for is_share in (False, True):
+        model = Canopy(
+            2, family="poisson", inference="esca", init="random", max_iter=1, tol=0.0
+        )
+        tracemalloc.start()
+        try:
+            model.fit(rows, validation=0.01 if is_share else X[:2500], scratch=tmp_path)
+            most[is_share] = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert most[True] < 16_000_000 + 8_000_000  # 64 bytes a row are X itself
+
+
+def test_a_fit_goes_on_with_the_rows_held_out_that_it_had(tmp_path: Path) -> None:
+    X, path = blobs(200), tmp_path / "fit.dyn"
+    out = X[:40] + 0.1
+    model = Canopy(3, **QUICK).fit(X, validation=out, save_to=path, save_every=5)
+    again = Canopy.resume(path, X, validation=out)
+    assert again.means.tobytes() == model.means.tobytes()
+    for other in (None, out[1:], 0.2):
+        with pytest.raises(CheckpointError, match="validation that fit had"):
+            Canopy.resume(path, X, validation=other)
+
+
 def test_a_start_has_the_columns_in_their_order() -> None:
     frame = pd.DataFrame(blobs(200) * [1.0, 10.0, 100.0], columns=["a", "b", "c"])
     first, model = Canopy(3, **QUICK).fit(frame), Canopy(3, **QUICK)

@@ -26,8 +26,8 @@ from dyntree.mixtures.canopy.options import (
     MixturePrior,
     share,
 )
-from dyntree.mixtures.canopy.parts import LocalShards, Parts
-from dyntree.mixtures.canopy.scaling import Scaling, read
+from dyntree.mixtures.canopy.parts import LocalShards, Parts, held_out
+from dyntree.mixtures.canopy.scaling import FARTHEST, Scaling
 from dyntree.mixtures.canopy.shards import Plan
 from dyntree.mixtures.canopy.starts import chosen_start, n_wanted, start, too_few
 from dyntree.mixtures.canopy.streams import CanopyStreams
@@ -272,12 +272,12 @@ class Canopy(CanopyStreams):
         check_progress(progress)
         params.count("save_every", save_every, 1)
         parts = Parts(X, None, sample_weight)
-        parts, held_out = self._held_out(parts, validation)
-        fit, shards = self._prepared(parts, held_out, scratch, start)
+        parts, out = self._held_out(parts, validation)
+        fit, shards = self._prepared(parts, out, scratch, start)
         keep = None
         if save_to is not None:
-            keep = (save_to, save_every, files.notes_of(parts))
-        self._run(fit, shards, parts, held_out is not None, progress, callback, keep)
+            keep = (save_to, save_every, files.notes_of(parts, out))
+        self._run(fit, shards, parts, out is not None, progress, callback, keep)
         return self
 
     @locked
@@ -304,11 +304,12 @@ class Canopy(CanopyStreams):
         self
         """
         check_progress(progress)
-        held_out = None
+        out = None
         if validation is not None:
-            _, held_out = read(validation, parts.features, "validation")
-        fit, shards = self._prepared(parts, held_out, None)
-        self._run(fit, shards, parts, held_out is not None, progress, callback, None)
+            family = FAMILY_OF[self.options.family]
+            out = held_out(validation, parts.features, family)
+        fit, shards = self._prepared(parts, out, None)
+        self._run(fit, shards, parts, out is not None, progress, callback, None)
         return self
 
     def _held_out(self, parts: Parts, validation: Any) -> tuple[Parts, Matrix | None]:
@@ -320,13 +321,13 @@ class Canopy(CanopyStreams):
             rng = np.random.default_rng([self.seed, 6])
             places = parts.drawn(rng, max(1, round(n)))
             return parts.without(places), parts.take(places)
-        _, rows = read(validation, parts.features, "validation")
-        return parts, np.asarray(rows, dtype=np.float64)
+        family = FAMILY_OF[self.options.family]
+        return parts, held_out(validation, parts.features, family)
 
     def _prepared(
         self,
         parts: Parts,
-        held_out: Matrix | None,
+        out: Matrix | None,
         scratch: Any,
         start: Canopy | None = None,
     ) -> tuple[Fit, LocalShards]:
@@ -358,9 +359,10 @@ class Canopy(CanopyStreams):
         shards = parts.shards(plan, scratch)
         watched = scaling.doubles(
             parts.take(parts.drawn(np.random.default_rng([self.seed, 4]), WATCHED))
-            if held_out is None
-            else held_out
+            if out is None
+            else out
         )
+        watched = np.clip(watched, -FARTHEST, FARTHEST)  # as rows of a fit are
         fit = Fit(
             family, options, plan.inference, prior, plan.units, self.seed, known,
             watched, n, parts.total, scaling.log_scale,
@@ -469,16 +471,16 @@ class Canopy(CanopyStreams):
             )
         model = stored.model
         parts = Parts(X, None, sample_weight)
-        parts, held_out = model._held_out(parts, validation)
-        if files.notes_of(parts) != notes:
+        parts, out = model._held_out(parts, validation)
+        if files.notes_of(parts, out) != notes:
             raise CheckpointError(
                 f"{os.fspath(path)} is of a fit to other rows. Give resume the X, "
                 "sample_weight and validation that fit had."
             )
-        fit, shards = model._prepared(parts, held_out, scratch)
+        fit, shards = model._prepared(parts, out, scratch)
         stored.restore(fit, shards)
         model._run(
-            fit, shards, parts, held_out is not None, progress, callback,
+            fit, shards, parts, out is not None, progress, callback,
             (path, save_every, notes),
         )  # fmt: skip
         return model

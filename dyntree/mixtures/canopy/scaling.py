@@ -111,7 +111,9 @@ def read(
     return features, X
 
 
-def check_counts(X: Any, family: Family, names: tuple[str, ...]) -> None:
+def check_counts(
+    X: Any, family: Family, names: tuple[str, ...], argument: str = "X"
+) -> None:
     """Raise ValueError for what a family of counts cannot have had."""
     for part in blocks(X):
         rows = np.asarray(X[part], dtype=np.float64)
@@ -119,15 +121,15 @@ def check_counts(X: Any, family: Family, names: tuple[str, ...]) -> None:
         if bad.any():
             row, column = np.argwhere(bad)[0]
             raise ValueError(
-                f"X must have whole numbers >= 0 for family {family.name!r}; got "
-                f"{rows[row, column]:g} in row {part.start + row}, column "
+                f"{argument} must have whole numbers >= 0 for family {family.name!r}; "
+                f"got {rows[row, column]:g} in row {part.start + row}, column "
                 f"{names[column]!r}."
             )
         if family.name == "multinomial" and not rows.any(axis=1).all():
             row = int(np.flatnonzero(~rows.any(axis=1))[0])
             raise ValueError(
-                "X must have a count in every row for family 'multinomial'; row "
-                f"{part.start + row} has none. Drop it."
+                f"{argument} must have a count in every row for family 'multinomial'; "
+                f"row {part.start + row} has none. Drop it."
             )
 
 
