@@ -258,8 +258,8 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         covariances : array_like, optional
             As `covariances_`.
         n_rows : float, optional
-            Rows that they count for, should `partial_fit` learn more; 100 a component
-            by default.
+            Rows that they count for, should `partial_fit` learn more, for family
+            "multinomial" rows of one count each; 100 a component by default.
 
         Returns
         -------

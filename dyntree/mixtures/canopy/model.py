@@ -507,7 +507,8 @@ class Canopy(CanopyStreams):
             As the attribute of that name; families of counts have none.
         n_rows : float, optional
             Rows that the components together count for, should `update` or
-            `learn_batch` learn more; 100 a component by default.
+            `learn_batch` learn more, for family "multinomial" rows of one count each;
+            100 a component by default.
 
         Returns
         -------
