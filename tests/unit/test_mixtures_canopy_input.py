@@ -351,3 +351,19 @@ def test_the_layout_of_rows_in_memory_alters_no_bit() -> None:
     X = blobs(3000, d=7) * np.pi
     fits = [Canopy(5, **QUICK).fit(rows) for rows in (X, np.asfortranarray(X))]
     assert fits[0].means.tobytes() == fits[1].means.tobytes()
+
+
+def test_counts_are_bounded_by_their_sums_alone() -> None:
+    """Squares, which only Gaussian families sum, would be 6e12 here."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson([[1e5, 1e5]] * 100 + [[2e5, 1e5]] * 100).astype(float)
+    model = Canopy(2, family="poisson", inference="esca", **QUICK).fit(X)
+    order = np.argsort(model.means[:, 0])
+    # the prior is worth a count in 10^-5 rows
+    own = [X[:100].mean(axis=0), X[100:].mean(axis=0)]
+    np.testing.assert_allclose(model.means[order], own, rtol=1e-6)
+    model.learn_batch(X[:150])
+    assert model.n_seen == 350
+    huge = rng.integers(10**11, 10**12, size=(50, 2)).astype(float)
+    with same_bytes(model), pytest.raises(ValueError, match=r"sums below 2\^40"):
+        model.fit(huge)

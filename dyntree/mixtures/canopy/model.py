@@ -345,7 +345,7 @@ class Canopy(CanopyStreams):
             options.chosen(n, parts.features.n_features),
             options.sweeps,
             scaling,
-            scaling.units(parts.total),
+            scaling.units(parts.total, family),
             self.seed,
             params.n_threads(),
         )

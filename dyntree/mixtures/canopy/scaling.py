@@ -217,8 +217,10 @@ class Scaling:
         """What scaled log densities have too much, with the sign of the remedy."""
         return float(np.log(self.scale).sum())
 
-    def units(self, total: float) -> tuple[float, float, float]:
+    def units(self, total: float, family: Family) -> tuple[float, float, float]:
         """Powers of two in which sums over rows of weight `total` are counted.
+
+        Families of counts sum no squares.
 
         Raises
         ------
@@ -229,11 +231,14 @@ class Scaling:
             min(MOST_BITS, BITS - int(np.ceil(np.log2(total) + np.log2(most))))
             for most in (1.0, np.sqrt(self.power), self.power)
         ]
-        if min(bits) < 20:
+        used, what, mean = bits, "sums of squares", f"mean square of {self.power:.3g}"
+        if family.is_count:
+            used, what, mean = bits[:2], "sums", f"size of {np.sqrt(self.power):.3g}"
+        if min(used) < 20:
             raise ValueError(
-                f"sample_weight and X must keep sums of squares below 2^40; a weight "
-                f"of {total:.3g} times a mean square of {self.power:.3g} does not. "
-                "Divide the weights, or clip or rescale columns."
+                f"sample_weight and X must keep {what} below 2^40; a weight of "
+                f"{total:.3g} times a {mean} does not. Divide the weights, or clip or "
+                "rescale columns."
             )
         weight, first, second = (2.0**b for b in bits)
         return weight, first, second
