@@ -100,7 +100,9 @@ class Canopy(CanopyStreams):
     Rows are held and scored in float32, about the mean of their group, and where
     components are narrow for their place, about the mean of each; sums over rows are
     whole numbers of 64 bits, so that neither threads nor the order of the rows alter a
-    bit. Clusters keep their widths down to 10^-5 of a column's standard deviation.
+    bit. Clusters keep their widths down to 10^-5 of a column's standard deviation, in
+    tables of more than 10^8 numbers down to 10^-4. Scores of counts of 10^5 in
+    8 columns are off by half a nat while a fit goes on; answers are not.
     Parameters are posterior modes given the labels, which makes "esca" and "canopy2"
     stochastic EM: what remains is one draw around a mode.
 

@@ -41,8 +41,9 @@ class MixturePrior:
     variance : array_like of shape (n_features,), optional
         By default a tenth of the columns' variances, and a thousandth of their mean.
     rate : float, optional
-        Of Poisson and multinomial: counts that each column has before any row; 1 for
-        Poisson, in the proportions of the columns, 1 / n_features for multinomial.
+        Of Poisson and multinomial: counts that each column has before any row. By
+        default 1 for Poisson, in so many rows that it is the mean of all columns, and
+        1 / n_features for multinomial.
     reg_covar : float, optional
         Makes the estimates maximum likelihood, with so much added to each variance, as
         in scikit-learn's GaussianMixture; see `none`.
