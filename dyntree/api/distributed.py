@@ -53,10 +53,10 @@ def _rows_of(recipe: Any) -> Any:
     return read(recipe() if callable(recipe) else recipe, None)[1]
 
 
-def _shape(recipe: Any) -> tuple[int, int, tuple[str, ...]]:
-    """Rows and columns of a shard, and the names of these."""
+def _shape(recipe: Any) -> tuple[int, FeatureMap]:
+    """Number of the rows of a shard, and its columns."""
     features, rows = read(recipe() if callable(recipe) else recipe, None)
-    return len(rows), rows.shape[1], features.feature_names
+    return len(rows), features
 
 
 def _checked(recipe: Any, family: str, names: tuple[str, ...]) -> None:
@@ -124,20 +124,21 @@ class RemoteParts:
         shapes = [shape for shape in shapes if shape[0]]
         if not shapes:
             raise ValueError("shards must have one row at least; all are empty.")
-        widths = {width for _, width, _ in shapes}
+        each = [features for _, features in shapes]
+        widths = {features.n_features for features in each}
         if len(widths) > 1:
             raise ValueError(
                 f"shards must agree on the number of columns; they have "
                 f"{sorted(widths)}."
             )
-        names = {columns for *_, columns in shapes}
+        names = {features.feature_names for features in each}
         if len(names) > 1:
             raise ValueError(
                 "shards must have the same columns in the same order; they have "
                 f"{sorted(names)}."
             )
-        self.first = np.cumsum([0, *(n for n, *_ in shapes)])
-        self.features, _ = FeatureMap.learn(np.zeros((1, widths.pop())))
+        self.first = np.cumsum([0, *(n for n, _ in shapes)])
+        self.features = each[0]
 
     def each(self, work: Callable[..., Any], *arguments: Any) -> list[Any]:
         """What workers make of every shard, in order."""

@@ -120,3 +120,10 @@ def test_bad_shards_are_named_and_change_nothing(client: Any) -> None:
     named = pd.DataFrame(rows(0), columns=["a", "b", "c"])
     with pytest.raises(ValueError, match="same columns in the same order"):
         fit_canopy(client, [named, named[["b", "a", "c"]]], known)
+
+
+def test_columns_keep_their_names(client: Any) -> None:
+    frame = pd.DataFrame(rows(0) * [1.0, 10.0, 100.0], columns=["a", "b", "c"])
+    fit = fit_canopy(client, [frame[:400], frame[400:]], model("em"))
+    assert fit.columns == ("a", "b", "c")
+    assert fit.score(frame[["c", "a", "b"]]) == fit.score(frame)

@@ -160,3 +160,33 @@ def test_it_searches_and_stands_in_pipelines() -> None:
 def test_bad_parameters_are_named(options: dict[str, Any], word: str) -> None:
     with pytest.raises(ValueError, match=word):
         CanopyMixture(**({"random_state": 0} | options)).fit(blobs(50))
+
+
+@pytest.mark.parametrize("held_out", [0.2, "rows"])
+def test_the_best_of_fits_too_short_to_look_is_kept(held_out: Any) -> None:
+    """A fit looks at the rows held out every five sweeps."""
+    X = blobs(400)
+    out = X[:80] if held_out == "rows" else held_out
+    best = CanopyMixture(
+        8, n_init=4, validation=out, max_iter=3, tol=0.0, init="random", random_state=1
+    ).fit(X)
+    each = [
+        CanopyMixture(
+            8, validation=out, max_iter=3, tol=0.0, init="random", random_state=1 + k
+        ).fit(X)
+        for k in range(4)
+    ]
+    by = X[:80] if held_out == "rows" else X
+    assert best.score(by) == max(one.score(by) for one in each)
+
+
+def test_the_first_batch_is_fitted_as_fit_would() -> None:
+    X, seen = blobs(500), []
+    options: dict[str, Any] = {
+        "n_init": 2, "validation": 0.2, "random_state": 1, "init": "random",
+        "max_iter": 12, "tol": 0.0,
+    }  # fmt: skip
+    whole = CanopyMixture(6, **options).fit(X)
+    batch = CanopyMixture(6, **options, callback=seen.append).partial_fit(X)
+    assert batch.means_.tobytes() == whole.means_.tobytes()
+    assert len(seen) == 24

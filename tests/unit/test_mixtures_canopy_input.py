@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dyntree.errors import ConvergenceWarning, NotReadyError, ScaleWarning
+from dyntree.errors import (
+    CheckpointError,
+    ConvergenceWarning,
+    NotReadyError,
+    ScaleWarning,
+)
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
 from tests.helpers import same_bytes
 
@@ -243,3 +251,119 @@ def test_one_point_for_all_rows_is_for_one_inference_only() -> None:
         64, inference="canopy2", options=CanopyOptions(prototypes=1), **QUICK
     ).fit(blobs(2000, m=64))
     assert model.history.list_length[-1] < 64
+
+
+def test_rows_held_out_are_checked_too() -> None:
+    X, counts = blobs(60), rows_for("poisson", 60)
+    for family, rows, out, word in (
+        ("diag", X, X[:0], "validation must have at least one row"),
+        (
+            "poisson",
+            counts,
+            counts[:3] - 99,
+            r"validation must have whole .* 'poisson'",
+        ),
+        (
+            "multinomial",
+            counts,
+            0 * counts[:3],
+            "validation must have a count in every",
+        ),
+    ):
+        with pytest.raises(ValueError, match=word):
+            Canopy(2, family=family).fit(rows, validation=out)
+    far = np.concatenate([X[:9], np.full((1, 3), 1e60)])
+    model = Canopy(2, **QUICK).fit(X, validation=far)
+    assert np.isfinite(model.history.validation).any()
+
+
+@pytest.mark.parametrize("inference", ["em", "canopy1", "canopy2"])
+def test_a_part_may_be_held_out_as_a_whole(inference: str, tmp_path: Path) -> None:
+    X = blobs(300)
+    parts = [X[k : k + 1] for k in range(8)] + [X[8:]]
+    model = Canopy(3, inference=inference, **QUICK)
+    model.fit(parts, validation=0.5, scratch=tmp_path)
+    whole = Canopy(3, inference=inference, **QUICK).fit(X, validation=0.5)
+    assert len(model.labels_) == len(whole.labels_) == 150
+    if inference == "em":
+        np.testing.assert_allclose(model.means, whole.means, rtol=1e-6)
+
+
+def test_rows_held_out_by_share_are_no_copy(tmp_path: Path) -> None:
+    """Of counts, too: 16 MB on disk, a quarter of a million rows of 8."""
+    X = np.random.default_rng(0).poisson(3.0, size=(250_000, 8)).astype(float)
+    np.save(tmp_path / "x.npy", X)
+    rows = np.load(tmp_path / "x.npy", mmap_mode="r")
+    most: dict[bool, int] = {}
+    for is_share in (False, True):
+        model = Canopy(
+            2, family="poisson", inference="esca", init="random", max_iter=1, tol=0.0
+        )
+        tracemalloc.start()
+        try:
+            model.fit(rows, validation=0.01 if is_share else X[:2500], scratch=tmp_path)
+            most[is_share] = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert most[True] < 16_000_000 + 8_000_000  # 64 bytes a row are X itself
+
+
+def test_a_fit_goes_on_with_the_rows_held_out_that_it_had(tmp_path: Path) -> None:
+    X, path = blobs(200), tmp_path / "fit.dyn"
+    out = X[:40] + 0.1
+    model = Canopy(3, **QUICK).fit(X, validation=out, save_to=path, save_every=5)
+    again = Canopy.resume(path, X, validation=out)
+    assert again.means.tobytes() == model.means.tobytes()
+    for other in (None, out[1:], 0.2):
+        with pytest.raises(CheckpointError, match="validation that fit had"):
+            Canopy.resume(path, X, validation=other)
+
+
+def test_a_start_has_the_columns_in_their_order() -> None:
+    frame = pd.DataFrame(blobs(200) * [1.0, 10.0, 100.0], columns=["a", "b", "c"])
+    first, model = Canopy(3, **QUICK).fit(frame), Canopy(3, **QUICK)
+    with same_bytes(model), pytest.raises(ValueError, match="columns of X in their"):
+        model.fit(frame[["c", "b", "a"]], start=first)
+    model.fit(frame, start=first).fit(frame.to_numpy(), start=first)
+
+
+def test_a_callback_may_answer_in_numpy() -> None:
+    model = Canopy(3, **QUICK).fit(blobs(99), callback=lambda r: np.bool_(r.sweep == 4))
+    assert len(model.history) == 4
+    for answer in (None, 1, "stop", np.False_):
+        model.fit(blobs(99), callback=lambda _, answer=answer: answer)
+        assert len(model.history) == QUICK["max_iter"]
+    with same_bytes(model), pytest.raises(ValueError, match="callback must be"):
+        model.fit(blobs(99), callback=3)
+
+
+def test_paths_of_other_files_and_known_components_are_told() -> None:
+    for path in ("rows.csv", ["rows.csv"], Path("rows")):
+        with pytest.raises(ValueError, match=r"ends in \.parquet or \.pq; got"):
+            Canopy(2).fit(path)
+    with pytest.raises(ValueError, match=r"component 1 has \[1\.e\+200"):
+        Canopy(2).set_components([0.5, 0.5], [[0.0], [1e200]], np.ones((2, 1)))
+    with pytest.raises(ValueError, match="covariances must be given for family 'diag'"):
+        Canopy(1).set_components([1.0], [[0.0]])
+
+
+def test_the_layout_of_rows_in_memory_alters_no_bit() -> None:
+    X = blobs(3000, d=7) * np.pi
+    fits = [Canopy(5, **QUICK).fit(rows) for rows in (X, np.asfortranarray(X))]
+    assert fits[0].means.tobytes() == fits[1].means.tobytes()
+
+
+def test_counts_are_bounded_by_their_sums_alone() -> None:
+    """Squares, which only Gaussian families sum, would be 6e12 here."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson([[1e5, 1e5]] * 100 + [[2e5, 1e5]] * 100).astype(float)
+    model = Canopy(2, family="poisson", inference="esca", **QUICK).fit(X)
+    order = np.argsort(model.means[:, 0])
+    # the prior is worth a count in 10^-5 rows
+    own = [X[:100].mean(axis=0), X[100:].mean(axis=0)]
+    np.testing.assert_allclose(model.means[order], own, rtol=1e-6)
+    model.learn_batch(X[:150])
+    assert model.n_seen == 350
+    huge = rng.integers(10**11, 10**12, size=(50, 2)).astype(float)
+    with same_bytes(model), pytest.raises(ValueError, match=r"sums below 2\^40"):
+        model.fit(huge)

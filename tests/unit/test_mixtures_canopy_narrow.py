@@ -126,3 +126,38 @@ def test_rows_that_float32_cannot_part_are_told() -> None:
             4, inference="em", init=CENTRES, prior=MixturePrior.none(1e-30),
             max_iter=30, tol=0.0,
         ).fit(X)  # fmt: skip
+
+
+@pytest.mark.parametrize("family", GAUSSIANS)
+@pytest.mark.parametrize("sd", [1e-6, 1e-9])
+def test_known_components_answer_however_narrow_they_are(
+    family: str, sd: float
+) -> None:
+    """Against sums of squared differences; what rows themselves round is 1e-15 / sd."""
+    X, labels = clusters(sd)
+    spread = spread_of(family, sd, 4, 2)
+    model = Canopy(4, family=family).set_components(np.full(4, 0.25), CENTRES, spread)
+    apart = (((X - CENTRES[labels]) / sd) ** 2).sum(axis=1)
+    expected = np.log(0.25) - 0.5 * apart - 2.0 * np.log(sd) - np.log(2.0 * np.pi)
+    np.testing.assert_allclose(
+        model.score_samples(X), expected, rtol=0.0, atol=1e-8 + 4e-14 / sd
+    )
+    assert (model.predict(X) == labels).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*on their floor")
+@pytest.mark.parametrize("family", GAUSSIANS)
+@pytest.mark.parametrize("inference", ["em", "esca"])
+def test_a_tiny_prior_variance_is_no_narrower_than_rows(
+    family: str, inference: str
+) -> None:
+    """Two points, many times each, in columns of which one repeats another."""
+    X = np.repeat([[0.0, 0.0, 1.0], [5.0, 5.0, 2.0]], 30, axis=0)
+    prior = MixturePrior(variance=np.full(3, 1e-80))
+    model = Canopy(
+        2, family=family, inference=inference, init=X[[0, 30]], prior=prior,
+        max_iter=10, tol=0.0, seed=1,
+    ).fit(X)  # fmt: skip
+    assert model.labels_.tolist() == [0] * 30 + [1] * 30
+    # the prior mean weighs .01 rows
+    np.testing.assert_allclose(model.means, X[[0, 30]], atol=2e-3)

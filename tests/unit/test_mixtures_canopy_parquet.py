@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 from dyntree.mixtures import Canopy
+from dyntree.mixtures.canopy.parquet import ParquetRows
 from tests.helpers import same_bytes
 
 from .canopy_rows import QUICK, blobs
@@ -73,3 +75,26 @@ def test_what_is_no_file_of_rows_says_so(tmp_path: Path) -> None:
     frame().iloc[:0].to_parquet(tmp_path / "empty.parquet")
     with pytest.raises(ValueError, match="at least 2 rows"):
         Canopy(2).fit(tmp_path / "empty.parquet")
+
+
+def test_labels_of_rows_are_no_column(tmp_path: Path) -> None:
+    """A frame that was filtered has its old numbers written beside its columns."""
+    rows = frame(400)
+    for part in (rows[rows.a > 0], rows.set_index(pd.Index(range(400), name="id"))):
+        part.to_parquet(tmp_path / "1.parquet")
+        model = Canopy(3, **QUICK).fit(tmp_path / "1.parquet")
+        assert model.columns == ("a", "b", "c")
+        assert model.means.tobytes() == Canopy(3, **QUICK).fit(part).means.tobytes()
+
+
+def test_a_block_costs_what_it_holds(tmp_path: Path) -> None:
+    """Not the numbers of all rows, which are 8 MB here."""
+    zeros = pd.DataFrame({"a": np.zeros(1_000_000, dtype=np.int8)})
+    zeros.to_parquet(tmp_path / "1.parquet", row_group_size=10_000)
+    rows = ParquetRows(tmp_path / "1.parquet", None, "X")
+    tracemalloc.start()
+    try:
+        assert rows[500_000:500_100].shape == (100, 1)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()

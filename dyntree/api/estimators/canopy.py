@@ -32,6 +32,18 @@ def unchanged_on_errors(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
+def merit(model: Canopy, rows: Matrix, sample_weight: Any, validation: Any) -> float:
+    """By what the best of several fits is chosen: rows held out, or all."""
+    if isinstance(validation, Real):
+        told = model.history.validation
+        told = told[np.isfinite(told)]
+        if len(told):  # a fit of few sweeps never looked
+            return float(told[-1])
+    elif validation is not None:
+        return model.score(validation)
+    return model.score(rows, sample_weight=sample_weight)
+
+
 class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
     """Finite mixture of up to many thousands of components.
 
@@ -198,10 +210,7 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
             if n_init == 1:
                 best = model
                 break
-            score = model.score(rows, sample_weight=sample_weight)
-            if validation is not None:
-                told = model.history.validation
-                score = float(told[np.isfinite(told)][-1])
+            score = merit(model, rows, sample_weight, validation)
             if best is None or score > most:
                 best, most = model, score
         assert best is not None
@@ -223,12 +232,12 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         -------
         self
         """
-        first = not hasattr(self, "model_")
+        if not hasattr(self, "model_"):
+            return self.fit(X, sample_weight=sample_weight)
         with unchanged_on_errors(self):
-            rows = self._checked(X, reset=first)
-            model = self._fresh(self._seed()) if first else self.model_
-            model.learn_batch(rows, sample_weight=sample_weight)
-            return self._kept(model, rows)
+            rows = self._checked(X, reset=False)
+            self.model_.learn_batch(rows, sample_weight=sample_weight)
+            return self._kept(self.model_, rows)
 
     def set_components(
         self,
@@ -249,8 +258,8 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         covariances : array_like, optional
             As `covariances_`.
         n_rows : float, optional
-            Rows that they count for, should `partial_fit` learn more; 100 a component
-            by default.
+            Rows that they count for, should `partial_fit` learn more, for family
+            "multinomial" rows of one count each; 100 a component by default.
 
         Returns
         -------

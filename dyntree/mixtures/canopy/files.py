@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import Matrix
 from dyntree.errors import CheckpointError
 from dyntree.mixtures.canopy.components import Components, Moments
 from dyntree.mixtures.canopy.families import FAMILY_OF
@@ -35,8 +36,8 @@ KEPT = tuple(  # of the history: how long a sweep took is not what a model is
 SCALES = ("centre", "scale", "variance", "counts")
 
 
-def notes_of(parts: Parts) -> dict[str, Any]:
-    """What tells rows apart: their shape, and a hash of the first and last 64."""
+def notes_of(parts: Parts, out: Matrix | None) -> dict[str, Any]:
+    """What tells rows apart: shapes, a hash of the first and last 64, and of `out`."""
     digest = hashlib.sha256()
     n = parts.n_rows
     ends = np.unique(
@@ -45,6 +46,8 @@ def notes_of(parts: Parts) -> dict[str, Any]:
     digest.update(np.ascontiguousarray(parts.take(ends)).tobytes())
     if parts.weight is not None:
         digest.update(parts.weight.tobytes())
+    if out is not None:
+        digest.update(np.ascontiguousarray(out).tobytes())
     return {
         "rows": [len(rows) for rows in parts.arrays],
         "columns": parts.features.n_features,

@@ -317,13 +317,16 @@ class Fit:
         keep: Callable[[Fit], None] | None,
     ) -> None:  # fmt: skip
         """Do sweeps until settled, to `max_iter`, or until the callback says so."""
+        if not (callback is None or callable(callback)):
+            raise ValueError(f"callback must be a callable; got {callback!r}.")
         while self.time < self.options.max_iter and not self.converged:
             report = self.step(shards)
             tell(1)
             self.converged = self.is_settled(held_out)
             if keep is not None:
                 keep(self)
-            if callback is not None and callback(report) is True:
+            said = callback(report) if callback is not None else False
+            if isinstance(said, bool | np.bool_) and said:
                 break
         for _ in range(self.options.sweeps.polish):
             self.step(shards, "em")

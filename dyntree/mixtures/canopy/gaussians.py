@@ -24,6 +24,8 @@ from dyntree.mixtures.canopy.components import (
     singles,
 )
 
+VERY_NARROW = 2.0**26  # as NARROW, where products in float64 lose 10^-8
+
 
 def above(spread: NDArray[np.float64], floor: float) -> tuple[NDArray[np.float64], int]:
     """Covariances whose eigenvalues are at least the floor, and how many were not."""
@@ -69,7 +71,7 @@ class Diagonal(Family):
             return Components(self.weights_of(moments, prior), mean, variance), low
         own = prior.df + moments.weight + 3.0
         variance = (prior.df * prior.variance + scatter) / own[:, None]
-        floor = FLOOR * prior.variance
+        floor = np.maximum(FLOOR * prior.variance, LEAST)
         low = int((variance < floor).sum())
         variance = np.maximum(variance, floor)
         return Components(self.weights_of(moments, prior), mean, variance), low
@@ -115,10 +117,13 @@ class Diagonal(Family):
     def log_density(self, rows: Matrix, known: Components) -> Matrix:
         """As `Family` says."""
         inverse = 1.0 / known.spread
-        constant = known.mean**2 * inverse + np.log(known.spread) + LOG_2PI
+        apart, peak = known.mean**2 * inverse, np.log(known.spread) + LOG_2PI
         out: Matrix = rows @ (known.mean * inverse).T - 0.5 * (
-            rows**2 @ inverse.T + constant.sum(axis=1)
+            rows**2 @ inverse.T + (apart + peak).sum(axis=1)
         )
+        for z in np.flatnonzero(apart.sum(axis=1) > VERY_NARROW):
+            squares = (rows - known.mean[z]) ** 2 @ inverse[z]
+            out[:, z] = -0.5 * (squares + peak[z].sum())
         return out
 
     def resolved(self, known: Components, sharp: NDArray[np.bool_]) -> Components:
@@ -178,6 +183,7 @@ class Spherical(Family):
             variance = np.maximum(variance, LEAST)
             return Components(self.weights_of(moments, prior), mean, variance), low
         variance, floor = self._variance(moments, prior, scatter, d)
+        floor = max(floor, LEAST)
         low = int((variance < floor).sum())
         variance = np.maximum(variance, floor)
         return Components(self.weights_of(moments, prior), mean, variance), low
@@ -236,6 +242,9 @@ class Spherical(Family):
             + (known.mean**2).sum(axis=1)
             - 2.0 * rows @ known.mean.T
         )
+        apart = (known.mean**2).sum(axis=1) / known.spread
+        for z in np.flatnonzero(apart > VERY_NARROW):
+            squares[:, z] = ((rows - known.mean[z]) ** 2).sum(axis=1)
         out: Matrix = -0.5 * (
             np.maximum(squares, 0.0) / known.spread
             + d * (np.log(known.spread) + LOG_2PI)
@@ -345,7 +354,8 @@ class Full(Family):
             return Components(weights, mean, spread), low
         own = prior.df + moments.weight + d + 2.0
         spread = (np.diag(prior.df * prior.variance) + scatter) / own[:, None, None]
-        spread, low = above(spread, FLOOR * float(prior.variance.mean()))
+        floor = max(FLOOR * float(prior.variance.mean()), LEAST)
+        spread, low = above(spread, floor)
         return Components(weights, mean, spread), low
 
     def draw(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import LARGEST
 from dyntree.mixtures.canopy.components import Components, Family, Moments
 from dyntree.mixtures.canopy.scaling import Scaling
+
+if TYPE_CHECKING:
+    from dyntree.mixtures.canopy.model import Canopy
 
 EQUAL = 1e-9  # how far variances that are one may differ, relatively
 
@@ -36,13 +41,13 @@ def components_of(
         raise ValueError(
             f"means must be of shape ({m}, n_features); got {params.short(mean)}."
         )
-    bad = ~np.isfinite(mean).all(axis=1)
+    bad = ~(np.abs(mean) <= LARGEST).all(axis=1)
     if family.is_count:
         bad |= ~(mean > 0).all(axis=1)
         if family.name == "multinomial":
             bad |= np.abs(mean.sum(axis=1) - 1.0) > 1e-6
     if bad.any():
-        rule = "> 0" if family.is_count else "finite"
+        rule = "> 0" if family.is_count else f"finite, at most {LARGEST:g} in size,"
         if family.name == "multinomial":
             rule += " and sum to 1"
         raise ValueError(
@@ -62,6 +67,8 @@ def components_of(
 def spread_of(family: Family, mean: NDArray[Any], covariances: Any) -> NDArray[Any]:
     """Variances or covariances as a user gives them, checked."""
     m, d = mean.shape
+    if covariances is None:
+        raise ValueError(f"covariances must be given for family {family.name!r}.")
     spread = params.as_array("covariances", covariances, float)
     shape = {"diag": (m, d), "full": (m, d, d)}.get(family.name, (m,))
     if spread.shape != shape:
@@ -140,3 +147,37 @@ def moments_of(family: Family, known: Components, n_rows: float) -> Moments:
     else:
         second = weight * (mean.shape[1] * known.spread + (mean**2).sum(axis=1))
     return Moments(weight, weight[:, None] * mean, second)
+
+
+def components_at(model: Canopy, start: Any, features: FeatureMap) -> Components:
+    """Components of a model at which another begins, in the units of the columns.
+
+    Raises
+    ------
+    ValueError
+        For a model without components, or of another family, size or columns.
+    """
+    from dyntree.mixtures.canopy.model import Canopy
+
+    if not isinstance(start, Canopy) or not start.is_ready:
+        what = "one without components" if isinstance(start, Canopy) else start
+        raise ValueError(
+            f"start must be a Canopy that has components; got {params.short(what)}."
+        )
+    for name in ("family", "n_components"):
+        own, its = (getattr(one.options, name) for one in (model, start))
+        if own != its:
+            raise ValueError(
+                f"start must have the same {name} as the model, {own!r}; got {its!r}."
+            )
+    width, columns = start.means.shape[1], features.n_features
+    if width != columns:
+        raise ValueError(
+            f"start must have the columns of X, {columns}; it has {width}."
+        )
+    if features.names and start.columns and features.names != start.columns:
+        raise ValueError(
+            f"start must have the columns of X in their order, {features.names}; it "
+            f"has {start.columns}."
+        )
+    return unscaled(*start._ready("start"))

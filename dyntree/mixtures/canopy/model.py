@@ -25,8 +25,8 @@ from dyntree.mixtures.canopy.options import (
     MixturePrior,
     share,
 )
-from dyntree.mixtures.canopy.parts import LocalShards, Parts
-from dyntree.mixtures.canopy.scaling import Scaling, read
+from dyntree.mixtures.canopy.parts import LocalShards, Parts, held_out
+from dyntree.mixtures.canopy.scaling import FARTHEST, Scaling
 from dyntree.mixtures.canopy.shards import Plan
 from dyntree.mixtures.canopy.starts import chosen_start, n_wanted, start, too_few
 from dyntree.mixtures.canopy.streams import CanopyStreams
@@ -99,7 +99,9 @@ class Canopy(CanopyStreams):
     Rows are held and scored in float32, about the mean of their group, and where
     components are narrow for their place, about the mean of each; sums over rows are
     whole numbers of 64 bits, so that neither threads nor the order of the rows alter a
-    bit. Clusters keep their widths down to 10^-5 of a column's standard deviation.
+    bit. Clusters keep their widths down to 10^-5 of a column's standard deviation, in
+    tables of more than 10^8 numbers down to 10^-4. Scores of counts of 10^5 in
+    8 columns are off by half a nat while a fit goes on; answers are not.
     Parameters are posterior modes given the labels, which makes "esca" and "canopy2"
     stochastic EM: what remains is one draw around a mode.
 
@@ -242,12 +244,12 @@ class Canopy(CanopyStreams):
         check_progress(progress)
         params.count("save_every", save_every, 1)
         parts = Parts(X, None, sample_weight)
-        parts, held_out = self._held_out(parts, validation)
-        fit, shards = self._prepared(parts, held_out, scratch, start)
+        parts, out = self._held_out(parts, validation)
+        fit, shards = self._prepared(parts, out, scratch, start)
         keep = None
         if save_to is not None:
-            keep = (save_to, save_every, files.notes_of(parts))
-        self._run(fit, shards, parts, held_out is not None, progress, callback, keep)
+            keep = (save_to, save_every, files.notes_of(parts, out))
+        self._run(fit, shards, parts, out is not None, progress, callback, keep)
         return self
 
     @locked
@@ -274,11 +276,12 @@ class Canopy(CanopyStreams):
         self
         """
         check_progress(progress)
-        held_out = None
+        out = None
         if validation is not None:
-            _, held_out = read(validation, parts.features, "validation")
-        fit, shards = self._prepared(parts, held_out, None)
-        self._run(fit, shards, parts, held_out is not None, progress, callback, None)
+            family = FAMILY_OF[self.options.family]
+            out = held_out(validation, parts.features, family)
+        fit, shards = self._prepared(parts, out, None)
+        self._run(fit, shards, parts, out is not None, progress, callback, None)
         return self
 
     def _held_out(self, parts: Parts, validation: Any) -> tuple[Parts, Matrix | None]:
@@ -290,13 +293,13 @@ class Canopy(CanopyStreams):
             rng = np.random.default_rng([self.seed, 6])
             places = parts.drawn(rng, max(1, round(n)))
             return parts.without(places), parts.take(places)
-        _, rows = read(validation, parts.features, "validation")
-        return parts, np.asarray(rows, dtype=np.float64)
+        family = FAMILY_OF[self.options.family]
+        return parts, held_out(validation, parts.features, family)
 
     def _prepared(
         self,
         parts: Parts,
-        held_out: Matrix | None,
+        out: Matrix | None,
         scratch: Any,
         start: Canopy | None = None,
     ) -> tuple[Fit, LocalShards]:
@@ -314,7 +317,7 @@ class Canopy(CanopyStreams):
             options.chosen(n, parts.features.n_features),
             options.sweeps,
             scaling,
-            scaling.units(parts.total),
+            scaling.units(parts.total, family),
             self.seed,
             params.n_threads(),
         )
@@ -322,39 +325,21 @@ class Canopy(CanopyStreams):
         if start is None:
             known = family.begin(self._starts(parts, plan), prior)
         else:
-            known = given.scaled(self._components_of(start, parts), scaling)
+            known = given.scaled(
+                given.components_at(self, start, parts.features), scaling
+            )
         shards = parts.shards(plan, scratch)
         watched = scaling.doubles(
             parts.take(parts.drawn(np.random.default_rng([self.seed, 4]), WATCHED))
-            if held_out is None
-            else held_out
+            if out is None
+            else out
         )
+        watched = np.clip(watched, -FARTHEST, FARTHEST)  # as rows of a fit are
         fit = Fit(
             family, options, plan.inference, prior, plan.units, self.seed, known,
             watched, n, parts.total, scaling.log_scale,
         )  # fmt: skip
         return fit, shards
-
-    def _components_of(self, start: Any, parts: Parts) -> Components:
-        """Components of a model to begin at, in the units of the columns."""
-        if not isinstance(start, Canopy) or not start.is_ready:
-            what = "one without components" if isinstance(start, Canopy) else start
-            raise ValueError(
-                f"start must be a Canopy that has components; got {params.short(what)}."
-            )
-        for name in ("family", "n_components"):
-            own, its = (getattr(model.options, name) for model in (self, start))
-            if own != its:
-                raise ValueError(
-                    f"start must have the same {name} as the model, {own!r}; got "
-                    f"{its!r}."
-                )
-        width, columns = start.means.shape[1], parts.features.n_features
-        if width != columns:
-            raise ValueError(
-                f"start must have the columns of X, {columns}; it has {width}."
-            )
-        return given.unscaled(*start._ready("start"))
 
     def _starts(self, parts: Parts, plan: Plan) -> Matrix:
         """Where components begin, in scaled coordinates."""
@@ -458,16 +443,16 @@ class Canopy(CanopyStreams):
             )
         model = stored.model
         parts = Parts(X, None, sample_weight)
-        parts, held_out = model._held_out(parts, validation)
-        if files.notes_of(parts) != notes:
+        parts, out = model._held_out(parts, validation)
+        if files.notes_of(parts, out) != notes:
             raise CheckpointError(
                 f"{os.fspath(path)} is of a fit to other rows. Give resume the X, "
                 "sample_weight and validation that fit had."
             )
-        fit, shards = model._prepared(parts, held_out, scratch)
+        fit, shards = model._prepared(parts, out, scratch)
         stored.restore(fit, shards)
         model._run(
-            fit, shards, parts, held_out is not None, progress, callback,
+            fit, shards, parts, out is not None, progress, callback,
             (path, save_every, notes),
         )  # fmt: skip
         return model
@@ -494,7 +479,8 @@ class Canopy(CanopyStreams):
             As the attribute of that name; families of counts have none.
         n_rows : float, optional
             Rows that the components together count for, should `update` or
-            `learn_batch` learn more; 100 a component by default.
+            `learn_batch` learn more, for family "multinomial" rows of one count each;
+            100 a component by default.
 
         Returns
         -------

@@ -44,8 +44,9 @@ class MixturePrior:
         or nearly the variances within components, pooled, where these are less (they
         are for clusters that are far apart); a variance that is given stays.
     rate : float, optional
-        Of Poisson and multinomial: counts that each column has before any row; 1 for
-        Poisson, in the proportions of the columns, 1 / n_features for multinomial.
+        Of Poisson and multinomial: counts that each column has before any row. By
+        default 1 for Poisson, in so many rows that it is the mean of all columns, and
+        1 / n_features for multinomial.
     reg_covar : float, optional
         Makes the estimates maximum likelihood, with so much added to each variance, as
         in scikit-learn's GaussianMixture; see `none`.

@@ -14,9 +14,9 @@ from dyntree.encoding.values import Matrix
 ENDINGS = (".parquet", ".pq")
 
 
-def is_parquet(X: Any) -> bool:
-    """Whether it is the path of such a file."""
-    return isinstance(X, str | os.PathLike) and os.fspath(X).endswith(ENDINGS)
+def is_path(X: Any) -> bool:
+    """Whether it is the path of a file."""
+    return isinstance(X, str | os.PathLike)
 
 
 class ParquetRows:
@@ -43,6 +43,11 @@ class ParquetRows:
     dtype = np.dtype(np.float64)
 
     def __init__(self, path: Any, features: FeatureMap | None, argument: str) -> None:
+        if not os.fspath(path).endswith(ENDINGS):
+            raise ValueError(
+                f"{argument} must be rows, or the path of a Parquet file, which ends "
+                f"in {' or '.join(ENDINGS)}; got {path!r}. Read other files first."
+            )
         try:
             from pyarrow import ArrowInvalid, parquet, types
         except ImportError as error:
@@ -60,7 +65,9 @@ class ParquetRows:
         import pandas as pd
 
         schema = self._file.schema_arrow
-        for field in schema:
+        labels = (schema.pandas_metadata or {}).get("index_columns", [])
+        columns = [field for field in schema if field.name not in labels]
+        for field in columns:
             kind = field.type
             numeric = types.is_integer(kind) or types.is_floating(kind)
             if not numeric and not types.is_boolean(kind):
@@ -68,13 +75,14 @@ class ParquetRows:
                     f"{argument} must have columns of numbers; {self.path} has "
                     f"{field.name!r} of {kind}. Write a file without it."
                 )
-        named = pd.DataFrame(np.zeros((1, len(schema.names))), columns=schema.names)
+        names = [field.name for field in columns]
+        named = pd.DataFrame(np.zeros((1, len(names))), columns=names)
         if features is None:
             features = FeatureMap.learn(named)[0]
         else:
             features.encode(named, argument)  # says what is wrong
         self.features = features
-        self.names = list(features.names or schema.names)
+        self.names = list(features.names or names)
         sizes = [
             self._file.metadata.row_group(k).num_rows
             for k in range(self._file.num_row_groups)
@@ -91,7 +99,10 @@ class ParquetRows:
         return self[:].astype(dtype or np.float64)
 
     def __getitem__(self, places: Any) -> Matrix:
-        wanted = np.arange(len(self))[places]
+        if isinstance(places, slice):  # a block: never all numbers for the sake of it
+            wanted = np.arange(*places.indices(len(self)))
+        else:
+            wanted = np.asarray(places)
         out = np.empty((len(wanted), self.shape[1]))
         group = np.searchsorted(self.first, wanted, side="right") - 1
         for k in np.unique(group):

@@ -15,7 +15,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import rejected
-from dyntree.mixtures.canopy.parquet import is_parquet
+from dyntree.mixtures.canopy.parquet import is_path
 from dyntree.mixtures.canopy.scaling import (
     Scaling,
     Singles,
@@ -62,6 +62,23 @@ def drawn(n: int, rng: np.random.Generator, most: int) -> Ids:
     return found
 
 
+class Some:
+    """Some rows of a table, read when they are asked for."""
+
+    ndim = 2
+
+    def __init__(self, rows: Any, places: Ids) -> None:
+        self._rows, self._places = rows, places
+        self.shape, self.dtype = (len(places), rows.shape[1]), rows.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, places: Any) -> NDArray[Any]:
+        out: NDArray[Any] = self._rows[self._places[places]]
+        return out
+
+
 class Parts:
     """Rows of a fit.
 
@@ -83,7 +100,7 @@ class Parts:
             isinstance(X, Sequence)
             and not isinstance(X, str)
             and len(X)
-            and (np.ndim(X[0]) == 2 or is_parquet(X[0]))
+            and (np.ndim(X[0]) == 2 or is_path(X[0]))
         )
         self.arrays: list[Any] = []
         for one in X if several else [X]:
@@ -139,7 +156,7 @@ class Parts:
 
     def take(self, places: Ids) -> Matrix:
         """Some rows as they were given, by ascending numbers; float64."""
-        out = np.empty((len(places), self.arrays[0].shape[1]))
+        out = np.empty((len(places), self.features.n_features))
         for k, rows in enumerate(self.arrays):
             mine = (places >= self.first[k]) & (places < self.first[k + 1])
             out[mine] = rows[places[mine] - self.first[k]]
@@ -152,7 +169,8 @@ class Parts:
         rest.features, rest.arrays = self.features, []
         for k, rows in enumerate(self.arrays):
             mine = kept[(kept >= self.first[k]) & (kept < self.first[k + 1])]
-            rest.arrays.append(rows[mine - self.first[k]])
+            if len(mine):
+                rest.arrays.append(Some(rows, mine - self.first[k]))
         rest.first = np.cumsum([0, *(len(rows) for rows in rest.arrays)])
         rest.weight = None if self.weight is None else self.weight[kept]
         return rest
@@ -163,6 +181,16 @@ class Parts:
             return drawn(self.n_rows, rng, most)
         usable = np.flatnonzero(self.weight)
         return usable[drawn(len(usable), rng, most)]
+
+
+def held_out(validation: Any, features: FeatureMap, family: Family) -> Matrix:
+    """Rows that a user holds out, checked as those of a fit are; float64."""
+    _, rows = read(validation, features, "validation")
+    if not len(rows):
+        raise ValueError("validation must have at least one row; got none.")
+    if family.is_count:
+        check_counts(rows, family, features.feature_names, "validation")
+    return np.asarray(rows, dtype=np.float64)
 
 
 def room(scratch: Any, rows: Any) -> Singles | None:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
-from dyntree.mixtures.canopy.components import Family, Prior
+from dyntree.mixtures.canopy.components import LEAST, Family, Prior
 from dyntree.mixtures.canopy.options import MixturePrior
-from dyntree.mixtures.canopy.parquet import ParquetRows, is_parquet
+from dyntree.mixtures.canopy.parquet import ParquetRows, is_path
 
 Singles = NDArray[np.float32]
 Sums = tuple[float, Vector]
@@ -41,7 +41,7 @@ def pieces(X: Any, weight: Vector | None) -> Iterator[tuple[Matrix, Vector]]:
     """Rows in float64 and their weights, a block at a time."""
     for part in blocks(X):
         w = np.ones(part.stop - part.start) if weight is None else weight[part]
-        yield np.array(X[part], dtype=np.float64), w
+        yield np.array(X[part], dtype=np.float64, order="C"), w
 
 
 def sums_of(X: Any, weight: Vector | None) -> Sums:
@@ -72,7 +72,7 @@ def read(
         For what is no table of finite numbers, or has other columns than before; the
         first bad row and column are named.
     """
-    if is_parquet(X):
+    if is_path(X):
         X = ParquetRows(X, features, argument)
         features = X.features
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[1]:
@@ -111,7 +111,9 @@ def read(
     return features, X
 
 
-def check_counts(X: Any, family: Family, names: tuple[str, ...]) -> None:
+def check_counts(
+    X: Any, family: Family, names: tuple[str, ...], argument: str = "X"
+) -> None:
     """Raise ValueError for what a family of counts cannot have had."""
     for part in blocks(X):
         rows = np.asarray(X[part], dtype=np.float64)
@@ -119,15 +121,15 @@ def check_counts(X: Any, family: Family, names: tuple[str, ...]) -> None:
         if bad.any():
             row, column = np.argwhere(bad)[0]
             raise ValueError(
-                f"X must have whole numbers >= 0 for family {family.name!r}; got "
-                f"{rows[row, column]:g} in row {part.start + row}, column "
+                f"{argument} must have whole numbers >= 0 for family {family.name!r}; "
+                f"got {rows[row, column]:g} in row {part.start + row}, column "
                 f"{names[column]!r}."
             )
         if family.name == "multinomial" and not rows.any(axis=1).all():
             row = int(np.flatnonzero(~rows.any(axis=1))[0])
             raise ValueError(
-                "X must have a count in every row for family 'multinomial'; row "
-                f"{part.start + row} has none. Drop it."
+                f"{argument} must have a count in every row for family 'multinomial'; "
+                f"row {part.start + row} has none. Drop it."
             )
 
 
@@ -215,8 +217,10 @@ class Scaling:
         """What scaled log densities have too much, with the sign of the remedy."""
         return float(np.log(self.scale).sum())
 
-    def units(self, total: float) -> tuple[float, float, float]:
+    def units(self, total: float, family: Family) -> tuple[float, float, float]:
         """Powers of two in which sums over rows of weight `total` are counted.
+
+        Families of counts sum no squares.
 
         Raises
         ------
@@ -227,11 +231,14 @@ class Scaling:
             min(MOST_BITS, BITS - int(np.ceil(np.log2(total) + np.log2(most))))
             for most in (1.0, np.sqrt(self.power), self.power)
         ]
-        if min(bits) < 20:
+        used, what, mean = bits, "sums of squares", f"mean square of {self.power:.3g}"
+        if family.is_count:
+            used, what, mean = bits[:2], "sums", f"size of {np.sqrt(self.power):.3g}"
+        if min(used) < 20:
             raise ValueError(
-                f"sample_weight and X must keep sums of squares below 2^40; a weight "
-                f"of {total:.3g} times a mean square of {self.power:.3g} does not. "
-                "Divide the weights, or clip or rescale columns."
+                f"sample_weight and X must keep {what} below 2^40; a weight of "
+                f"{total:.3g} times a {mean} does not. Divide the weights, or clip or "
+                "rescale columns."
             )
         weight, first, second = (2.0**b for b in bits)
         return weight, first, second
@@ -256,6 +263,7 @@ class Scaling:
             least = np.full(d, middle) / self.scale**2
             variance = 0.1 * self.variance + middle
         variance = np.where(variance > 0.0, variance, 1e-3) / self.scale**2
+        variance = np.maximum(variance, LEAST)
         df = given.df if given.df is not None else 4.0
         if family.name == "full":
             df = max(df, d + 2.0)

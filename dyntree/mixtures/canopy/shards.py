@@ -25,7 +25,7 @@ from dyntree.mixtures.canopy.components import Components
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.groups import centres, grouped
 from dyntree.mixtures.canopy.options import CanopyOptions
-from dyntree.mixtures.canopy.scaling import Scaling, Singles
+from dyntree.mixtures.canopy.scaling import Scaling, Singles, blocks
 
 Ids = NDArray[np.int64]
 ROW_LOSS = 10.0  # how much more than its group a row may lose
@@ -103,7 +103,11 @@ class ShardState:
         else:
             order = np.arange(len(rows), dtype=np.int32)
         self.order = order
-        base = family.log_base(plan.scaling.doubles(X)) if family.is_count else None
+        base = None
+        if family.is_count:
+            base = np.empty(len(rows))
+            for part in blocks(X):
+                base[part] = family.log_base(plan.scaling.doubles(X[part]))
         self.kernel = Shard(
             rows, order.astype(np.uint32) + np.uint32(first_id), family.layout,
             plan.units,

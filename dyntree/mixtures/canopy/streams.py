@@ -96,7 +96,8 @@ class CanopyStreams(CanopyAnswers):
         with np.errstate(over="ignore"):
             most = float((self._scaling.doubles(rows) ** 2).sum(axis=1).max())
         again = replace(self._scaling, power=max(self._scaling.power, most))
-        again.units(float(max(self.batch_size, len(rows))))
+        family = FAMILY_OF[self.options.family]
+        again.units(float(max(self.batch_size, len(rows))), family)
         return again
 
     def _wait_or_learn(self, features: FeatureMap, new: Matrix) -> None:
@@ -183,7 +184,7 @@ class CanopyStreams(CanopyAnswers):
         how = "em" if self.options.inference == "em" else "esca"
         plan = Plan(
             family.name, how, self.options.sweeps, scaling,
-            scaling.units(parts.total), self.seed, params.n_threads(),
+            scaling.units(parts.total, family), self.seed, params.n_threads(),
         )  # fmt: skip
         prior = self._scaling.prior(
             self.options.prior, family, self.options.concentration
