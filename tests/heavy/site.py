@@ -31,8 +31,9 @@ CHROMIUM = ("chromium", "--headless", "--no-sandbox", "--disable-gpu")
 PICTURED = (
     "index.html", "start/pandas.html", "start/shell.html", "choosing.html",
     "relevance.html", "gallery.html", "maths/trees.html", "maths/hdp.html",
-    "performance.html", "canopy.html", "papers/discarding.html", "papers/cran_demos.html",
-    "papers/companions.html", "api/index.html", "api/generated/dyntree.DynamicTree.html",
+    "performance.html", "canopy.html", "papers/discarding.html",
+    "papers/cran_demos.html", "papers/companions.html", "api/index.html",
+    "api/generated/dyntree.DynamicTree.html",
 )  # fmt: skip
 
 # lays pages out in a frame, one after another, and reports what it finds

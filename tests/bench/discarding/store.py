@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.bench.results import stamp
 
 Case = dict[str, Any]
 Values = dict[str, Any]
+SECONDS = 30.0  # of work that an end in between may lose
 HERE = Path(__file__).parent / "results"
 
 
@@ -98,12 +100,14 @@ def run(
     ):
         waiting = {pool.submit(function, *job): job for job in left}
         try:
-            for n, done in enumerate(as_completed(waiting)):
+            written = time.monotonic()
+            for done in as_completed(waiting):
                 values = {k: rounded(v) for k, v in done.result().items()}
                 results.add(*waiting[done], values)
                 bar.update()
-                if n % 20 == 19:
+                if time.monotonic() - written > SECONDS:
                     results.write()
+                    written = time.monotonic()
         finally:
             pool.shutdown(cancel_futures=True)
             results.write()
