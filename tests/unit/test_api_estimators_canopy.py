@@ -77,6 +77,10 @@ def test_a_warm_start_begins_at_the_whole_components() -> None:
     before = fit.score(X)
     fit.set_params(max_iter=1).fit(X)
     assert abs(fit.lower_bound_ - before) < 1e-4
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    fit.fit(frame)
+    with pytest.raises(ValueError, match="columns of the last fit"):
+        fit.fit(frame[["b", "a", "c"]])
     fit.set_params(n_components=7)
     with pytest.raises(ValueError, match="start must have the same n_components"):
         fit.fit(X)

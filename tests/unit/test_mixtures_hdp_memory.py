@@ -296,9 +296,9 @@ def test_a_callback_that_raises_or_stops() -> None:
     documents = documents_of("full", 10)
     seen: list[Any] = []
 
-    def stop(report: Any) -> bool:
+    def stop(report: Any) -> np.bool_:
         seen.append(report)
-        return True
+        return np.bool_(True)  # as a comparison of NumPy's numbers gives it
 
     early = MemoryBoundedHDP(callback=stop, init_topics=1).fit(documents)
     assert [type(one).__name__ for one in seen] == ["SweepReport", "EpochReport"]

@@ -193,7 +193,14 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
             return self._fitted(X, sample_weight)
 
     def _fitted(self, X: Any, sample_weight: Any) -> Self:
+        known = list(getattr(self, "feature_names_in_", []))
         rows = self._checked(X, reset=True)
+        names = list(getattr(self, "feature_names_in_", []))
+        if self.warm_start and known and names and known != names:
+            raise ValueError(
+                f"X must have the columns of the last fit, {known}, for warm_start; "
+                f"got {names}. Reorder them, or set warm_start=False."
+            )
         n_init, seed = params.count("n_init", self.n_init, 1), self._seed()
         begin, validation = None, self.validation
         if validation is not None and not isinstance(validation, Real):

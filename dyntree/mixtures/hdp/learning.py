@@ -59,7 +59,9 @@ class Monitor:
         self.n_sweeps += 1
         if self.callback is not None:
             report = SweepReport(self.epoch, self.n_sweeps, K, F)
-            self.ended = self.callback(report) is True or self.ended
+            said = self.callback(report)
+            if isinstance(said, bool | np.bool_) and said:
+                self.ended = True
 
     def epoch_done(self, report: EpochReport) -> None:
         """The epoch is over, but not yet part of the model."""
