@@ -17,6 +17,11 @@ def main() -> None:
     parser.add_argument("--figure", nargs="+", choices=FIGURES, default=FIGURES)
     parser.add_argument("--scale", choices=("paper", "ci"), default="ci")
     parser.add_argument("--repeats", type=int, help="instead of those of the scale")
+    parser.add_argument(
+        "--rules",
+        nargs="+",
+        help="run their cases only",
+    )
     parser.add_argument("--elec2", help="a CSV file with the columns x1 to x4, y")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--print", action="store_true", help="run nothing")
@@ -29,7 +34,8 @@ def main() -> None:
         results = Results(path)
         repeats = given.repeats or scale.repeats[name]
         if not given.print:
-            jobs = [(case, repeat) for repeat in range(repeats) for case in cases]
+            wanted = [c for c in cases if not given.rules or c["rules"] in given.rules]
+            jobs = [(case, repeat) for repeat in range(repeats) for case in wanted]
             run(function, jobs, results, given.workers)
         print(table(name, cases, results), end="\n\n", flush=True)
 
