@@ -308,6 +308,7 @@ def figure_6(case: Case, repeat: int) -> Values:
     return {
         "auc": auc(y[late], p[late]), "h": h_measure(y[late], p[late]),
         "auc by block": [auc(y[rows], p[rows]) for rows in blocks],
+        "h by block": [h_measure(y[rows], p[rows]) for rows in blocks],
         "error": float(((p > 0.5) != y)[late].mean()),
         "microseconds": 1e6 * seconds / len(y),
     }  # fmt: skip

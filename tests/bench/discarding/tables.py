@@ -19,7 +19,7 @@ SHOWN = {
     "table1": ("error", "log loss", "microseconds"), "4": ("rmse", "seconds"),
     "6": ("auc", "h", "error", "microseconds"),
 }  # fmt: skip
-CURVES = {"1": "outer", "4": "height", "6": "auc by block"}
+CURVES = {"1": ("outer",), "4": ("height",), "6": ("auc by block", "h by block")}
 
 
 def label(case: Case) -> str:
@@ -51,15 +51,13 @@ def rows_of(name: str, cases: list[Case], results: Results) -> list[dict[str, An
             row[measure] = (
                 results.mean(case, measure) if measure in first else (np.nan, np.nan)
             )
-        curve = CURVES.get(name)
-        if curve in first:
-            row[curve] = results.values(case, curve).mean(axis=0)
+        for curve in CURVES.get(name, ()):
+            if curve in first:
+                row[curve] = results.values(case, curve).mean(axis=0)
         if name == "3" and case["method"] in SPAMBASE and case["rules"] == "r":
             row["paper"] = SPAMBASE[case["method"]]
         rows.append(row)
     return rows
-
-    return key_of(case)
 
 
 def table(name: str, cases: list[Case], results: Results) -> str:
@@ -70,9 +68,11 @@ def table(name: str, cases: list[Case], results: Results) -> str:
         lines[0] += f", {when}, dyntree {results.stamp['versions']['dyntree']}"
     for row in rows_of(name, cases, results):
         told = [f"{m} {cell(*row[m])}" for m in SHOWN[name]]
-        curve = CURVES.get(name)
-        if curve and curve in row:
-            told.append(f"{curve} " + " ".join(f"{v:.2f}" for v in row[curve][::2]))
+        told += [
+            f"{curve} " + " ".join(f"{v:.2f}" for v in row[curve][::2])
+            for curve in CURVES.get(name, ())
+            if curve in row
+        ]
         if "paper" in row:
             told.append("paper {} {}".format(*row["paper"]))
         lines.append(f"{label(row['case'])} [{row['repeats']}]: " + "; ".join(told))
