@@ -183,15 +183,15 @@ def forget_factor(value: Any, rules: str) -> float:
     return factor
 
 
-def n_threads(value: Any = None) -> int:
+def n_threads(value: Any = None, name: str = "threads") -> int:
     """Return how many threads to use: `value`, or DYNTREE_NUM_THREADS, or one."""
-    return n_jobs(value) or 1
+    return n_jobs(value, name) or 1
 
 
-def n_jobs(value: Any = None) -> int | None:
+def n_jobs(value: Any = None, name: str = "threads") -> int | None:
     """Return `value`, or DYNTREE_NUM_THREADS, or None where neither says."""
     if value is not None:
-        return count("threads", value, 1, MAX_THREADS)
+        return count(name, value, 1, MAX_THREADS)
     text = os.environ.get("DYNTREE_NUM_THREADS")
     if text is None:
         return None

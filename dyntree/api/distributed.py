@@ -31,7 +31,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import Canopy
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import SweepReport
+from dyntree.mixtures.canopy.fitting import CanopySweep
 from dyntree.mixtures.canopy.parts import added, badly_fitted, drawn
 from dyntree.mixtures.canopy.scaling import (
     Scaling,
@@ -253,7 +253,7 @@ def fit_canopy(
     *,
     validation: Any = None,
     progress: Progress = None,
-    callback: Callable[[SweepReport], object] | None = None,
+    callback: Callable[[CanopySweep], object] | None = None,
 ) -> Canopy:
     """Fit a mixture to rows that Dask's workers read.
 

@@ -1,5 +1,6 @@
 """Mixtures: learned by rows, phases, epochs or tables, some growing as they learn."""
 
+from dyntree.mixtures.canopy.fitting import CanopySweep
 from dyntree.mixtures.canopy.model import Canopy
 from dyntree.mixtures.canopy.options import CanopyOptions, MixturePrior
 from dyntree.mixtures.cover_tree import CoverTree
@@ -41,6 +42,7 @@ __all__ = [
     "AffineFlow",
     "Canopy",
     "CanopyOptions",
+    "CanopySweep",
     "Clusters",
     "CoverTree",
     "DependentDPMixture",

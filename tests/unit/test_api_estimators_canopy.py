@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dyntree.api.estimators import CanopyMixture
+from dyntree.api.estimators.canopy import parted
 
 from .test_mixtures_canopy import blobs
 
@@ -166,22 +167,36 @@ def test_bad_parameters_are_named(options: dict[str, Any], word: str) -> None:
         CanopyMixture(**({"random_state": 0} | options)).fit(blobs(50))
 
 
-@pytest.mark.parametrize("held_out", [0.2, "rows"])
-def test_the_best_of_fits_too_short_to_look_is_kept(held_out: Any) -> None:
-    """A fit looks at the rows held out every five sweeps."""
+@pytest.mark.parametrize("max_iter", [3, 15])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_fits_from_several_starts_are_judged_by_the_same_rows(
+    max_iter: int, weighted: bool
+) -> None:
+    """Also where they are too short to look at them, which is every five sweeps."""
     X = blobs(400)
-    out = X[:80] if held_out == "rows" else held_out
-    best = CanopyMixture(
-        8, n_init=4, validation=out, max_iter=3, tol=0.0, init="random", random_state=1
-    ).fit(X)
+    weight = np.arange(400.0) % 3 if weighted else None
+    options: dict[str, Any] = {"max_iter": max_iter, "tol": 0.0, "init": "random"}
+    best = CanopyMixture(8, n_init=4, validation=0.2, random_state=1, **options)
+    best.fit(X, sample_weight=weight)
+    rest, kept, out = parted(X, weight, 0.2, 1)
+    assert len(out) == (53 if weighted else 80)
+    if weighted:
+        assert kept is not None
+        assert (kept == 0).sum() == (weight == 0).sum()
     each = [
-        CanopyMixture(
-            8, validation=out, max_iter=3, tol=0.0, init="random", random_state=1 + k
-        ).fit(X)
+        CanopyMixture(8, validation=out, random_state=1 + k, **options).fit(
+            rest, sample_weight=kept
+        )
         for k in range(4)
     ]
-    by = X[:80] if held_out == "rows" else X
-    assert best.score(by) == max(one.score(by) for one in each)
+    assert best.score(out) == max(one.score(out) for one in each)
+    assert len(best.labels_) == len(X)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, np.nan])
+def test_a_share_held_out_leaves_rows(share: float) -> None:
+    with pytest.raises(ValueError, match="validation must be"):
+        CanopyMixture(2, n_init=2, validation=share, random_state=1).fit(blobs(50))
 
 
 def test_the_first_batch_is_fitted_as_fit_would() -> None:

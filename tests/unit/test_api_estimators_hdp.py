@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -100,3 +101,15 @@ def test_groups_of_rows_to_answer_for_are_checked(groups: Any, word: str) -> Non
         fit.predict(X[:4], groups=groups)
     mixed = fit.predict(X[:4], groups=np.array([0, "a", 0, "a"], dtype=object))
     assert ((mixed >= 0) & (mixed < fit.n_topics_)).all()
+
+
+def test_jobs_are_threads_and_minus_one_is_all_cores() -> None:
+    X, known = table(10)
+    one, all_ = (
+        MemoryBoundedTopics(random_state=0, n_jobs=n).fit(X, groups=known)
+        for n in (1, -1)
+    )
+    assert all_.model_.n_threads == os.cpu_count()
+    assert (one.predict(X, groups=known) == all_.predict(X, groups=known)).all()
+    with pytest.raises(ValueError, match="n_jobs must be an int >= 1"):
+        MemoryBoundedTopics(random_state=0, n_jobs=0).fit(X, groups=known)

@@ -26,7 +26,7 @@ def frame(n: int = 3000) -> pd.DataFrame:
 @pytest.mark.parametrize("inference", ["em", "esca", "canopy2"])
 def test_files_give_the_fit_of_their_frames(inference: str, tmp_path: Path) -> None:
     """Two files, the second with its columns in another order."""
-    rows, paths = frame(), [tmp_path / "1.parquet", str(tmp_path / "2.pq")]
+    rows, paths = frame(), [tmp_path / "1.parquet", str(tmp_path / "2.PQ")]
     parts = rows.iloc[:1700], rows.iloc[1700:]
     parts[0].to_parquet(paths[0], row_group_size=400)
     parts[1][["c", "a", "b"]].to_parquet(paths[1], row_group_size=999)

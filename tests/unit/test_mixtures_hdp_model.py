@@ -572,3 +572,16 @@ def test_prior_of_the_paper_and_of_users() -> None:
     model = MemoryBoundedHDP(prior=prior).fit(documents)
     assert model.learned_.family.m0.tolist() == [0.0, 1.0, 2.0]
     assert model.learned_.log_scale == 0.0
+
+
+def test_an_indexed_document_has_a_name_of_its_own() -> None:
+    documents = documents_of("full", 4)
+    model = MemoryBoundedHDP().fit(documents).index(documents, list("abcd"))
+    before = model.retrieve(documents[:1], 4)
+    for again in (["e", "e", "f", "g"], ["a", "x", "y", "z"]):
+        with pytest.raises(ValueError, match="twice"):
+            model.index(documents, again)
+        after = model.retrieve(documents[:1], 4)
+        assert after.ids.tolist() == before.ids.tolist()
+    with pytest.raises(ValueError, match="3 twice"):
+        MemoryBoundedHDP().fit(documents).index(documents[:2], [3, 3])

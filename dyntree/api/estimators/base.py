@@ -37,6 +37,15 @@ def seed_of(random_state: RandomState) -> int | None:
         ) from error
 
 
+def threads_of(n_jobs: int | None) -> int | None:
+    """Threads of a model, all cores for -1; None where nothing says how many."""
+    if n_jobs is None:
+        return None
+    if n_jobs == -1:
+        return os.cpu_count() or 1
+    return params.count("n_jobs", n_jobs, 1, params.MAX_THREADS)
+
+
 def is_column(y: Any, X: Matrix) -> bool:
     """Whether y is an array with one value a row of X."""
     return type(y) is np.ndarray and y.shape == (len(X),)
@@ -105,20 +114,12 @@ class OnlineMixin:
         """Give rows to the model, at first to a new one."""
         model = self._fresh() if first else self.model_
         if isinstance(model, TreeAverage):
-            threads = self._n_threads()
+            threads = threads_of(self.n_jobs)
             model.update(rows, responses, threads=threads, progress=False)
         else:
             model.update(rows, responses, progress=False)
         self.model_ = model
         return self
-
-    def _n_threads(self) -> int | None:
-        """Threads of the model, None where nothing says how many."""
-        if self.n_jobs is None:
-            return None
-        if self.n_jobs == -1:
-            return os.cpu_count() or 1
-        return params.count("n_jobs", self.n_jobs, 1, params.MAX_THREADS)
 
     def _prediction(self, X: Any) -> Any:
         """The model's prediction at the rows of X."""
@@ -126,11 +127,11 @@ class OnlineMixin:
             check_is_fitted(self)
             if self._holds_levels(X, first=False):
                 X = self._named(X, first=False)
-                return self.model_.predict(X, threads=self._n_threads())
+                return self.model_.predict(X, threads=threads_of(self.n_jobs))
             X = validate_data(
                 self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
             )
-        return self.model_.predict(X, threads=self._n_threads())
+        return self.model_.predict(X, threads=threads_of(self.n_jobs))
 
     def sample_y(
         self, X: Any, n_samples: int = 1, random_state: RandomState = None

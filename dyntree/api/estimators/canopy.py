@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
+from dyntree.mixtures.canopy.options import share
+from dyntree.mixtures.canopy.parts import check_weight
 
 Ids = NDArray[np.int64]
 
@@ -32,16 +34,16 @@ def unchanged_on_errors(estimator: BaseEstimator) -> Iterator[None]:
         raise
 
 
-def merit(model: Canopy, rows: Matrix, sample_weight: Any, validation: Any) -> float:
-    """By what the best of several fits is chosen: rows held out, or all."""
-    if isinstance(validation, Real):
-        told = model.history.validation
-        told = told[np.isfinite(told)]
-        if len(told):  # a fit of few sweeps never looked
-            return float(told[-1])
-    elif validation is not None:
-        return model.score(validation)
-    return model.score(rows, sample_weight=sample_weight)
+def parted(
+    rows: Matrix, sample_weight: Any, validation: float, seed: int
+) -> tuple[Matrix, Any, Matrix]:
+    """Rows to learn and their weights, and a share of those with any to hold out."""
+    weight = check_weight(sample_weight, len(rows))
+    usable = np.flatnonzero(np.ones(len(rows)) if weight is None else weight)
+    most = max(1, round(share("validation", validation, 1.0) * len(usable)))
+    out = np.random.default_rng([seed, 6]).choice(usable, most, replace=False)
+    kept = np.setdiff1d(np.arange(len(rows)), out)
+    return rows[kept], None if weight is None else weight[kept], rows[np.sort(out)]
 
 
 class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
@@ -70,13 +72,14 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
     n_init : int, default 1
         Fits from different starts, of which the likeliest is kept.
     validation : float or array_like of shape (n_held_out, n_features), optional
-        Rows that tell when to stop, and which fit is kept.
+        Rows that tell when to stop, and which fit is kept. A float is the share of the
+        rows that is held out, the same ones for all `n_init` fits.
     options : CanopyOptions, optional
     warm_start : bool, default False
         Begin where the last fit ended; components keep their numbers.
     random_state : int, RandomState instance or None, default None
     callback : callable, optional
-        Called with a `SweepReport` after each sweep; True ends the fit.
+        Called with a `CanopySweep` after each sweep; True ends the fit.
     progress : bool or None, default False
         Whether a bar is shown.
 
@@ -207,17 +210,24 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
             validation = validate_data(self, validation, reset=False)
         if self.warm_start and hasattr(self, "model_"):
             begin, n_init = self.model_, 1
+        learned, weight = rows, sample_weight
+        if n_init > 1 and isinstance(validation, Real):  # the same rows judge all fits
+            learned, weight, validation = parted(rows, weight, float(validation), seed)
         best, most = None, -np.inf
         for k in range(n_init):
             model = self._fresh((seed + k) % (params.MAX_SEED + 1))
             model.fit(
-                rows, sample_weight=sample_weight, validation=validation, start=begin,
+                learned, sample_weight=weight, validation=validation, start=begin,
                 progress=self.progress, callback=self.callback,
             )  # fmt: skip
             if n_init == 1:
                 best = model
                 break
-            score = merit(model, rows, sample_weight, validation)
+            score = (
+                model.score(learned, sample_weight=weight)
+                if validation is None
+                else model.score(validation)
+            )
             if best is None or score > most:
                 best, most = model, score
         assert best is not None

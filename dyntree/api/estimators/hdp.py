@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dyntree import params
+from dyntree.api.estimators.base import threads_of
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
 from dyntree.mixtures.hdp.documents import group_numbers
@@ -35,7 +36,7 @@ class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
     random_state : int, RandomState or None, default None
         What k-means++ and births draw from.
     n_jobs : int, optional
-        Threads; of no effect on any result.
+        Threads, -1 for all cores; of no effect on any result.
 
     Attributes
     ----------
@@ -100,7 +101,7 @@ class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
         given = params.given_options(self.get_params(deep=False), HDP_SETTINGS)
-        return MemoryBoundedHDP(**given, seed=seed, n_threads=self.n_jobs)
+        return MemoryBoundedHDP(**given, seed=seed, n_threads=threads_of(self.n_jobs))
 
     @property
     def _is_words(self) -> bool:

@@ -15,7 +15,7 @@ from dyntree.encoding.values import Matrix
 from dyntree.errors import CheckpointError
 from dyntree.mixtures.canopy.components import Components, Moments
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import Fit, SweepReport, history_of
+from dyntree.mixtures.canopy.fitting import CanopySweep, Fit, history_of
 from dyntree.mixtures.canopy.given import is_positive
 from dyntree.mixtures.canopy.options import (
     CanopyOptions,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
 KEPT = tuple(  # of the history: how long a sweep took is not what a model is
-    field.name for field in fields(SweepReport) if field.name != "seconds"
+    field.name for field in fields(CanopySweep) if field.name != "seconds"
 )
 SCALES = ("centre", "scale", "variance", "counts")
 
@@ -255,7 +255,7 @@ class Running:
         if self.begun.shape[1] != fit.known.mean.shape[1]:
             raise CheckpointError("begun must have the columns of these rows.")
         fit.begun = self.begun
-        fit.reports = [SweepReport(*row.tolist()) for row in self.model.history]
+        fit.reports = [CanopySweep(*row.tolist()) for row in self.model.history]
         fit.converged = self.model.converged
         m = len(fit.known.weight)
         most = min(m, fit.options.sweeps.list_max)

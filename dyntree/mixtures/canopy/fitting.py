@@ -28,7 +28,7 @@ MOST_RESEEDED = 0.01  # of the components, in a sweep
 
 
 @dataclass(frozen=True)
-class SweepReport:
+class CanopySweep:
     """What a sweep did.
 
     Parameters
@@ -71,11 +71,11 @@ class SweepReport:
     n_clipped: int
 
 
-def history_of(reports: Sequence[SweepReport]) -> np.recarray[Any, Any]:
+def history_of(reports: Sequence[CanopySweep]) -> np.recarray[Any, Any]:
     """Reports as a record array, one row a sweep."""
     kinds = [
         (field.name, np.int64 if field.type == "int" else np.float64)
-        for field in fields(SweepReport)
+        for field in fields(CanopySweep)
     ]
     rows = np.array([astuple(report) for report in reports], dtype=kinds)
     return rows.view(np.recarray)
@@ -159,7 +159,7 @@ class Fit:
         self.n_rows, self.total, self.log_scale = n_rows, total, log_scale
         self.pace = 1.0
         self.begun: Matrix = np.empty((0, watched.shape[1]))
-        self.reports: list[SweepReport] = []
+        self.reports: list[CanopySweep] = []
         self.moments: Moments | None = None
         self.before: Moments | None = None  # of rows that are not in the shards
         self.turn = 0  # added to the number of a sweep, for its random numbers
@@ -181,7 +181,7 @@ class Fit:
         )
 
     # ------------------------------------------------------------ a sweep
-    def step(self, shards: Shards, inference: str | None = None) -> SweepReport:
+    def step(self, shards: Shards, inference: str | None = None) -> CanopySweep:
         """Do a sweep, and estimate or draw the parameters that follow."""
         clock = time.perf_counter()
         how, sweeps = inference or self.inference, self.options.sweeps
@@ -217,7 +217,7 @@ class Fit:
         self.known = known
         proposed = sum(report.proposed for report in found)
         look = self.time % LOOK_EVERY == LOOK_EVERY - 1
-        report = SweepReport(
+        report = CanopySweep(
             sweep=self.time + 1,
             seconds=time.perf_counter() - clock,
             log_likelihood=fit / scored - self.log_scale if scored else np.nan,
@@ -313,7 +313,7 @@ class Fit:
 
     def run(
         self, shards: Shards, held_out: bool, tell: Callable[[int], None],
-        callback: Callable[[SweepReport], object] | None,
+        callback: Callable[[CanopySweep], object] | None,
         keep: Callable[[Fit], None] | None,
     ) -> None:  # fmt: skip
         """Do sweeps until settled, to `max_iter`, or until the callback says so."""

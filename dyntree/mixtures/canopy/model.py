@@ -18,7 +18,7 @@ from dyntree.errors import CheckpointError
 from dyntree.mixtures.canopy import files, given
 from dyntree.mixtures.canopy.components import Components, Moments
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import Fit, SweepReport, history_of
+from dyntree.mixtures.canopy.fitting import CanopySweep, Fit, history_of
 from dyntree.mixtures.canopy.options import (
     CanopyOptions,
     MixtureOptions,
@@ -34,7 +34,7 @@ from dyntree.mixtures.canopy.trouble import tell_trouble
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
-Callback = Callable[[SweepReport], object]
+Callback = Callable[[CanopySweep], object]
 WATCHED = 4096  # rows whose likelihood tells when to stop
 ROWS_GIVEN = 100.0  # that a component set by hand counts for
 
@@ -91,7 +91,7 @@ class Canopy(CanopyStreams):
         Components of the rows of the last `fit` or batch, as they were last drawn;
         files do not keep them.
     history : numpy.recarray
-        One `SweepReport` a sweep of the last `fit`; files do not keep the seconds.
+        One `CanopySweep` a sweep of the last `fit`; files do not keep the seconds.
     converged : bool
 
     Notes
@@ -224,7 +224,7 @@ class Canopy(CanopyStreams):
         progress : bool, callable or None, default None
             True: a bar over sweeps; None: one for long work on a terminal.
         callback : callable, optional
-            Called with a `SweepReport` after each sweep; True ends the fit.
+            Called with a `CanopySweep` after each sweep; True ends the fit.
         save_to : str or path, optional
             Checkpoint from which `resume` goes on, bit for bit.
         save_every : int, default 10

@@ -43,7 +43,7 @@ class ParquetRows:
     dtype = np.dtype(np.float64)
 
     def __init__(self, path: Any, features: FeatureMap | None, argument: str) -> None:
-        if not os.fspath(path).endswith(ENDINGS):
+        if not os.fspath(path).lower().endswith(ENDINGS):
             raise ValueError(
                 f"{argument} must be rows, or the path of a Parquet file, which ends "
                 f"in {' or '.join(ENDINGS)}; got {path!r}. Read other files first."

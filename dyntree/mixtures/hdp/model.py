@@ -146,7 +146,7 @@ class MemoryBoundedHDP(TopicAnswers):
     ) -> None:
         self.settings = HDPSettings(**params.given_options(locals(), HDP_SETTINGS))
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        self.n_threads = params.n_threads(n_threads)
+        self.n_threads = params.n_threads(n_threads, "n_threads")
         if not (callback is None or callable(callback)):
             raise ValueError(f"callback must be a callable; got {callback!r}.")
         self.callback = callback

@@ -292,7 +292,7 @@ class TopicAnswers(TopicsHeld):
         documents
             As in `fit`; one table is one document.
         ids : sequence, optional
-            Their names; by default numbers in order.
+            Their names, each of one document; by default numbers in order.
 
         Returns
         -------
@@ -301,7 +301,8 @@ class TopicAnswers(TopicsHeld):
         Raises
         ------
         ValueError
-            Where the index does not fit in `memory_limit`.
+            Where the index does not fit in `memory_limit`, or a name comes twice; the
+            index is as it was then.
 
         Notes
         -----
@@ -321,6 +322,13 @@ class TopicAnswers(TopicsHeld):
             if before.dtype.kind != names.dtype.kind:
                 before, names = before.astype(str), names.astype(str)
             names = np.concatenate([before, names])
+        found_names, times = np.unique(names, return_counts=True)
+        if (times > 1).any():
+            raise ValueError(
+                "ids must be names that no other document of the index has; got "
+                f"{found_names[times > 1][0].item()!r} twice. Give each its own, or "
+                "learn again, which drops the index."
+            )
         draft = replace(learned, index=rows, index_ids=names)
         limit = learned.limits.memory
         if limit is not None and draft.nbytes > limit:
