@@ -396,7 +396,8 @@ class Sensitivity:
         Mean response as a function of one column at a time.
     first, total : ndarray of shape (n_particles, n_inputs)
         First-order and total indices, shares of the variance of a new response: total
-        ones hold the share of its noise. Monte Carlo error can carry both outside [0, 1].
+        ones hold the share of its noise. Monte Carlo error can carry them outside
+        [0, 1].
     names : tuple of str
         The columns.
     inputs : tuple of str
