@@ -297,6 +297,13 @@ def test_columns_that_do_not_match_are_told_with_what_to_do() -> None:
         holes.encode(narrow)
 
 
+def test_one_column_is_refused_with_the_way_to_give_it() -> None:
+    column = VALUES[:, 0]
+    for given, way in ((column, "reshape(-1, 1)"), (pd.Series(column), "to_frame()")):
+        with refused("X", f"got shape (2,). Use {way} for one column"):
+            FeatureMap.learn(given)
+
+
 def test_times_are_refused_with_what_the_column_may_hold() -> None:
     days = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=2)})
     remedy = "has type datetime64.* such as days since a fixed date"
