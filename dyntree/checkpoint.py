@@ -139,9 +139,10 @@ def _described(model: Savable) -> tuple[dict[str, Any], Arrays]:
     """Header and arrays of a file."""
     kind = type(model).__name__
     if KINDS.get(kind) is not type(model):
+        own = hasattr(model, "save")
+        remedy = "Call its own save" if own else "Pickle it, or save the model it holds"
         raise ValueError(
-            f"model must be one of {', '.join(KINDS)}; got {kind}. Save what it is "
-            "made of."
+            f"model must be one of {', '.join(KINDS)}; got {kind}. {remedy}."
         )
     described, arrays = model.to_arrays()
     _check_labels(described)

@@ -395,7 +395,9 @@ class Sensitivity:
     main : ndarray of shape (n_particles, n_grid, n_features)
         Mean response as a function of one column at a time.
     first, total : ndarray of shape (n_particles, n_inputs)
-        First-order and total indices; Monte Carlo noise can carry them outside [0, 1].
+        First-order and total indices, shares of the variance of a new response: total
+        ones hold the share of its noise. Monte Carlo error can carry them outside
+        [0, 1].
     names : tuple of str
         The columns.
     inputs : tuple of str

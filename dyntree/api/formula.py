@@ -404,9 +404,15 @@ class DynamicTreeModel:
             bad = np.flatnonzero(missing if self.missing == "raise" else no_response)
             if len(bad):
                 what = self.endog_names if no_response[bad[0]] else "the inputs"
+                remedy = "Leave such rows out: missing='drop'."
+                if missing.sum() > no_response.sum() and self.missing == "none":
+                    remedy = (
+                        "Leave such rows out, as by dropna(subset=...); missing='drop' "
+                        "leaves out those with missing inputs, too."
+                    )
                 raise ValueError(
                     f"data must have no missing value of {what}; got one in row "
-                    f"{bad[0]}. Leave such rows out: missing='drop'."
+                    f"{bad[0]}. {remedy}"
                 )
         if not len(rows):
             raise ValueError("data must have at least one complete row; got none.")

@@ -494,9 +494,13 @@ class FeatureMap:
             missing = [name for name in self.names if name not in columns]
             unknown = [name for name in columns if name not in self.names]
             if missing or unknown:
+                remedies = ["Leave out what is unknown."] if unknown else []
+                if missing:
+                    gaps = ", with NaN or None for values that are not known"
+                    remedies.append(f"Add what is missing{gaps * self.allow_missing}.")
                 raise ValueError(
                     f"{argument} must have the columns of the first update; missing "
-                    f"{missing}, unknown {unknown}."
+                    f"{missing}, unknown {unknown}. {' '.join(remedies)}"
                 )
             return {name: columns[name] for name in self.names}
         width = len(columns or ()) if rows is None else rows.shape[1]

@@ -94,10 +94,12 @@ def matrix_of(X: Any, argument: str = "X") -> Matrix:
     """X as a new two-dimensional float64 array."""
     values = as_array(argument, X)
     if values.ndim != 2:
+        ways = "reshape(-1, 1)", "reshape(1, -1)"
+        if hasattr(X, "to_frame"):  # a Series
+            ways = "to_frame()", "to_frame().T"
         raise ValueError(
             f"{argument} must be of shape (n_rows, n_features); got shape "
-            f"{values.shape}. Use reshape(-1, 1) for one column and reshape(1, -1) for "
-            "one row."
+            f"{values.shape}. Use {ways[0]} for one column and {ways[1]} for one row."
         )
     return real_array(argument, values, "Encode text as numbers, or give a frame.")
 

@@ -155,9 +155,13 @@ def column_of_numbers(
                 )
         return np.array([real_number(value) for value in given])
     if values.dtype.kind not in "biuf":
+        remedy = "Encode it as numbers or indicator columns first."
+        if values.dtype.kind in "mM":
+            remedy = "Give times as numbers, such as days since a fixed date."
+        kinds = "numbers, text or categories" if allow_missing else "numbers only"
         raise ValueError(
-            f"{argument} must hold numbers only; column {name!r} has type "
-            f"{values.dtype}. Encode it as numbers or indicator columns first."
+            f"{argument} must hold {kinds}; column {name!r} has type {values.dtype}. "
+            f"{remedy}"
         )
     return values.astype(np.float64)
 

@@ -74,7 +74,8 @@ class TreeLearning(TreeQueries):
             the column is), count as missing, with a warning the first time (copies and
             loaded models warn anew), or are an error, as `new_levels` says.
         y : array_like of shape (n_rows,)
-            Responses, or labels of a class model.
+            Responses, or labels of a class model. They belong to the rows of X by their
+            places; the index of a Series is not looked at.
         progress : bool, callable or None, default None
             True: progress bar; False: none; None: a bar for long work on a terminal;
             a callable is called with (rows done, rows in all).

@@ -530,6 +530,12 @@ class TreeQueries:
         Returns
         -------
         Sensitivity
+
+        Notes
+        -----
+        The variance that indices are shares of is that of a new response, its noise
+        included: an input that does nothing has a total index of the noise's share, p
+        (1 - p) on average for classes, and not 0. `importance` leaves the noise out.
         """
         cloud = self._ready("sensitivity")
         place = None

@@ -181,6 +181,20 @@ def test_a_model_of_another_class_is_refused(tmp_path: Path) -> None:
             dyntree.save(model, tmp_path / "m.dyn")  # type: ignore[arg-type]
 
 
+def test_faces_around_a_model_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    class Results:
+        def save(self, path: str) -> None: ...
+
+    class Estimator: ...
+
+    for face, said in (
+        (Results(), "got Results. Call its own save"),
+        (Estimator(), "got Estimator. Pickle it, or save the model it holds"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            dyntree.save(face, tmp_path / "m.dyn")  # type: ignore[arg-type]
+
+
 # ---------------------------------------------------------------- the file
 def test_anyone_can_read_the_file(tmp_path: Path) -> None:
     path = tmp_path / "m.dyn"

@@ -286,6 +286,33 @@ def test_a_column_of_numbers_takes_no_strings(first: Any) -> None:
             call(sites("north"))
 
 
+def test_columns_that_do_not_match_are_told_with_what_to_do() -> None:
+    holes, _ = FeatureMap.learn(frame(VALUES, "abc"), allow_missing=True)
+    wide, narrow = frame(np.ones((1, 4)), "abcd"), frame(np.ones((1, 2)), "ab")
+    with refused("X", "missing [], unknown ['d']. Leave out what is unknown."):
+        NAMED.encode(wide)
+    with refused("X", "missing ['c'], unknown []. Add what is missing."):
+        NAMED.encode(narrow)
+    with refused("X", "Add what is missing, with NaN or None for values"):
+        holes.encode(narrow)
+
+
+def test_one_column_is_refused_with_the_way_to_give_it() -> None:
+    column = VALUES[:, 0]
+    for given, way in ((column, "reshape(-1, 1)"), (pd.Series(column), "to_frame()")):
+        with refused("X", f"got shape (2,). Use {way} for one column"):
+            FeatureMap.learn(given)
+
+
+def test_times_are_refused_with_what_the_column_may_hold() -> None:
+    days = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=2)})
+    remedy = "has type datetime64.* such as days since a fixed date"
+    with pytest.raises(ValueError, match=f"numbers, text or categories; .* {remedy}"):
+        FeatureMap.learn(days, allow_missing=True)
+    with pytest.raises(ValueError, match=f"numbers only; .* {remedy}"):
+        FeatureMap.learn(days)
+
+
 def test_a_column_without_values_settles_on_numbers() -> None:
     known, encoded = learned(sites(None), sites(np.nan))
     assert np.isnan(encoded).all()

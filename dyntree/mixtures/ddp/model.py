@@ -107,8 +107,9 @@ class DependentDPMixture(Answers):
     variable u of each phase (James, Lijoi and Pruenster 2009). Given past labels and u
     the filter is exact; it does not revise the past, but for the history merge.
     Births whose weight exceeds w: innovation * E1(w) a phase, E1 the exponential
-    integral; with concentration 0.8 a live weight is about 0.05, so that an innovation
-    of 0.02 gives one birth in 20 phases.
+    integral. All particles together weigh `concentration` on average. With 0.8 those
+    below 0.05 hardly have rows, and an innovation of 0.02 gives one birth above that in
+    20 phases.
 
     Examples
     --------
