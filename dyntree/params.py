@@ -99,11 +99,20 @@ def pair(name: str, value: Any) -> tuple[float, float]:
     return real(name, value[0]), real(name, value[1])
 
 
+def check_dense(name: str, values: Any) -> None:
+    """Raise ValueError for a sparse matrix."""
+    if hasattr(values, "tocsr"):
+        raise ValueError(
+            f"{name} must be dense; got a sparse matrix. Give {name}.toarray()."
+        )
+
+
 def as_array(name: str, values: Any, dtype: Any = None) -> NDArray[Any]:
     """Return `values` as an array, of floats where dtype says so.
 
     What a masked array hides becomes NaN, or None among objects.
     """
+    check_dense(name, values)
     if isinstance(values, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(values)):
         nothing: Any = np.nan if values.dtype.kind in "biuf" else None
         values = np.where(np.ma.getmaskarray(values), nothing, values.data)

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from dyntree import params
+from dyntree import DynamicTree, params
+from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
 from dyntree.params import NIG, StreamOptions, TreeOptions
 
 from .models import refused
@@ -248,3 +250,26 @@ def test_streams_and_trees_must_fit(
 
 def test_a_stream_that_fits_is_accepted() -> None:
     StreamOptions(window=5).check_model(TreeOptions(min_leaf=4))
+
+
+@pytest.mark.parametrize("n", [0, 20])
+@pytest.mark.parametrize(
+    "fresh",
+    [
+        lambda: OnlineDPGMM(lambda_=1.0),
+        lambda: OnlineDPMPPCA(lambda_=1.0, noise=1.0),
+        lambda: OnlineHDPHSMM(lambda_=1.0, noise=1.0),
+        lambda: DynamicTree("constant"),
+    ],
+)
+def test_sparse_rows_are_refused_with_their_remedy(fresh: Any, n: int) -> None:
+    sparse = csr_array((n, 3))
+    rows = np.random.default_rng(0).random((20, 3))
+    y = (rows[:, 0],) if isinstance(fresh(), DynamicTree) else ()
+    learned = fresh().update(rows, *y)
+    for model in (fresh(), learned):
+        with pytest.raises(ValueError, match=r"X must be dense.*X.toarray\(\)"):
+            model.update(sparse, *(one[:n] for one in y))
+    with pytest.raises(ValueError, match=r"X must be dense.*X.toarray\(\)"):
+        learned.predict(sparse)
+    assert learned.n_seen == 20

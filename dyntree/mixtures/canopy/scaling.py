@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
@@ -77,10 +78,7 @@ def read(
         features = X.features
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[1]:
         raise ValueError(f"{argument} must have one column at least; got {X.shape}.")
-    if hasattr(X, "tocsr"):
-        raise ValueError(
-            f"{argument} must be dense; got a sparse matrix. Give {argument}.toarray()."
-        )
+    params.check_dense(argument, X)
     if not (is_plain(X) or isinstance(X, ParquetRows)) or not len(X):
         if features is None:
             features, rows = FeatureMap.learn(X)

@@ -16,7 +16,7 @@ from dyntree.errors import NotReadyError
 from dyntree.mixtures.ddp.families import Family, Ids
 from dyntree.mixtures.ddp.options import SweepOptions, check_family, check_transition
 from dyntree.mixtures.ddp.phases import separated
-from dyntree.mixtures.ddp.rows import Rows, check_dense
+from dyntree.mixtures.ddp.rows import Rows
 from dyntree.mixtures.ddp.transitions import Transition
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -121,7 +121,7 @@ class DynamicFiniteMixture(Rows):
         self
         """
         check_progress(progress)
-        check_dense(X)
+        params.check_dense("X", X)
         X, parts = separated(X, phases)
         features, rows = self._encoded(X)
         with rows_bar(progress, len(rows), "learning") as tell:

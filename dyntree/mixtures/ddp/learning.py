@@ -17,7 +17,7 @@ from dyntree.mixtures.ddp.merging import merged
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.phases import separated
 from dyntree.mixtures.ddp.records import Diagnostics
-from dyntree.mixtures.ddp.rows import Rows, check_dense
+from dyntree.mixtures.ddp.rows import Rows
 from dyntree.mixtures.ddp.sampling import outcome, run_chains, sampler_of
 from dyntree.mixtures.ddp.state import (
     State,
@@ -138,7 +138,7 @@ class Learning(Unlabelled, Rows):
             by less than half; or where `max_particles` were reached.
         """
         check_progress(progress)
-        check_dense(X)
+        params.check_dense("X", X)
         X, parts = separated(X, phases)
         features, rows = self._encoded(X)
         pieces = [rows[part] for part in parts] if parts else [rows]

@@ -22,15 +22,6 @@ def is_nothing(X: Any) -> bool:
     return hasattr(X, "__len__") and np.ndim(X) != 0 and len(X) == 0
 
 
-def check_dense(X: Any, argument: str = "X") -> None:
-    """Raise ValueError for a sparse matrix."""
-    if hasattr(X, "toarray"):
-        raise ValueError(
-            f"{argument} must be dense; got a {type(X).__name__}. Give "
-            f"{argument}.toarray()."
-        )
-
-
 class Rows(ABC):
     """A model that knows its columns once a row has come."""
 
@@ -43,7 +34,7 @@ class Rows(ABC):
 
     def _encoded(self, X: Any, argument: str = "X") -> tuple[FeatureMap | None, Matrix]:
         """Columns and rows, checked; nothing changes."""
-        check_dense(X, argument)
+        params.check_dense(argument, X)
         if self._features is None and is_nothing(X):
             return None, np.empty((0, 0))
         self._check_missing(X, argument)

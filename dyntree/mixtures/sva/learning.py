@@ -33,7 +33,7 @@ def is_nothing(X: Any) -> bool:
     """Whether X is a table without rows."""
     if isinstance(X, Encoded):
         return not len(X.rows)
-    if isinstance(X, Mapping) or np.ndim(X) == 0:
+    if isinstance(X, Mapping) or np.ndim(X) == 0 or hasattr(X, "tocsr"):
         return False
     return len(X) == 0
 
