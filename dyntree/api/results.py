@@ -433,6 +433,12 @@ class DynamicTreeResults:
         members = getattr(self.tree, "members", None)
         return count if members is None else f"{len(members)} clouds of {count}"
 
+    def _n_held(self) -> str:
+        """Rows held one by one; of several clouds each holds its own."""
+        count = str(self.inner.n_active)
+        single = getattr(self.tree, "members", None) is None
+        return count if single else f"{count} in all"
+
     def _facts(self) -> list[tuple[str, str]]:
         """What the model is, by name."""
         tree = self.inner
@@ -440,7 +446,7 @@ class DynamicTreeResults:
             ("Dep. Variable:", self.model.endog_names),
             ("Model:", f"DynamicTree, {LEAVES[tree.options.model]}"),
             ("No. Observations:", str(self.nobs)),
-            ("Rows Held:", str(tree.n_active)),
+            ("Rows Held:", self._n_held()),
             ("Log-Evidence:", f"{self.llf:.5g}"),
             ("Particles:", self._n_particles()),
             ("Seed:", str(tree.seed)),
