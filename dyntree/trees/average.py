@@ -31,6 +31,7 @@ from dyntree.summaries import (
 from dyntree.trees import criteria
 from dyntree.trees.average_view import AverageView, picked
 from dyntree.trees.model import DynamicTree
+from dyntree.trees.named import Named
 from dyntree.trees.view import Rehearsal
 
 Parts = tuple[NDArray[np.int64], Vector, Vector, Vector, Vector, Vector]
@@ -65,7 +66,7 @@ def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
     return start, *found  # type: ignore[return-value]
 
 
-class TreeAverage(ABC):
+class TreeAverage(Named, ABC):
     """What several clouds say together, each by its weight.
 
     Every answer is that of the mixture of their predictive distributions.

@@ -31,11 +31,12 @@ from dyntree.summaries import (
 )
 from dyntree.trees import criteria
 from dyntree.trees.levels import refuse_unseen, warn_unseen
+from dyntree.trees.named import Named
 from dyntree.trees.scaling import on_scale
 from dyntree.trees.warmup import n_ones, n_waiting, with_ones
 
 
-class TreeQueries:
+class TreeQueries(Named):
     """The part of `DynamicTree` that changes no tree: prediction, criteria, summaries.
 
     `sensitivity` and ``score_active("random")`` draw from the model's stream, and

@@ -19,12 +19,13 @@ from dyntree.params import N_SCALE, NIG, STREAM_OPTIONS, TREE_OPTIONS, StreamOpt
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.model import DynamicTree
+from dyntree.trees.named import Named
 from dyntree.trees.scaling import on_scale
 from dyntree.trees.view import TreeView
 
 
 @checkpoint.savable
-class StreamingTree:
+class StreamingTree(Named):
     """The online scheme: a bounded window of active rows around a dynamic tree.
 
     Once the window is full, a row retires for each new one: its leaf keeps it as

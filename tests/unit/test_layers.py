@@ -65,7 +65,8 @@ FOLDER_ORDER = {
         {"growing_map", "factors"}, {"design"},
     ],
     "trees": [
-        {"scaling", "criteria", "growth", "levels", "memories", "positions"},
+        {"scaling", "criteria", "growth", "levels", "memories", "named",
+         "positions"},
         {"warmup"}, {"queries", "validate"}, {"view"}, {"learning"}, {"model"},
         {"streaming", "average_view"}, {"average"}, {"averaging", "averaged_trees"},
         {"factory"},
