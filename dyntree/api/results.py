@@ -19,6 +19,7 @@ from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.averaging import AveragedStream
 from dyntree.trees.factory import Trees
 from dyntree.trees.growth import Grown, Growth
+from dyntree.trees.named import cloud_sizes
 from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:
@@ -427,12 +428,6 @@ class DynamicTreeResults:
         summary.add_extra_txt(notes)
         return summary
 
-    def _n_particles(self) -> str:
-        """Trees in a cloud, and how many clouds."""
-        count = str(self.inner.options.n_particles)
-        members = getattr(self.tree, "members", None)
-        return count if members is None else f"{len(members)} clouds of {count}"
-
     def _n_held(self) -> str:
         """Rows held one by one; of several clouds each holds its own."""
         count = str(self.inner.n_active)
@@ -448,7 +443,7 @@ class DynamicTreeResults:
             ("No. Observations:", str(self.nobs)),
             ("Rows Held:", self._n_held()),
             ("Log-Evidence:", f"{self.llf:.5g}"),
-            ("Particles:", self._n_particles()),
+            ("Particles:", cloud_sizes(self.inner)),
             ("Seed:", str(tree.seed)),
         ]
         if isinstance(self.tree, StreamingTree):

@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 
+def cloud_sizes(model: Any) -> str:
+    """Particles of a model, "1000"; of several clouds "10 clouds of 1000"."""
+    n_particles, members = model.options.n_particles, getattr(model, "members", None)
+    return f"{len(members)} clouds of {n_particles}" if members else str(n_particles)
+
+
 class Named:
     """A model whose repr tells its leaves, its particles and how much it learned."""
 
     def __repr__(self) -> str:
         model: Any = self
-        options, members = model.tree.options, getattr(self, "members", None)
-        clouds = f"{len(members)} clouds of " if members else ""
         return (
-            f"<{type(self).__name__} {options.model!r}: {clouds}{options.n_particles} "
-            f"particles, {model.n_seen} rows learned>"
+            f"<{type(self).__name__} {model.tree.options.model!r}: "
+            f"{cloud_sizes(model.tree)} particles, {model.n_seen} rows learned>"
         )

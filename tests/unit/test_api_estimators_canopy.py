@@ -193,10 +193,15 @@ def test_fits_from_several_starts_are_judged_by_the_same_rows(
     assert len(best.labels_) == len(X)
 
 
-@pytest.mark.parametrize("share", [0.0, 1.0, np.nan])
-def test_a_share_held_out_leaves_rows(share: float) -> None:
-    with pytest.raises(ValueError, match="validation must be"):
-        CanopyMixture(2, n_init=2, validation=share, random_state=1).fit(blobs(50))
+@pytest.mark.parametrize("n_init", [1, 2])
+@pytest.mark.parametrize(
+    ("share", "word"),
+    [(0.0, "be in"), (1.0, "be in"), (np.nan, "be"), (0.999, "leave at least 2 rows")],
+)
+def test_a_share_held_out_leaves_rows(share: float, word: str, n_init: int) -> None:
+    fit = CanopyMixture(2, n_init=n_init, validation=share, random_state=1)
+    with pytest.raises(ValueError, match=f"validation must {word}"):
+        fit.fit(blobs(50))
 
 
 def test_the_first_batch_is_fitted_as_fit_would() -> None:

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
-from dyntree.mixtures.canopy.options import share
-from dyntree.mixtures.canopy.parts import check_weight
+from dyntree.mixtures.canopy.parts import Parts
 
 Ids = NDArray[np.int64]
 
@@ -38,12 +37,11 @@ def parted(
     rows: Matrix, sample_weight: Any, validation: float, seed: int
 ) -> tuple[Matrix, Any, Matrix]:
     """Rows to learn and their weights, and a share of those with any to hold out."""
-    weight = check_weight(sample_weight, len(rows))
-    usable = np.flatnonzero(np.ones(len(rows)) if weight is None else weight)
-    most = max(1, round(share("validation", validation, 1.0) * len(usable)))
-    out = np.random.default_rng([seed, 6]).choice(usable, most, replace=False)
+    parts = Parts(rows, sample_weight=sample_weight)
+    out = parts.share_of(validation, seed)
     kept = np.setdiff1d(np.arange(len(rows)), out)
-    return rows[kept], None if weight is None else weight[kept], rows[np.sort(out)]
+    weight = None if parts.weight is None else parts.weight[kept]
+    return rows[kept], weight, rows[out]
 
 
 class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):

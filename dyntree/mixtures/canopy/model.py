@@ -23,7 +23,6 @@ from dyntree.mixtures.canopy.options import (
     CanopyOptions,
     MixtureOptions,
     MixturePrior,
-    share,
 )
 from dyntree.mixtures.canopy.parts import LocalShards, Parts, held_out
 from dyntree.mixtures.canopy.scaling import FARTHEST, Scaling
@@ -289,9 +288,7 @@ class Canopy(CanopyStreams):
         if validation is None:
             return parts, None
         if isinstance(validation, Real):
-            n = share("validation", validation, 1.0) * parts.n_weighted
-            rng = np.random.default_rng([self.seed, 6])
-            places = parts.drawn(rng, max(1, round(n)))
+            places = parts.share_of(validation, self.seed)
             return parts.without(places), parts.take(places)
         family = FAMILY_OF[self.options.family]
         return parts, held_out(validation, parts.features, family)

@@ -15,6 +15,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import rejected
+from dyntree.mixtures.canopy.options import share
 from dyntree.mixtures.canopy.parquet import is_path
 from dyntree.mixtures.canopy.scaling import (
     Scaling,
@@ -181,6 +182,17 @@ class Parts:
             return drawn(self.n_rows, rng, most)
         usable = np.flatnonzero(self.weight)
         return usable[drawn(len(usable), rng, most)]
+
+    def share_of(self, validation: Any, seed: int) -> Ids:
+        """Numbers of a share of the rows with any weight, to hold out; ascending."""
+        part = share("validation", validation, 1.0)
+        most = max(1, round(part * self.n_weighted))
+        if self.n_rows - most < 2 <= self.n_rows:
+            raise ValueError(
+                f"validation must leave at least 2 rows to learn; {part:g} of "
+                f"{self.n_rows} leaves {self.n_rows - most}. Hold out fewer."
+            )
+        return self.drawn(np.random.default_rng([seed, 6]), most)
 
 
 def held_out(validation: Any, features: FeatureMap, family: Family) -> Matrix:
