@@ -202,6 +202,8 @@ def test_a_share_held_out_leaves_rows(share: float, word: str, n_init: int) -> N
     fit = CanopyMixture(2, n_init=n_init, validation=share, random_state=1)
     with pytest.raises(ValueError, match=f"validation must {word}"):
         fit.fit(blobs(50))
+    with pytest.raises(ValueError, match="validation must"):
+        fit.fit(blobs(50), sample_weight=np.arange(50.0) < 2)
 
 
 def test_the_first_batch_is_fitted_as_fit_would() -> None:

@@ -186,11 +186,12 @@ class Parts:
     def share_of(self, validation: Any, seed: int) -> Ids:
         """Numbers of a share of the rows with any weight, to hold out; ascending."""
         part = share("validation", validation, 1.0)
-        most = max(1, round(part * self.n_weighted))
-        if self.n_rows - most < 2 <= self.n_rows:
+        n = self.n_weighted
+        most = max(1, round(part * n))
+        if n - most < 2:
             raise ValueError(
-                f"validation must leave at least 2 rows to learn; {part:g} of "
-                f"{self.n_rows} leaves {self.n_rows - most}. Hold out fewer."
+                "validation must leave at least 2 rows with any weight to learn; "
+                f"{part:g} of {n} leaves {n - most}. Hold out fewer."
             )
         return self.drawn(np.random.default_rng([seed, 6]), most)
 
