@@ -312,6 +312,7 @@ class TreeAverage(Named, ABC):
         Xref: Any = None,
         q: float = 0.0,
         alpha: float = 2.0,
+        best: str | float = "candidates",
         bounds: criteria.Bounds | None = None,
         categorical: Sequence[bool] | None = None,
         approx: bool = False,
@@ -320,7 +321,7 @@ class TreeAverage(Named, ABC):
 
         Parameters
         ----------
-        X, rule, Xref, q, alpha, categorical, approx
+        X, rule, Xref, q, alpha, best, categorical, approx
             As in `DynamicTree.score`.
         bounds : array_like of shape (n_features, 2), optional
             Rectangle of "alc"; the default covers that of every member.
@@ -340,7 +341,7 @@ class TreeAverage(Named, ABC):
             bounds = self._bounds(X)
         scores: Vector = self._averaged(
             tree.score(
-                X, rule, Xref=Xref, q=q, alpha=alpha, bounds=bounds,
+                X, rule, Xref=Xref, q=q, alpha=alpha, best=best, bounds=bounds,
                 categorical=categorical, approx=approx,
             )
             for tree in trees

@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
+from dyntree._core.rng import RandomSource
+from dyntree._core.student_mixture import moments
 from dyntree._core.trees import criteria, query
 from dyntree._core.trees import sensitivity as core_sensitivity
 from dyntree.encoding.values import Matrix, Vector
 
 Bounds = Sequence[Sequence[float]] | Matrix
 Region = tuple[Vector, Vector, NDArray[np.bool_]]
+BARS = ("candidates", "rows")
 
 
 def region(
@@ -98,6 +101,7 @@ def score(
     references: Matrix | None,
     q: float,
     alpha: float,
+    best: str | float,
     bounds: Bounds | None,
     categorical: Sequence[bool] | None,
     approx: bool,
@@ -106,9 +110,11 @@ def score(
     if references is not None and not len(references):
         raise ValueError("Xref must have at least one row; got none.")
     if rule == "alm":
-        return np.asarray(query.predict(cloud, rows)["var"])
+        if cloud.options["rules"] == "r":
+            return np.asarray(query.predict(cloud, rows)["var"])
+        return moments(*query.mixture(cloud, rows)[:5])[1]
     if rule == "ei":
-        return np.asarray(query.predict(cloud, rows, improvement=True)["ei"])
+        return query.mean_improvement(cloud, rows, _bar(cloud, rows, best))
     if rule == "qentropy":
         return np.asarray(criteria.q_entropy(cloud, rows, params.real("q", q)))
     if rule == "qei":
@@ -128,6 +134,16 @@ def score(
     return np.asarray(criteria.alc_rectangle(cloud, rows, *where, approx))
 
 
+def _bar(cloud: Any, rows: Matrix, best: str | float) -> Matrix | float:
+    """What a response must fall below to improve: of each particle, or one for all."""
+    if isinstance(best, str):
+        params.one_of("best", best, BARS)
+        return query.least_location(
+            cloud, rows if best == "candidates" else cloud.rows()[0]
+        )
+    return params.real("best", best)
+
+
 def sensitivity(
     cloud: Any,
     ones: int,
@@ -141,6 +157,7 @@ def sensitivity(
     mode: Sequence[float] | None,
     categorical: Sequence[bool] | None,
     groups: list[NDArray[np.int64]],
+    source: RandomSource | None,
 ) -> tuple[Matrix, Matrix, Matrix, Matrix]:
     """Grid, main effects, first-order and total indices; see `DynamicTree`."""
     method = params.one_of("method", method, ("lhs", "boot"))
@@ -185,6 +202,7 @@ def sensitivity(
         method=method,
         label=label,
         groups=groups,
+        source=source,
     )
     return grid, main, first, total
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from dyntree import params
+from dyntree._core.rng import CounterSource, RandomSource
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import criteria as core_criteria
 from dyntree._core.trees import query
@@ -39,8 +40,10 @@ from dyntree.trees.warmup import n_ones, n_waiting, with_ones
 class TreeQueries(Named):
     """The part of `DynamicTree` that changes no tree: prediction, criteria, summaries.
 
-    `sensitivity` and ``score_active("random")`` draw from the model's stream, and
-    ``score_active("alc")`` and ``("entropy")`` keep what they found in the leaves.
+    Questions that draw do so by the seed and the number of rows learned, so that asking
+    twice gives one answer and what is learned later does not hang on it. Under R's rules
+    they draw from the model's stream, as CRAN dynaTree does. ``score_active("alc")`` and
+    ``("entropy")`` keep what they found in the leaves.
     """
 
     options: TreeOptions
@@ -300,6 +303,7 @@ class TreeQueries(Named):
         Xref: Any = None,
         q: float = 0.0,
         alpha: float = 2.0,
+        best: str | float = "candidates",
         bounds: criteria.Bounds | None = None,
         categorical: Sequence[bool] | None = None,
         approx: bool = False,
@@ -321,6 +325,10 @@ class TreeQueries(Named):
             Level of the contour.
         alpha : float, default 2.0
             Width of its band in standard deviations, > 0.
+        best : {"candidates", "rows"} or float, default "candidates"
+            What "ei" improves on: the lowest mean, by each particle, at the candidates
+            of this call or at the active rows, or a value. By default the score of a row
+            depends on the rows that are asked with it, as in CRAN dynaTree.
         bounds : array_like of shape (n_features, 2), optional
             Rectangle of "alc", default the range of the candidates and of all rows
             learned; where the past fades (``forget`` below 1) and under R's rules, of
@@ -357,6 +365,7 @@ class TreeQueries(Named):
             references,
             q,
             alpha,
+            best,
             bounds,
             categorical,
             params.flag("approx", approx),
@@ -372,7 +381,7 @@ class TreeQueries(Named):
             Average reduction of variance over the default rectangle of `score`
             (regression), under native rules times the root of rows learned over rows
             held in the row's leaf; entropy of the row's leaf (classes); the row's
-            number; or chance.
+            number; or chance, drawn as the class says.
 
         Returns
         -------
@@ -387,7 +396,7 @@ class TreeQueries(Named):
                 f"rule={rule!r} does not fit model={self.options.model!r}; 'entropy' "
                 "is for class models and 'alc' for the others."
             )
-        return worth(cloud, rule)
+        return worth(cloud, rule, self._asking())
 
     @locked
     def coef(self, X: Any) -> Matrix:
@@ -537,6 +546,9 @@ class TreeQueries(Named):
         The variance that indices are shares of is that of a new response, its noise
         included: an input that does nothing has a total index of the noise's share, p
         (1 - p) on average for classes, and not 0. `importance` leaves the noise out.
+        Native rules take the expectation over responses and estimate from differences
+        of means (Saltelli et al. 2010, table 2), which no constant in the
+        responses enters; R's rules are those of Gramacy and Taddy.
         """
         cloud = self._ready("sensitivity")
         place = None
@@ -558,8 +570,16 @@ class TreeQueries(Named):
             mode,
             categorical,
             list(inputs.values()),
+            self._asking(),
         )
         return Sensitivity(*answer, self.feature_names, tuple(inputs))
+
+    def _asking(self) -> RandomSource | None:
+        """Where a question draws from; None for the cloud's own stream (R's rules)."""
+        if self.options.rules == "r":
+            return None
+        words = np.random.SeedSequence([self.seed, self.n_seen]).generate_state(2)
+        return CounterSource((int(words[0]) << 32) + int(words[1]))
 
     def _inputs(
         self, factors: Mapping[str, Sequence[str]] | None

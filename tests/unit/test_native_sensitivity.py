@@ -75,7 +75,7 @@ def test_indices_and_effects_are_those_of_the_formulas(model: str, method: str) 
                 for _ in range(2)
             )
         else:
-            a, b = (input_samples.bootstrap(again, N, D)[0].T for _ in range(2))
+            a, b = (input_samples.bootstrap(again, again.source, N, D)[0].T for _ in range(2))
         (at_a, var_a), (at_b, var_b) = (said(cloud, i, x, label) for x in (a, b))
         level = np.concatenate([at_a, at_b])
         variance = (
@@ -85,8 +85,9 @@ def test_indices_and_effects_are_those_of_the_formulas(model: str, method: str) 
             mixed = b.copy()
             mixed[:, j] = a[:, j]
             at_mixed = said(cloud, i, mixed, label)[0]
-            one = max(at_mixed @ at_a / (N - 1) - level.mean() ** 2, 0.0)
-            rest = max(at_mixed @ at_b / (N - 1) - level.mean() ** 2, 0.0)
+            change = at_mixed - at_b
+            one = change @ (at_a - level.mean()) / N
+            rest = level.var() + change @ (at_b - level.mean()) / N
             assert first[i, j] == pytest.approx(one / variance, abs=1e-10)
             assert total[i, j] == pytest.approx(1 - rest / variance, abs=1e-10)
             x = np.concatenate([a[:, j], b[:, j]])

@@ -86,9 +86,9 @@ def draw_levels(RandomSource source, values, group, shares):
     values[group] = place == np.arange(len(group))[:, None]
 
 
-def bootstrap(Particles c, int n, int d):
+def bootstrap(Particles c, RandomSource source, int n, int d):
     """Stored rows with replacement; each call draws other rows."""
-    cdef const double[::1] u = c.source.uniforms(n)
+    cdef const double[::1] u = source.uniforms(n)
     cdef int32_t m = c.pool.n_features, k
     cdef const double *x
     out = np.empty((d, n))

@@ -203,22 +203,41 @@ def predict(Particles c, X, y=None, quantiles=False, improvement=False):
     if quantiles:
         out |= {"q1": q1, "q2": q2}
     if improvement:
-        out["ei"] = mean_improvement(c, rows)
+        out["ei"] = mean_improvement(c, rows, least_location(c, rows))
     if y is not None:
         out["density"] = densities(c, rows, y)
     return out
 
 
-cdef object mean_improvement(Particles c, object rows):
-    """Expected improvement on each particle's least location, averaged."""
+def least_location(Particles c, X):
+    """Least predictive location of each particle over X, shape (n_particles,)."""
+    rows = rows_for(c, X)
     best = np.full(c.n_particles, np.inf)
     for part in blocks(c, len(rows)):
         best = np.minimum(best, predictive(c, rows[part])[0].min(axis=1))
+    return best
+
+
+def mean_improvement(Particles c, X, best):
+    """Expected improvement on `best` at each row, averaged over particles.
+
+    Parameters
+    ----------
+    c : Cloud
+    X : ndarray of shape (n_rows, n_features)
+    best : float or ndarray of shape (n_particles,)
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    rows = rows_for(c, X)
+    bar = np.broadcast_to(np.asarray(best, dtype=np.float64), (c.n_particles,))[:, None]
     out = np.empty(len(rows))
     with np.errstate(all="ignore"):
         for part in blocks(c, len(rows)):
             out[part] = expected_improvement(
-                *predictive(c, rows[part]), best[:, None]
+                *predictive(c, rows[part]), bar
             ).sum(axis=0) / c.n_particles
     return out
 

@@ -1,6 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree._core.rng import RandomSource
 from dyntree._core.trees.cloud import Cloud
 
 Vector = NDArray[np.float64]
@@ -19,6 +20,7 @@ def sensitivity(
     method: str = "lhs",
     label: int | None = None,
     groups: list[NDArray[np.int64]] | None = None,
+    source: RandomSource | None = None,
 ) -> tuple[Vector, Vector, Vector]: ...
 def moving_average(
     v: Vector, y: Vector, grid: Vector, span: float, exact: bool

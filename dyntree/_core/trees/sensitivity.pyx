@@ -27,14 +27,13 @@ cdef double NARROW = 0.01       # of half the range: windows that are summed row
 
 def sensitivity(
     Particles c, *, n_samples, grid, span, lower, upper, shape, mode, categorical,
-    method="lhs", label=None, groups=None,
+    method="lhs", label=None, groups=None, source=None,
 ):
     """Main effects on a grid, and Sobol' first-order and total indices.
 
     Parameters
     ----------
     c : Cloud
-        Draws come from its source.
     n_samples : int
         Size of each of the two samples.
     grid : ndarray of shape (n_grid, d)
@@ -52,6 +51,9 @@ def sensitivity(
         Places of the columns of each input, native rules; by default every column is
         one. Columns that are an input together are levels of which one holds, with
         probabilities in proportion to `mode`.
+    source : RandomSource, optional
+        Where the designs are drawn from, by default the cloud's own source, which then
+        goes on from there.
 
     Returns
     -------
@@ -63,6 +65,7 @@ def sensitivity(
     cdef int n = n_samples
     cdef bint exact = c.numerics.integrates
     hypercube = input_samples.shuffled_hypercube if exact else input_samples.hypercube
+    source = c.source if source is None else source
     grid = np.ascontiguousarray(grid, dtype=np.float64)
     d = grid.shape[1]
     columns = np.ascontiguousarray(grid.T)
@@ -77,27 +80,33 @@ def sensitivity(
     ends = np.cumsum([len(group) for group in groups], dtype=np.int32)
     for i in range(c.n_particles):
         if method == "lhs":
-            (a, up_a), (b, up_b) = (hypercube(c.source, n, inputs) for _ in range(2))
+            (a, up_a), (b, up_b) = (hypercube(source, n, inputs) for _ in range(2))
             for group in levels:
                 for values in (a, b):
-                    input_samples.draw_levels(c.source, values, group, mode)
+                    input_samples.draw_levels(source, values, group, mode)
         else:
-            (a, up_a), (b, up_b) = (input_samples.bootstrap(c, n, d) for _ in range(2))
+            (a, up_a), (b, up_b) = (
+                input_samples.bootstrap(c, source, n, d) for _ in range(2)
+            )
         asked = -1 if label is None else label
         if exact:
-            level, sums = _expect(c, i, a, b, asked, members, ends)
+            level, mixed, noise = _expect(c, i, a, b, asked, members, ends)
+            first[i], total[i] = _centred_indices(level, mixed, noise)
+            middle = level.mean()       # may be far from 0: sums are of what is about it
+            level -= middle
         else:
             level, sums = _draw(c, i, a, b, asked)
+            middle = 0.0
+            first[i], total[i] = _indices(*sums, n)
         both = np.concatenate([a, b], axis=1)
         rising = np.concatenate([up_a, up_b + n], axis=1)
         mean = level.mean()
         for j in range(d):
             x, order = _sorted(both[j], rising[j], exact)
-            main[i, :, j] = _main_effect(
+            main[i, :, j] = middle + _main_effect(
                 x, level.take(order), mean, columns[j], span, categorical[j],
                 exact,
             )
-        first[i], total[i] = _indices(*sums, n)
     return main, first, total
 
 
@@ -152,18 +161,27 @@ def _expect(
     Particles c, int32_t particle, const double[:, ::1] a, const double[:, ::1] b,
     int label, const int32_t[::1] members, const int32_t[::1] ends,
 ):
-    """What `_draw` gives, with the expectation over the draws for the sums.
+    """Predictive means at a, at b, and at b with the columns of one group from a.
 
-    Mixed rows have the columns of one group from a: members[ends[g - 1] .. ends[g] - 1].
+    Group g has the columns members[ends[g - 1] .. ends[g] - 1].
+
+    Returns
+    -------
+    level : ndarray of shape (2 n,)
+        Means, or class probabilities, at a and b.
+    mixed : ndarray of shape (n_groups, n)
+    noise : float
+        Mean variance of a response about them at a and b.
     """
     cdef Py_ssize_t n = a.shape[1], d = a.shape[0], n_groups = ends.shape[0], i, k, g, j
     cdef Py_ssize_t begin
     cdef int32_t ones = c.pool.n_features - <int32_t> d
-    cdef double at_a, at_b, mixed, variance, total = 0.0, squares = 0.0
+    cdef double value, variance, noise = 0.0
     cdef handle_t[::1] others = np.empty(c.pool.n_features, dtype=np.int32)
     cdef handle_t h, at_mixed
-    level, with_a, with_b = np.empty(2 * n), np.zeros(n_groups), np.zeros(n_groups)
-    cdef double[::1] levels = level, from_a = with_a, from_b = with_b
+    level, mixed = np.empty(2 * n), np.empty((n_groups, n))
+    cdef double[::1] levels = level
+    cdef double[:, ::1] between = mixed
     cdef double[::1] x = np.ones(c.pool.n_features), z = np.ones_like(x)
     cdef double[::1] out = np.empty(c.leaf_model.n_out)
     with nogil:
@@ -172,15 +190,15 @@ def _expect(
                 z[ones + k] = a[k, i]
                 x[ones + k] = b[k, i]
             h = find_leaf(c.arena, c.roots[particle], &z[0])
-            at_a = ask(c, h, &z[0], label, &out[0], &variance)
-            squares += at_a * at_a + variance
+            levels[i] = ask(c, h, &z[0], label, &out[0], &variance)
+            noise += variance
             h = fork(c, c.roots[particle], &x[0], &z[0], &others[0])
-            at_b = ask(c, h, &x[0], label, &out[0], &variance)
-            squares += at_b * at_b + variance
+            levels[n + i] = ask(c, h, &x[0], label, &out[0], &variance)
+            noise += variance
             begin = 0
             for g in range(n_groups):
                 k = members[begin]
-                mixed = at_b
+                value = levels[n + i]
                 at_mixed = others[ones + k] if others[ones + k] else h
                 for j in range(begin, ends[g]):
                     x[ones + members[j]] = a[members[j], i]
@@ -188,16 +206,47 @@ def _expect(
                     at_mixed = c.roots[particle]
                 if at_mixed != h or c.leaf_model.n_basis:
                     at_mixed = find_leaf(c.arena, at_mixed, &x[0])
-                    mixed = ask(c, at_mixed, &x[0], label, &out[0], &variance)
+                    value = ask(c, at_mixed, &x[0], label, &out[0], &variance)
                 for j in range(begin, ends[g]):
                     x[ones + members[j]] = b[members[j], i]
                 begin = ends[g]
-                from_a[g] += mixed * at_a
-                from_b[g] += mixed * at_b
-            total += at_a + at_b
-            levels[i] = at_a
-            levels[n + i] = at_b
-    return level, (total, squares, with_a, with_b)
+                between[g, i] = value
+    return level, mixed, noise / (2 * n)
+
+
+def _centred_indices(level, mixed, noise):
+    """First-order and total indices; no constant that all means have in them counts.
+
+    Parameters
+    ----------
+    level : ndarray of shape (2 n,)
+        Means at a and b.
+    mixed : ndarray of shape (n_groups, n)
+        Means at b with the columns of one group from a.
+    noise : float
+        Mean variance of a response about its mean.
+
+    Returns
+    -------
+    first, total : ndarray of shape (n_groups,)
+
+    Notes
+    -----
+    With f the means about their mean and V the variance of a response, noise included,
+    first = mean f(a) (f(mixed) - f(b)) / V and total = (noise + mean f(b) (f(b) -
+    f(mixed))) / V (Saltelli et al. 2010, table 2, rows b and d). An input that changes
+    nothing has exactly 0 and the noise's share.
+    """
+    n = mixed.shape[1]
+    change = mixed - level[n:]
+    about = level - level.mean()
+    spread = about.var()
+    with np.errstate(all="ignore"):
+        variance = spread + noise
+        return (
+            change @ about[:n] / n / variance,
+            1.0 - (spread + change @ about[n:] / n) / variance,
+        )
 
 
 cdef handle_t fork(

@@ -5,6 +5,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int32_t, int64_t
 
+from dyntree._core.rng cimport RandomSource
 from dyntree._core.trees.cloud cimport Cloud
 from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.trees.tree cimport find_leaf
@@ -33,7 +34,7 @@ cdef int32_t oldest(Cloud c, const double *values) noexcept nogil:
     return best
 
 
-def worth(Cloud c, rule):
+def worth(Cloud c, rule, RandomSource source=None):
     """What each active row still tells, ndarray of float64 in internal order.
 
     Parameters
@@ -42,11 +43,14 @@ def worth(Cloud c, rule):
     rule : {"alc", "entropy", "age", "random"}
         Reduction of variance over the rectangle of `Cloud.spans`, entropy of the row's
         leaf, number of the row, or chance.
+    source : RandomSource, optional
+        Where "random" draws from, by default the cloud's own source, which then goes on
+        from there.
     """
     if rule == "age":
         return c.row_ids().astype(np.float64)
     if rule == "random":
-        return c.source.uniforms(c.pool.n_rows)
+        return (c.source if source is None else source).uniforms(c.pool.n_rows)
     if rule == "entropy":
         return entropy_active(c)
     return alc_active(c, *c.spans(), False)
