@@ -10,3 +10,8 @@ cdef class Spans:
     cdef object found               # what `bounds` found; None: not since it widened
 
     cdef void widen(self, const double *x) noexcept
+    # whether a value of column j is another than one it had
+    cdef inline bint differs(self, int32_t j, double value) noexcept nogil:
+        return value < self.view[j, 0] or value > self.view[j, 1] or (
+            self.view[j, 0] < self.view[j, 1]
+        )

@@ -215,7 +215,14 @@ class TreeLearning(TreeQueries):
             self._features = growth.features
             self._waiting_X, self._waiting_y = rows, labels
             return np.empty((0, rows.shape[1] + ones)), np.empty(0), growth, 0
-        planted = plant(options, rows[:, :width], labels, self.seed, self._n_scale)
+        planted = plant(
+            options,
+            rows[:, :width],
+            labels,
+            self.seed,
+            self._n_scale,
+            spares=self.options.min_leaf is None,
+        )
         rows = on_scale(
             planted.cloud, growth.features, rows, planted.responses, n_before
         )

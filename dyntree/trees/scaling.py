@@ -10,29 +10,43 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import DistantInputsWarning, warn
 
-STILL = 1.0  # the spread of a column whose first values are equal: it measures nothing
 REACH = 1e6  # spreads; rows of unit size keep four digits in sums of squares of this
 
 
-def frozen_scale(X: Matrix, y: Vector) -> tuple[list[float], list[float], float, float]:
+Scale = tuple[list[float], list[float], float, float]
+
+
+def frozen_scale(X: Matrix, y: Vector, centred: bool = True) -> Scale:
     """Centre and spread of each column, and of y, by the first rows.
 
-    Columns without two distinct values have spread 1; columns that are missing in all
-    of these rows have spread 0, which leaves them out of regressions.
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+    y : ndarray of shape (n_rows,)
+    centred : bool, default True
+        False for regressions through the origin.
+
+    Returns
+    -------
+    centre, spread : list of float of length n_columns
+    y_centre, y_spread : float
+        The spread is 0 where no value differs from the centre: nothing gives the column
+        a unit, and regressions leave it out. The cloud fixes that unit when the first
+        different value comes.
     """
-    centre, spread = [], []
-    for column in X.T:
-        seen = column[~np.isnan(column)]
-        centre.append(float(seen.mean()) if len(seen) else 0.0)
-        spread.append(_spread(seen) if len(seen) else 0.0)
-    return centre, spread, float(y.mean()), _spread(y)
+    scales = [_scale(column[~np.isnan(column)], centred) for column in X.T]
+    centre, spread = zip(*scales, strict=True) if scales else ((), ())
+    return [*centre], [*spread], *_scale(y, centred)
 
 
-def _spread(values: Vector) -> float:
-    """Standard deviation; 1 where all values are equal."""
-    if len(values) < 2 or np.all(values == values[0]):
-        return STILL
-    return float(values.std(ddof=1)) or STILL
+def _scale(values: Vector, centred: bool) -> tuple[float, float]:
+    """Centre and standard deviation; a spread of 0 where there is none to be had."""
+    if not len(values):
+        return 0.0, 0.0
+    if np.all(values == values[0]):
+        level = float(values[0])
+        return (level, 0.0) if centred else (0.0, abs(level))
+    return float(values.mean()) if centred else 0.0, float(values.std(ddof=1))
 
 
 def on_scale(
@@ -47,9 +61,8 @@ def on_scale(
 
     Values whose squares overflow are refused. What linear leaves regress on is moved to
     `REACH` spreads from the centre where it is further away: sums of squares would lose
-    all other rows beside it. Columns without a spread of their own, whose first values
-    were equal, and regressions through the origin are left as they are: there the other
-    rows may be of any size.
+    all other rows beside it. Regressions through the origin are left as they are: there
+    the other rows may be of any size.
 
     Parameters
     ----------
@@ -84,44 +97,32 @@ def check_scale(
     found = cloud.first_beyond(X, y, LARGEST)
     if found is None:
         return
-    row, j = found
-    scale, where = cloud.prior_point, f"in row {row - n_before}"
+    row, j, centre, spread = found
+    where = f"in row {row - n_before}"
     if j < 0:
         assert y is not None
-        middle, unit = scale["y_centre"], scale["y_spread"]
-        raise ValueError(_beyond_scale("y", y[row], where, middle, unit))
+        raise ValueError(_beyond_scale("y", y[row], where, centre, spread))
     where += f", column {_title(features, j)!r}"
-    raise ValueError(
-        _beyond_scale(
-            argument, X[row, j], where, scale["centre"][j], scale["spread"][j]
-        )
-    )
+    raise ValueError(_beyond_scale(argument, X[row, j], where, centre, spread))
 
 
 def _within_reach(cloud: Any, features: FeatureMap, X: Matrix, argument: str) -> Matrix:
     """Rows with distant inputs of linear leaves moved nearer; tells of each column."""
-    if (
-        cloud.model != "linear"
-        or not cloud.intercept  # the first rows may be as far from the origin
-        or cloud.first_beyond(X, None, REACH) is None
-    ):
+    if cloud.model != "linear" or not cloud.intercept:
+        return X  # through the origin, the first rows may be as far from it
+    found = cloud.within_reach(X, REACH)
+    if found is None:
         return X
-    centre, spread = (np.array(cloud.prior_point[k]) for k in ("centre", "spread"))
-    near = X.copy()
-    for j in np.flatnonzero(spread).tolist():  # 0 where the leaves leave a column out
-        if spread[j] == STILL:
-            continue
-        low, high = centre[j] - REACH * spread[j], centre[j] + REACH * spread[j]
-        near[:, j] = np.clip(X[:, j], low, high)
-        if np.any((near[:, j] < X[:, j]) | (near[:, j] > X[:, j])):  # not where NaN
-            warn(
-                DistantInputsWarning,
-                f"{argument} has values in column {_title(features, j)!r} more than "
-                f"{REACH:g} spreads away from the mean of the first rows; they count "
-                f"as {low:g} or {high:g}, so that linear leaves do not lose the other "
-                "rows beside them. Mend them, rescale the column, or begin with rows "
-                "that vary as later ones do.",
-            )
+    near, moved = found
+    for j, (low, high) in moved.items():
+        warn(
+            DistantInputsWarning,
+            f"{argument} has values in column {_title(features, j)!r} more than "
+            f"{REACH:g} spreads away from the mean of the first rows; they count "
+            f"as {low:g} or {high:g}, so that linear leaves do not lose the other "
+            "rows beside them. Mend them, rescale the column, or begin with rows "
+            "that vary as later ones do.",
+        )
     return near
 
 

@@ -197,6 +197,8 @@ def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
     """The leaf model's prior point and frozen scale."""
     for name in like.keys() & {"middle", "spreads", "y_unit", "grain"}:
         state.setdefault(name, like[name])  # files from before priors moved
+    if "spread" in like:  # what has no unit yet
+        like = {name: 0 for name in ("y_open", "n_spared") if name in state} | like
     demand(state.keys() == like.keys(), "leaf_model has other fields")
     for name, model in like.items():
         value = state[name]
@@ -209,6 +211,9 @@ def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
             demand(min(values, default=1.0) > 0.0, f"{name} is {value!r}")
         if name in ("spread", "grain"):
             demand(min(values, default=0.0) >= 0.0, f"{name} is {value!r}")
+        if name in ("y_open", "n_spared"):
+            most = 1 if name == "y_open" else state["spread"].count(0.0)
+            demand(value in range(most + 1), f"{name} is {value!r}")
 
 
 def _check_rows(

@@ -62,7 +62,12 @@ class Planted:
 
 
 def plant(
-    options: TreeOptions, X: Matrix, y: list[Any], seed: int, n_scale: int = N_SCALE
+    options: TreeOptions,
+    X: Matrix,
+    y: list[Any],
+    seed: int,
+    n_scale: int = N_SCALE,
+    spares: bool = False,
 ) -> Planted:
     """Return a cloud with trees that can learn, and what is left to be learned.
 
@@ -77,6 +82,9 @@ def plant(
     seed : int
     n_scale : int, default N_SCALE
         Native regression: rows that fix the scale.
+    spares : bool, default False
+        Native linear leaves: whether `min_leaf` is the default, which counts columns;
+        those that regressions leave out then do not count.
 
     Returns
     -------
@@ -114,10 +122,9 @@ def plant(
     )
     if native and options.model != "class":
         basis = (options.n_basis or 0) if options.model == "linear" else 0
-        scale = frozen_scale(X[:n_scale, :basis], responses[:n_scale])
-        if options.intercept == "none":  # through the origin, not the centre
-            scale = ([0.0] * basis, scale[1], 0.0, scale[3])
-        cloud.set_scale(*scale)
+        centred = options.intercept != "none" or options.model != "linear"
+        scale = frozen_scale(X[:n_scale, :basis], responses[:n_scale], centred)
+        cloud.set_scale(*scale, scale[1].count(0.0) if spares else 0)
     held = options.n_start or 0
     cloud.start(with_ones(X[:held], ones), responses[:held])
     return Planted(cloud, options, responses, held)

@@ -75,7 +75,10 @@ def test_indices_and_effects_are_those_of_the_formulas(model: str, method: str) 
                 for _ in range(2)
             )
         else:
-            a, b = (input_samples.bootstrap(again, again.source, N, D)[0].T for _ in range(2))
+            a, b = (
+                input_samples.bootstrap(again, again.source, N, D)[0].T
+                for _ in range(2)
+            )
         (at_a, var_a), (at_b, var_b) = (said(cloud, i, x, label) for x in (a, b))
         level = np.concatenate([at_a, at_b])
         variance = (

@@ -6,6 +6,9 @@ from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.types cimport handle_t, slot_t
 
 cdef class Cloud(Particles):
+    cdef object fix_units(self, const double *x, double y)
+    cdef int take_units(self, object state, double log_evidence) except -1
+    cdef int renew(self) except -1
     cdef int learn(self, const double *x, double y, double *log_density, int64_t every, object report) except -1
     # n_rows: of the pool, in their order; on failure some particles and rows are missing
     cdef int grow_fresh(self, int32_t n_rows, int64_t every, object report) except -1

@@ -2,10 +2,11 @@
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, log
 from libc.string cimport memcpy, memset
 
 from dyntree._core.trees import snapshot
+from dyntree._core.trees.leaf cimport RESPONSE_UNIT
 from dyntree._core.trees.particles cimport NOT_LEARNED, StepStatus
 from dyntree._core.trees.tree cimport (
     copy_subtree, count_nodes, descend, find_leaf, gather, replaced, seat_of,
@@ -182,12 +183,15 @@ cdef class Cloud(Particles):
         cdef StepStatus status
         self.pool.reserve(self.pool.n_rows + 1)
         self.reserve(self.pool.n_rows + 1)
+        before = self.fix_units(x, y) if self.leaf_model.n_open else None
         s = self.pool.put(x, y)
         self.moves.observe(x)
         status = self.step(s, log_density, every, report)
         if status == NOT_LEARNED:
             self.pool.free(self.pool.n_rows - 1)
             self.pool.n_seen -= 1
+            if before is not None:
+                self.take_units(before[0], before[1])
         else:
             if not self.numerics.asks_held:
                 self.pool.seen.widen(x)
@@ -195,6 +199,45 @@ cdef class Cloud(Particles):
             if self.next_look < INFINITY:
                 self.look()
         return self.raise_failure(status)
+
+    cdef object fix_units(self, const double *x, double y):
+        """Let a row fix units that there are none of; what was, to go back to, or None.
+
+        The log densities so far were told in a unit of 1 where the responses had none.
+        """
+        before = self.leaf_model.to_state(), self.log_evidence
+        cdef int fixed = self.leaf_model.fix_units(x, y, self.pool.seen)
+        if fixed == 0:
+            return None
+        if fixed & RESPONSE_UNIT:
+            self.log_evidence -= self.pool.n_seen * log(self.leaf_model.response_unit())
+        self.renew()
+        return before
+
+    cdef int take_units(self, object state, double log_evidence) except -1:
+        """Go back to what `fix_units` gave."""
+        self.leaf_model.from_state(state)
+        self.log_evidence = log_evidence
+        self.renew()
+        return 0
+
+    cdef int renew(self) except -1:
+        """Bring the leaves up to a change of units."""
+        cdef int32_t i, k, n
+        cdef Leaf *leaf
+        self.moves.set_min_leaf(self.options["min_leaf"] - self.leaf_model.n_spared)
+        self.drop_limits()
+        self.stamp += 1
+        for i in range(self.n_particles):
+            n = gather(self.arena, self.roots[i], self.moves.leaves)
+            for k in range(n):
+                leaf = self.moves.leaves[k]
+                if leaf.stamp == self.stamp:
+                    continue
+                leaf.stamp = self.stamp
+                self.arena.drop_credit(leaf)
+                self.leaf_model.refresh_all(leaf)
+        return 0
 
     # ------------------------------------------------------------ retirement
     def retire(self, positions, double forget=1.0):
@@ -515,9 +558,14 @@ cdef class Cloud(Particles):
         return ("split", node.depth, node.variable, node.value,
                 self.nested(node.left), self.nested(node.right))
 
-    def set_scale(self, centre, spread, y_centre, y_spread):
-        """Freeze the scale of regression leaves, before the first row (native rules)."""
-        self.leaf_model.set_scale(centre, spread, y_centre, y_spread)
+    def set_scale(self, centre, spread, y_centre, y_spread, int n_spared=0):
+        """Freeze the scale of regression leaves, before the first row (native rules).
+
+        Spreads of 0 wait for the first value that differs; `n_spared` rows are off
+        min_leaf while columns do.
+        """
+        self.leaf_model.set_scale(centre, spread, y_centre, y_spread, n_spared)
+        self.moves.set_min_leaf(self.options["min_leaf"] - n_spared)
 
     @property
     def prior_point(self):
@@ -525,11 +573,19 @@ cdef class Cloud(Particles):
         return self.leaf_model.to_state()
 
     def first_beyond(self, X, y, double limit):
-        """(row, column) of the first value `limit` spreads from its centre, or None.
+        """(row, column, centre, spread) of the first value so many spreads away, or None.
 
         y may be None; its column is -1.
         """
-        return self.leaf_model.first_beyond(X, y, limit)
+        return self.leaf_model.first_beyond(X, y, limit, self.pool.seen)
+
+    def within_reach(self, X, double limit):
+        """Rows with inputs of linear leaves at most so many spreads from their centres.
+
+        A copy, and the range of each column of which values were moved; None where all
+        are near.
+        """
+        return self.leaf_model.within_reach(X, limit, self.pool.seen)
 
     @property
     def n_active(self):

@@ -8,12 +8,17 @@ from libc.stdint cimport int32_t
 from dyntree._core.trees.addends cimport Addends
 from dyntree._core.family cimport Family
 from dyntree._core.lanes cimport Lanes
+from dyntree._core.spans cimport Spans
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.types cimport slot_t
 
 cdef enum:
     N_PRIORS = 32           # points of the grid of priors that a cloud chooses from
+
+cdef enum Fixed:            # which units a row fixed, as flags
+    COLUMN_UNIT = 1
+    RESPONSE_UNIT = 2
 
 cdef enum Place:            # what a survey of all rows did to the place of a prior
     UNKNOWN = -1            # nothing: all responses are equal
@@ -34,6 +39,8 @@ cdef class LeafModel:
     cdef readonly bint logs             # density gives its logarithm
     cdef bint may_inherit               # a split may release retired sums, or hand them on
     cdef readonly int n_out             # doubles that predict needs
+    cdef readonly int n_open            # columns, and the response, that have no unit yet
+    cdef readonly int n_spared          # rows off min_leaf for columns without a unit
     cdef public double max_retired      # most weight a leaf's retired sums may have
 
     # room for the rows of the pool; slot s joins sums, or leaves them
@@ -113,5 +120,9 @@ cdef class LeafModel:
     # then N_PRIORS scores of a grid of points, and the choice
     cdef void score_priors(self, const Leaf *leaf, double multiplicity, double *scores) noexcept nogil
     cdef bint adopt_prior(self, const double *scores) noexcept nogil
+    # let a row that is to be learned fix the units of what it is the first to differ in
+    # from the rows `seen`; which ones, as flags. Leaves must be refreshed after that
+    cdef int fix_units(self, const double *x, double y, Spans seen) noexcept
+    cdef double response_unit(self) noexcept nogil
     # refresh, and all that refreshing keeps, after the prior has moved
     cdef void refresh_all(self, Leaf *leaf) noexcept nogil

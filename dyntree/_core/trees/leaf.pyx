@@ -244,6 +244,12 @@ cdef class LeafModel:
     cdef bint adopt_prior(self, const double *scores) noexcept nogil:
         return False
 
+    cdef int fix_units(self, const double *x, double y, Spans seen) noexcept:
+        return 0
+
+    cdef double response_unit(self) noexcept nogil:
+        return 1.0
+
     cdef void refresh_all(self, Leaf *leaf) noexcept nogil:
         self.refresh(leaf)
 
@@ -254,5 +260,8 @@ cdef class LeafModel:
     def from_state(self, state):
         """Take over what `to_state` gave."""
 
-    def first_beyond(self, X, y, double limit):
+    def first_beyond(self, X, y, double limit, Spans seen):
         """Place of the first value too large for the model's scale; None without one."""
+
+    def within_reach(self, X, double limit, Spans seen):
+        """Rows with what the model cannot take moved nearer; None where nothing is."""

@@ -121,6 +121,9 @@ cdef class Moves:
         self.right = &self.scratch[1]
         self.pooled = &self.scratch[2]
 
+    cdef void set_min_leaf(self, int32_t n_rows) noexcept:
+        self.min_leaf = n_rows
+
     def set_tree_prior(self, double alpha, double beta):
         """A leaf at depth d splits with prior probability alpha (1 + d)^-beta."""
         cdef int k
@@ -164,14 +167,19 @@ cdef class Moves:
                 + self.n_leaves * sizeof(Leaf *))
 
     cdef void observe(self, const double *x) noexcept nogil:
-        """Open the columns that row x has a value for; closed ones hold no split yet."""
+        """Open the columns that row x makes fit to be split; closed ones hold no split.
+
+        Where ranges of the rows seen are kept, those are the columns whose value in x
+        is another than before; else all that have a value.
+        """
         cdef int32_t j, k = 0, n
+        cdef bint keeps = not self.numerics.asks_held
         if self.n_columns == self.pool.n_features - self.first_split:
             return
         for j in range(self.first_split, self.pool.n_features):
             if k < self.n_columns and self.columns[k] == j:
                 k += 1
-            elif not isnan(x[j]):
+            elif not isnan(x[j]) and (not keeps or self.pool.seen.differs(j, x[j])):
                 for n in range(self.n_columns, k, -1):
                     self.columns[n] = self.columns[n - 1]
                 self.columns[k] = j
@@ -179,7 +187,7 @@ cdef class Moves:
                 k += 1
 
     def open_columns(self):
-        """Columns that have been observed, as a list."""
+        """Columns that may be split, as a list."""
         return [self.columns[k] for k in range(self.n_columns)]
 
     def set_open_columns(self, columns):

@@ -16,6 +16,7 @@ from libc.stdint cimport int32_t
 
 from dyntree._core.family cimport Cross
 from dyntree._core.lanes cimport Lanes
+from dyntree._core.spans cimport Spans
 from dyntree._core.trees.leaf cimport LeafModel, Place
 from dyntree._core.trees.nodes cimport Leaf
 
@@ -30,6 +31,14 @@ cpdef enum:
     T_CONSTANT = 6          # normaliser of the predictive t
     FACTOR = 7              # Cholesky factor of prior precision + cross products, packed
                             # then the inherited sums, a Family row
+
+@cython.final
+cdef class Units:           # of columns, while rows are looked at that may fix some
+    cdef double[::1] centre, spread, inverse
+    cdef double[::1] first      # a value of the column, NaN: it had none yet
+    cdef double y_centre, y_spread
+    cdef bint y_open, centred
+    cdef void take(self, const double *x, const double *y) noexcept nogil
 
 cdef enum:
     N_TABLE = 1024          # whole weights with a tabled log gamma
@@ -46,6 +55,7 @@ cdef class NativeGaussian(LeafModel):
     cdef double grain       # variance that no leaf goes below
     cdef double log_b0, half_log_prior      # of the prior point
     cdef int skip           # 1: no level
+    cdef bint y_open        # whether all responses so far were equal
     # scratch, in one piece that starts with the first
     cdef double *total_row                  # (stride,) active and retired sums together
     cdef Lanes *factors                     # (stride,) factors of sums that are judged
@@ -71,6 +81,8 @@ cdef class NativeGaussian(LeafModel):
     cdef double spread_in(self, const double *sums, int i) noexcept nogil
     cdef void place_prior(self, const double *sums) noexcept nogil
     cdef void multiply_out(self) noexcept nogil
+    cdef void count_columns(self) noexcept nogil
+    cdef Units units(self, Spans seen)
     cdef bint is_displaced(self, const double *sums) noexcept nogil
     cdef double held(self, double weight, double residual) noexcept nogil
     cdef double half_prior_log_det(self, double kappa0) noexcept nogil

@@ -1,5 +1,8 @@
 """Regression leaves of the native rules."""
+import numpy as np
+
 cimport cython
+from libc.float cimport DBL_MAX
 from libc.math cimport NAN, fabs, isnan, log, log1p, log10, round, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
@@ -12,7 +15,10 @@ from dyntree._core.lanes cimport (
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.memory cimport resize
 from dyntree._core.ties cimport hidden_variance
-from dyntree._core.trees.leaf cimport KEPT, MOVED, N_PRIORS, UNKNOWN, Place
+from dyntree._core.spans cimport Spans
+from dyntree._core.trees.leaf cimport (
+    COLUMN_UNIT, KEPT, MOVED, N_PRIORS, RESPONSE_UNIT, UNKNOWN, Place,
+)
 from dyntree._core.trees.nodes cimport EVIDENCE, retired_weight
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.rmath cimport log_gamma
@@ -27,6 +33,8 @@ cdef double OTHER_GRAIN = 1.25      # on a grain, at which it does
 cdef double OTHER_UNIT = 0.75       # decades off the unit of the responses' variance
 cdef double ROUNDING = 1e-12        # of a mean square: a variance that is only rounding
 cdef double HANDED_ON = 1.0         # most weight to inherit, per active row
+# standard deviation of ten values of which nine are equal and one differs by 1
+cdef double FIRST_UNIT = 0.31622776601683794
 
 # the grid of priors that a cloud chooses from, N_KAPPA points a row
 cdef double[N_B] BS = [30.0, 3.0, 0.3, 0.03, 0.003, 3e-4, 3e-5, 3e-6]
@@ -38,6 +46,48 @@ cdef inline Lanes standard_lanes(Cross cross, const double **x, int i) noexcept 
     if i == 0:
         return alike(1.0)
     return standardised(across(x, i - 1), cross.centre[i - 1], cross.inverse[i - 1])
+
+
+cdef bint fixes_unit(
+    double *centre, double *spread, double value, bint is_first, bint centred
+) noexcept nogil:
+    """Whether a value gives a unit to a column without one; if so it is written.
+
+    The first value becomes the centre, the first that differs fixes the unit: what came
+    before it stands at the centre, where its coordinate is 0 in any unit.
+    """
+    cdef double unit
+    if spread[0] > 0.0 or value != value:
+        return False
+    if is_first and centred:
+        centre[0] = value
+    unit = FIRST_UNIT * fabs(value - centre[0])
+    if not unit > 0.0:
+        return False
+    spread[0] = unit
+    return True
+
+
+@cython.final
+cdef class Units:
+    """Units as they become along rows that are looked at before they are learned."""
+
+    cdef void take(self, const double *x, const double *y) noexcept nogil:
+        """Let a row fix units; y may be NULL."""
+        cdef Py_ssize_t j
+        for j in range(self.centre.shape[0]):
+            if self.spread[j] > 0.0 or x[j] != x[j]:
+                continue
+            if fixes_unit(
+                &self.centre[j], &self.spread[j], x[j],
+                self.first[j] != self.first[j], self.centred,
+            ):
+                self.inverse[j] = min(1.0 / self.spread[j], DBL_MAX)
+            self.first[j] = x[j]
+        if self.y_open and y != NULL:
+            self.y_open = not fixes_unit(
+                &self.y_centre, &self.y_spread, y[0], False, self.centred
+            )
 
 
 @cython.final
@@ -111,11 +161,70 @@ cdef class NativeGaussian(LeafModel):
     def __dealloc__(self):
         free(self.total_row)
 
-    def set_scale(self, centre, spread, double y_centre, double y_spread):
-        """Freeze the scale, before the first row; the prior stands at its centre."""
-        self.cross.set_scale(centre, spread, y_centre, y_spread)
-        self.slope_unit = SLOPE_UNIT * max(sum(s > 0.0 for s in spread), 1)
+    def set_scale(
+        self, centre, spread, double y_centre, double y_spread, int n_spared=0
+    ):
+        """Freeze the scale, before the first row; the prior stands at its centre.
+
+        A spread of 0 leaves a column out until `fix_units` finds one, and has responses
+        count in units of 1 until then. `n_spared` rows are off the fewest of a leaf for
+        columns left out.
+        """
+        self.y_open = not y_spread > 0.0
+        self.n_spared = n_spared
+        self.cross.set_scale(centre, spread, y_centre, 1.0 if self.y_open else y_spread)
+        self.count_columns()
         self.stand([0.0] * (self.n_basis + 1), [1.0] * self.n_basis, 1.0, 0.0)
+
+    cdef void count_columns(self) noexcept nogil:
+        """Bring what hangs on the number of columns in the regression up to date."""
+        cdef int j, n_used = 0
+        for j in range(self.n_basis):
+            n_used += self.cross.spread[j] > 0.0
+        self.slope_unit = SLOPE_UNIT * max(n_used, 1)
+        self.n_open = self.n_basis - n_used + self.y_open
+
+    cdef int fix_units(self, const double *x, double y, Spans seen) noexcept:
+        cdef Cross s = self.cross
+        cdef int j, fixed = 0
+        for j in range(self.n_basis):
+            if fixes_unit(
+                &s.centre[j], &s.spread[j], x[j], seen.view[j, 0] != seen.view[j, 0],
+                not self.skip,
+            ):
+                s.inverse[j] = min(1.0 / s.spread[j], DBL_MAX)
+                self.n_spared = max(0, self.n_spared - 1)
+                fixed |= COLUMN_UNIT
+        if self.y_open:
+            s.y_spread = 0.0
+            if fixes_unit(&s.y_centre, &s.y_spread, y, False, not self.skip):
+                s.y_inverse = min(1.0 / s.y_spread, DBL_MAX)
+                self.y_open = False
+                fixed |= RESPONSE_UNIT
+            else:
+                s.y_spread = 1.0
+        if fixed:
+            self.count_columns()
+            self.multiply_out()
+            self.set_prior(self.b0, self.kappa0)
+        return fixed
+
+    cdef double response_unit(self) noexcept nogil:
+        return self.cross.y_spread
+
+    cdef Units units(self, Spans seen):
+        """Units that rows may fix, as they are now."""
+        cdef Units units = Units()
+        cdef Cross s = self.cross
+        cdef int j
+        table = np.empty((4, self.n_basis))
+        units.centre, units.spread, units.inverse, units.first = table
+        for j in range(self.n_basis):
+            units.centre[j], units.spread[j] = s.centre[j], s.spread[j]
+            units.inverse[j], units.first[j] = s.inverse[j], seen.view[j, 0]
+        units.y_centre, units.y_spread = s.y_centre, 0.0 if self.y_open else s.y_spread
+        units.y_open, units.centred = self.y_open, not self.skip
+        return units
 
     def stand(self, middle, spreads, double y_unit, double grain):
         """Place the prior: means (m, m_y), spreads of the columns, unit and grain."""
@@ -144,39 +253,92 @@ cdef class NativeGaussian(LeafModel):
     def to_state(self):
         """Prior point and its place, and the frozen scale, as plain numbers and lists."""
         centre, spread, y_centre, y_spread = self.cross.scale_of()
+        units = {"y_open": int(self.y_open), "n_spared": self.n_spared}
         return {
             "b0": self.b0, "kappa0": self.kappa0, "centre": centre, "spread": spread,
             "y_centre": y_centre, "y_spread": y_spread,
             "middle": [self.point[at(0, 1 + j)] for j in range(self.n_basis + 1)],
             "spreads": [self.spreads[1 + j] for j in range(self.n_basis)],
             "y_unit": self.y_unit, "grain": self.grain,
+            **{name: value for name, value in units.items() if value},
         }
 
     def from_state(self, state):
         """Take over what `to_state` gave."""
         self.b0, self.kappa0 = state["b0"], state["kappa0"]
         self.set_scale(
-            state["centre"], state["spread"], state["y_centre"], state["y_spread"]
+            state["centre"], state["spread"], state["y_centre"],
+            0.0 if state.get("y_open") else state["y_spread"], state.get("n_spared", 0),
         )
         self.stand(state["middle"], state["spreads"], state["y_unit"], state["grain"])
 
-    def first_beyond(self, const double[:, ::1] X, y, double limit):
-        """(row, column) of the first value `limit` spreads away from its centre.
+    def first_beyond(self, const double[:, ::1] X, y, double limit, Spans seen):
+        """The first value `limit` spreads away from its centre, or None.
 
-        y is an ndarray of shape (n_rows,) or None; its column is -1.
+        Rows may fix units that there are none of, as they will when they are learned.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+        y : ndarray of shape (n_rows,) or None
+        limit : float
+        seen : Spans
+            Of the rows learned.
+
+        Returns
+        -------
+        (row, column, centre, spread), column -1 for the response, or None
         """
         cdef Py_ssize_t row
         cdef int j
         cdef const double[::1] response = y
+        cdef Units units = self.units(seen)
+        cdef double[::1] centre = units.centre, inverse = units.inverse
+        cdef bint is_open = self.n_open > 0
         for row in range(X.shape[0]):
+            if is_open:
+                units.take(&X[row, 0], NULL if response is None else &response[row])
             for j in range(self.n_basis):
-                if fabs(self.cross.standard(&X[row, 0], j)) > limit:
-                    return row, j
-            if response is not None and fabs(
-                (response[row] - self.cross.y_centre) / self.cross.y_spread
-            ) > limit:
-                return row, -1
+                if fabs((X[row, j] - centre[j]) * inverse[j]) > limit:
+                    return row, j, centre[j], units.spread[j]
+            if response is not None and fabs(response[row] - units.y_centre) > (
+                limit * (1.0 if units.y_open else units.y_spread)
+            ):
+                return row, -1, units.y_centre, units.y_spread
         return None
+
+    def within_reach(self, const double[:, ::1] X, double limit, Spans seen):
+        """Rows with their inputs at most `limit` spreads from the centre, or None.
+
+        Parameters are those of `first_beyond`.
+
+        Returns
+        -------
+        (rows, moved) or None
+            A copy of X, and for each column of which values were moved the least and
+            the largest that there may be; None where all are near.
+        """
+        found = self.first_beyond(X, None, limit, seen)
+        if found is None:
+            return None
+        near = np.array(X)
+        cdef double[:, ::1] rows = near
+        cdef Units units = self.units(seen)
+        cdef Py_ssize_t row
+        cdef double low, high
+        cdef int j
+        moved = {}
+        for row in range(rows.shape[0]):
+            units.take(&rows[row, 0], NULL)
+            for j in range(self.n_basis):
+                if not units.spread[j] > 0.0:
+                    continue
+                low = units.centre[j] - limit * units.spread[j]
+                high = units.centre[j] + limit * units.spread[j]
+                if rows[row, j] < low or rows[row, j] > high:
+                    rows[row, j] = low if rows[row, j] < low else high
+                    moved[j] = low, high
+        return near, moved
 
     # ------------------------------------------------------------ posterior
     cdef double factorise(
