@@ -40,10 +40,10 @@ from dyntree.trees.warmup import n_ones, n_waiting, with_ones
 class TreeQueries(Named):
     """The part of `DynamicTree` that changes no tree: prediction, criteria, summaries.
 
-    Questions that draw do so by the seed and the number of rows learned, so that asking
-    twice gives one answer and what is learned later does not hang on it. Under R's rules
-    they draw from the model's stream, as CRAN dynaTree does. ``score_active("alc")`` and
-    ``("entropy")`` keep what they found in the leaves.
+    Questions that draw do so by the seed and the number of rows learned: asked twice
+    they answer alike, and what is learned later does not depend on them. Under R's
+    rules they draw from the model's stream, as CRAN dynaTree does.
+    ``score_active("alc")`` and ``("entropy")`` keep what they found in the leaves.
     """
 
     options: TreeOptions
@@ -327,8 +327,8 @@ class TreeQueries(Named):
             Width of its band in standard deviations, > 0.
         best : {"candidates", "rows"} or float, default "candidates"
             What "ei" improves on: the lowest mean, by each particle, at the candidates
-            of this call or at the active rows, or a value. By default the score of a row
-            depends on the rows that are asked with it, as in CRAN dynaTree.
+            of this call or at the active rows, or a value. By default the score of a
+            row depends on the rows asked with it, as in CRAN dynaTree.
         bounds : array_like of shape (n_features, 2), optional
             Rectangle of "alc", default the range of the candidates and of all rows
             learned; where the past fades (``forget`` below 1) and under R's rules, of

@@ -113,6 +113,7 @@ def _within_reach(cloud: Any, features: FeatureMap, X: Matrix, argument: str) ->
     found = cloud.within_reach(X, REACH)
     if found is None:
         return X
+    near: Matrix
     near, moved = found
     for j, (low, high) in moved.items():
         warn(
