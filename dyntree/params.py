@@ -416,13 +416,14 @@ class TreeOptions:
         linear = 2 * n_basis + 4 if self.rules == "r" else n_basis + 5
         return {"constant": 4, "linear": linear, "class": 1, "prior": 1}[self.model]
 
-    def with_width(self, n_features: int) -> TreeOptions:
+    def with_width(self, n_features: int, n_used: int | None = None) -> TreeOptions:
         """Return these options with every default filled in for this many columns.
 
         ``min_leaf`` is 4 for constant leaves, n_basis + 5 for linear ones and 1 for
-        class and prior. Under R's rules it is 2 n_basis + 4 for linear leaves, and
-        ``n_start`` is ``min_leaf``. ``tree_prior`` is (0.95, 2), or (0.95, 1) for
-        regression leaves of the native rules.
+        class and prior; ``n_used``, where given, is how many of the n_basis columns
+        have two values, and stands for n_basis. Under R's rules it is 2 n_basis + 4
+        for linear leaves, and ``n_start`` is ``min_leaf``. ``tree_prior`` is (0.95, 2),
+        or (0.95, 1) for regression leaves of the native rules.
         """
         basis = n_features if self.n_basis is None else self.n_basis
         if basis > n_features:
@@ -436,7 +437,7 @@ class TreeOptions:
                 f"{self.first_split}."
             )
         regression = self.rules == "native" and self.model in ("constant", "linear")
-        least = self.least_rows(basis)
+        least = self.least_rows(basis if n_used is None else n_used)
         start = self.n_start
         if self.rules == "r" and start is None:
             start = least

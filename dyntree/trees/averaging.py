@@ -343,7 +343,7 @@ class AveragedStream(TreeAverage):
             for tree in others:
                 tree._take_new_labels(list(lead.classes or ()))
             return found
-        fresh = self._fitting(self._lead._check(X, y).growth.features.n_features)
+        fresh = self._fitting(X, y)
         found = fresh[0].tree._admit(X, y, fresh[0].options.check_model)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the first has said it
@@ -352,11 +352,16 @@ class AveragedStream(TreeAverage):
         self.members = fresh
         return found
 
-    def _fitting(self, width: int) -> list[StreamingTree]:
-        """Copies of members without trees, with windows for rows so wide."""
+    def _fitting(self, X: Any, y: Any) -> list[StreamingTree]:
+        """Copies of members without trees, with windows for the leaves of such rows."""
         fresh = [member.copy() for member in self.members]
         if self._follows_width:
-            memories = default_memories(self.options.with_width(width))
+            trial = self._lead.copy()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the members will say it
+                trial._admit(X, y)
+            width = len(trial.feature_names)
+            memories = default_memories(trial.options.with_width(width))
             for k, memory in enumerate(memories):
                 if memory["window"] != fresh[k].options.window:
                     fresh[k] = fresh[k].with_window(**memory)
@@ -374,6 +379,7 @@ class AveragedStream(TreeAverage):
         n_classes = len(self.classes or ()) if self._stacks else 0
         proba = np.empty((len(self.members), len(rows), n_classes))
         ahead = proba if n_classes else [None] * len(proba)
+        had_unit, n_before = self._lead._cloud.has_unit, self.n_seen
         with late_interrupts():
             learned = run(
                 lambda member, own: member._roll_all(rows, responses, own),
@@ -381,10 +387,32 @@ class AveragedStream(TreeAverage):
                 ahead,
             )
             found = np.column_stack(list(learned))
-            self._weigh(found, responses, np.ascontiguousarray(proba.swapaxes(0, 1)))
+            fixed = None if had_unit else self._unit_fixed(responses, n_before)
+            self._weigh(
+                found, responses, np.ascontiguousarray(proba.swapaxes(0, 1)), fixed
+            )
         return len(rows)
 
-    def _weigh(self, log_densities: Matrix, responses: Vector, proba: Any) -> None:
+    def _unit_fixed(self, responses: Vector, n_before: int) -> tuple[int, float] | None:
+        """Which of these responses was the first that differed, if one was.
+
+        Also what its unit takes off the log density of all before it, which were told
+        in a unit of 1.
+        """
+        cloud = self._lead._cloud
+        if not cloud.has_unit:
+            return None
+        scale = cloud.prior_point
+        first = int(np.argmax(responses != scale["y_centre"]))
+        return first, (n_before + first) * float(np.log(scale["y_spread"]))
+
+    def _weigh(
+        self,
+        log_densities: Matrix,
+        responses: Vector,
+        proba: Any,
+        fixed: tuple[int, float] | None = None,
+    ) -> None:
         """Move the weights by what members said of rows.
 
         Parameters
@@ -392,6 +420,8 @@ class AveragedStream(TreeAverage):
         log_densities : ndarray of shape (n_rows, n_members)
         responses : ndarray of shape (n_rows,)
         proba : ndarray of shape (n_rows, n_members, n_classes)
+        fixed : (int, float), optional
+            As `_unit_fixed` gives it.
         """
         weights = np.empty_like(log_densities)
         found = averaging.weigh(
@@ -404,7 +434,9 @@ class AveragedStream(TreeAverage):
             found = averaging.weigh(
                 both, STACK_DISCOUNT, 1.0, self._log_shares, np.empty_like(both)
             )
-        for value in found.tolist():  # in order, however rows come
+        for row, value in enumerate(found.tolist()):  # in order, however rows come
+            if fixed is not None and row == fixed[0]:
+                self._log_evidence -= fixed[1]
             self._log_evidence += value
 
     def _note(self, weights: Matrix) -> None:

@@ -29,7 +29,7 @@ from dyntree.trees.levels import full_columns, refuse_unseen, warn_full
 from dyntree.trees.queries import TreeQueries
 from dyntree.trees.scaling import check_scale, on_scale
 from dyntree.trees.view import Rehearsal, rehearsed
-from dyntree.trees.warmup import n_waiting, plant, widened, with_ones
+from dyntree.trees.warmup import n_waiting, options_for, plant, widened, with_ones
 
 CHUNK_SECONDS = 0.1  # between two moves of a progress bar
 
@@ -208,21 +208,14 @@ class TreeLearning(TreeQueries):
             rows, growth = self._settled(X, rows, growth, self._n_settling(n_first))
             first = growth.at(n_first - 1)
             width = first.n_features
-            options = self.options.with_width(width)
+            options = options_for(self.options, rows[: self._n_scale, :width])
         if check is not None:
             check(options)
         if len(labels) < n_first:
             self._features = growth.features
             self._waiting_X, self._waiting_y = rows, labels
             return np.empty((0, rows.shape[1] + ones)), np.empty(0), growth, 0
-        planted = plant(
-            options,
-            rows[:, :width],
-            labels,
-            self.seed,
-            self._n_scale,
-            spares=self.options.min_leaf is None,
-        )
+        planted = plant(options, rows[:, :width], labels, self.seed, self._n_scale)
         rows = on_scale(
             planted.cloud, growth.features, rows, planted.responses, n_before
         )

@@ -60,7 +60,8 @@ class DynamicTree(TreeLearning):
         sides; a column where that is possible; any column over its whole range.
     min_leaf : int, optional
         Fewest rows in a leaf, >= 1. Default 4 for constant leaves, n_basis + 5 (R's
-        rules: 2 n_basis + 4) for linear ones, 1 for the others.
+        rules: 2 n_basis + 4) for linear ones, 1 for the others. Under native rules
+        columns of which no two values differ in the first ten rows do not count.
     n_start : int, optional
         R's rules: rows the first tree is planted on, >= min_leaf, its default.
     tree_prior : (float, float), optional

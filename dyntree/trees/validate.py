@@ -197,8 +197,9 @@ def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
     """The leaf model's prior point and frozen scale."""
     for name in like.keys() & {"middle", "spreads", "y_unit", "grain"}:
         state.setdefault(name, like[name])  # files from before priors moved
-    if "spread" in like:  # what has no unit yet
-        like = {name: 0 for name in ("y_open", "n_spared") if name in state} | like
+    if "y_open" in state and "y_spread" in like:  # responses that have no unit yet
+        demand(state["y_open"] == 1 and state["y_spread"] == 1.0, "y_open is odd")
+        like = {"y_open": 1} | like
     demand(state.keys() == like.keys(), "leaf_model has other fields")
     for name, model in like.items():
         value = state[name]
@@ -211,9 +212,6 @@ def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
             demand(min(values, default=1.0) > 0.0, f"{name} is {value!r}")
         if name in ("spread", "grain"):
             demand(min(values, default=0.0) >= 0.0, f"{name} is {value!r}")
-        if name in ("y_open", "n_spared"):
-            most = 1 if name == "y_open" else state["spread"].count(0.0)
-            demand(value in range(most + 1), f"{name} is {value!r}")
 
 
 def _check_rows(

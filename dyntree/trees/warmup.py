@@ -40,6 +40,21 @@ def n_waiting(options: TreeOptions, n_scale: int = N_SCALE) -> int:
     return 1 if options.model == "class" else n_scale
 
 
+def options_for(options: TreeOptions, X: Matrix) -> TreeOptions:
+    """Options for trees that are planted on these first rows, defaults filled in.
+
+    Under native rules columns of which no two values differ do not count towards
+    `min_leaf`: linear leaves leave them out until one does.
+    """
+    width = X.shape[1]
+    n_used = None
+    if options.rules == "native" and options.model == "linear":
+        columns = X[:, : width if options.n_basis is None else options.n_basis]
+        with np.errstate(invalid="ignore"):
+            n_used = int(np.sum(np.fmin.reduce(columns) < np.fmax.reduce(columns)))
+    return options.with_width(width, n_used)
+
+
 @dataclass(frozen=True, eq=False)
 class Planted:
     """Trees that have just begun.
@@ -62,12 +77,7 @@ class Planted:
 
 
 def plant(
-    options: TreeOptions,
-    X: Matrix,
-    y: list[Any],
-    seed: int,
-    n_scale: int = N_SCALE,
-    spares: bool = False,
+    options: TreeOptions, X: Matrix, y: list[Any], seed: int, n_scale: int = N_SCALE
 ) -> Planted:
     """Return a cloud with trees that can learn, and what is left to be learned.
 
@@ -82,9 +92,6 @@ def plant(
     seed : int
     n_scale : int, default N_SCALE
         Native regression: rows that fix the scale.
-    spares : bool, default False
-        Native linear leaves: whether `min_leaf` is the default, which counts columns;
-        those that regressions leave out then do not count.
 
     Returns
     -------
@@ -124,7 +131,7 @@ def plant(
         basis = (options.n_basis or 0) if options.model == "linear" else 0
         centred = options.intercept != "none" or options.model != "linear"
         scale = frozen_scale(X[:n_scale, :basis], responses[:n_scale], centred)
-        cloud.set_scale(*scale, scale[1].count(0.0) if spares else 0)
+        cloud.set_scale(*scale)
     held = options.n_start or 0
     cloud.start(with_ones(X[:held], ones), responses[:held])
     return Planted(cloud, options, responses, held)

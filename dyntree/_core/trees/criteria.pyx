@@ -511,6 +511,8 @@ cdef object _fall_by_tree(
     for i in range(c.n_particles):
         all_roots[i] = c.roots[i]
     distinct, first, counts = np.unique(every, return_index=True, return_counts=True)
+    order = np.argsort(first)       # that of the particles, not of their handles
+    distinct, first, counts = distinct[order], first[order], counts[order]
     cdef const handle_t[::1] roots = distinct
     cdef const int64_t[::1] count = counts
     cdef const double[:, ::1] m = location[first], s = scale[first]

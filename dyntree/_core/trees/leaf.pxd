@@ -40,7 +40,7 @@ cdef class LeafModel:
     cdef bint may_inherit               # a split may release retired sums, or hand them on
     cdef readonly int n_out             # doubles that predict needs
     cdef readonly int n_open            # columns, and the response, that have no unit yet
-    cdef readonly int n_spared          # rows off min_leaf for columns without a unit
+    cdef readonly bint y_open           # whether the response has none
     cdef public double max_retired      # most weight a leaf's retired sums may have
 
     # room for the rows of the pool; slot s joins sums, or leaves them

@@ -49,8 +49,6 @@ cdef class Moves:
     cdef int expect(self, int32_t n_particles) except -1
     cdef int reserve(self, int32_t n_rows, int32_t n_leaves) except -1
     cdef size_t nbytes(self) noexcept
-    # limits that leaves keep hold no more after that
-    cdef void set_min_leaf(self, int32_t n_rows) noexcept
     cdef double leaf_prior(self, int32_t depth) noexcept nogil
     cdef double split_prior(self, int32_t depth) noexcept nogil
     cdef double score(self, handle_t h) noexcept nogil

@@ -121,9 +121,6 @@ cdef class Moves:
         self.right = &self.scratch[1]
         self.pooled = &self.scratch[2]
 
-    cdef void set_min_leaf(self, int32_t n_rows) noexcept:
-        self.min_leaf = n_rows
-
     def set_tree_prior(self, double alpha, double beta):
         """A leaf at depth d splits with prior probability alpha (1 + d)^-beta."""
         cdef int k

@@ -55,7 +55,6 @@ cdef class NativeGaussian(LeafModel):
     cdef double grain       # variance that no leaf goes below
     cdef double log_b0, half_log_prior      # of the prior point
     cdef int skip           # 1: no level
-    cdef bint y_open        # whether all responses so far were equal
     # scratch, in one piece that starts with the first
     cdef double *total_row                  # (stride,) active and retired sums together
     cdef Lanes *factors                     # (stride,) factors of sums that are judged

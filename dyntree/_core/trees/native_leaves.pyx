@@ -161,17 +161,13 @@ cdef class NativeGaussian(LeafModel):
     def __dealloc__(self):
         free(self.total_row)
 
-    def set_scale(
-        self, centre, spread, double y_centre, double y_spread, int n_spared=0
-    ):
+    def set_scale(self, centre, spread, double y_centre, double y_spread):
         """Freeze the scale, before the first row; the prior stands at its centre.
 
         A spread of 0 leaves a column out until `fix_units` finds one, and has responses
-        count in units of 1 until then. `n_spared` rows are off the fewest of a leaf for
-        columns left out.
+        count in units of 1 until then.
         """
         self.y_open = not y_spread > 0.0
-        self.n_spared = n_spared
         self.cross.set_scale(centre, spread, y_centre, 1.0 if self.y_open else y_spread)
         self.count_columns()
         self.stand([0.0] * (self.n_basis + 1), [1.0] * self.n_basis, 1.0, 0.0)
@@ -193,7 +189,6 @@ cdef class NativeGaussian(LeafModel):
                 not self.skip,
             ):
                 s.inverse[j] = min(1.0 / s.spread[j], DBL_MAX)
-                self.n_spared = max(0, self.n_spared - 1)
                 fixed |= COLUMN_UNIT
         if self.y_open:
             s.y_spread = 0.0
@@ -253,14 +248,13 @@ cdef class NativeGaussian(LeafModel):
     def to_state(self):
         """Prior point and its place, and the frozen scale, as plain numbers and lists."""
         centre, spread, y_centre, y_spread = self.cross.scale_of()
-        units = {"y_open": int(self.y_open), "n_spared": self.n_spared}
         return {
             "b0": self.b0, "kappa0": self.kappa0, "centre": centre, "spread": spread,
             "y_centre": y_centre, "y_spread": y_spread,
             "middle": [self.point[at(0, 1 + j)] for j in range(self.n_basis + 1)],
             "spreads": [self.spreads[1 + j] for j in range(self.n_basis)],
             "y_unit": self.y_unit, "grain": self.grain,
-            **{name: value for name, value in units.items() if value},
+            **({"y_open": 1} if self.y_open else {}),
         }
 
     def from_state(self, state):
@@ -268,7 +262,7 @@ cdef class NativeGaussian(LeafModel):
         self.b0, self.kappa0 = state["b0"], state["kappa0"]
         self.set_scale(
             state["centre"], state["spread"], state["y_centre"],
-            0.0 if state.get("y_open") else state["y_spread"], state.get("n_spared", 0),
+            0.0 if "y_open" in state else state["y_spread"],
         )
         self.stand(state["middle"], state["spreads"], state["y_unit"], state["grain"])
 

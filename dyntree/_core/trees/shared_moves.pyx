@@ -77,9 +77,6 @@ cdef class SharedMoves(Moves):
         free(self.made)
         free(self.inherited)
 
-    cdef void set_min_leaf(self, int32_t n_rows) noexcept:
-        self.min_leaf = self.search.min_leaf = n_rows
-
     cdef int expect(self, int32_t n_particles) except -1:
         cdef size_t n = n_particles
         resize(<void **> &self.cuts, 3 * n, sizeof(Cut))

@@ -122,7 +122,6 @@ def from_arrays(kind, header, arrays, RandomSource source):
     options = {name: header[name] for name in header if name not in counters}
     cdef Particles cloud = kind(source, **options)
     cloud.leaf_model.from_state(header["leaf_model"])
-    cloud.moves.set_min_leaf(header["min_leaf"] - cloud.leaf_model.n_spared)
     if header["fades"]:
         cloud.let_fade()
     cloud.moves.set_open_columns(header["open_columns"])
