@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree._core.covertree import build, centre_places
 from dyntree._core.treesearch import Searcher
+from dyntree.encoding.ordered import Names, ordered
 from dyntree.encoding.values import Matrix
 from dyntree.runtime.locking import locked
 
@@ -25,8 +26,11 @@ REBUILT_FROM = (
 )
 
 
-def rows_of(argument: str, X: Any, n_features: int | None = None) -> Matrix:
-    """A table of finite numbers as float64, C order."""
+def rows_of(
+    argument: str, X: Any, n_features: int | None = None, names: Names = None
+) -> Matrix:
+    """A table of finite numbers as float64, C order, its columns in order of names."""
+    X, _ = ordered(X, names, argument)
     rows = np.ascontiguousarray(params.as_array(argument, X, float))
     if rows.ndim != 2 or not rows.shape[1]:
         raise ValueError(
@@ -134,8 +138,9 @@ class CoverTree:
 
     Parameters
     ----------
-    X : array_like of shape (n_rows, n_features)
-        Finite; one row at least.
+    X : array_like of shape (n_rows, n_features) or frame
+        Finite; one row at least. Where its columns have names, frames of later calls
+        are matched by them, and arrays by position.
     base : float in [1.1, 4], default 1.3
         Ratio of the radii of two levels.
     leaf_size : int, default 16
@@ -149,6 +154,8 @@ class CoverTree:
     ----------
     n_rows : int
     n_features : int
+    columns : tuple of str or None
+        Names of the columns, where X had names.
     nodes : dict of ndarray
         The tree, depth first: order (n_rows,), numbers of rows; and by node centre,
         which is one, parent, level, row_begin, own_end, row_end, radius_own,
@@ -193,6 +200,8 @@ class CoverTree:
         seed: int = 0,
     ) -> None:
         self._begin(base, leaf_size, max_nodes, seed)
+        X, names = ordered(X, None)
+        self.columns = names
         rows = rows_of("X", X)
         if not len(rows):
             raise ValueError("X must have at least one row; got none.")
@@ -208,6 +217,7 @@ class CoverTree:
             None if max_nodes is None else params.count("max_nodes", max_nodes, 1)
         )
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        self.columns: Names = None
         self._lock = RLock()
 
     def _tree_of(
@@ -274,7 +284,7 @@ class CoverTree:
             lower comes first.
         """
         held = self._held
-        rows = rows_of("X", X, self.n_features)
+        rows = rows_of("X", X, self.n_features, self.columns)
         k = params.count("k", k, 1)
         if k > held.n_rows:
             raise ValueError(
@@ -300,7 +310,7 @@ class CoverTree:
         index : list of ndarray of int64 of shape (n_found,)
         """
         held = self._held
-        rows = rows_of("X", X, self.n_features)
+        rows = rows_of("X", X, self.n_features, self.columns)
         limit = params.real("radius", radius)
         if limit < 0.0:
             raise ValueError(f"radius must be >= 0; got {radius!r}.")
@@ -354,7 +364,7 @@ class CoverTree:
         -------
         self
         """
-        rows = rows_of("X", X, self.n_features)
+        rows = rows_of("X", X, self.n_features, self.columns)
         held = self._held
         n, next_id = held.n_late, held.next_id + len(rows)
         new = replace(
@@ -456,6 +466,8 @@ class CoverTree:
             "seed": self.seed,
             "next_id": held.next_id,
         }
+        if self.columns is not None:
+            header["columns"] = list(self.columns)
         rows, ids = held.all()
         return header, {"rows": rows, "ids": ids}
 
@@ -491,6 +503,11 @@ class CoverTree:
             raise ValueError("ids must be one number for each row, of one at least.")
         if ids[0] < 0 or ids[-1] >= next_id or (ids[1:] <= ids[:-1]).any():
             raise ValueError("ids must ascend, from 0 on and below next_id.")
+        if (names := header.get("columns")) is not None:
+            texts = isinstance(names, list) and all(isinstance(n, str) for n in names)
+            if not texts or not len(set(names)) == len(names) == rows.shape[1]:
+                raise ValueError("columns must name each column of the rows, once.")
+            tree.columns = tuple(names)
         tree._held = tree._built(rows, ids, next_id)
         return tree
 

@@ -11,6 +11,7 @@ import numpy as np
 from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
 from dyntree.mixtures import (
     Canopy,
+    CoverTree,
     DependentDPMixture,
     GaussianKnownVariance,
     GaussianUnknown,
@@ -282,4 +283,16 @@ MIXTURES: dict[str, Subject] = {
         by_rows=False,
     ),
 }
-SUBJECTS = TREES | MIXTURES
+NEIGHBOURS = Subject(
+    lambda: None,
+    {
+        "query": lambda tree, X: tree.query(X, k=3),
+        "query_radius": lambda tree, X: [np.concatenate(tree.query_radius(X, 2.0)[0])],
+        "truncate": lambda tree, X: tree.truncate(4),
+    },
+    blobs,
+    lambda tree, X, y: CoverTree(X) if tree is None else tree.insert(X),
+    by_rows=False,
+    alone=("query",),
+)
+SUBJECTS = TREES | MIXTURES | {"cover tree": NEIGHBOURS}

@@ -19,6 +19,7 @@ from scipy import stats
 
 from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
 from dyntree.evaluate import prequential
+from dyntree.mixtures import AffineFlow, DependentDPMixture, MemoryBoundedHDP
 from tests.helpers import model_bytes
 
 from .subjects import (
@@ -29,6 +30,7 @@ from .subjects import (
     TREES,
     Answers,
     Subject,
+    arrays,
     asked,
     effects,
     labelled_rows,
@@ -218,6 +220,37 @@ def test_named_columns_are_matched_by_name_in_every_question(name: str) -> None:
         if _looks_at_rows(question, model):
             with pytest.raises((ValueError, TypeError)):
                 question(model, renamed)
+
+
+def test_named_words_are_matched_by_name_in_every_question() -> None:
+    rng = np.random.default_rng(2)
+    counts = rng.poisson(rng.gamma(0.4, 3.0, (40, 5))) + 1
+    frame = pd.DataFrame(counts, columns=list("abcde"))
+    turned, renamed = frame[list("ecbad")], frame.rename(columns={"a": "z"})
+    model = MemoryBoundedHDP("multinomial", seed=1).fit(frame)
+    questions = ("transform", "predict", "predict_proba", "score", "score_samples",
+                 "free_energy", "index", "retrieve", "partial_fit")  # fmt: skip
+    for name in questions:
+        plain, other = (getattr(model.copy(), name)(rows) for rows in (frame, turned))
+        if name in ("index", "partial_fit"):
+            plain, other = plain.transform(frame), other.transform(frame)
+        same(arrays(plain, name), arrays(other, name))
+        with pytest.raises(ValueError, match=r"missing .'a'., unknown .'z'."):
+            getattr(model.copy(), name)(renamed)
+    known = model.transform(frame[["b", "a"]], ignore_unknown=True)
+    nulled = frame.assign(c=0, d=0, e=0)
+    np.testing.assert_array_equal(known, model.transform(nulled))
+
+
+def test_named_locations_are_matched_by_name() -> None:
+    X = np.random.default_rng(3).standard_normal((60, 4))
+    frame = pd.DataFrame(X, columns=["x", "y", "u", "v"])
+    flow = DependentDPMixture(AffineFlow(), n_sweeps=6, burn_in=2).update(frame)
+    plain = flow.velocity(frame[["x", "y"]])[1]
+    np.testing.assert_array_equal(flow.velocity(frame[["y", "x"]])[1], plain)
+    np.testing.assert_array_equal(flow.velocity(X[:, :2])[1], plain)
+    with pytest.raises(ValueError, match="points must have the columns"):
+        flow.velocity(frame[["u", "v"]])
 
 
 def _looks_at_rows(question: Any, model: Any) -> bool:

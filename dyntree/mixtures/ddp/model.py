@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
+from dyntree.encoding.ordered import ordered
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.ddp.answers import Answers
 from dyntree.mixtures.ddp.families import Family, Ids
@@ -188,7 +189,8 @@ class DependentDPMixture(Answers):
 
         Parameters
         ----------
-        points : array_like of shape (n_points, n_columns // 2)
+        points : array_like of shape (n_points, n_columns // 2) or frame
+            Locations; where they and the rows learned have names, they are matched.
 
         Returns
         -------
@@ -200,8 +202,9 @@ class DependentDPMixture(Answers):
             raise ValueError(
                 f"velocity needs family=AffineFlow(...); got {type(family).__name__}."
             )
-        places = params.as_array("points", points, np.float64)
         half = len(self.feature_names) // 2
+        names = None if self.columns is None else self.columns[:half]
+        places = params.as_array("points", ordered(points, names, "points")[0], float)
         if places.ndim != 2 or places.shape[1] != half:
             raise ValueError(
                 f"points must have shape (n_points, {half}); got {places.shape}."

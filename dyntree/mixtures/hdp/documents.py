@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.given import named_columns
+from dyntree.encoding.ordered import ordered
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 
 Longs = NDArray[np.int64]
@@ -79,15 +80,19 @@ def read_documents(
     n_words: int | None = None,
     ignore_unknown: bool = False,
     allow_none: bool = False,
+    names: tuple[str, ...] | None = None,
 ) -> Batch:
-    """Read documents in any of the forms that the model takes, and check them."""
+    """Read documents in any of the forms that the model takes, and check them.
+
+    `names` are the words that the model knows, where frames named them.
+    """
     if family == "multinomial":
         if sample_weight is not None:
             raise ValueError(
                 "sample_weight is for families of rows; counts of words are weights "
                 "already."
             )
-        batch = read_words(documents, groups, n_words, ignore_unknown)
+        batch = read_words(documents, groups, n_words, ignore_unknown, names)
         empty = np.bincount(batch.document, minlength=batch.n_documents) == 0
     else:
         batch = read_rows(documents, groups, sample_weight)
@@ -313,7 +318,11 @@ def read_weight(sample_weight: Any, n: int) -> Vector | None:
 
 # ---------------------------------------------------------------- words
 def read_words(
-    documents: Any, groups: Any, n_words: int | None, ignore_unknown: bool
+    documents: Any,
+    groups: Any,
+    n_words: int | None,
+    ignore_unknown: bool,
+    names: tuple[str, ...] | None = None,
 ) -> Batch:
     """Counts of words: a matrix, lists of word ids, or lists of (id, count) pairs."""
     if groups is not None:
@@ -323,7 +332,9 @@ def read_words(
     if hasattr(documents, "tocsr"):
         return from_counts(documents.tocsr(), n_words)
     if hasattr(documents, "columns") and hasattr(documents, "to_numpy"):
-        documents = documents.to_numpy()
+        table, found = ordered(documents, names, "documents", ignore_unknown)
+        batch = read_words(table, None, n_words, ignore_unknown)
+        return replace(batch, names=found)
     if isinstance(documents, np.ndarray) and documents.ndim == 2:
         from scipy.sparse import csr_matrix
 

@@ -19,7 +19,7 @@ def feature_map(batch: Batch) -> FeatureMap:
     """Names of the columns of documents, or the number of words."""
     if batch.words is not None:
         assert batch.n_words is not None
-        return FeatureMap(batch.n_words)
+        return FeatureMap(batch.n_words, batch.names)
     return FeatureMap(batch.width, batch.names)
 
 

@@ -379,7 +379,7 @@ class MemoryBoundedHDP(TopicAnswers):
         batch = read_documents(
             documents, self.settings.family, groups=groups,
             sample_weight=sample_weight, allow_empty=options.allow_empty,
-            n_words=n_words,
+            n_words=n_words, names=None if learned is None else learned.features.names,
         )  # fmt: skip
         return batch if learned is None else fitting(batch, learned)
 

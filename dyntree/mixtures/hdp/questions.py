@@ -55,6 +55,7 @@ class TopicAnswers(TopicsHeld):
         batch = read_documents(
             documents, self.settings.family, groups=groups, allow_empty=True,
             n_words=n_words, ignore_unknown=ignore_unknown, allow_none=True,
+            names=learned.features.names if learned.family.kind == 2 else None,
         )  # fmt: skip
         batch = fitting(replace(batch, names=names) if names else batch, learned)
         if batch.words is not None:
