@@ -199,8 +199,8 @@ class DynamicTreeModel:
         data : frame, dict of columns, or list of dicts
             A frame of pandas, or with narwhals of polars, pyarrow and others.
         subset : sequence of bool of shape (n_rows,), or of row labels, optional
-            Rows of `data` to use: a mask or row numbers; labels for frames of pandas,
-            as in ``data.loc[subset]``.
+            Rows of `data` to use: a mask or row numbers; for frames of pandas what
+            ``data.loc[subset]`` takes, labels or a mask, a Series by its index.
         drop_cols : sequence of str, optional
             Terms to leave out, as the formula has them.
         missing : {"none", "drop", "raise"}, default "none"

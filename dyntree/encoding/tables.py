@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.params import as_array
+from dyntree.encoding.pairing import check_paired
+from dyntree.params import as_array, short
 
 Row = Mapping[str, Any]
 
@@ -135,17 +136,21 @@ class PandasTable(Table):
         return self._frame.index
 
     def positions(self, subset: Sequence[Any]) -> NDArray[np.int64]:
-        """Positions of rows that are given by a mask or by label."""
-        chosen = as_array("subset", subset)
-        if chosen.dtype == bool:
-            return super().positions(subset)
-        places = self._frame.index.get_indexer_for(chosen.reshape(-1))
-        if chosen.ndim != 1 or np.any(places < 0):
+        """Positions of rows that ``data.loc[subset]`` gives: a Series by its index."""
+        import pandas as pd
+
+        rows = pd.Series(np.arange(self.n_rows), index=self._frame.index)
+        try:
+            found = rows.loc[subset]
+        except (
+            LookupError, TypeError, ValueError, pd.errors.IndexingError,
+        ) as error:  # fmt: skip
             raise ValueError(
-                "subset must be a mask, or labels in the index of data; got "
-                f"{subset!r}."
-            )
-        return np.asarray(places)
+                "subset must be what data.loc takes: a mask of one bool a row, labels "
+                f"in the index of data, or a Series of bools for them; got "
+                f"{short(subset)} ({error})."
+            ) from error
+        return np.atleast_1d(np.asarray(found, dtype=np.int64))
 
     def take(self, rows: NDArray[np.int64]) -> Table:
         """Some rows, by position."""
@@ -342,12 +347,7 @@ def with_response(table: Table, endog: Any, name: str) -> Table:
             f"endog must have one value a row of exog, {table.n_rows}; got shape "
             f"{np.shape(endog)}."
         )
-    known = table.row_labels
-    if known is not None and hasattr(endog, "iloc") and not endog.index.equals(known):
-        raise ValueError(
-            "endog and exog must have the same index; theirs differ. Align them, or "
-            "give arrays."
-        )
+    check_paired(table.native, endog, "endog", "exog")
     if name in table.names:
         raise ValueError(
             f"endog must have a name of its own; got {name!r}, which is a column of "

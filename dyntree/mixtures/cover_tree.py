@@ -200,8 +200,7 @@ class CoverTree:
         seed: int = 0,
     ) -> None:
         self._begin(base, leaf_size, max_nodes, seed)
-        X, names = ordered(X, None)
-        self.columns = names
+        X, self.columns = ordered(X, None)
         rows = rows_of("X", X)
         if not len(rows):
             raise ValueError("X must have at least one row; got none.")
@@ -217,7 +216,6 @@ class CoverTree:
             None if max_nodes is None else params.count("max_nodes", max_nodes, 1)
         )
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        self.columns: Names = None
         self._lock = RLock()
 
     def _tree_of(
@@ -503,6 +501,7 @@ class CoverTree:
             raise ValueError("ids must be one number for each row, of one at least.")
         if ids[0] < 0 or ids[-1] >= next_id or (ids[1:] <= ids[:-1]).any():
             raise ValueError("ids must ascend, from 0 on and below next_id.")
+        tree.columns = None
         if (names := header.get("columns")) is not None:
             texts = isinstance(names, list) and all(isinstance(n, str) for n in names)
             if not texts or not len(set(names)) == len(names) == rows.shape[1]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, take
+from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.targets import (
     label_codes,
     label_list,
@@ -75,7 +76,7 @@ class TreeLearning(TreeQueries):
             loaded models warn anew), or are an error, as `new_levels` says.
         y : array_like of shape (n_rows,)
             Responses, or labels of a class model. They belong to the rows of X by their
-            places; the index of a Series is not looked at.
+            places; where X and y both have an index, these must be equal.
         progress : bool, callable or None, default None
             True: progress bar; False: none; None: a bar for long work on a terminal;
             a callable is called with (rows done, rows in all).
@@ -102,6 +103,7 @@ class TreeLearning(TreeQueries):
     def _check(self, X: Any, y: Any) -> CheckedRows:
         """Rows and responses or labels, checked; nothing changes."""
         options = self.options
+        check_paired(X, y)
         if isinstance(X, Grown):
             rows, growth = X.rows, X.growth
         elif self._cloud is None:
@@ -367,6 +369,7 @@ class TreeLearning(TreeQueries):
         """
         if start is not None:
             start = params.count("start", start, 0)
+        check_paired(X, y)
         features, n_first = self._features, 0
         if self._cloud is None:
             first = X if start is None else take(X, slice(max(1, start)))

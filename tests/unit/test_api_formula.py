@@ -108,7 +108,7 @@ def test_features_are_those_of_formulaic() -> None:
 def test_the_trees_are_those_of_the_classes() -> None:
     frame = sites()
     design = np.column_stack([frame["a"], np.log(frame["b"])])
-    rows = pd.DataFrame(design, columns=["a", "np.log(b)"])
+    rows = pd.DataFrame(design, frame.index, ["a", "np.log(b)"])
     fit = dtf.dynamic_tree("y ~ a + np.log(b)", frame, model="linear", **SMALL).fit()
     tree = DynamicTree("linear", **SMALL).update(rows, frame["y"])
     assert isinstance(fit.tree, DynamicTree)

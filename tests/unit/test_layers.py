@@ -60,8 +60,8 @@ PYTHON_ORDER = [
 # The same for the files of a folder.
 FOLDER_ORDER = {
     "encoding": [
-        {"values"}, {"levels", "given", "tables", "expressions"},
-        {"columns", "targets", "feature_map"},
+        {"values", "pairing"}, {"levels", "given", "tables", "expressions"},
+        {"columns", "targets", "feature_map", "ordered"},
         {"growing_map", "factors"}, {"design"},
     ],
     "trees": [

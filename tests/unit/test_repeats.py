@@ -99,11 +99,13 @@ def test_every_form_of_rows_gives_the_same_bytes() -> None:
     odd = mixed.set_index(np.arange(60)[::-1] % 7)
     for given in (numbers, mixed):
         forms = [given, given.to_dict("records"), tuple(given.to_dict("records"))]
-        forms += [odd] if given is mixed else []
+        series = frame(y[:, None], "y")["y"]
+        pairs = [(form, labels) for form in forms for labels in (y, y.tolist(), series)]
+        if given is mixed:  # an index that the labels have too, or have none beside
+            pairs += [(odd, y), (odd, series.set_axis(odd.index))]
         one, *others = (
             [model_bytes(m) for m in fit_repeats(NEW["class"](), form, labels, 3)]
-            for form in forms
-            for labels in (y, y.tolist(), frame(y[:, None], "y")["y"])
+            for form, labels in pairs
         )
         assert all(other == one for other in others)
 

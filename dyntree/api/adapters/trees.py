@@ -12,6 +12,7 @@ from river import base, conf
 from dyntree import params
 from dyntree.api.adapters.base import Row, records_of
 from dyntree.encoding.growing_map import GrowingMap
+from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import LARGEST, Matrix, as_number
 from dyntree.params import NIG
@@ -116,6 +117,7 @@ class StreamAdapter(base.Estimator):
         X : DataFrame of shape (n_rows, n_features)
         y : Series of shape (n_rows,)
         """
+        check_paired(X, y)
         if len(X) != len(y):
             raise ValueError(
                 f"y must have one value a row of X, {len(X)}; got {len(y)}."

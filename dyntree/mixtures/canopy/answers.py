@@ -191,7 +191,7 @@ class CanopyAnswers(Unlabelled, ABC):
         float
         """
         found = self.score_samples(X)
-        weight = check_weight(sample_weight, len(found))
+        weight = check_weight(sample_weight, len(found), X)
         return float(np.average(found, weights=weight))
 
     def _n_parameters(self) -> int:

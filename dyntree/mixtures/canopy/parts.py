@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
@@ -32,10 +33,11 @@ Ids = NDArray[np.int64]
 REJECTED_FROM = 4096  # rows that are looked through for such as fit badly
 
 
-def check_weight(value: Any, n_rows: int) -> Vector | None:
-    """Weights of rows, or None where all are 1."""
+def check_weight(value: Any, n_rows: int, X: Any = None) -> Vector | None:
+    """Weights of the rows of X, or None where all are 1."""
     if value is None:
         return None
+    check_paired(X, value, "sample_weight")
     weight = params.as_array("sample_weight", value, float)
     if weight.shape != (n_rows,):
         raise ValueError(
@@ -111,7 +113,7 @@ class Parts:
         assert features is not None
         self.features = features
         self.first = np.cumsum([0, *(len(rows) for rows in self.arrays)])
-        self.weight = check_weight(sample_weight, self.n_rows)
+        self.weight = check_weight(sample_weight, self.n_rows, X)
 
     @property
     def n_rows(self) -> int:

@@ -150,7 +150,7 @@ class CanopyStreams(CanopyAnswers):
         self
         """
         features, rows = self._encoded(X)
-        weight = check_weight(sample_weight, len(rows))
+        weight = check_weight(sample_weight, len(rows), X)
         with self._kept_on_errors():
             waiting = self._waiting
             if self._known is None and len(waiting):  # too few for a batch of their own

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.given import named_columns
+from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.values import is_missing
 
 Ids = NDArray[np.int64]
@@ -49,6 +50,7 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
         else:
             X = [{k: v for k, v in row.items() if k != phases} for row in X]
     else:
+        check_paired(X, phases, "phases")
         labels = phases
     held = X.rows if isinstance(X, Encoded) else X
     return X, parts_of(labels, len(held) if hasattr(held, "__len__") else 1)

@@ -13,6 +13,7 @@ from dyntree import params
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.given import named_columns
 from dyntree.encoding.ordered import ordered
+from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 
 Longs = NDArray[np.int64]
@@ -205,7 +206,9 @@ def read_table(documents: Any, groups: Any, sample_weight: Any) -> Batch:
     if groups is None:
         raise ValueError("one array needs groups=...; pass groups or a list of arrays.")
     if column is None:
+        check_paired(documents, groups, "groups", "documents")
         column = np.asarray(groups)
+    check_paired(documents, sample_weight, "sample_weight", "documents")
     check_finite(rows, "documents", names)
     weight = read_weight(sample_weight, len(rows))
     number, labels = group_numbers(column, len(rows))
