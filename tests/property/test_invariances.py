@@ -19,7 +19,13 @@ from scipy import stats
 
 from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
 from dyntree.evaluate import prequential
-from dyntree.mixtures import AffineFlow, DependentDPMixture, MemoryBoundedHDP
+from dyntree.mixtures import (
+    AffineFlow,
+    DependentDPMixture,
+    GaussianKnownVariance,
+    GaussianUnknown,
+    MemoryBoundedHDP,
+)
 from tests.helpers import model_bytes
 
 from .subjects import (
@@ -511,3 +517,36 @@ def test_units_of_rows_drop_out_of_mixtures(
         if key in found:
             found[key] = found[key] + X.shape[1] * np.log(scale)
     close(plain, found, 5)
+
+
+@pytest.mark.parametrize("scale", [2.0**-20, 2.0**10])
+@pytest.mark.parametrize("given", [None, 0.0, 3.0])
+@pytest.mark.parametrize("family", ["unknown", "known", "flow"])
+def test_units_drop_out_where_a_column_stands_in_the_first_phases(
+    family: str, given: float | None, scale: float
+) -> None:
+    """In the first two phases the last column has one value, which may be the base's
+    mean; the third fixes its unit. Copies and files in between know of it."""
+    X, _, new = rows_of(MIXTURES["ddp known"])
+    X, new = np.column_stack([X, X[:, 0]]), np.column_stack([new, new[:, 0]])
+    X[:60, 3] = 0.0
+    unit = np.array([1.0, 1.0, 1.0, scale])
+    if family == "known":  # whose steps have one variance along all axes
+        unit[:] = scale
+    mean = None if given is None else np.array([0.0, 0.0, 0.0, given])
+    found = []
+    for by in (np.ones(4), unit):
+        kinds = {
+            "unknown": GaussianUnknown(None if mean is None else mean * by),
+            "known": GaussianKnownVariance(by**2, None if mean is None else mean * by),
+            "flow": AffineFlow(),
+        }
+        model = DependentDPMixture(kinds[family], n_sweeps=6, burn_in=2, seed=1)
+        model.update(X[:30] * by).update(X[30:60] * by)
+        twin = pickle.loads(pickle.dumps(model.copy()))
+        for one in (model, twin):
+            one.update(X[60:] * by)
+        assert model_bytes(model) == model_bytes(twin)
+        logs = model.score_samples(new * by) + np.log(by).sum()
+        found.append({"p": model.predict_proba(new * by), "log": logs})
+    close(found[0], found[1], 6)

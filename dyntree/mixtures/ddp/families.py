@@ -67,10 +67,15 @@ def nested(value: Any) -> Any:
     return tuple(nested(part) for part in value) if isinstance(value, list) else value
 
 
-def spread_of(rows: Matrix) -> Vector:
-    """Variances of columns, 1 for those that do not vary."""
+def spread_of(rows: Matrix, centre: Any, otherwise: Any = 1.0) -> Vector:
+    """Variances of columns, or where they do not vary mean squares about a centre.
+
+    Columns that stand at the centre have no unit, and `otherwise` in its place.
+    """
     found = rows.var(axis=0)
-    return np.where(found > 0.0, found, 1.0)
+    found = np.where(found > 0.0, found, ((rows - centre) ** 2).mean(axis=0))
+    spread: Vector = np.where(found > 0.0, found, otherwise)
+    return spread
 
 
 class Family(ABC):
@@ -86,6 +91,26 @@ class Family(ABC):
     @abstractmethod
     def resolved(self, rows: Matrix) -> Self:
         """Return the family with all scales, from the first rows where not given."""
+
+    def origin(self) -> Vector:
+        """The base's mean of each column, shape (n_columns,); 0 where it has none."""
+        return np.zeros(1)
+
+    def scaled_by_rows(self) -> NDArray[np.bool_]:
+        """Which columns of the rows fix a scale that was not given."""
+        return np.zeros(1, dtype=bool)
+
+    def with_spread(self, columns: NDArray[np.bool_], spread: Vector) -> Self:
+        """Return the resolved family with the default scales of some columns anew."""
+        return self
+
+    def in_units(self, priors: Matrix, factor: Vector) -> Matrix:
+        """Prior rows with the scale of each column times a factor.
+
+        For columns of which all rows stood at the base's mean, so that the scale is all
+        that is known.
+        """
+        return priors
 
     @abstractmethod
     def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree._core.mixtures.emissions import AxisGaussians, Emission
 from dyntree.encoding.values import Matrix, Vector
@@ -105,7 +106,8 @@ class GaussianKnownVariance(Family):
         if mean is None:
             mean = rows.mean(axis=0)
         if var is None:
-            var = spread_of(rows)
+            noise = np.diag(covariance("variance", self.variance, width))
+            var = spread_of(rows, vector("base_mean", mean, width), noise)
             if self.is_rotated:
                 var = float(np.mean(var))
         if self.is_rotated and np.ndim(var):
@@ -119,6 +121,19 @@ class GaussianKnownVariance(Family):
         if not self.is_rotated:
             filled = replace(filled, base_variance=var)
         return filled
+
+    def origin(self) -> Vector:
+        """The base's mean of each column, shape (n_columns,)."""
+        return np.array(self.base_mean)
+
+    def scaled_by_rows(self) -> NDArray[np.bool_]:
+        """Which columns of the rows fix a scale that was not given."""
+        return np.array([self.base_variance is None and not self.is_rotated])
+
+    def with_spread(self, columns: NDArray[np.bool_], spread: Vector) -> Self:
+        """Return the resolved family with the default scales of some columns anew."""
+        var = np.where(columns, spread, self.base_variance)
+        return replace(self, base_variance=vector("base_variance", var, len(var)))
 
     def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
         """Raise ValueError for rows whose squares are no numbers in units of R."""

@@ -7,6 +7,7 @@ from threading import RLock
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap
@@ -58,6 +59,7 @@ class Learning(Unlabelled, Rows):
         self._lock = RLock()
         self._features = None
         self._family: Family | None = None
+        self._still = np.zeros(0, dtype=bool)
         self._state = State.fresh(options)
         self._n_rows = 0
         self._labels: list[Ids] = []
@@ -157,7 +159,10 @@ class Learning(Unlabelled, Rows):
                 self._labels = self._labels[-self.options.history :]
                 return
             family = self.options.family.resolved(rows)
-        state = self._state
+            still = self._standing(family, rows)
+            state = self._state
+        else:
+            family, state, still = self._with_units(family, rows)
         if not len(state.particles):
             n_prior = len(family.base())
             fresh = State.fresh(self.options, n_prior, family.n_sums())
@@ -173,10 +178,40 @@ class Learning(Unlabelled, Rows):
             )
         self._warn(diagnostics, len(rows))
         self._features, self._family, self._state = features, family, state
+        self._still = still
         self._n_rows += len(rows)
         labels[~counting] = self._most_probable()
         self._labels = [*self._labels, labels][-self.options.history :]
         self._diagnostics = diagnostics
+
+    def _standing(self, family: Family, rows: Matrix) -> NDArray[np.bool_]:
+        """Columns that have no unit: their scale is the rows' to give, which all stand.
+
+        They are where the base's mean is.
+        """
+        default = self.options.family.scaled_by_rows()
+        groups = np.repeat(default, rows.shape[1] // len(default))
+        found: NDArray[np.bool_] = (rows == family.origin()).all(axis=0)
+        return groups & found
+
+    def _with_units(
+        self, family: Family, rows: Matrix
+    ) -> tuple[Family, State, NDArray[np.bool_]]:
+        """Family and state, where columns that stood still move in these rows."""
+        still, state = self._still, self._state
+        if not still.any() or not len(rows):
+            return family, state, still
+        moves = still & ~self._standing(family, rows)
+        if not moves.any():
+            return family, state, still
+        spread = ((rows - family.origin()) ** 2).mean(axis=0)
+        particles = replace(
+            state.particles,
+            row=family.in_units(state.particles.row, np.where(moves, spread, 1.0)),
+            first=family.in_units(state.particles.first, np.where(moves, spread, 1.0)),
+        )
+        family = family.with_spread(moves, spread)
+        return family, replace(state, particles=particles), still & ~moves
 
     def _sampled(
         self, state: State, family: Family, rows: Matrix, counting: Any, tell: Any

@@ -290,6 +290,7 @@ class DependentDPMixture(Answers):
         again = type(self).__new__(type(self))
         again._begin(self.options, self.seed)
         again._features, again._family = self._features, self._family
+        again._still = self._still
         again._state, again._labels = self._state, list(self._labels)
         again._n_rows, again._diagnostics = self._n_rows, self._diagnostics
         return again  # states are replaced as a whole, never changed

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from dyntree import params
@@ -59,6 +60,8 @@ def unpacked(flat: Matrix, q: int) -> Matrix:
     return out
 
 
+OF_SPREAD = 0.1  # default scale of the base, over the variances of rows
+OF_VELOCITY = 0.01  # the same of velocities
 RESOLVED = 1e-14  # of sums of squares: what is less is rounding
 
 
@@ -113,6 +116,16 @@ def natural(flat: Matrix, block: Block) -> Natural:
     return Natural(flat[:, 0], unpacked(g, p), c.reshape(-1, p, d), unpacked(w, d))
 
 
+def rescaled(scale: Any, columns: NDArray[np.bool_], diagonal: Vector) -> Any:
+    """A scale with other entries for some columns, on the diagonal, as nested tuples.
+
+    It is diagonal there already.
+    """
+    matrix = np.array(scale)
+    np.fill_diagonal(matrix, np.where(columns, diagonal, np.diag(matrix)))
+    return covariance("scale", matrix, len(matrix))
+
+
 def prior_block(mean: Matrix, precision: Matrix, df: float, scale: Matrix) -> Vector:
     """Prior row of a block from M (p x d), Lambda, nu and Psi."""
     square = scale + mean.T @ precision @ mean
@@ -147,6 +160,15 @@ class Regression(Family):
     def n_sums(self) -> int:
         """Length of sums."""
         return sum(block.size for block in self.blocks())
+
+    def in_units(self, priors: Matrix, factor: Vector) -> Matrix:
+        """Prior rows with the scale of each column times a factor; see `Family`."""
+        found = []
+        for part, (first, d, _) in zip(self._parts(priors), self.blocks(), strict=True):
+            root = np.sqrt(factor[first : first + d])
+            square = part.square * np.outer(root, root)
+            found.append(part._replace(cross=part.cross * root, square=square).flat())
+        return np.hstack(found)
 
     def _parts(self, flat: Matrix) -> list[Natural]:
         """Parts of prior rows, block by block."""
@@ -341,14 +363,15 @@ class GaussianUnknown(Regression):
         """Return the family with all scales filled in; see `Family`."""
         width = rows.shape[1]
         mean = rows.mean(axis=0) if self.base_mean is None else self.base_mean
-        scale = 0.1 * spread_of(rows) if self.scale is None else self.scale
+        mean = vector("base_mean", mean, width)
+        scale = OF_SPREAD * spread_of(rows, mean) if self.scale is None else self.scale
         df = width + 2.0 if self.df is None else self.df
         if not df > width - 1:
             raise ValueError(
                 f"df must be > n_columns - 1, which is {width - 1}; got {self.df!r}."
             )
         return replace(
-            self, base_mean=vector("base_mean", mean, width), df=df,
+            self, base_mean=mean, df=df,
             scale=covariance("scale", scale, width),
         )  # fmt: skip
 
@@ -366,6 +389,14 @@ class GaussianUnknown(Regression):
     def origin(self) -> Vector:
         """What is taken off rows."""
         return np.array(self.base_mean)
+
+    def scaled_by_rows(self) -> NDArray[np.bool_]:
+        """Which columns of the rows fix a scale that was not given."""
+        return np.array([self.scale is None])
+
+    def with_spread(self, columns: NDArray[np.bool_], spread: Vector) -> Self:
+        """Return the resolved family with the default scales of some columns anew."""
+        return replace(self, scale=rescaled(self.scale, columns, OF_SPREAD * spread))
 
     def base(self) -> Vector:
         """Prior row of a new particle."""
@@ -438,7 +469,7 @@ class AffineFlow(Regression):
         half = rows.shape[1] // 2
         scale = self.velocity_scale
         if scale is None:
-            scale = 0.01 * spread_of(rows[:, half:])
+            scale = OF_VELOCITY * spread_of(rows[:, half:], 0.0)
         df = half + 2.0 if self.velocity_df is None else self.velocity_df
         if not df > half - 1:
             raise ValueError(
@@ -468,6 +499,20 @@ class AffineFlow(Regression):
         """What is taken off rows."""
         centre = np.array(self.location.base_mean)
         return np.concatenate([centre, np.zeros(len(centre))])
+
+    def scaled_by_rows(self) -> NDArray[np.bool_]:
+        """Which columns of the rows fix a scale that was not given: x, then v."""
+        return np.array([self.location.scale is None, self.velocity_scale is None])
+
+    def with_spread(self, columns: NDArray[np.bool_], spread: Vector) -> Self:
+        """Return the resolved family with the default scales of some columns anew."""
+        half = len(columns) // 2
+        return replace(
+            self, location=self.location.with_spread(columns[:half], spread[:half]),
+            velocity_scale=rescaled(
+                self.velocity_scale, columns[half:], OF_VELOCITY * spread[half:]
+            ),
+        )  # fmt: skip
 
     def base(self) -> Vector:
         """Prior row of a new particle."""

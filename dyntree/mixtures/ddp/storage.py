@@ -43,6 +43,11 @@ def to_arrays(model: DependentDPMixture) -> tuple[dict[str, Any], Arrays]:
         "n_rows": model._n_rows,
         "n_phases": state.n_phases,
         "next_id": state.next_id,
+        **(
+            {"still": np.flatnonzero(model._still).tolist()}
+            if model._still.any()
+            else {}
+        ),
         "diagnostics": {name: getattr(model._diagnostics, name) for name in SCALARS},
     }
     arrays: Arrays = {
@@ -78,6 +83,11 @@ def from_arrays(
         width = model._features.n_features
         model._family = family.resolved(np.zeros((1, width)))
         demand(model._family.to_header() == family.to_header(), "scales of a family")
+        model._still = np.zeros(width, dtype=bool)
+        places = [
+            params.count("still", k, 0, width - 1) for k in header.get("still", [])
+        ]
+        model._still[places] = True
     model._n_rows = params.count("n_rows", header["n_rows"], 0, MOST)
     check_arrays(model, header, arrays)
     state = State.fresh(model.options)
