@@ -298,6 +298,8 @@ class DynamicTreeModel:
         self._describe(design, formula, missing)
         rows, responses = design.encode(table), design.responses(table)
         self.exog, responses, kept = self._complete(rows, responses)
+        if not len(responses):
+            raise ValueError("data must have at least one complete row; got none.")
         kind = object if design.is_class else np.float64
         self.endog = np.fromiter(responses, dtype=kind, count=len(responses))
         self.table = table if kept is None else table.take(kept)
@@ -414,8 +416,6 @@ class DynamicTreeModel:
                     f"data must have no missing value of {what}; got one in row "
                     f"{bad[0]}. {remedy}"
                 )
-        if not len(rows):
-            raise ValueError("data must have at least one complete row; got none.")
         return rows, responses, kept
 
     def fit(self, *, progress: Progress = None) -> DynamicTreeResults:

@@ -290,7 +290,8 @@ class DynamicTreeResults:
         Parameters
         ----------
         endog : frame, dict of columns, dict, or list of dicts; or array_like
-            Raw data with the response; or, beside `exog`, the responses alone.
+            Raw data with the response; or, beside `exog`, the responses alone. Where no
+            row is left, by ``missing="drop"`` or from the start, nothing is learned.
         exog : as for `predict`, optional
             For models made from endog and exog: the inputs.
         progress : bool, callable or None, default None
@@ -308,7 +309,9 @@ class DynamicTreeResults:
             The model is then what it is after the last complete row.
         """
         rows, responses, designs = self.model.rows(self.design, endog, exog)
-        if designs:
+        if not len(rows):
+            check_progress(progress)
+        elif designs:
             self._append_levels(rows, responses, designs, progress)
         elif len(rows) == 1 and isinstance(self.tree, StreamingTree | AveragedStream):
             check_progress(progress)
@@ -525,27 +528,31 @@ class DynamicTreeResults:
 
         Notes
         -----
-        See `DynamicTree.sensitivity`; it draws from a copy, so that the results go on
-        as if they had not been asked.
+        See `DynamicTree.sensitivity`.
         """
         from dyntree.api import plots
 
-        found = self.inner.copy().sensitivity(
-            label=label, factors=self.design.factors or None
-        )
+        found = self.inner.sensitivity(label=label, factors=self.design.factors or None)
         name = self.model.endog_names if label is None else f"P({label})"
         return plots.plot_effects(found, features, response=name, ax=ax)
 
     def remove_data(self) -> None:
-        """Let go of the data of the model; prediction goes on, of rows that are given.
+        """Let go of the data of the model and of every row that the trees hold.
 
-        The rows that the trees hold stay.
+        Predictions of rows that are given stay the same, and `append` goes on. Fitted
+        values, residuals and what the model was fitted to are gone, and what trees
+        answer from their rows; see `DynamicTree.remove_data`.
         """
+        self.tree.remove_data()
         self.model.remove_data()
+        self._replayed = None
 
     def save(self, path: str | os.PathLike[str], remove_data: bool = False) -> None:
-        """Save trees and formula to a file, whole or not at all, without the data.
+        """Save trees and formula to a file, whole or not at all.
 
+        The file holds the rows that the trees hold, as these need them to go on
+        learning: the last `window` ones, or without a window all. The frame that the
+        model was made from is not in it. With `remove_data` there is no row in it.
         ``dyntree.formula.api.load`` makes results of it again; ``dyntree.load`` its
         trees alone. The formula is kept as data: nothing in the file is ever run.
 
@@ -553,7 +560,7 @@ class DynamicTreeResults:
         ----------
         path : str or path
         remove_data : bool, default False
-            Also call `remove_data`. The file never holds the data.
+            Also call `remove_data`, before anything is written.
 
         Raises
         ------
@@ -563,6 +570,7 @@ class DynamicTreeResults:
             If the file cannot be written.
         """
         remove_data = params.flag("remove_data", remove_data)
-        checkpoint.save_with(self.tree, self.model.notes(self.design), path)
+        tree = self.tree.copy().remove_data() if remove_data else self.tree
+        checkpoint.save_with(tree, self.model.notes(self.design), path)
         if remove_data:
             self.remove_data()

@@ -54,6 +54,21 @@ class Encoded:
     features: FeatureMap | None = None
 
 
+def is_nothing(X: Any) -> bool:
+    """Whether X is a table, or a list, without rows; a dict is a row.
+
+    Examples
+    --------
+    >>> is_nothing([]), is_nothing(np.empty((0, 3))), is_nothing({})
+    (True, True, False)
+    """
+    if isinstance(X, Encoded):
+        return not len(X.rows)
+    if isinstance(X, Mapping) or hasattr(X, "tocsr"):
+        return False
+    return hasattr(X, "__len__") and len(X) == 0 and np.ndim(X) != 0
+
+
 @dataclass(frozen=True)
 class FeatureMap:
     """The columns a model was first given, and how later rows become arrays.

@@ -196,6 +196,13 @@ class TreeAverage(Named, ABC):
             )
 
     @locked
+    def remove_data(self) -> Self:
+        """Let go of every row, in all members; see `DynamicTree.remove_data`."""
+        for tree in self._ready("remove_data"):
+            tree.remove_data()
+        return self
+
+    @locked
     def rehearse(self, X: Any, y: Any) -> Rehearsal | None:
         """What would become of the particles at one more row; see `DynamicTree`.
 

@@ -304,6 +304,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         check_progress(progress)
         n_jobs = params.n_jobs(threads)
         with self._lock:
+            if self._lead._is_idle(X, y):
+                return self
             growth = X.growth if isinstance(X, Grown) else None
             self._check_level()
             X, y = self._checked(X.rows if isinstance(X, Grown) else X, y, growth)

@@ -284,7 +284,8 @@ class AveragedStream(TreeAverage):
                 self.learn_row(X, y.item())
                 return self
             check_progress(progress)
-            self._learn_rows(X, y, n_threads, progress)
+            if not self._lead._is_idle(X, y):
+                self._learn_rows(X, y, n_threads, progress)
         return self
 
     def learn_row(self, row: Matrix, y: Any) -> None:

@@ -43,6 +43,16 @@ def region(
     held : bool, default False
         Whether defaults are those of the active rows, whatever `Cloud.spans` says.
     """
+    native = cloud.options["rules"] == "native"
+    if (
+        native
+        and not cloud.n_active
+        and (held or bounds is None or categorical is None)
+    ):
+        raise ValueError(
+            "bounds and categorical must be given, and no rows can be drawn, because "
+            "remove_data took all rows and what was known of their ranges."
+        )
     low, high, flags = cloud.spans(held)
     m = len(low)
     if candidates is not None and len(candidates):
@@ -138,6 +148,8 @@ def _bar(cloud: Any, rows: Matrix, best: str | float) -> Matrix | float:
     """What a response must fall below to improve: of each particle, or one for all."""
     if isinstance(best, str):
         params.one_of("best", best, BARS)
+        if best == "rows" and not cloud.n_active:
+            raise ValueError("best='rows' needs rows; remove_data took all of them.")
         return query.least_location(
             cloud, rows if best == "candidates" else cloud.rows()[0]
         )
@@ -228,6 +240,8 @@ def importance(
     rng : Generator
     """
     n_samples = params.count("n_samples", n_samples, 2)
+    if not len(X):
+        raise ValueError("importance needs rows; remove_data took all of them.")
     base, other = X[rng.integers(len(X), size=(2, n_samples))]
     mixed = np.tile(base, (len(groups) + 1, 1, 1))
     for k, group in enumerate(groups):

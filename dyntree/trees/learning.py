@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from dyntree import params
-from dyntree.encoding.feature_map import Encoded, FeatureMap, take
+from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing, take
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.targets import (
     label_codes,
@@ -69,11 +69,12 @@ class TreeLearning(TreeQueries):
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
             Numbers; under native rules also strings and categories, and NaN for what is
-            missing. The first call fixes the columns, and the rows until there are
-            trees their kinds and first levels. Levels that come later bring columns of
-            their own (and where no row had a value, the first one says of which kind
-            the column is), count as missing, with a warning the first time (copies and
-            loaded models warn anew), or are an error, as `new_levels` says.
+            missing. Without rows there is nothing to learn, which is no error. The
+            first call fixes the columns, and the rows until there are trees their kinds
+            and first levels. Levels that come later bring columns of their own (and
+            where no row had a value, the first one says of which kind the column is),
+            count as missing, with a warning the first time (copies and loaded models
+            warn anew), or are an error, as `new_levels` says.
         y : array_like of shape (n_rows,)
             Responses, or labels of a class model. They belong to the rows of X by their
             places; where X and y both have an index, these must be equal.
@@ -93,12 +94,22 @@ class TreeLearning(TreeQueries):
             The model is then what it is after the last complete row.
         """
         check_progress(progress)
+        if self._is_idle(X, y):
+            return self
         before = self.n_seen
         rows, responses, growth = self._accept(X, y)
         n_kept = self.n_seen - before
         with self._watch():
             self._learn(rows, responses, growth, progress, n_kept, self._take)
         return self
+
+    def _is_idle(self, X: Any, y: Any) -> bool:
+        """Whether there is no row to learn, and no response; columns must be known."""
+        if not is_nothing(X) or np.size(y):
+            return False
+        if self._features is not None and np.ndim(X) == 2:
+            self._features.codes(X)
+        return True
 
     def _check(self, X: Any, y: Any) -> CheckedRows:
         """Rows and responses or labels, checked; nothing changes."""

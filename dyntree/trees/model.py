@@ -229,6 +229,37 @@ class DynamicTree(TreeLearning):
         return self
 
     @locked
+    def remove_data(self) -> Self:
+        """Let go of every row; what is kept is what predictions need (native rules).
+
+        All rows are retired: predictions stay the same to the bit, and learning goes on
+        as in a window, with splits that later rows alone can move. Row by row there is
+        nothing left, in memory or in a file: `importance`, ``score_active`` and
+        ``score(..., "ei", best="rows")`` have no rows to look at, and ``score("alc")``,
+        `relevance` and `sensitivity` need `bounds` and `categorical`, until new rows
+        have come.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        NotReadyError
+            While there are no trees.
+        ValueError
+            Under R's rules, whose leaves are not those of their retired rows.
+        """
+        cloud = self._ready("remove_data")
+        if self.options.rules == "r":
+            raise ValueError(
+                "remove_data is for rules='native'; under R's rules retire rows, of "
+                "which one at least stays."
+            )
+        self._cloud = cloud.without_rows()
+        return self
+
+    @locked
     def rejuvenate(self, order: ArrayLike | None = None) -> Self:
         """Grow fresh particles from the active rows and add them to the cloud.
 
@@ -251,6 +282,8 @@ class DynamicTree(TreeLearning):
     def _rejuvenate(self, order: ArrayLike | None = None) -> None:
         """`rejuvenate`, for callers that hold the lock, maybe in another thread."""
         cloud = self._ready("rejuvenate")
+        if not cloud.n_active:
+            raise ValueError("rejuvenate needs rows; remove_data took all of them.")
         if order is None:
             saved, n_particles = cloud.source.save(), cloud.n_particles
             try:

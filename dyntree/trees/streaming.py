@@ -177,7 +177,8 @@ class StreamingTree(Named):
                 self.learn_row(X, y.item())
             else:
                 check_progress(progress)
-                self._learn_rows(X, y, progress)
+                if not self.tree._is_idle(X, y):
+                    self._learn_rows(X, y, progress)
             return self
 
     def _learn_rows(self, X: Any, y: Any, progress: Progress) -> None:
@@ -331,6 +332,11 @@ class StreamingTree(Named):
     ) -> tuple[Encoded, list[Any]]:
         """Check a stream that is to be learned; see `DynamicTree.preview`."""
         return self.tree.preview(X, y, start)
+
+    def remove_data(self) -> Self:
+        """Let go of every row; see `DynamicTree.remove_data`."""
+        self.tree.remove_data()
+        return self
 
     def with_window(self, window: int, **others: Any) -> Self:
         """Return a stream without trees like this one, in another window.

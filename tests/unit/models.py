@@ -126,7 +126,7 @@ def bad_rows() -> dict[str, tuple[Any, Any, str, str]]:
     with_text[1, 0] = "u"
     half = {"p": 0.5, "q": 0.5}
     return {
-        "no rows": (X[:0], y[:0], "X", "none"),
+        "no rows for responses": (X[:0], y[:2], "X", "none"),
         "no columns": (X[:, :0], y, "X", "0"),
         "one row, flat": (X[0], y[:1], "X", "(2,)"),
         "three dimensions": (X[None], y[:1], "X", "(1, 3, 2)"),

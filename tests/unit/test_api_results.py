@@ -16,7 +16,7 @@ pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[for
 import dyntree.formula.api as dtf
 from dyntree import DynamicTree
 from dyntree.errors import StaleWindowWarning, UnseenLevelWarning
-from tests.helpers import model_bytes
+from tests.helpers import model_bytes, same_bytes
 
 from .models import Pressed
 from .test_api_formula import SMALL, sites
@@ -109,8 +109,19 @@ def test_no_rows_have_no_answers() -> None:
     fit, none = fitted("y ~ a:site"), sites(0)
     assert fit.predict(none).index.equals(none.index)
     assert fit.get_prediction(none).summary_frame().shape == (0, 6)
-    with pytest.raises(ValueError, match="at least one complete row"):
-        fit.append(none)
+
+
+@pytest.mark.parametrize("missing", ["none", "drop"])
+def test_where_there_is_nothing_to_learn_a_stream_goes_on(missing: str) -> None:
+    """Chunks without rows, and chunks of which no row is complete."""
+    fit = dtf.dynamic_tree("y ~ a + site", sites(40), missing=missing, **SMALL).fit()
+    before, hole = fit.nobs, sites(3).assign(a=np.nan)
+    with same_bytes(fit.tree):
+        assert fit.append(sites(0)) is fit
+        if missing == "drop":
+            assert fit.append(hole) is fit
+            fit.append(hole.to_dict("records")[0])
+    assert fit.append(sites(3)).nobs == before + 3
 
 
 @pytest.mark.parametrize("data", [sites(3).iloc[0], np.ones((2, 2)), 3, []])

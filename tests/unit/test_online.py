@@ -60,6 +60,8 @@ TREES: dict[str, tuple[type, dict[str, Any]]] = {
 class TestTrees(OnlineModelChecks):
     """Trees and streams of every leaf model, under both rules."""
 
+    empty_is_previewed = False
+
     @pytest.fixture(params=TREES)
     def kind(self, request: pytest.FixtureRequest) -> str:
         name: str = request.param
@@ -87,6 +89,8 @@ AVERAGES: dict[str, dict[str, Any]] = {
 class TestAverages(OnlineModelChecks):
     """Averages of streams, with and without a stacker."""
 
+    empty_is_previewed = False
+
     @pytest.fixture(params=AVERAGES)
     def kind(self, request: pytest.FixtureRequest) -> str:
         name: str = request.param
@@ -104,6 +108,8 @@ class TestAverages(OnlineModelChecks):
 
 class TestAveragedTrees(OnlineModelChecks):
     """Clouds that learn rows in one order; a call is all or nothing."""
+
+    empty_is_previewed = False
 
     @pytest.fixture(params=["constant", "class"])
     def kind(self, request: pytest.FixtureRequest) -> str:
@@ -175,8 +181,6 @@ MIXTURES: dict[str, Callable[[], Any]] = {
 class TestMixtures(OnlineModelChecks):
     """Small-variance mixtures: no responses, and no rows are no error."""
 
-    empty_is_an_error = False
-
     @pytest.fixture(params=MIXTURES)
     def fresh(self, request: pytest.FixtureRequest) -> Callable[[], Any]:
         return MIXTURES[request.param]
@@ -207,8 +211,6 @@ DEPENDENT: dict[str, Callable[[], Any]] = {
 
 class TestDependentMixtures(OnlineModelChecks):
     """Dependent mixtures, whose unit is a phase: a call is one, unless it says more."""
-
-    empty_is_an_error = False
 
     @pytest.fixture(params=DEPENDENT)
     def fresh(self, request: pytest.FixtureRequest) -> Callable[[], Any]:

@@ -514,6 +514,35 @@ cdef class Cloud(Particles):
                 cloud.leaf_model.refresh(cloud.moves.leaves[k])
         return cloud
 
+    def without_rows(self):
+        """A cloud that predicts alike and holds no row: all of them are retired.
+
+        It knows no ranges of columns either, whose ends are values of rows.
+        """
+        header, arrays = self.to_arrays()
+        cdef int stride = self.arena.stride
+        cdef int32_t i, k, n
+        sums, shape = arrays["leaf_sums"].copy(), arrays["leaf_shape"].copy()
+        sums[:, stride:2 * stride] += sums[:, :stride]
+        sums[:, :stride] = 0.0
+        shape[:, 1:] = 0
+        spans = np.full_like(arrays["spans"], np.nan)
+        spans[:, 2] = 0.0
+        kept = {name: arrays[name][:0] for name in (
+            "X", "y", "row_ids", "leaf_rows", "leaf_credit",
+        )}
+        cdef Cloud cloud = self.from_arrays(
+            dict(header, n_retired=header["n_seen"]),
+            dict(arrays, leaf_sums=sums, leaf_shape=shape, spans=spans, **kept),
+            self.source,
+        )
+        cloud.moves.reserve(0, cloud.arena.live_leaves + 1)
+        for i in range(cloud.n_particles):
+            n = gather(cloud.arena, cloud.roots[i], cloud.moves.leaves)
+            for k in range(n):
+                cloud.leaf_model.refresh_all(cloud.moves.leaves[k])
+        return cloud
+
     def rows(self):
         """Copies of the active rows X and y, in internal order."""
         return self.pool.rows()[:2]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.canopy.answers import CanopyAnswers
 from dyntree.mixtures.canopy.components import Moments
@@ -65,6 +65,8 @@ class CanopyStreams(CanopyAnswers):
             On bad input; the model is then what it was before.
         """
         check_progress(progress)
+        if is_nothing(X):
+            return self
         features, rows = self._encoded(X)
         before = dict(vars(self))
         with rows_bar(progress, len(rows), "learning") as tell:

@@ -8,18 +8,9 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
-from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
 from dyntree.encoding.values import LARGEST, Matrix, too_large
 from dyntree.mixtures.ddp.families import Family
-
-
-def is_nothing(X: Any) -> bool:
-    """Whether X is a table without rows."""
-    if isinstance(X, Encoded):
-        return not len(X.rows)
-    if hasattr(X, "keys") and not hasattr(X, "columns"):
-        return False
-    return hasattr(X, "__len__") and np.ndim(X) != 0 and len(X) == 0
 
 
 class Rows(ABC):
@@ -42,7 +33,7 @@ class Rows(ABC):
             features, rows = FeatureMap.learn(X)
         else:
             features = self._features
-            if is_nothing(X) and not isinstance(X, Encoded):
+            if is_nothing(X):
                 return features, np.empty((0, features.n_features))
             rows = features.encode(X, argument)
         if np.abs(rows).max(initial=0.0) > LARGEST:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
-from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.hdp.compression import Limits
 from dyntree.mixtures.hdp.documents import (
@@ -332,6 +332,8 @@ class MemoryBoundedHDP(TopicAnswers):
             On bad input; the model is then what it was before.
         """
         check_progress(progress)
+        if is_nothing(X):
+            return self
         if self.settings.family == "multinomial":
             return self.partial_fit(X, progress=progress)
         features, rows = self._encoded(X)

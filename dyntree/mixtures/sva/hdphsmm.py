@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree._core.mixtures.chain import Chain
 from dyntree._core.mixtures.spheres import Spheres
+from dyntree.encoding.feature_map import is_nothing
 from dyntree.encoding.values import Matrix
-from dyntree.mixtures.sva.learning import is_nothing
 from dyntree.mixtures.sva.options import HSMM_OPTIONS, HSMMOptions
 from dyntree.mixtures.sva.records import Ids, LambdaPath
 from dyntree.mixtures.sva.scales import spherical_path

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from dyntree import params
-from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
 from dyntree.encoding.values import LARGEST, Matrix, too_large
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.sva.options import ClusterOptions
@@ -27,15 +27,6 @@ MOST_ROWS, MOST_WORK = 4096, 2**18  # of a first chunk; work is rows times colum
 def first_chunk(n_features: int) -> int:
     """Rows that surely take less than about a tenth of a second."""
     return max(16, min(MOST_ROWS, MOST_WORK // n_features**2))
-
-
-def is_nothing(X: Any) -> bool:
-    """Whether X is a table without rows."""
-    if isinstance(X, Encoded):
-        return not len(X.rows)
-    if isinstance(X, Mapping) or np.ndim(X) == 0 or hasattr(X, "tocsr"):
-        return False
-    return len(X) == 0
 
 
 class Learning(Unlabelled, ABC):
@@ -296,6 +287,6 @@ class Learning(Unlabelled, ABC):
     def _answered(self, X: Any, what: str) -> tuple[Any, Matrix]:
         """The clusters of the kernel, and rows to be answered for."""
         clusters = self._ready(what)
-        if is_nothing(X) and not isinstance(X, Encoded):
+        if is_nothing(X):
             return clusters, np.empty((0, clusters.n_features))
         return clusters, self._encoded(X)[1]
