@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dyntree.encoding.design import absence
@@ -52,26 +53,25 @@ def parse(
         ) from error
     if not isinstance(formula, str):
         raise ValueError(f"formula must be text, 'y ~ a + b'; got {formula!r}.")
-    left, tilde, right = (part.strip() for part in formula.partition("~"))
+    left, tilde, right = sides(formula)
     if not left or not tilde or not right:
         raise ValueError(f"formula must be like 'y ~ a + b'; got {formula!r}.")
     try:
-        quoted = left.startswith("`") and left.endswith("`") and left.count("`") == 2
-        plain = left in columns or quoted
-        name = left.strip("`") if quoted else left
-        response = Expression.column(name) if plain else Expression.parse(left)
-        tokens = DefaultFormulaParser().get_tokens(right)
-        named = [token.token for token in tokens if token.kind.value == "name"]
-        if absent := [name for name in dict.fromkeys(named) if name not in columns]:
-            raise absence(absent, columns)  # also of those that are taken away
-        inputs = [name for name in columns if name not in response.columns]
+        plain = left in columns or _is_quoted(left)
+        name = left if left in columns else response_name(formula)
+        response = Expression.column(name) if plain else _response(left)
+        # a column called 1 is not the intercept: formulaic knows columns by stand-ins
+        stand_ins = StandIns(columns, right)
+        parser = DefaultFormulaParser(include_intercept=False)
+        written = stand_ins.written(parser.get_tokens(stand_ins.unquoted(right)))
+        inputs = [stand_ins.of(n) for n in columns if n not in response.columns]
         found = Formula(
-            f"1 ~ {right}",  # the left is read above
+            f"1 ~ {written}",  # the left is read above
             _context={"__formulaic_variables_available__": inputs},
         ).rhs
         if not isinstance(found, SimpleFormula):
             raise ValueError(f"formula must have no '|'; got {formula!r}.")
-        terms = [[_factor(factor) for factor in term.factors] for term in found]
+        terms = [[stand_ins.factor(one) for one in term.factors] for term in found]
     except (FormulaicError, SyntaxError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(
@@ -91,11 +91,88 @@ def parse(
     return response, terms
 
 
-def _factor(factor: Any) -> Expression:
-    """What a factor of formulaic's means."""
-    if factor.eval_method.value == "lookup":
-        return Expression.column(factor.expr)
-    return Expression.parse(factor.expr)
+def sides(formula: str) -> tuple[str, str, str]:
+    """Left side, tilde and right side of a formula; names in backticks may have a ~.
+
+    Examples
+    --------
+    >>> sides("`x ~ z` ~ u")
+    ('`x ~ z`', '~', 'u')
+    """
+    found = re.fullmatch(r"((?:[^`~]|`[^`]*`)*)(~)(.*)", formula, re.DOTALL)
+    left, tilde, right = found.groups() if found else formula.partition("~")
+    return left.strip(), tilde, right.strip()
+
+
+def response_name(formula: str) -> str:
+    """Left side of a formula, a name in backticks without them."""
+    left = sides(formula)[0]
+    return left[1:-1] if _is_quoted(left) else left
+
+
+def _is_quoted(left: str) -> bool:
+    return left.startswith("`") and left.endswith("`") and left.count("`") == 2
+
+
+def _response(left: str) -> Expression:
+    """The left side as one response."""
+    found = Expression.parse(left)
+    if found.is_arithmetic:
+        raise ValueError(
+            f"formula must have one response; got {left!r}, which reads as several. "
+            f"Write I({left}) for its value, or name a column."
+        )
+    return found
+
+
+class StandIns:
+    """Names that stand for columns while formulaic reads the terms of a formula.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    text : str
+        What will be read: no stand-in occurs in it.
+    """
+
+    def __init__(self, columns: Sequence[str], text: str) -> None:
+        self.columns = tuple(columns)
+        self.prefix = "column_"
+        while self.prefix in text or any(self.prefix in name for name in columns):
+            self.prefix += "_"
+
+    def of(self, name: str) -> str:
+        """The stand-in of a column; ValueError where there is no such column."""
+        if name not in self.columns:
+            raise absence([name], self.columns)  # also of what is taken away
+        return f"{self.prefix}{self.columns.index(name)}"
+
+    def unquoted(self, text: str) -> str:
+        """Text with stand-ins for the names in backticks."""
+        return re.sub("`([^`]*)`", lambda found: self.of(found[1]), text)
+
+    def written(self, tokens: Iterable[Any]) -> str:
+        """The formula of these tokens, with stand-ins for all names."""
+        parts = []
+        for token in tokens:
+            text, kind = token.token, token.kind.value
+            if kind == "name" and not text.startswith(self.prefix):
+                text = self.of(text)
+            parts.append(f"{{{text}}}" if kind == "python" else text)
+        return " ".join(parts)
+
+    def factor(self, factor: Any) -> Expression:
+        """What a factor of formulaic's means."""
+
+        def name(found: re.Match[str]) -> str:
+            return self.columns[int(found[1])]
+
+        stand_in = re.compile(rf"{self.prefix}(\d+)")
+        if factor.eval_method.value == "lookup":
+            return Expression.column(stand_in.sub(name, factor.expr))
+        return Expression.parse(
+            stand_in.sub(lambda found: f"`{name(found)}`", factor.expr)
+        )
 
 
 def without(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dyntree import checkpoint
 from dyntree.api.formula import file_notes, read_design
+from dyntree.api.terms import response_name
 from dyntree.commands.formulas import designed
 from dyntree.commands.options import described, fresh, kinds_of, model_of
 from dyntree.commands.tables import (
@@ -152,7 +153,7 @@ def _model_and_rows(
     """A fresh model, inputs, responses, and what to remember of them."""
     options, formula = described(arguments), arguments.formula
     fresh(options)  # wrong ones are told before a long table is read
-    left = formula.partition("~")[0].strip()
+    left = response_name(formula)
     known = kinds_of(options, left)
     read = read_table(arguments.table, arguments.separator, known, left)
     table = table_of(read.frame)

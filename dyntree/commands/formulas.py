@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.api.terms import parse
+from dyntree.api.terms import parse, sides
 from dyntree.commands.rows import Kinds, Row, cell
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table
@@ -29,7 +29,7 @@ def is_plain(formula: str, columns: Sequence[str]) -> bool:
     >>> [is_plain(f, ["a", "b-c"]) for f in ("y ~ a + b-c", "y ~ d", "y ~ a - d")]
     [True, True, False]
     """
-    response, _, right = (part.strip() for part in formula.partition("~"))
+    response, _, right = sides(formula)
     names = [response, *(part.strip() for part in right.split("+"))]
     return all(name in columns or not SPECIAL.search(name) for name in names)
 

@@ -23,6 +23,7 @@ from typing import Any, BinaryIO
 
 from dyntree import checkpoint
 from dyntree.api.formula import file_notes, read_design
+from dyntree.api.terms import response_name
 from dyntree.commands.formulas import designed, encoded_row
 from dyntree.commands.options import described, fresh, kinds_of, model_of
 from dyntree.commands.rows import (
@@ -97,7 +98,7 @@ class Session:
             self.model = fresh(wanted["options"])
             self.notes = wanted | {"inputs": None, "rows": 0, "learned": 0, "bytes": 0}
             self.notes["kinds"] = kinds_of(
-                self.notes["options"], self.notes["formula"].partition("~")[0].strip()
+                self.notes["options"], response_name(self.notes["formula"])
             )
         if self.notes["format"] == "parquet":
             raise ValueError(
@@ -133,7 +134,7 @@ class Session:
         """Learn from the first row of the input what the stream is of."""
         notes, csv, columns = self.notes, self.notes["format"] == "csv", list(row)
         if notes["inputs"] is None and "model" not in notes["options"]:
-            response = notes["formula"].partition("~")[0].strip()
+            response = response_name(notes["formula"])
             notes["model"] = model_of([cell(row.get(response))])
             notes["kinds"] |= kinds_of(self.options, response)
             self.model = fresh(self.options)

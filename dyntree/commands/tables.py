@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dyntree.api.terms import sides
 from dyntree.commands.rows import READERS, Kinds, format_of, text_of
 from dyntree.storage.atomic_files import replacing
 
@@ -33,7 +34,7 @@ def split_formula(formula: str, columns: Sequence[str]) -> tuple[str, list[str]]
     >>> split_formula("y ~ .", ["a", "y", "b"])
     ('y', ['a', 'b'])
     """
-    response, tilde, right = (part.strip() for part in formula.partition("~"))
+    response, tilde, right = sides(formula)
     inputs = [name.strip() for name in right.split("+")]
     if not response or not tilde or not all(inputs):
         raise ValueError(

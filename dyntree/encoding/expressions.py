@@ -110,6 +110,17 @@ class Expression:
         """Whether it is a column as it is."""
         return len(self.steps) == 1 and bool(self.columns) and not self.is_category
 
+    @property
+    def is_arithmetic(self) -> bool:
+        """Whether it is a sum, difference, product, ... that no I(...) encloses."""
+        inner = self.label.removeprefix("I(").removesuffix(")")
+        if len(inner) == len(self.label) - 3:
+            try:
+                return type(self).parse(inner).steps != self.steps
+            except ValueError:  # I(a) + (b)
+                return True
+        return self.steps[-1][0] == "apply"
+
     def value(self, read: Callable[[str], Vector | float]) -> Any:
         """Its value, where `read` gives columns or what one row has in them."""
         stack: list[Any] = []
