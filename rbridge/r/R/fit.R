@@ -17,7 +17,7 @@ dynaTree.default <- function(X, y, N = 1000,
   tree <- held(call)
   told <- ask("dynaTree", given, call, tree, rules = rules(), save = TRUE)
   fields <- named_fields(told$value, colnames(X))
-  structure(fields, class = "dynaTree",
+  structure(fields, class = c("dyntree", "dynaTree"),
             cloud = new_cloud(tree, told$saved, fields$lpred, fields$time))
 }
 
@@ -56,7 +56,7 @@ dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
                 XX = if (rows) XX else as_inputs(XX), yy = yy, varstats = varstats,
                 lhs = lhs, rorder = rorder, verb = verb, pverb = pverb, ...)
   fields <- ask("dynaTrees", given, sys.call(), rules = rules())$value
-  object <- structure(named_fields(fields, colnames(X)), class = "dynaTree")
+  object <- structure(named_fields(fields, colnames(X)), class = c("dyntree", "dynaTree"))
   if (!rows) dimnames(object[["XX"]]) <- dimnames(X_like(object, given$XX))
   if (plotit && !rows) plot(object, proj = proj)
   object

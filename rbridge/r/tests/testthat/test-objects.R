@@ -16,6 +16,26 @@ test_that("fields are those of R's dynaTree", {
   expect_null(colnames(retire(fit, 1)$X))
 })
 
+test_that("objects are no objects of R's dynaTree, and the other way round", {
+  fit <- fitted_tree()
+  expect_s3_class(fit, c("dyntree", "dynaTree"), exact = TRUE)
+  for (object in list(fit, copy(fit), update(fit, fit$X[1, , drop = FALSE], 0)))
+    expect_identical(object$num, NA_integer_)
+  theirs <- structure(list(num = 0L, X = fit$X, y = fit$y), class = "dynaTree")
+  X <- fit$X[1:2, ]
+  asked <- alist(alc(theirs, X), alcX(theirs), copy(theirs), qEI(theirs, X),
+                 qEntropy(theirs, X), rejuvenate(theirs), relevance(theirs),
+                 retire(theirs, 1), sens(theirs), treestats(theirs), varpropuse(theirs),
+                 varproptotal(theirs), dyntree:::classprobs(theirs, 1, X),
+                 dyntree:::entropyX(theirs), dyntree:::ieci(theirs, X),
+                 dyntree:::intervals(theirs, 1, 1), dyntree:::sameleaf(theirs, X),
+                 deletecloud(theirs), dyntree:::predict.dyntree(theirs, X),
+                 dyntree:::update.dyntree(theirs, X, 1:2),
+                 dyntree:::coef.dyntree(theirs, X))
+  for (call in asked) expect_error(eval(call), "object is one of R's package dynaTree")
+  expect_error(deletecloud(1), "object must be what dynaTree\\(\\) returned; .* numeric")
+})
+
 test_that("objects share a cloud, and a copy has its own", {
   fit <- fitted_tree()
   twin <- copy(fit)
