@@ -1,6 +1,7 @@
 # Called row by row: what is as by default stays here.
 predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, verb = 0,
                             ...) {
+  no_more(...)
   XX <- new_rows(object, XX)
   given <- list(XX = XX)
   if (!is.null(yy)) given$yy <- new_response(object, yy)
@@ -14,6 +15,7 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
 }
 
 coef.dyntree <- function(object, XX, verb = 0, ...) {
+  no_more(...)
   extended(object, "coef", list(XX = new_rows(object, XX), verb = verb), sys.call())
 }
 

@@ -1,4 +1,5 @@
 update.dyntree <- function(object, X, y, verb = round(length(y) / 10), ...) {
+  no_more(...)
   X <- new_rows(object, X)
   given <- list(X = X, y = new_response(object, y), verb = verb)
   after <- extended(object, "update", given, sys.call())

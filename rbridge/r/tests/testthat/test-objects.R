@@ -75,26 +75,6 @@ test_that("an object that was saved goes on to the bit", {
   }
 })
 
-test_that("formulas and factors pass", {
-  d <- data.frame(y = rows()$y, a = rows()$X[, 1],
-                  soil = factor(ifelse(rows()$X[, 2] > 0.5, "clay", "sand")))
-  set.seed(1)
-  by_formula <- dynaTree(y ~ a + soil, data = d, N = 30, verb = 0)
-  X <- cbind(a = d$a, soilsand = as.numeric(d$soil == "sand"))
-  set.seed(1)
-  by_matrix <- dynaTree(X, d$y, N = 30, verb = 0)
-  expect_identical(by_formula$lpred, by_matrix$lpred)
-  expect_identical(colnames(by_formula$X), c("a", "soilsand"))
-  expect_identical(predict(by_formula, d[1:3, ])$mean, predict(by_matrix, X[1:3, ])$mean)
-  expect_identical(nrow(update(by_formula, d[1:3, ], d$y[1:3])$X), 63L)
-  classes <- dynaTree(soil ~ a, data = d, model = "class", N = 30, verb = 0)
-  expect_identical(classes$y, as.numeric(d$soil))
-  classes <- update(classes, d[1:2, ], d$soil[1:2])
-  expect_error(update(classes, d[1, ], "loam"), "y must hold labels of the fit")
-  subset <- dynaTree(y ~ a, data = d, subset = a > 0.5, N = 30, verb = 0)
-  expect_identical(nrow(subset$X), sum(d$a > 0.5))
-})
-
 test_that("native rules are an option away", {
   old <- options(dyntree.rules = "native")
   on.exit(options(old))
