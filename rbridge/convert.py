@@ -114,7 +114,7 @@ def _vector(value: RValue, classes: list[Any]) -> Any:
         missing = np.isnan(numbers)
         seconds = np.floor(np.where(missing, 0.0, numbers) * unit)
         times = seconds.astype(np.int64).astype("datetime64[s]")
-        times[missing] = np.datetime64("NaT")
+        times[missing] = np.datetime64("NaT", "s")
         return times
     if value.kind == "character":
         return np.array(value.data, dtype=object)

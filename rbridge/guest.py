@@ -50,6 +50,7 @@ _WITH_NA = ("S", "T", "varpropuse", "varproptotal")  # R has NA there, and not N
 _SENT = {"lpred": np.empty(0), "time": 0.0}  # R has them; it adds what comes
 _NONE = object()  # no field is this
 _NA_REAL = np.array([0x7FF00000000007A2], dtype=np.uint64).view(np.float64)[0]
+_NA_INTEGER = RValue("integer", np.array([-(2**31)], dtype=np.int32))
 
 _stream = RStream(0)  # R's own, set to .Random.seed before each call
 
@@ -179,7 +180,13 @@ def _new_fields(before: DynaTree | None, after: DynaTree) -> dict[str, Any]:
 
 
 def _in_r(name: str, value: Any) -> Any:
-    """Return a field or an answer as R's dynaTree holds it."""
+    """Return a field or an answer as R's dynaTree holds it.
+
+    `num` is NA: by a number R's package dynaTree would find a cloud of its own, and
+    R lets no NA pass to its functions.
+    """
+    if name == "num":
+        return _NA_INTEGER
     if isinstance(value, MappingProxyType):
         labels = range(1, max(value) + 1)
         return RValue("list", [to_r(_in_r(name, value.get(k))) for k in labels])

@@ -26,7 +26,8 @@ from dyntree.storage import archive
 from tests.unit.models import MODELS, data
 
 HANG = 60.0  # seconds after which a mutant counts as one that never ends
-ROOM = 1 << 29  # bytes a process may ask for beyond what it holds at the start
+ROOM = 1 << 29  # bytes a process may ask for beyond what it holds at the start,
+STATM = Path("/proc/self/statm")  # where a system says how much that is
 ODD: list[Any] = [
     None, True, False, 0, 1, -1, 2, 3, 7, 624, 2**31 - 1, 2**31, 2**63, -(2**70),
     10**30, 0.0, -0.0, 0.5, -1.5, 1e-320, 1e308, float("inf"), float("nan"), "", "x",
@@ -220,8 +221,9 @@ def main(first: int, last: int) -> None:
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     saved = [checkpoint.dumps(model) for model in models().values()]
-    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (held + ROOM, held + ROOM))
+    if STATM.is_file():
+        held = int(STATM.read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (held + ROOM, held + ROOM))
     n_loaded = 0
     for number in range(first, last):
         faulthandler.dump_traceback_later(HANG, exit=True)

@@ -66,7 +66,7 @@ def test_rows_in_one_call_or_in_many(name: str) -> None:
 def test_log_evidence_adds_up() -> None:
     cloud, X, y = started()
     densities = cloud.update(X, y)
-    assert cloud.log_evidence == sum(densities.tolist())
+    assert cloud.log_evidence == np.cumsum(densities)[-1]  # one by one
     assert cloud.n_degenerate == 0
 
 

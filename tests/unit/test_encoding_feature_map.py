@@ -335,7 +335,9 @@ def test_categories_name_columns(X: Any) -> None:
         FeatureMap.learn(X, True, (("sight", ("a",)),))
 
 
-@pytest.mark.parametrize("nothing", [None, np.nan, pd.NaT, pd.NA, np.datetime64("NaT")])
+@pytest.mark.parametrize(
+    "nothing", [None, np.nan, pd.NaT, pd.NA, np.datetime64("NaT", "D")]
+)
 def test_what_is_missing(nothing: Any) -> None:
     assert is_missing(nothing)
 

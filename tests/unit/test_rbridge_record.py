@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import rbridge
 from dyntree.api.rmirror import RStream
 from rbridge import schemes
 from rbridge.record import OPS, write
+from tests.golden.compare import decode
 from tests.golden.replay import replay
 
 from .r_engines import running
@@ -166,10 +168,51 @@ def test_a_recording_replays(
     assert np.array_equal(told["data"]["X"], data(model)["X"])
 
 
+DENSITIES = {"lpred", "yypred", "ei", "qEI", "ieci"}  # R's dt() enters them
+
+
+def differing(again: Any, recorded: Any, rtol: float, name: str = "") -> Iterator[str]:
+    """Names of what is not the same to the bit; of densities, within `rtol`."""
+    if isinstance(recorded, dict) and isinstance(again, dict):
+        for key in recorded.keys() | again.keys():
+            yield from differing(again.get(key), recorded.get(key), rtol, key)
+    elif name == "checkpoints":
+        for one, other in zip(again, recorded, strict=True):
+            yield from differing(one, other, rtol)
+    elif again != recorded and not (
+        name in DENSITIES
+        and np.allclose(
+            decode(again), decode(recorded), rtol=rtol, atol=0.0, equal_nan=True
+        )
+    ):
+        yield name
+
+
+def test_only_densities_may_differ_and_only_so_far() -> None:
+    told = {
+        "mean": [1.0, 2.0],
+        "yypred": [0.5, None],
+        "checkpoints": [{"lpred": [3.0]}],
+    }
+    near = {"mean": [1.0, 2.0], "yypred": [0.5 + 1e-14, None]}
+    near |= {"checkpoints": [{"lpred": [3.0 + 1e-13]}]}
+    assert [*differing(told, told, 0.0)] == [*differing(near, told, 1e-12)] == []
+    assert sorted(differing(near, told, 0.0)) == ["lpred", "yypred"]
+    assert sorted(differing(near, told, 1e-14)) == ["lpred", "yypred"]
+    assert [*differing(told | {"mean": [1.0, 2.0 + 1e-15]}, told, 1e-12)] == ["mean"]
+    assert [*differing(told | {"more": 1}, told, 1e-12)] == ["more"]
+
+
 @pytest.mark.cran
 def test_a_golden_recording_comes_again() -> None:
-    """Byte for byte the same numbers, from the file's own steps."""
+    """Byte for byte the same numbers, from the file's own steps.
+
+    They were recorded with R 4.2. R 4.4 made its `stirlerr` more accurate, which dt()
+    uses: by its news that changes densities "after 12th decimal". So densities may
+    differ by that much there, and nothing else: neither trees nor streams.
+    """
     r = running("subprocess", cran=True)
+    rtol = 1e-12 if r.evaluate("getRversion() >= '4.4'") else 0.0
     folder = Path(__file__).parents[1] / "golden"
     for name in (
         "retire_const",
@@ -192,7 +235,8 @@ def test_a_golden_recording_comes_again() -> None:
         for mine, step in zip(again["steps"], theirs["steps"], strict=True):
             loop = step["op"] in ("stream", "design")
             for part in ("out", "state", "rng", *(["trace"] if loop else [])):
-                assert mine.get(part) == step.get(part), (name, step["i"], part)
+                wrong = [*differing(mine.get(part), step.get(part), rtol)]
+                assert not wrong, (name, step["i"], part, wrong)
         assert again["call"] == theirs["call"] if "call" in theirs else True
 
 

@@ -14,7 +14,7 @@ from dyntree.api import rmirror as r
 from dyntree.errors import DegenerateWeightsWarning, NotReadyError
 from tests.helpers import model_bytes, same_bytes
 
-from .conftest import python
+from .conftest import measures_memory, python
 from .models import (
     BAD_LABELS,
     BAD_REAL,
@@ -493,6 +493,7 @@ def test_memory_grows_with_the_rows_held(name: str) -> None:
     assert 0 < sizes[0] <= sizes[1] < sizes[2]
 
 
+@measures_memory
 def test_memory_usage_is_what_is_held_in_memory() -> None:
     """Against what the process grows by while a leaf of 30,000 rows fills."""
     code = (

@@ -8,6 +8,7 @@ of a component; priors are those of `MixturePrior`, resolved.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,14 @@ LINEAR, NORM, SQUARES, FULL = range(4)  # layouts of the core
 LOG_2PI = np.log(2.0 * np.pi)
 FLOOR = 1e-6  # of a variance, as a share of the prior's
 LEAST = 1e-12  # variance, scaled: rows in float32 tell no smaller one
+
+
+def summed(values: Iterable[float]) -> float:
+    """Sum from left to right, to the same bit under every Python.
+
+    The built-in `sum` compensates from Python 3.12 on.
+    """
+    return float(np.cumsum([0.0, *values])[-1])
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from dyntree.mixtures.canopy.components import (
     Moments,
     Prior,
     singles,
+    summed,
 )
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.shards import ShardReport, Task
@@ -196,9 +197,10 @@ class Fit:
         self.moments = self.moments_of(sums)
         if self.before is not None:
             self.moments = self.moments.plus(self.before)
-        scored = sum(report.scored for report in found)
-        fit = sum(report.log_likelihood for report in found)
-        stale = sum(report.stale for report in found) / scored if scored else np.nan
+        scored = summed(report.scored for report in found)
+        fit = summed(report.log_likelihood for report in found)
+        stale = summed(report.stale for report in found)
+        stale = stale / scored if scored else np.nan
         pace = self.pace
         if how == "canopy2" and not exact and sweeps.theta_step == "map":
             self._set_pace(stale)

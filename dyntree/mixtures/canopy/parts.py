@@ -13,7 +13,7 @@ from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.canopy.components import Components, Family
+from dyntree.mixtures.canopy.components import Components, Family, summed
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import rejected
 from dyntree.mixtures.canopy.options import share
@@ -56,7 +56,8 @@ def check_weight(value: Any, n_rows: int, X: Any = None) -> Vector | None:
 def added(sums: Iterable[Sums]) -> Sums:
     """Weights and sums of all parts, in their order."""
     each = list(sums)
-    return sum(total for total, _ in each), np.sum([first for _, first in each], axis=0)
+    total = summed(total for total, _ in each)
+    return total, np.sum([first for _, first in each], axis=0)
 
 
 def drawn(n: int, rng: np.random.Generator, most: int) -> Ids:

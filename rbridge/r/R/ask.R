@@ -1,6 +1,7 @@
 # Called row by row: what is as by default stays here.
-predict.dynaTree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, verb = 0,
-                             ...) {
+predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, verb = 0,
+                            ...) {
+  no_more(...)
   XX <- new_rows(object, XX)
   given <- list(XX = XX)
   if (!is.null(yy)) given$yy <- new_response(object, yy)
@@ -13,15 +14,16 @@ predict.dynaTree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, v
   at(object, XX)
 }
 
-coef.dynaTree <- function(object, XX, verb = 0, ...) {
+coef.dyntree <- function(object, XX, verb = 0, ...) {
+  no_more(...)
   extended(object, "coef", list(XX = new_rows(object, XX), verb = verb), sys.call())
 }
 
 alc <- function(object, XX, rect = NULL, categ = NULL, approx = FALSE, Xref = NULL,
                 probs = NULL, verb = 0) UseMethod("alc")
 
-alc.dynaTree <- function(object, XX, rect = NULL, categ = NULL, approx = FALSE,
-                         Xref = NULL, probs = NULL, verb = 0) {
+alc.dyntree <- function(object, XX, rect = NULL, categ = NULL, approx = FALSE,
+                        Xref = NULL, probs = NULL, verb = 0) {
   XX <- new_rows(object, XX)
   if (!is.null(Xref)) Xref <- new_rows(object, Xref)
   given <- list(XX = XX, rect = rect, categ = categ, approx = approx, Xref = Xref,
@@ -41,14 +43,14 @@ named_Xref <- function(object, from) {
 alcX <- function(object, rect = NULL, categ = NULL, approx = FALSE,
                  verb = 0) UseMethod("alcX")
 
-alcX.dynaTree <- function(object, rect = NULL, categ = NULL, approx = FALSE, verb = 0) {
+alcX.dyntree <- function(object, rect = NULL, categ = NULL, approx = FALSE, verb = 0) {
   given <- list(rect = rect, categ = categ, approx = approx, verb = verb)
   extended(object, "alcX", given, sys.call())
 }
 
 qEI <- function(object, XX, q = 0, alpha = 2, verb = 0) UseMethod("qEI")
 
-qEI.dynaTree <- function(object, XX, q = 0, alpha = 2, verb = 0) {
+qEI.dyntree <- function(object, XX, q = 0, alpha = 2, verb = 0) {
   XX <- new_rows(object, XX)
   given <- list(XX = XX, q = q, alpha = alpha, verb = verb)
   at(extended(object, "qEI", given, sys.call()), XX)
@@ -56,7 +58,7 @@ qEI.dynaTree <- function(object, XX, q = 0, alpha = 2, verb = 0) {
 
 qEntropy <- function(object, XX, q = 0, verb = 0) UseMethod("qEntropy")
 
-qEntropy.dynaTree <- function(object, XX, q = 0, verb = 0) {
+qEntropy.dyntree <- function(object, XX, q = 0, verb = 0) {
   XX <- new_rows(object, XX)
   given <- list(XX = XX, q = q, verb = verb)
   at(extended(object, "qEntropy", given, sys.call()), XX)
@@ -66,9 +68,9 @@ sens <- function(object, class = NULL, nns = 1000, nME = 100, span = 0.3,
                  method = c("lhs", "boot"), lhs = NULL, categ = NULL,
                  verb = 0) UseMethod("sens")
 
-sens.dynaTree <- function(object, class = NULL, nns = 1000, nME = 100, span = 0.3,
-                          method = c("lhs", "boot"), lhs = NULL, categ = NULL,
-                          verb = 0) {
+sens.dyntree <- function(object, class = NULL, nns = 1000, nME = 100, span = 0.3,
+                         method = c("lhs", "boot"), lhs = NULL, categ = NULL,
+                         verb = 0) {
   given <- list(class = class, nns = nns, nME = nME, span = span,
                 method = match.arg(method), lhs = lhs, categ = categ, verb = verb)
   after <- extended(object, "sens", given, sys.call())
@@ -91,27 +93,27 @@ other_classes <- function(new, old) {
 relevance <- function(object, rect = NULL, categ = NULL, approx = FALSE,
                       verb = 0) UseMethod("relevance")
 
-relevance.dynaTree <- function(object, rect = NULL, categ = NULL, approx = FALSE,
-                               verb = 0) {
+relevance.dyntree <- function(object, rect = NULL, categ = NULL, approx = FALSE,
+                              verb = 0) {
   given <- list(rect = rect, categ = categ, approx = approx, verb = verb)
   extended(object, "relevance", given, sys.call())
 }
 
 treestats <- function(object) UseMethod("treestats")
 
-treestats.dynaTree <- function(object) {
+treestats.dyntree <- function(object) {
   as.data.frame(ask_cloud(object, "treestats", list(), sys.call()))
 }
 
 varpropuse <- function(object) UseMethod("varpropuse")
 
-varpropuse.dynaTree <- function(object) {
+varpropuse.dyntree <- function(object) {
   ask_cloud(object, "varpropuse", list(), sys.call())
 }
 
 varproptotal <- function(object) UseMethod("varproptotal")
 
-varproptotal.dynaTree <- function(object) {
+varproptotal.dyntree <- function(object) {
   ask_cloud(object, "varproptotal", list(), sys.call())
 }
 
@@ -135,20 +137,20 @@ alcalc <- function(obj, method = c("alm", "alc", "ei", "ieci", "qEntropy", "qEI"
 # Inside the package, as in R's dynaTree: reached by dyntree:::
 classprobs <- function(object, class, XX, output = c("p", "c", "both"),
                        verb = 0) UseMethod("classprobs")
-classprobs.dynaTree <- function(object, class, XX, output = c("p", "c", "both"),
-                                verb = 0) {
+classprobs.dyntree <- function(object, class, XX, output = c("p", "c", "both"),
+                               verb = 0) {
   given <- list(class = class, XX = new_rows(object, XX), output = match.arg(output),
                 verb = verb)
   extended(object, "classprobs", given, sys.call())
 }
 
 entropyX <- function(object, verb = 0) UseMethod("entropyX")
-entropyX.dynaTree <- function(object, verb = 0) {
+entropyX.dyntree <- function(object, verb = 0) {
   extended(object, "entropyX", list(verb = verb), sys.call())
 }
 
 ieci <- function(object, XX, Xref = NULL, probs = NULL, verb = 0) UseMethod("ieci")
-ieci.dynaTree <- function(object, XX, Xref = NULL, probs = NULL, verb = 0) {
+ieci.dyntree <- function(object, XX, Xref = NULL, probs = NULL, verb = 0) {
   if (!is.null(Xref)) Xref <- new_rows(object, Xref)
   XX <- new_rows(object, XX)
   given <- list(XX = XX, Xref = Xref, probs = probs, verb = verb)
@@ -157,13 +159,13 @@ ieci.dynaTree <- function(object, XX, Xref = NULL, probs = NULL, verb = 0) {
 }
 
 intervals <- function(object, index, var) UseMethod("intervals")
-intervals.dynaTree <- function(object, index, var) {
+intervals.dyntree <- function(object, index, var) {
   given <- list(index = index, var = var)
   ask_cloud(object, "intervals", given, sys.call())
 }
 
 sameleaf <- function(object, X) UseMethod("sameleaf")
-sameleaf.dynaTree <- function(object, X) {
+sameleaf.dyntree <- function(object, X) {
   ask_cloud(object, "sameleaf", list(X = new_rows(object, X)), sys.call())
 }
 

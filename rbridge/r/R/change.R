@@ -1,4 +1,5 @@
-update.dynaTree <- function(object, X, y, verb = round(length(y) / 10), ...) {
+update.dyntree <- function(object, X, y, verb = round(length(y) / 10), ...) {
+  no_more(...)
   X <- new_rows(object, X)
   given <- list(X = X, y = new_response(object, y), verb = verb)
   after <- extended(object, "update", given, sys.call())
@@ -10,7 +11,7 @@ update.dynaTree <- function(object, X, y, verb = round(length(y) / 10), ...) {
 
 retire <- function(object, indices, lambda = 1, verb = 0) UseMethod("retire")
 
-retire.dynaTree <- function(object, indices, lambda = 1, verb = 0) {
+retire.dyntree <- function(object, indices, lambda = 1, verb = 0) {
   given <- list(indices = indices)
   if (!identical(lambda, 1)) given["lambda"] <- list(lambda)
   if (!identical(verb, 0)) given["verb"] <- list(verb)
@@ -20,19 +21,19 @@ retire.dynaTree <- function(object, indices, lambda = 1, verb = 0) {
 rejuvenate <- function(object, odr = order(runif(length(object$y))),
                        verb = round(length(object$y) / 10)) UseMethod("rejuvenate")
 
-rejuvenate.dynaTree <- function(object, odr = order(runif(length(object$y))),
-                                verb = round(length(object$y) / 10)) {
+rejuvenate.dyntree <- function(object, odr = order(runif(length(object$y))),
+                               verb = round(length(object$y) / 10)) {
   force(odr)
   extended(object, "rejuvenate", list(odr = odr, verb = verb), sys.call())
 }
 
 copy <- function(obj) UseMethod("copy")
 
-copy.dynaTree <- function(obj) {
+copy.dyntree <- function(obj) {
   cloud <- cloud_of(obj, sys.call())
   tree <- held(sys.call())
   crossing(tree$tree <- cloud$tree$tree, sys.call())
-  obj$num <- ask("copy", list(), sys.call(), tree)$value$num
+  ask("copy", list(), sys.call(), tree)
   attr(obj, "cloud") <- new_cloud(tree, cloud$saved, cloud$lpred, cloud$time, cloud$since)
   obj
 }

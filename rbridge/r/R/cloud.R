@@ -26,13 +26,14 @@ hold <- function(cloud, tree) {
 }
 
 cloud_of <- function(object, call = sys.call(-1L)) {
+  if (!inherits(object, "dyntree")) stop(simpleError(not_ours(object), call))
   cloud <- attr(object, "cloud")
   if (!is.environment(cloud))
     stop(simpleError(paste0(
       "object has no cloud of trees: dynaTrees() deletes those of its repeats, and ",
       "copies by hand lose it. Fit with dynaTree()."), call))
   if (is.null(cloud$saved))
-    stop(simpleError(paste("cloud", object$num, "is not allocated"), call))
+    stop(simpleError("the cloud is not allocated: deletecloud() has freed it", call))
   if (is.null(cloud$tree) || py_is_null_xptr(cloud$tree))
     revive(cloud, call)
   cloud

@@ -7,17 +7,18 @@ dynaTree.default <- function(X, y, N = 1000,
                              rprop = c("luvar", "luall", "reject"),
                              verb = round(length(y) / 10), ...) {
   no_more(...)
+  model <- match.arg(model)
   force(y)
   call <- sys.call()
   X <- as_inputs(X)
-  given <- list(X = X, y = as_response(y), N = N, model = match.arg(model),
-                nu0s20 = nu0s20, ab = ab, minp = minp, sb = sb,
+  given <- list(X = X, y = as_response(y, model), N = N, model = model, nu0s20 = nu0s20,
+                ab = ab, minp = minp, sb = sb,
                 nstart = if (missing(nstart)) "minp" else nstart,
                 icept = match.arg(icept), rprop = match.arg(rprop), verb = verb)
   tree <- held(call)
   told <- ask("dynaTree", given, call, tree, rules = rules(), save = TRUE)
   fields <- named_fields(told$value, colnames(X))
-  structure(fields, class = "dynaTree",
+  structure(fields, class = c("dyntree", "dynaTree"), levels = levels(y),
             cloud = new_cloud(tree, told$saved, fields$lpred, fields$time))
 }
 
@@ -28,15 +29,29 @@ dynaTree.formula <- function(X, data = NULL, subset, na.action = stats::na.omit,
   frame[[1L]] <- quote(stats::model.frame)
   frame$na.action <- na.action
   frame <- eval(frame, parent.frame())
-  terms <- stats::delete.response(attr(frame, "terms"))
+  terms <- attr(frame, "terms")
+  no_offset(terms)
+  terms <- stats::delete.response(terms)
   y <- stats::model.response(frame)
   inputs <- design(terms, frame)
-  levels <- if (is.factor(y) || is.character(y)) levels(as.factor(y))
-  object <- dynaTree.default(inputs, if (is.null(levels)) y else as.factor(y), ...)
+  contrasts <- attr(inputs, "contrasts")
+  attr(inputs, "contrasts") <- NULL
+  object <- dynaTree.default(inputs, if (is.character(y)) as.factor(y) else y, ...)
+  if (!attr(terms, "intercept") && object$model == "linear" && object$icept != "none")
+    warning("the formula leaves out the intercept, but linear leaves have one; ",
+            "icept = \"none\" fits them without", call. = FALSE)
   attr(object, "terms") <- terms
   attr(object, "xlevels") <- stats::.getXlevels(terms, frame)
-  attr(object, "levels") <- levels
+  attr(object, "contrasts") <- contrasts
   object
+}
+
+no_offset <- function(terms) {
+  at <- attr(terms, "offset")
+  if (!is.null(at))
+    stop("a dynamic tree has no offset; the formula has ",
+         deparse(attr(terms, "variables")[[at[1L] + 1L]])[1L],
+         ". Subtract it from the response, and add it to predictions.", call. = FALSE)
 }
 
 dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
@@ -49,14 +64,16 @@ dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
                       ...) {
   X <- as_inputs(X)
   rows <- is.character(XX) || is.null(XX)
-  given <- list(X = X, y = as_response(y), N = N, R = R, sub = sub,
-                model = match.arg(model), nu0s20 = nu0s20, ab = ab, minp = minp,
+  model <- match.arg(model)
+  given <- list(X = X, y = as_response(y, model), N = N, R = R, sub = sub,
+                model = model, nu0s20 = nu0s20, ab = ab, minp = minp,
                 sb = sb, nstart = if (missing(nstart)) "minp" else nstart,
                 icept = match.arg(icept), rprop = match.arg(rprop),
-                XX = if (rows) XX else as_inputs(XX), yy = yy, varstats = varstats,
+                XX = if (rows) XX else as_inputs(XX),
+                yy = if (!is.null(yy)) coded(yy, model, levels(y)), varstats = varstats,
                 lhs = lhs, rorder = rorder, verb = verb, pverb = pverb, ...)
   fields <- ask("dynaTrees", given, sys.call(), rules = rules())$value
-  object <- structure(named_fields(fields, colnames(X)), class = "dynaTree")
+  object <- structure(named_fields(fields, colnames(X)), class = c("dyntree", "dynaTree"))
   if (!rows) dimnames(object[["XX"]]) <- dimnames(X_like(object, given$XX))
   if (plotit && !rows) plot(object, proj = proj)
   object
@@ -64,13 +81,19 @@ dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
 
 # A matrix of numbers, as R's dynaTree takes a vector, a matrix or a data frame.
 as_inputs <- function(X) {
+  if (inherits(X, "formula"))
+    stop("X must hold numbers; got a formula, which only dynaTree() takes.", call. = FALSE)
   if (!is.matrix(X)) X <- as.matrix(X)
   if (is.logical(X)) storage.mode(X) <- "double"
   X
 }
 
-# Labels count from 1; a factor is its codes.
-as_response <- function(y) {
+# Labels count from 1; a factor is its codes, which are classes and no numbers.
+as_response <- function(y, model) {
+  if (is.factor(y) && model %in% c("constant", "linear"))
+    stop("y is a factor, whose codes are no numbers to regress on: give model = ",
+         "\"class\", or the numbers it stands for, as.numeric(as.character(y)).",
+         call. = FALSE)
   if (is.factor(y)) as.numeric(y) else if (is.matrix(y)) drop(y) else y
 }
 
@@ -85,11 +108,11 @@ names_or_values <- function(...) {
   paste(if (is.null(names)) rep("...", ...length()) else names, collapse = ", ")
 }
 
-# The columns that a formula makes of a frame, without an intercept.
-design <- function(terms, frame) {
-  attr(terms, "intercept") <- 1L
-  X <- stats::model.matrix(terms, frame)
-  X[, attr(X, "assign") != 0L, drop = FALSE]
+# The columns that a formula makes of a frame, without an intercept; with the contrasts
+# that made them of factors.
+design <- function(terms, frame, contrasts = NULL) {
+  X <- stats::model.matrix(terms, frame, contrasts.arg = contrasts)
+  structure(X[, attr(X, "assign") != 0L, drop = FALSE], contrasts = attr(X, "contrasts"))
 }
 
 # New rows of a model: those of its formula, if it has one.
@@ -98,7 +121,9 @@ new_rows <- function(object, X) {
   if (is.null(terms) || !is.data.frame(X)) return(in_place(object, as_inputs(X)))
   frame <- stats::model.frame(terms, X, xlev = attr(object, "xlevels"),
                               na.action = stats::na.pass) # to be refused, not dropped
-  X <- design(terms, frame)
+  stats::.checkMFClasses(attr(terms, "dataClasses"), frame)
+  X <- design(terms, frame, attr(object, "contrasts"))
+  attr(X, "contrasts") <- NULL
   dimnames(X)[1L] <- list(NULL)
   X
 }
@@ -114,10 +139,12 @@ in_place <- function(object, X) {
   X
 }
 
-# New responses of a model: codes of the labels it was fitted on.
-new_response <- function(object, y) {
-  levels <- attr(object, "levels")
-  if (is.null(levels) || !(is.factor(y) || is.character(y))) return(as_response(y))
+# New responses of a model.
+new_response <- function(object, y) coded(y, object$model, attr(object, "levels"))
+
+# Responses; labels as their codes among those that a factor had at the fit, if it was one.
+coded <- function(y, model, levels) {
+  if (is.null(levels) || !(is.factor(y) || is.character(y))) return(as_response(y, model))
   codes <- match(as.character(y), levels)
   if (anyNA(codes))
     stop("y must hold labels of the fit, ", paste(levels, collapse = ", "), "; got ",

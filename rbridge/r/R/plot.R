@@ -1,5 +1,5 @@
-plot.dynaTree <- function(x, proj = 1, add = FALSE, ylim = NULL, col = 2, lwd = 1,
-                          ptype = c("each", "mean"), ...) {
+plot.dyntree <- function(x, proj = 1, add = FALSE, ylim = NULL, col = 2, lwd = 1,
+                         ptype = c("each", "mean"), ...) {
   ptype <- match.arg(ptype)
   if (x$model == "class")
     stop("plot is for regression; draw the fields p and entropy of a class model")

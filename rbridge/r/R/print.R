@@ -1,4 +1,4 @@
-print.dynaTree <- function(x, ...) {
+print.dyntree <- function(x, ...) {
   repeats <- if (is.null(x$R)) "" else paste(",", x$R, "repeats")
   cat("Dynamic tree, ", x$model, " leaves", repeats, "\n", sep = "")
   held <- if (is.null(x$removed)) "" else paste0(" (", x$removed, " retired)")
@@ -10,7 +10,7 @@ print.dynaTree <- function(x, ...) {
   invisible(x)
 }
 
-summary.dynaTree <- function(object, ...) {
+summary.dyntree <- function(object, ...) {
   lpred <- as.matrix(object$lpred)
   told <- list(model = object$model, N = object$N, R = object$R, rows = nrow(object$X),
                removed = object$removed, rules = object$rules,
@@ -22,10 +22,10 @@ summary.dynaTree <- function(object, ...) {
     colnames(used) <- if (is.null(names)) paste0("x", seq_len(ncol(used))) else names
     told$inputs <- used
   }
-  structure(told, class = "summary.dynaTree")
+  structure(told, class = "summary.dyntree")
 }
 
-print.summary.dynaTree <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+print.summary.dyntree <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   cat("Dynamic tree, ", x$model, " leaves, ", x$N, " particles, ", x$rows,
       " rows held\n", sep = "")
   cat("log evidence:", format(x$evidence, digits = digits), "\n")

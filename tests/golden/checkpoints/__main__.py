@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent / f"v{checkpoint.VERSION}"
 
 def by_columns() -> Any:
     """Results of a model of named columns, text and dates among them."""
-    days = np.datetime64("2024-01-01", "D") + np.arange(40)
+    days = np.datetime64("2024-01-01", "D") + np.arange(40).astype("timedelta64[D]")
     columns = {"a": np.linspace(0, 1, 40), "site": ["u", "v"] * 20, "day": days}
     y = np.sin(6 * columns["a"])
     return DynamicTreeModel(y, columns, n_particles=12, window=20, seed=1).fit()

@@ -16,6 +16,26 @@ test_that("fields are those of R's dynaTree", {
   expect_null(colnames(retire(fit, 1)$X))
 })
 
+test_that("objects are no objects of R's dynaTree, and the other way round", {
+  fit <- fitted_tree()
+  expect_s3_class(fit, c("dyntree", "dynaTree"), exact = TRUE)
+  for (object in list(fit, copy(fit), update(fit, fit$X[1, , drop = FALSE], 0)))
+    expect_identical(object$num, NA_integer_)
+  theirs <- structure(list(num = 0L, X = fit$X, y = fit$y), class = "dynaTree")
+  X <- fit$X[1:2, ]
+  asked <- alist(alc(theirs, X), alcX(theirs), copy(theirs), qEI(theirs, X),
+                 qEntropy(theirs, X), rejuvenate(theirs), relevance(theirs),
+                 retire(theirs, 1), sens(theirs), treestats(theirs), varpropuse(theirs),
+                 varproptotal(theirs), dyntree:::classprobs(theirs, 1, X),
+                 dyntree:::entropyX(theirs), dyntree:::ieci(theirs, X),
+                 dyntree:::intervals(theirs, 1, 1), dyntree:::sameleaf(theirs, X),
+                 deletecloud(theirs), dyntree:::predict.dyntree(theirs, X),
+                 dyntree:::update.dyntree(theirs, X, 1:2),
+                 dyntree:::coef.dyntree(theirs, X))
+  for (call in asked) expect_error(eval(call), "object is one of R's package dynaTree")
+  expect_error(deletecloud(1), "object must be what dynaTree\\(\\) returned; .* numeric")
+})
+
 test_that("objects share a cloud, and a copy has its own", {
   fit <- fitted_tree()
   twin <- copy(fit)
@@ -53,26 +73,6 @@ test_that("an object that was saved goes on to the bit", {
     again <- readRDS(file)
     expect_identical(go_on(again), go_on(fit))
   }
-})
-
-test_that("formulas and factors pass", {
-  d <- data.frame(y = rows()$y, a = rows()$X[, 1],
-                  soil = factor(ifelse(rows()$X[, 2] > 0.5, "clay", "sand")))
-  set.seed(1)
-  by_formula <- dynaTree(y ~ a + soil, data = d, N = 30, verb = 0)
-  X <- cbind(a = d$a, soilsand = as.numeric(d$soil == "sand"))
-  set.seed(1)
-  by_matrix <- dynaTree(X, d$y, N = 30, verb = 0)
-  expect_identical(by_formula$lpred, by_matrix$lpred)
-  expect_identical(colnames(by_formula$X), c("a", "soilsand"))
-  expect_identical(predict(by_formula, d[1:3, ])$mean, predict(by_matrix, X[1:3, ])$mean)
-  expect_identical(nrow(update(by_formula, d[1:3, ], d$y[1:3])$X), 63L)
-  classes <- dynaTree(soil ~ a, data = d, model = "class", N = 30, verb = 0)
-  expect_identical(classes$y, as.numeric(d$soil))
-  classes <- update(classes, d[1:2, ], d$soil[1:2])
-  expect_error(update(classes, d[1, ], "loam"), "y must hold labels of the fit")
-  subset <- dynaTree(y ~ a, data = d, subset = a > 0.5, N = 30, verb = 0)
-  expect_identical(nrow(subset$X), sum(d$a > 0.5))
 })
 
 test_that("native rules are an option away", {

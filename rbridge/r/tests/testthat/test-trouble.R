@@ -3,7 +3,7 @@ test_that("an error of Python's is R's, with our message and the call", {
   error <- tryCatch(predict(fit, 1:7), error = identity)
   expect_s3_class(error, "simpleError")
   expect_match(conditionMessage(error), "XX must have 3 column\\(s\\).*got 1")
-  expect_identical(as.character(conditionCall(error)[[1]]), "predict.dynaTree")
+  expect_identical(as.character(conditionCall(error)[[1]]), "predict.dyntree")
   expect_error(retire(fit, 1, lambda = 2), "^lambda must be in \\(0, 1\\]; got 2")
   expect_error(predict(fit, fit$X, quants = NA), "^quants must be True or False; got")
   expect_error(predict(fit, fit$X, ei = NULL), "^ei must be True or False; got None")

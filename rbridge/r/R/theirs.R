@@ -1,0 +1,16 @@
+# Objects of R's package dynaTree have the second of our two classes, and not the first.
+# That package answers for them where S3 finds it; else they end here.
+refuse_theirs <- function(...) {
+  stop(simpleError(paste0("object is one of R's package dynaTree; call dynaTree::",
+                          .Generic, "(), or fit with dyntree::dynaTree()."),
+                   sys.call()))
+}
+
+# What is wrong with an object that has no cloud of this package.
+not_ours <- function(object) {
+  if (!inherits(object, "dynaTree"))
+    return(paste0("object must be what dynaTree() returned; it is of class ",
+                  paste(class(object), collapse = ", "), "."))
+  paste0("object is one of R's package dynaTree, whose trees this package cannot reach; ",
+         "call the function of that package, or fit with dyntree::dynaTree().")
+}
