@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dyntree import DynamicTree, StreamingTree, checkpoint
-from dyntree._core.trees import criteria
+from dyntree._core.trees import criteria, query
 from dyntree.trees.criteria import region
 
 from .models import data, fresh, grown, refused
@@ -285,3 +286,33 @@ def test_swapped_arguments_are_told_in_few_words() -> None:
     assert "ndarray of shape (300, 2)" in str(caught.value)
     with pytest.raises(ValueError, match=r"got ndarray of shape \(300, 2\)"):
         tree.score(X, X)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------ what "ei" improves on
+def test_improvement_on_a_value_or_on_the_rows_held_is_a_row_s_own() -> None:
+    """On the candidates it depends on those asked with it, as in CRAN dynaTree."""
+    rng = np.random.default_rng(4)
+    X = rng.random((60, 2))
+    y = 3.0 * X[:, 0] + 0.2 * rng.standard_normal(60)
+    tree, new = DynamicTree(n_particles=30, seed=1).update(X, y), rng.random((9, 2))
+    for best in (1.0, -2, "rows"):
+        together = tree.score(new, "ei", best=best)
+        alone = [tree.score(new[k : k + 1], "ei", best=best)[0] for k in range(9)]
+        np.testing.assert_allclose(together, alone, rtol=1e-13)
+    with_all = tree.score(new, "ei")
+    np.testing.assert_array_equal(with_all, tree.score(new, "ei", best="candidates"))
+    assert not np.array_equal(with_all[:3], tree.score(new[:3], "ei"))
+    # E max(best - Y, 0) of each particle's t, by quadrature over its quantiles
+    location, scale, df = query.predictive(tree._cloud, new)
+    levels = (np.arange(20_000) + 0.5) / 20_000
+    draws = location[..., None] + scale[..., None] * stats.t.ppf(levels, df[..., None])
+    expected = np.maximum(1.0 - draws, 0.0).mean(axis=(0, 2))
+    np.testing.assert_allclose(tree.score(new, "ei", best=1.0), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("best", ["lowest", None, [1.0], float("nan")])
+def test_a_bar_that_is_none_is_refused(best: Any) -> None:
+    X = np.random.default_rng(0).random((20, 1))
+    tree = DynamicTree(n_particles=5, seed=1).update(X, X[:, 0])
+    with pytest.raises((TypeError, ValueError), match="best"):
+        tree.score(X, "ei", best=best)
