@@ -550,3 +550,38 @@ def test_units_drop_out_where_a_column_stands_in_the_first_phases(
         logs = model.score_samples(new * by) + np.log(by).sum()
         found.append({"p": model.predict_proba(new * by), "log": logs})
     close(found[0], found[1], 6)
+
+
+# ------------------------------------------------------------ units that come late
+@pytest.mark.filterwarnings("ignore::dyntree.errors.DistantInputsWarning")
+@pytest.mark.parametrize("name", REAL_TREES)
+def test_units_that_come_late_do_not_depend_on_the_cuts(name: str) -> None:
+    """Columns of one value, or none, at first; then a small step and large ones."""
+    subject = TREES[name]
+    X, y, new = rows_of(subject)
+    X[:35, 1], X[35, 1], X[40:, 1] = 0.0, 1e-9, 100.0 * X[40:, 1]
+    X[:12, 2], X[12:20, 2] = np.nan, 5.0
+    y[:15] = 2.0
+    whole = subject.learned(X, y)
+    if "clouds" in name:  # of which a call of several rows is all or nothing
+        parts = subject.learned(X[:36], y[:36]).update(X[36:], y[36:])
+    else:
+        parts = subject.fresh()
+        for k in range(N):
+            parts.update(X[k : k + 1], y[k : k + 1])
+    assert model_bytes(parts) == model_bytes(whole)
+    same(asked(whole, new, subject.questions), asked(parts, new, subject.questions))
+
+
+@pytest.mark.parametrize("column", ["x", "y"])
+def test_what_a_late_unit_cannot_hold_is_refused_before_anything_is_learned(
+    column: str,
+) -> None:
+    X, y = real_rows(np.random.default_rng(8), 40)
+    (X[:, 1] if column == "x" else y)[:30] = 3.0
+    tree = DynamicTree("linear", n_particles=10, seed=1).update(X[:30], y[:30])
+    (X[:, 1] if column == "x" else y)[30:33] = 3.0, 3.0 + 1e-15, 1e140
+    before = model_bytes(tree)
+    with pytest.raises(ValueError, match=r"must be at most 1e\+150 spreads"):
+        tree.update(X[30:], y[30:])
+    assert model_bytes(tree) == before
