@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.given import named_columns
+from dyntree.encoding.tables import is_frame
 from dyntree.encoding.values import LARGEST, Matrix, too_large
 from dyntree.mixtures.ddp.families import Family
 
@@ -17,8 +20,8 @@ def is_nothing(X: Any) -> bool:
     """Whether X is a table without rows."""
     if isinstance(X, Encoded):
         return not len(X.rows)
-    if hasattr(X, "keys") and not hasattr(X, "columns"):
-        return False
+    if is_frame(X) or isinstance(X, Mapping):
+        return is_frame(X) and not len(X)
     return hasattr(X, "__len__") and np.ndim(X) != 0 and len(X) == 0
 
 
@@ -56,13 +59,15 @@ class Rows(ABC):
         """Refuse NaN in words of this model."""
         if isinstance(X, Encoded):
             return
-        if hasattr(X, "columns") and hasattr(X, "to_numpy"):
-            names = [str(name) for name in X.columns]
-            values = X.to_numpy()
-        else:
-            plain = isinstance(X, np.ndarray | list | tuple)
-            values = params.as_array(argument, X) if plain else None
-            names = []
+        names: tuple[str, ...] = ()
+        values = None
+        if is_frame(X):
+            columns = named_columns(X, argument) or {}
+            names = tuple(columns)
+            if all(column.values.dtype.kind in "biuf" for column in columns.values()):
+                values = np.column_stack([one.values for one in columns.values()])
+        elif isinstance(X, np.ndarray | list | tuple):
+            values = params.as_array(argument, X)
         if values is None or values.dtype.kind != "f" or values.ndim != 2:
             return
         bad = np.isnan(values)

@@ -12,6 +12,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.tables import is_frame
 from dyntree.encoding.values import LARGEST, Matrix, too_large
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.sva.options import ClusterOptions
@@ -33,6 +34,8 @@ def is_nothing(X: Any) -> bool:
     """Whether X is a table without rows."""
     if isinstance(X, Encoded):
         return not len(X.rows)
+    if is_frame(X):
+        return not len(X)
     if isinstance(X, Mapping) or np.ndim(X) == 0 or hasattr(X, "tocsr"):
         return False
     return len(X) == 0
@@ -236,6 +239,8 @@ class Learning(Unlabelled, ABC):
             if isinstance(x, dict) and self._clusters is not None:
                 names = {str(key): key for key in x}
                 assert self._features is not None
+                if self._features.times:  # which are no floats
+                    return self
                 self._keys = tuple(names[name] for name in self._features.names or ())
         return self
 
