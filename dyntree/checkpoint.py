@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, TypeVar
 
 from dyntree.errors import CheckpointError
+from dyntree.labels import from_json, to_json
 from dyntree.online import Arrays, Savable
 from dyntree.storage import archive
 from dyntree.storage.atomic_files import replacing
@@ -21,7 +23,7 @@ from dyntree.storage.atomic_files import replacing
 FORMAT = "dyntree"
 VERSION = 2  # 1 lacks the place of a prior: it stands where the first rows put it
 UNSOUND = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-LABELS = (str, int, float)  # and bool, which is an int
+LABELS = ("classes", "waiting_y")  # fields of headers that hold labels
 
 
 KINDS: dict[str, type[Savable]] = {}
@@ -48,7 +50,7 @@ def save(model: Savable, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     ValueError
-        For labels other than str, int, float and bool, which JSON cannot hold.
+        For a model of another library's, and a header that is too long.
     OSError
         If the file cannot be written.
 
@@ -145,23 +147,21 @@ def _described(model: Savable) -> tuple[dict[str, Any], Arrays]:
             f"model must be one of {', '.join(KINDS)}; got {kind}. {remedy}."
         )
     described, arrays = model.to_arrays()
-    _check_labels(described)
+    described = _with_labels(described, to_json)
     header = {"format": FORMAT, "version": VERSION, "model": described}
     return header, arrays
 
 
-def _check_labels(described: Any) -> None:
-    """Refuse labels that would come back as something else."""
-    for name, value in described.items():
-        if name in ("classes", "waiting_y"):
-            for label in value or ():
-                if not isinstance(label, LABELS):
-                    raise ValueError(
-                        "labels must be str, int, float or bool to be saved; got "
-                        f"{label!r}. Name them otherwise."
-                    )
-        elif isinstance(value, dict):
-            _check_labels(value)
+def _with_labels(described: Any, turn: Callable[[Any], Any]) -> Any:
+    """A header with each of its labels turned."""
+    if not isinstance(described, Mapping):
+        return described
+    return {
+        name: [turn(label) for label in value]
+        if name in LABELS and isinstance(value, list | tuple)
+        else _with_labels(value, turn)
+        for name, value in described.items()
+    }
 
 
 def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any]]:
@@ -183,6 +183,7 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any]]:
         kind = described.get("kind")
         if not isinstance(kind, str) or kind not in KINDS:
             raise CheckpointError(f"it holds a model of unknown kind {kind!r}")
+        described = _with_labels(described, from_json)
         return KINDS[kind].from_arrays(described, arrays), notes
     except CheckpointError as error:
         raise CheckpointError(f"{failure}: {error}") from error

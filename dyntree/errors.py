@@ -27,6 +27,10 @@ class CheckpointError(ValueError):
     """A file or a set of arrays does not describe a model of ours."""
 
 
+class UnusableValueError(TypeError, ValueError):
+    """A value of a row or a label is of a type that no model can take."""
+
+
 class StaleWindowWarning(UserWarning):
     """The rule that discards rows keeps what forgetting should let go."""
 

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.labels import checked_label, is_label, level_text
+
 MODELS = ("constant", "linear", "class", "prior")
 INTERCEPTS = ("implicit", "augmented", "none")
 PROPOSALS = ("luvar", "luall", "reject")
@@ -131,22 +133,6 @@ def as_array(name: str, values: Any, dtype: Any = None) -> NDArray[Any]:
         ) from error
 
 
-def plain_label(label: Any) -> Any:
-    """Return a NumPy scalar as the Python object it stands for."""
-    return label.item() if isinstance(label, np.generic) else label
-
-
-def is_label(label: Any) -> bool:
-    """Whether it can name a class: hashable, not missing, no complex number."""
-    try:
-        hash(label)
-        return not (label is None or isinstance(label, complex)) and bool(
-            label == label
-        )
-    except TypeError:  # not hashable, or pandas' NA, which equals nothing
-        return False
-
-
 def level_table(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Return `categories`, a dict from columns to levels, as pairs of text."""
     try:
@@ -163,8 +149,9 @@ def level_table(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
                 f"{levels!r} for {name!r}."
             )
         given = list(levels)
-        texts = tuple(str(level) for level in given)
-        if not texts or len(set(texts)) != len(texts) or not all(map(is_label, given)):
+        good = all(map(is_label, given)) and len({*given}) == len(given) > 0
+        texts = tuple(level_text(level) for level in given if good)
+        if not good or len({*texts}) != len(texts):
             raise ValueError(
                 "categories must name at least one level a column, each once and none "
                 f"missing; got {given!r} for {name!r}."
@@ -390,10 +377,7 @@ class TreeOptions:
             raise ValueError(
                 f"classes must be a sequence of labels; got {self.classes!r}."
             )
-        labels = tuple(plain_label(label) for label in self.classes)
-        for label in labels:
-            if not is_label(label):
-                raise ValueError(f"classes must hold labels; got {label!r}.")
+        labels = tuple(checked_label(label, "classes") for label in self.classes)
         if not labels or len(set(labels)) != len(labels):
             raise ValueError(
                 f"classes must name at least one label, each once; got {labels!r}."

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.api.results import DynamicTreeResults
 from dyntree.api.terms import parse, without
-from dyntree.encoding.columns import Level
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.tables import (
     Table,
+    is_frame,
     is_row,
     name_of,
     table_of,
@@ -27,6 +27,7 @@ from dyntree.encoding.tables import (
 from dyntree.encoding.targets import sorted_labels
 from dyntree.encoding.values import Matrix, Vector, is_missing
 from dyntree.errors import CheckpointError
+from dyntree.labels import Level
 from dyntree.params import NIG
 from dyntree.runtime.progress import Progress
 from dyntree.summaries import Prediction
@@ -139,9 +140,11 @@ class DynamicTreeModel:
         seed: int | None = None,
     ) -> None:
         options = params.given_options(locals(), OPTIONS)
-        if hasattr(endog, "columns") and len(endog.columns) == 1:
-            endog = endog[endog.columns[0]]
-        name = name_of(endog)
+        if is_frame(endog) and len(endog.columns) == 1:
+            (name,) = table_of(endog, "endog").names
+            endog = endog[endog.columns[0] if hasattr(endog, "iloc") else name]
+        else:
+            name = name_of(endog)
         table = with_response(table_of_inputs(exog), endog, name)
         terms = [[Expression.column(c)] for c in table.names if c != name]
         response = Expression.column(name)

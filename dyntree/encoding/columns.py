@@ -1,141 +1,345 @@
-"""What a value of a column means: a number, days, or a level."""
+"""What a value of a column means: a number, a time in days, or a level.
+
+One rule for every face, for rows that are learned and rows that are asked:
+
+- Numbers and truth values are numbers.
+- Time stamps and dates of every library are days since 1970-01-01 in UTC, and durations
+  and times of day are days. Periods stand for their start. A column has times with a
+  zone or without one, never both.
+- Text is a level, and so is whatever a column of a category type holds; see `levels`.
+- Anything else is an error that names the column and the row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from datetime import UTC, date, datetime, timedelta
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.encoding.values import NUMBER, Vector, is_missing
-from dyntree.params import plain_label
+from dyntree.encoding.values import NUMBER, Vector, is_missing, is_number, real_number
+from dyntree.errors import UnusableValueError
+from dyntree.params import short
 
-Level = str | int | float | bool
+NUMBERS, LEVELS, UNKNOWN = "number", "levels", "unknown"
+LOCAL, ZONED, DURATION = "local date", "zoned date", "duration"
+DATE = "date"  # of either kind: in files from before zones were told apart
+TIMES = (LOCAL, ZONED, DURATION, DATE)
 
-EPOCH = datetime(1970, 1, 1)
+EPOCH, ZONED_EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 DAY = 86_400_000_000.0  # in microseconds
-UNITS = {
-    "number": "",
-    "date": "days since 1970-01-01 UTC",
-    "duration": "days",
-}
-ARRAYS = {"b": "number", "i": "number", "u": "number", "f": "number"} | {
-    "M": "date", "m": "duration",
+FAR = 10**8  # days from 1970 beyond which int64 cannot count microseconds
+SINCE = "days since 1970-01-01 UTC"
+UNITS = {NUMBERS: "", DATE: SINCE, LOCAL: SINCE, ZONED: SINCE, DURATION: "days"}
+NOUNS = {
+    NUMBERS: "numbers", DURATION: "durations", DATE: "dates", LOCAL: "dates",
+    ZONED: "dates", LEVELS: "text or numbers",
+}  # fmt: skip
+ZONES = {LOCAL: "dates without a zone", ZONED: "dates with a zone"}
+PLAIN_KINDS: dict[type, str] = {
+    float: NUMBERS, int: NUMBERS, bool: NUMBERS, str: LEVELS, timedelta: DURATION,
 }  # fmt: skip
 
 
-def kind_of(values: NDArray[Any]) -> str:
-    """What an array holds: "number", "date", "duration" or "levels".
+@dataclass(frozen=True, eq=False, slots=True)
+class Column:
+    """A column of any library, as it was read.
 
-    An array without any value counts as one of numbers.
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows,)
+        Numbers, times of NumPy's, or objects.
+    is_category : bool
+        Whether the library holds it as categories.
+    is_zoned : bool
+        Whether times of NumPy's had a zone; they are in UTC then.
+    categories : tuple, optional
+        Categories in their order, where the type names them.
     """
-    if values.dtype.kind in ARRAYS:
-        return ARRAYS[values.dtype.kind]
-    kinds = {_kind(value) for value in values.tolist() if not is_missing(value)}
-    return "number" if not kinds else kinds.pop() if len(kinds) == 1 else "levels"
+
+    values: NDArray[Any]
+    is_category: bool = False
+    is_zoned: bool = False
+    categories: tuple[Any, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: slice | NDArray[np.int64]) -> Column:
+        """Some rows."""
+        return Column(
+            self.values[rows], self.is_category, self.is_zoned, self.categories
+        )
+
+    def objects(self) -> list[Any]:
+        """Values as plain objects; None or NaN where missing."""
+        code, fine = self.values.dtype.kind, self.values
+        if code in "mM" and np.datetime_data(fine.dtype)[0] not in ("Y", "M", "W", "D"):
+            fine = fine.astype(f"{code}8[us]")
+        plain: list[Any] = fine.tolist()
+        if self.is_zoned:
+            return [None if v is None else v.replace(tzinfo=UTC) for v in plain]
+        return plain
+
+    def present(self) -> Iterator[tuple[int, Any]]:
+        """Rows that have a value, and the value."""
+        for row, value in enumerate(self.objects()):
+            if not is_missing(value):
+                yield row, value
 
 
-def _kind(value: Any) -> str:
-    if isinstance(value, timedelta | np.timedelta64):  # NumPy's are integers too
-        return "duration"
-    if isinstance(value, date | np.datetime64):
-        return "date"
-    return "number" if isinstance(value, NUMBER) else "levels"
+def value_kind(value: Any) -> str | None:
+    """What a value that is not missing means; None for what cannot be used.
+
+    Examples
+    --------
+    >>> [value_kind(v) for v in (1.5, True, "u", timedelta(2), date(2024, 2, 29), b"u")]
+    ['number', 'number', 'levels', 'duration', 'local date', None]
+    """
+    kind = PLAIN_KINDS.get(type(value))
+    if kind is not None:
+        return kind
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        if np.datetime_data(value.dtype)[0] == "generic":  # of no unit
+            return None
+        return LOCAL if isinstance(value, np.datetime64) else DURATION
+    if isinstance(value, datetime):
+        return LOCAL if value.tzinfo is None else ZONED
+    if isinstance(value, date) or _is_period(value):
+        return LOCAL
+    if isinstance(value, timedelta | time):
+        return None if getattr(value, "tzinfo", None) else DURATION
+    if isinstance(value, str):
+        return LEVELS
+    return NUMBERS if isinstance(value, NUMBER) else None
+
+
+def kind_of(name: object, column: Column, argument: str = "data") -> str:
+    """What a column holds: one of `TIMES`, "number", "levels" or "unknown".
+
+    Text beside numbers makes levels. A column without any value is unknown.
+
+    Raises
+    ------
+    UnusableValueError
+        For a value that is none of these.
+    ValueError
+        For times beside anything else, and times with and without a zone.
+    """
+    values, code = column.values, column.values.dtype.kind
+    if code in "biu" and not column.is_category:
+        return NUMBERS
+    if code == "f" and not column.is_category:
+        return UNKNOWN if np.all(np.isnan(values)) else NUMBERS
+    if code in "mM":
+        rows = np.flatnonzero(~np.isnat(values))
+        if not len(rows):
+            return UNKNOWN
+        _check_unit(name, column, int(rows[0]), argument)
+        return _array_kind(column)
+    found: dict[str, int] = {}
+    for row, value in column.present():
+        if column.is_category:
+            return LEVELS
+        kind = value_kind(value)
+        if kind is None:
+            raise unusable(argument, name, value, row)
+        found.setdefault(kind, row)
+    if found.keys() <= {NUMBERS, LEVELS}:
+        kinds = [kind for kind in (LEVELS, NUMBERS) if kind in found]
+        return kinds[0] if kinds else UNKNOWN
+    first, *others = found
+    if others:
+        row = found[others[0]]
+        remedy = "Give another kind of value another column."
+        raise misfit(argument, name, first, column.objects()[row], row, remedy)
+    return first
+
+
+def first_kind(name: object, column: Column, argument: str = "data") -> str:
+    """What the first value of a column makes of it; "unknown" where there is none."""
+    first = next((row for row, _ in column.present()), None)
+    if first is None:
+        return UNKNOWN
+    return kind_of(name, column.take(slice(first, first + 1)), argument)
 
 
 def number_of(value: Any, kind: str) -> float | None:
     """A value as a float, NaN where missing; None for what is not of this kind."""
     if is_missing(value):
         return float("nan")
-    if _kind(value) != kind:
+    found = value_kind(value)
+    if found != kind and not (kind == DATE and found in ZONES):
         return None
+    if kind != NUMBERS:
+        return days_of(value)
     try:
-        return READERS[kind](value)
+        return float(value)
     except OverflowError:  # an int beyond every float
         return None
 
 
-def numbers_of(name: str, values: NDArray[Any], kind: str) -> Vector:
+def days_of(value: Any) -> float:
+    """Days of a time stamp or date since 1970-01-01 in UTC, or of a duration.
+
+    Examples
+    --------
+    >>> days_of(datetime(1970, 1, 2, 12)), days_of(np.timedelta64(6, "h"))
+    (1.5, 0.25)
+    """
+    if isinstance(value, datetime):
+        gone = value - (EPOCH if value.tzinfo is None else ZONED_EPOCH)
+        return (gone // MICROSECOND) / DAY
+    if isinstance(value, timedelta):
+        ticks: int = value // MICROSECOND
+        return ticks / DAY
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return float(_days(np.array([value]))[0])
+    if isinstance(value, time):
+        return (datetime.combine(EPOCH.date(), value) - EPOCH) // MICROSECOND / DAY
+    if isinstance(value, date):
+        return float((value - EPOCH.date()).days)
+    return days_of(value.start_time)  # of a period
+
+
+def numbers_of(
+    name: object,
+    column: Column,
+    kind: str,
+    argument: str = "data",
+    remedy: str | None = None,
+    allow_beyond: bool = False,
+) -> Vector:
     """A column as floats, NaN where missing.
+
+    Parameters
+    ----------
+    name : object
+    column : Column
+    kind : str
+        "number", or one of `TIMES`.
+    argument : str, default "data"
+        What errors call the table.
+    remedy : str, optional
+        What errors advise.
+    allow_beyond : bool, default False
+        Whether an int beyond every float is infinite, and not an error.
 
     Raises
     ------
+    UnusableValueError
+        If it holds what is neither a number, text nor a time.
     ValueError
         If it holds anything of another kind.
     """
-    found = ARRAYS.get(values.dtype.kind)
-    if found is None:
-        numbers = np.empty(len(values))
-        for row, value in enumerate(values.tolist()):
-            number = number_of(value, kind)
-            if number is None:
-                raise refusal(name, kind, value, row)
-            numbers[row] = number
-        return numbers
-    missing = np.isnat(values) if found in ("date", "duration") else np.isnan(values)
-    if found != kind and not np.all(missing):
-        row = int(np.flatnonzero(~missing)[0])
-        raise refusal(name, kind, values[row], row)
-    if found == "number" or found != kind:
-        return np.where(missing, np.nan, values.astype(np.float64))
-    code = values.dtype.kind
-    ticks = values.astype(f"{code}8[us]").astype(np.int64)
-    return np.where(missing, np.nan, ticks / DAY)
+    values, code = column.values, column.values.dtype.kind
+    if code in "biuf" and kind == NUMBERS:
+        return np.array(values, dtype=np.float64)
+    if code in "mM":
+        return _numbers_of_times(name, column, kind, argument, remedy)
+    numbers = np.empty(len(values))
+    for row, value in enumerate(values.tolist()):
+        number = number_of(value, kind)
+        if number is None:
+            if not (allow_beyond and kind == NUMBERS and is_number(value)):
+                raise misfit(argument, name, kind, value, row, remedy)
+            number = real_number(value)
+        numbers[row] = number
+    return numbers
 
 
-def refusal(name: str, kind: str, value: Any, row: int | None = None) -> ValueError:
+def _numbers_of_times(
+    name: object, column: Column, kind: str, argument: str, remedy: str | None
+) -> Vector:
+    """An array of times as days, if they are of the kind."""
+    present = np.flatnonzero(~np.isnat(column.values))
+    if not len(present):
+        return np.full(len(column), np.nan)
+    row, found = int(present[0]), _array_kind(column)
+    _check_unit(name, column, row, argument)
+    if found != kind and not (kind == DATE and found in ZONES):
+        value = column.values[row]
+        if found == ZONED:
+            value = column.take(slice(row, row + 1)).objects()[0]
+        raise misfit(argument, name, kind, value, row, remedy)
+    return _days(column.values)
+
+
+def misfit(
+    argument: str,
+    name: object,
+    kind: str,
+    value: Any,
+    row: int | None = None,
+    remedy: str | None = None,
+) -> ValueError:
     """Error for a value that is not of its column's kind."""
-    where = "" if row is None else f" in row {row}"
-    return ValueError(
-        f"data must hold {kind}s in column {name!r}, as at first; got {value!r}{where}."
-        f" Give another kind of value another column; C({name}) makes levels."
+    found = value_kind(value)
+    if found is None:
+        return unusable(argument, name, value, row)
+    noun = "real numbers" if (kind, type(name)) == (NUMBERS, int) else NOUNS[kind]
+    if {kind, found} == {LOCAL, ZONED}:
+        noun = ZONES[kind]
+        remedy = "Give all times of a column a zone, or none of them."
+    remedy = remedy or (
+        f"It did at first; give another kind of value another column. C({name}) "
+        "makes levels."
+    )
+    rule, came = _placed(name, f"{argument} must hold {noun}", repr(value), row)
+    return ValueError(f"{rule}; got {came}. {remedy}")
+
+
+def unusable(
+    argument: str, name: object, value: Any, row: int | None = None
+) -> UnusableValueError:
+    """Error for a value that is neither a number, text nor a time."""
+    rule = f"{argument} must hold real numbers or levels"
+    rule, came = _placed(name, rule, short(value), row)
+    return UnusableValueError(
+        f"{rule}; got {came}, of type {type(value).__name__}. Make it a number, text, "
+        "a truth value, a date or a duration, or give its parts columns of their own."
     )
 
 
-def level_of(value: Any) -> Level | None:
-    """A value as a level: text, a number or a bool; None where missing."""
-    if is_missing(value):
-        return None
-    plain = plain_label(value)
-    return plain if isinstance(plain, str | int | float) else str(plain)
+def _placed(name: object, rule: str, came: str, row: int | None) -> tuple[str, str]:
+    """A rule and what broke it, with the name or the number of the column."""
+    where = "" if row is None else f" in row {row}"
+    if isinstance(name, int):  # rows without names
+        return rule, f"{came}{where}, column {name}"
+    return f"{rule} in column {name!r}", f"{came}{where}"
 
 
-def as_levels(values: Iterable[Any]) -> list[Level]:
-    """Distinct levels among values, in the order they come."""
-    levels = (level_of(value) for value in values)
-    return [level for level in dict.fromkeys(levels) if level is not None]
+def _is_period(value: Any) -> bool:
+    """Whether a value is a period of pandas'."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(value, pandas.Period)
 
 
-def levels_in(values: NDArray[Any]) -> list[Level]:
-    """Distinct levels of an array: sorted, or as they come where that cannot be."""
-    levels = as_levels(values.tolist())
-    try:
-        return sorted(levels)
-    except TypeError:
-        return levels
+def _array_kind(column: Column) -> str:
+    """Kind of an array of times."""
+    if column.values.dtype.kind == "m":
+        return DURATION
+    return ZONED if column.is_zoned else LOCAL
 
 
-def _days_of_date(value: Any) -> float:
-    if isinstance(value, np.datetime64):
-        return int(value.astype("M8[us]").astype(np.int64)) / DAY
-    if isinstance(value, datetime):
-        start = EPOCH if value.tzinfo is None else EPOCH.replace(tzinfo=UTC)
-        return ((value - start) // MICROSECOND) / DAY
-    return float((value - EPOCH.date()).days)
+def _check_unit(name: object, column: Column, row: int, argument: str) -> None:
+    """Refuse times of NumPy's that count in no unit."""
+    if np.datetime_data(column.values.dtype)[0] == "generic":
+        raise unusable(argument, name, column.values[row], row)
 
 
-def _days(value: Any) -> float:
-    if isinstance(value, np.timedelta64):
-        return int(value.astype("m8[us]").astype(np.int64)) / DAY
-    ticks: int = value // MICROSECOND
-    return ticks / DAY
-
-
-READERS: dict[str, Callable[[Any], float]] = {
-    "number": float,
-    "date": _days_of_date,
-    "duration": _days,
-}
+def _days(values: NDArray[Any]) -> Vector:
+    """Days of an array of times, NaN where missing; to a microsecond."""
+    code, missing = values.dtype.kind, np.isnat(values)
+    whole = values.astype(f"{code}8[D]").astype(np.int64)
+    far = ~missing & (np.abs(whole) >= FAR)
+    near = values.copy()
+    near[missing | far] = values.dtype.type(0, np.datetime_data(values.dtype)[0])
+    ticks = near.astype(f"{code}8[us]").astype(np.int64)
+    days = np.where(far, whole.astype(np.float64), ticks / DAY)
+    return np.where(missing, np.nan, days)

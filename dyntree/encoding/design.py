@@ -11,18 +11,23 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.columns import (
+    LEVELS,
+    NUMBERS,
     UNITS,
-    Level,
+    UNKNOWN,
+    Column,
     kind_of,
-    level_of,
+    misfit,
     number_of,
     numbers_of,
-    refusal,
+    unusable,
+    value_kind,
 )
 from dyntree.encoding.expressions import Expression, columns_of
 from dyntree.encoding.factors import Factor, declared_levels, names_of
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.levels import indicators
+from dyntree.encoding.levels import check_level, indicators, new_levels, place_of
+from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Row, Table
 from dyntree.encoding.values import (
     LARGEST,
@@ -30,14 +35,13 @@ from dyntree.encoding.values import (
     PLAIN,
     Matrix,
     Vector,
-    check_readable,
     is_missing,
 )
 from dyntree.errors import UnseenLevelWarning, warn
+from dyntree.labels import Level, can_store, level_of, plain_label
 from dyntree.params import NEW_LEVELS, TreeOptions, one_of
 
 OLD_NAMES = {"raise": "error"}  # in files from before levels came late
-TEXT = (str, int, bool)  # levels that need none
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,8 @@ class Design:
         Whether the response is a label.
     terms : tuple of tuple of Factor
     kinds : dict of str to str
-        Of the columns that are read as numbers: "number", "date" or "duration", which
-        count in days.
+        Of the columns that are read as numbers: "number", or a kind of time, which
+        counts in days; see `columns`.
     new_levels : {"grow", "missing", "error"}
         What a level that is not known means to rows that are learned; to all others it
         is missing, or an error.
@@ -111,8 +115,9 @@ class Design:
             numbers.append(response)
         kinds = {}
         for name in columns_of(numbers):
-            kinds[name] = kind_of(table.column(name))
-            if kinds[name] == "levels" or table.levels(name) is not None:
+            kind = kind_of(name, table.read(name))
+            kinds[name] = NUMBERS if kind == UNKNOWN else kind
+            if kind == LEVELS or table.read(name).is_category:
                 raise ValueError(
                     f"formula must take numbers or dates in functions and arithmetic; "
                     f"got column {name!r} of text or categories. Use it as it is."
@@ -179,36 +184,36 @@ class Design:
         """Whether a bare row has a level that is not known, and may come."""
         return self.new_levels == "grow" and any(
             name in row
-            and (level := level_of(row[name])) is not None
-            and level not in places
+            and not is_missing(row[name])
+            and place_of(row[name], factor.places) is None
             and name not in self.declared
-            and len(places) < MOST_LEVELS
-            for name, places in self._places.items()
+            and len(factor.places) < MOST_LEVELS
+            for name, factor in self._coded.items()
         )
 
     @cached_property
-    def _places(self) -> dict[str, dict[Any, int]]:
-        """Places of the levels of each column that has some."""
-        factors = [f for term in self.terms for f in term if f.levels is not None]
-        return {f.expression.columns[0]: f.places for f in factors}
+    def _coded(self) -> dict[str, Factor]:
+        """A factor of each column that has levels: C(column), where there is one."""
+        coded = [f for term in self.terms for f in term if f.levels is not None]
+        coded.sort(key=lambda factor: factor.expression.is_category)
+        return {factor.expression.columns[0]: factor for factor in coded}
 
     def _late_levels(self, table: Table) -> list[tuple[int, str, Level]]:
         """Row, column and level of what comes new, in the order in which it comes."""
         if self.new_levels != "grow":
             return []
         check_columns(table, self.columns)
-        found: dict[tuple[str, Level], int] = {}
-        for name, known in self._places.items():
-            room = 0 if name in self.declared else MOST_LEVELS - len(known)
-            values = table.column(name).tolist() if room > 0 else ()
-            for row, value in enumerate(values):
-                level = level_of(value)
-                if level is None or level in known or (name, level) in found:
-                    continue
-                if room > 0:
-                    found[name, level] = row
-                    room -= 1
-        came = [(row, name, level) for (name, level), row in found.items()]
+        came = []
+        for name, factor in self._coded.items():
+            if name in self.declared:
+                continue
+            column, known = table.read(name), factor.places
+            values = column.objects()
+            for row in new_levels(values, known, MOST_LEVELS - len(known)).values():
+                self._check_level(factor, column, values[row], row)
+                level = level_of(values[row])
+                assert level is not None
+                came.append((row, name, level))
         return sorted(came, key=lambda one: one[0])
 
     def _with_level(self, name: str, level: Level) -> Design:
@@ -254,35 +259,39 @@ class Design:
 
         def read(name: str) -> Vector:
             if name not in numbers:
-                column = table.column(name)
-                numbers[name] = numbers_of(name, column, self.kinds[name])
+                numbers[name] = numbers_of(name, table.read(name), self.kinds[name])
             return numbers[name]
 
         def cells(factor: Factor) -> Matrix:
-            values = table.column(factor.expression.columns[0]).tolist()
-            return self._cells(factor, values)
+            return self._cells(factor, table.read(factor.expression.columns[0]))
 
         blocks = [self._term(term, read, cells, table.n_rows) for term in self.terms]
         rows = np.concatenate(blocks, axis=1)
         return np.ascontiguousarray(rows[:, self._order] if self.late else rows)
 
-    def _cells(self, factor: Factor, values: list[Any]) -> Matrix:
+    def _cells(self, factor: Factor, column: Column) -> Matrix:
         """Features of a column of levels."""
-        places = np.empty(len(values))
-        known = factor.places
+        places, values = np.empty(len(column)), column.objects()
         for row, value in enumerate(values):
-            place = known.get(value) if type(value) in TEXT else None
+            place = place_of(value, factor.places)
             if place is None:
-                level = level_of(value)
-                place = -1 if level is None else known.get(level, -1)
-                if level is not None and place < 0:
-                    self._tell_new(factor, level, row)
+                place = -1
+                if not is_missing(value):
+                    self._check_level(factor, column, value, row)
+                    self._tell_new(factor, value, row)
             places[row] = place
-        return indicators(places, len(known))
+        return indicators(places, len(factor.places))
 
-    def _tell_new(self, factor: Factor, level: Level, row: int) -> None:
+    @staticmethod
+    def _check_level(factor: Factor, column: Column, value: Any, row: int) -> None:
+        """Refuse a value that can be no level; what categories hold can be one."""
+        (name,), takes_times = factor.expression.columns, factor.expression.is_category
+        if not column.is_category:
+            check_level(name, value, row, takes_times=takes_times)
+
+    def _tell_new(self, factor: Factor, value: Any, row: int) -> None:
         """Refuse a level that is not known, or warn once of its column."""
-        (name,) = factor.expression.columns
+        (name,), level = factor.expression.columns, level_of(value)
         remedy = f"Name all levels at the start: categories={{{name!r}: [...]}}"
         if self.new_levels == "error":
             raise ValueError(
@@ -348,7 +357,7 @@ class Design:
                         continue
                 elif way == 1:
                     value = row[name]
-                    if type(value) in TEXT and value in term[0].cells:
+                    if type(value) is str and value in term[0].cells:
                         values.extend(term[0].cells[value])
                         continue
                 values.extend(self._cells_of_row(term, row))
@@ -366,7 +375,7 @@ class Design:
                 cells = [self._number(factor.expression, row)]
             else:
                 value = row[factor.expression.columns[0]]
-                cells = self._cells(factor, [value])[0].tolist()
+                cells = self._cells(factor, column_of([value]))[0].tolist()
             block = [left * right for left in block for right in cells]
         for k, value in enumerate(block):
             if abs(value) > LARGEST:
@@ -379,7 +388,7 @@ class Design:
         for name in expression.columns:
             number = number_of(row[name], self.kinds[name])
             if number is None:
-                raise refusal(name, self.kinds[name], row[name])
+                raise misfit("data", name, self.kinds[name], row[name])
             given[name] = number
         if any(number != number for number in given.values()):
             return float("nan")
@@ -393,11 +402,11 @@ class Design:
         """Numbers or labels, one a row; NaN or None where missing."""
         check_columns(table, self.response.columns)
         if self.is_class:
-            values = table.column(self.response.columns[0]).tolist()
-            return [None if is_missing(v) else params.plain_label(v) for v in values]
+            values = table.read(self.response.columns[0]).objects()
+            return [None if is_missing(v) else plain_label(v) for v in values]
 
         def read(name: str) -> Vector:
-            return numbers_of(name, table.column(name), self.kinds[name])
+            return numbers_of(name, table.read(name), self.kinds[name])
 
         numbers: list[Any] = evaluated(self.response, read, table.n_rows).tolist()
         return numbers
@@ -410,7 +419,7 @@ class Design:
         if not self.is_class:
             return self._number(self.response, row)
         label = row[self.response.columns[0]]
-        return None if is_missing(label) else params.plain_label(label)
+        return None if is_missing(label) else plain_label(label)
 
     # ------------------------------------------------------------ files
     def to_header(self) -> dict[str, Any]:
@@ -480,12 +489,10 @@ def evaluated(
 
 
 def check_columns(table: Table, names: Sequence[str]) -> None:
-    """Raise ValueError unless a table has these columns, of values that can be read."""
+    """Raise ValueError unless a table has these columns."""
     absent = [name for name in names if name not in table.names]
     if absent:
         raise absence(absent, table.names)
-    for name in names:
-        check_readable(name, "data", table.column(name))
 
 
 def absence(absent: Sequence[str], given: Any) -> ValueError:
@@ -511,11 +518,14 @@ def _holds_labels(response: Expression, table: Table) -> bool:
     """Whether a response is a column of text, categories or bools."""
     if not response.is_bare:
         return False
-    (name,) = response.columns
-    values = table.column(name)
-    if values.dtype == bool or table.levels(name) is not None:
+    column = table.read(response.columns[0])
+    if column.is_category or column.values.dtype == bool:
         return True
-    if kind_of(values) == "levels":
-        return True
-    present = [v for v in values.tolist() if not is_missing(v)]
-    return values.dtype == object and {*map(type, present)} == {bool}
+    present = [value for _, value in column.present()]
+    for row, value in column.present():
+        kind = value_kind(value)
+        if kind is None and not can_store(value):
+            raise unusable("data", response.columns[0], value, row)
+        if kind in (LEVELS, None):
+            return True
+    return column.values.dtype == object and {*map(type, present)} == {bool}

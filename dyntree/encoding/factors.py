@@ -10,11 +10,20 @@ from typing import Any, Self
 import numpy as np
 
 from dyntree import params
-from dyntree.encoding.columns import Level, as_levels, kind_of, levels_in
+from dyntree.encoding.columns import LEVELS, Column, kind_of
 from dyntree.encoding.expressions import Expression
-from dyntree.encoding.levels import TERM, indicators, level_names
+from dyntree.encoding.levels import (
+    TERM,
+    check_level,
+    indicators,
+    level_names,
+    new_levels,
+    sorted_levels,
+)
+from dyntree.encoding.series import objects_of
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import check_levels, is_missing
+from dyntree.labels import Level, level_of, level_text
 
 Levels = tuple[Level, ...]
 
@@ -34,17 +43,15 @@ class Factor:
     levels: tuple[Level, ...] | None = None
 
     @cached_property
-    def places(self) -> dict[Any, int]:
-        """Place of each level."""
-        return {level: k for k, level in enumerate(self.levels or ())}
+    def places(self) -> dict[str, int]:
+        """Place of each level, by its text."""
+        return {level_text(level): k for k, level in enumerate(self.levels or ())}
 
     @cached_property
-    def cells(self) -> dict[Any, tuple[float, ...]]:
-        """Features of each level; of None those of what is missing."""
-        levels = [*(self.levels or ()), None]
-        places = np.array([*range(len(levels) - 1), -1.0])
-        rows = indicators(places, len(levels) - 1).tolist()
-        return dict(zip(levels, map(tuple, rows), strict=True))
+    def cells(self) -> dict[str, tuple[float, ...]]:
+        """Features of each level, by its text."""
+        rows = indicators(np.arange(len(self.places), dtype=float), len(self.places))
+        return dict(zip(self.places, map(tuple, rows.tolist()), strict=True))
 
     @property
     def names(self) -> list[str]:
@@ -62,13 +69,12 @@ class Factor:
         if not expression.is_bare and not expression.is_category:
             return cls(expression)
         (name,) = expression.columns
-        named, values = table.levels(name), table.column(name)
-        plain = not expression.is_category and name not in declared and named is None
-        if plain and kind_of(values) != "levels":
+        column, levels = table.read(name), declared.get(name)
+        plain = not (expression.is_category or name in declared or column.is_category)
+        if plain and kind_of(name, column) != LEVELS:
             return cls(expression)
-        levels = declared.get(name)
         if levels is None:
-            levels = tuple(levels_in(values) if named is None else as_levels(named))
+            levels = levels_in(name, column)
             check_levels(name, levels)
         if not levels:
             raise ValueError(
@@ -93,9 +99,28 @@ class Factor:
         for level in levels:
             if not isinstance(level, str | int | float) or is_missing(level):
                 raise ValueError(f"levels must be text or numbers; got {levels!r}")
-        if len(set(levels)) != len(levels):
+        if len({level_text(level) for level in levels}) != len(levels):
             raise ValueError(f"levels must be distinct; got {levels!r}")
         return cls(expression, tuple(levels))
+
+
+def levels_in(name: str, column: Column) -> Levels:
+    """Levels of a column: its categories, or its values in order.
+
+    Raises
+    ------
+    UnusableValueError
+        For a value that can be no level.
+    """
+    values = column.objects()
+    if column.categories is not None:
+        values = list(column.categories)
+    elif not column.is_category:
+        for row, value in column.present():
+            check_level(name, value, row, takes_times=True)
+    found = [level_of(values[row]) for row in new_levels(values).values()]
+    levels = [level for level in found if level is not None]
+    return tuple(levels if column.categories is not None else sorted_levels(levels))
 
 
 def names_of(term: tuple[Factor, ...]) -> list[str]:
@@ -107,7 +132,7 @@ def names_of(term: tuple[Factor, ...]) -> list[str]:
 
 
 def declared_levels(
-    categories: Mapping[str, Sequence[Any]] | None, columns: Sequence[str]
+    categories: Mapping[str, Sequence[Level]] | None, columns: Sequence[str]
 ) -> dict[str, Levels]:
     """Levels that the user named for some of these columns, checked."""
     params.level_table(categories or {})
@@ -117,4 +142,7 @@ def declared_levels(
                 f"categories must name columns of the formula, {list(columns)}; got "
                 f"{name!r}."
             )
-    return {name: tuple(as_levels(given)) for name, given in (categories or {}).items()}
+    return {
+        name: levels_in(name, Column(objects_of([*given]), categories=(*given,)))
+        for name, given in (categories or {}).items()
+    }

@@ -4,36 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.encoding.given import (
-    column_kind,
-    finite_rows,
-    level_codes,
-    level_text,
-    matrix_of,
-    named_columns,
-)
-from dyntree.encoding.levels import COLUMN, indicators, level_names
-from dyntree.encoding.values import (
-    LARGEST,
-    MOST_LEVELS,
-    Matrix,
-    Vector,
-    as_objects,
-    as_texts,
-    check_levels,
-    check_readable,
-    column_of_numbers,
-    is_number,
-    is_of_objects,
-    present_values,
-)
-from dyntree.params import as_array, count, flag
+from dyntree.encoding.columns import LEVELS, TIMES, UNKNOWN, first_kind, kind_of
+from dyntree.encoding.given import named_columns, unnamed_columns
+from dyntree.encoding.known_columns import Columns, KnownColumns
+from dyntree.encoding.levels import check_level, level_codes, new_levels
+from dyntree.encoding.tables import is_frame, table_of
+from dyntree.encoding.values import MOST_LEVELS, Matrix, check_levels
+from dyntree.labels import level_text
+from dyntree.params import as_array
 
 Categories = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -64,13 +47,15 @@ def is_nothing(X: Any) -> bool:
     """
     if isinstance(X, Encoded):
         return not len(X.rows)
+    if is_frame(X):
+        return not len(X)
     if isinstance(X, Mapping) or hasattr(X, "tocsr"):
         return False
     return hasattr(X, "__len__") and len(X) == 0 and np.ndim(X) != 0
 
 
 @dataclass(frozen=True)
-class FeatureMap:
+class FeatureMap(KnownColumns):
     """The columns a model was first given, and how later rows become arrays.
 
     Rows become codes, one number a column: a number stands for itself, a level for its
@@ -100,6 +85,8 @@ class FeatureMap:
         rules, which also bound values by `LARGEST`.
     late : tuple of (str, str)
         Levels that came once the map was settled, with their columns.
+    times : tuple of (int, str)
+        Places of the columns of times, and of which kind; see `columns`.
 
     Examples
     --------
@@ -108,24 +95,15 @@ class FeatureMap:
     array([[1., 2.]])
     """
 
-    n_columns: int
-    names: tuple[str, ...] | None = None
-    levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    declared: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-    allow_missing: bool = False
-    late: tuple[tuple[str, str], ...] = ()
-
     @classmethod
     def learn(
         cls, X: Any, allow_missing: bool = False, categories: Categories = ()
     ) -> tuple[FeatureMap, Matrix]:
         """Learn the columns of a first batch; returns the map and the batch's codes."""
         columns = named_columns(X)
-        if columns is None:
-            names, n_columns = None, matrix_of(X).shape[1]
-        else:
-            names, n_columns = tuple(columns), len(columns)
+        given = unnamed_columns(X) if columns is None else columns
+        names = None if columns is None else tuple(columns)
+        n_columns = len(given) if isinstance(given, dict) else given.shape[1]
         if n_columns < 1:
             raise ValueError("X must have at least one column; got none.")
         declared = tuple(name for name, _ in categories)
@@ -140,7 +118,9 @@ class FeatureMap:
         if names is not None and allow_missing:
             unknown = tuple(name for name in names if name not in declared)
         features = cls(n_columns, names, categories, declared, unknown, allow_missing)
-        return features.extend(X)
+        if isinstance(given, dict) and not unknown:  # nothing is left to later rows
+            features = features._with_times(given)
+        return features._extended(given)
 
     def extend(self, X: Any) -> tuple[FeatureMap, Matrix]:
         """Learn kinds and levels from more rows; earlier codes keep their meaning.
@@ -150,25 +130,42 @@ class FeatureMap:
         FeatureMap
         codes : ndarray of shape (n_rows, n_columns)
         """
-        columns = self._matched(X)
-        levels, unknown = dict(self.levels), []
-        for name, column in columns.items() if isinstance(columns, dict) else ():
-            kind = column_kind(name, column) if name in self.unknown else ""
-            if kind == "unknown":
+        return self._extended(self._matched(X))
+
+    def _extended(self, columns: Matrix | Columns) -> tuple[FeatureMap, Matrix]:
+        """See `extend`; columns are as `_matched` gives them."""
+        levels, unknown, times = dict(self.levels), [], dict(self.times)
+        named = columns if isinstance(columns, dict) and self.names else {}
+        for k, (name, column) in enumerate(named.items()):
+            kind = kind_of(name, column, "X") if name in self.unknown else ""
+            if kind == UNKNOWN:
                 unknown.append(name)
-            if kind == "levels" or (name in levels and name not in self.declared):
-                texts = [text for text in as_texts(column) if text is not None]
-                levels[name] = tuple(dict.fromkeys([*levels.get(name, ()), *texts]))
-        grown = replace(self, levels=self._in_order(levels), unknown=tuple(unknown))
+            if kind in TIMES:
+                times[k] = kind
+            if kind == LEVELS or (name in levels and name not in self.declared):
+                known, values = levels.get(name, ()), column.objects()
+                fresh = new_levels(values, known)
+                for row in () if column.is_category else fresh.values():
+                    check_level(name, values[row], row, "X")
+                levels[name] = (*known, *fresh)
+        grown = replace(
+            self,
+            levels=self._in_order(levels),
+            unknown=tuple(unknown),
+            times=tuple(sorted(times.items())),
+        )
         return grown, grown._codes(columns)
 
-    def _in_order(
-        self, levels: Mapping[str, tuple[str, ...]]
-    ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Levels in the order of their columns, whichever came first."""
-        return tuple(
-            (name, levels[name]) for name in self.names or () if name in levels
-        )
+    def _with_times(self, columns: Columns) -> FeatureMap:
+        """The map where these columns say which of them hold times."""
+        kinds = [kind_of(name, column, "X") for name, column in columns.items()]
+        declared = [name in self.declared for name in columns]
+        times = [
+            (k, kind)
+            for k, (kind, named) in enumerate(zip(kinds, declared, strict=True))
+            if kind in TIMES and not named
+        ]
+        return replace(self, times=tuple(times))
 
     def settle(
         self, codes: Matrix, n_first: int | None = None, grows: bool = False
@@ -262,35 +259,45 @@ class FeatureMap:
     def _after(self, X: Any, argument: str) -> FeatureMap:
         """The map once rows have come that may bring levels."""
         columns = self._matched(X, argument)
-        levels, unknown = dict(self.levels), []
+        levels, unknown, times = dict(self.levels), [], dict(self.times)
         fresh: dict[tuple[str, str], int] = {}
-        for name, column in columns.items() if isinstance(columns, dict) else ():
+        for k, (name, column) in enumerate(
+            columns.items() if isinstance(columns, dict) else ()
+        ):
             if name in self.unknown:
-                present = present_values(column)
-                if not present:
+                kind = first_kind(name, column, argument)
+                if kind == UNKNOWN:
                     unknown.append(name)
-                elif not is_number(present[0]) and is_of_objects(column):
-                    levels[name] = (level_text(present[0]),)
+                elif kind in TIMES:
+                    times[k] = kind
+                elif kind == LEVELS:
+                    (_, first), *_ = column.present()
+                    levels[name] = (level_text(first),)
             if name not in levels or name in self.declared:
                 continue
-            known, values = self.known.get(name, levels[name]), as_objects(column)
-            codes, room = level_codes(column, known), MOST_LEVELS - len(known)
-            if name in self.unknown or np.any(codes < 0.0):
-                check_readable(name, argument, values)
-            for row in np.flatnonzero(codes < 0.0) if room > 0 else ():
-                level = name, level_text(values[row])
-                if level not in fresh and room > 0:
-                    fresh[level] = int(row)
-                    room -= 1
+            known = self.known.get(name, levels[name])
+            level_codes(name, column, known, argument)  # refuses what can be no level
+            late = new_levels(column.objects(), known, MOST_LEVELS - len(known))
+            fresh |= {(name, level): row for level, row in late.items()}
         order = list(columns)  # of levels that come with one row
         came = sorted(fresh, key=lambda level: (fresh[level], order.index(level[0])))
-        found, late = self._in_order(levels), (*self.late, *came)
-        return replace(self, levels=found, unknown=tuple(unknown), late=late)
+        return replace(
+            self,
+            levels=self._in_order(levels),
+            unknown=tuple(unknown),
+            late=(*self.late, *came),
+            times=tuple(sorted(times.items())),
+        )
 
     def _before(self, n_late: int, unknown: tuple[str, ...]) -> FeatureMap:
         """The map as it was with so many late levels, and these columns unknown."""
         levels = tuple(one for one in self.levels if one[0] not in unknown)
-        return replace(self, levels=levels, unknown=unknown, late=self.late[:n_late])
+        names = self.names or ()
+        times = tuple(
+            (k, kind) for k, kind in self.times if not names or names[k] not in unknown
+        )
+        late = self.late[:n_late]
+        return replace(self, levels=levels, unknown=unknown, late=late, times=times)
 
     def widen(self, rows: Matrix) -> Matrix:
         """Rows that an earlier, narrower map has encoded, as this one would have."""
@@ -303,137 +310,6 @@ class FeatureMap:
                 if place >= old:
                     wide[came, place] = 0.0
         return wide
-
-    @cached_property
-    def known(self) -> dict[str, tuple[str, ...]]:
-        """Levels of each column that has some, in the order of their codes."""
-        late = self.late
-        return {
-            name: (*levels, *(level for column, level in late if column == name))
-            for name, levels in self.levels
-        }
-
-    @property
-    def may_grow(self) -> bool:
-        """Whether there are columns that can bring levels."""
-        return bool(self.levels or self.unknown)
-
-    @property
-    def n_features(self) -> int:
-        """Number of encoded columns."""
-        n_settled = sum(len(levels) - 1 for _, levels in self.levels)
-        return self.n_columns + n_settled + len(self.late)
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the encoded columns; x0, x1, ... where none were given."""
-        if self.names is None:
-            return tuple(f"x{k}" for k in range(self.n_features))
-        levels, titles = dict(self.levels), []
-        for name in self.names:
-            own = level_names(COLUMN, name, levels.get(name, ()))
-            titles += own if name in levels else [name]
-        for name, level in self.late:
-            titles += level_names(COLUMN, name, [level])
-        return tuple(titles)
-
-    @cached_property
-    def level_places(self) -> dict[str, list[int]]:
-        """Places among the features of the levels of each column that has some."""
-        places = {
-            name: list(range(self.places[name], self.places[name] + len(levels)))
-            for name, levels in self.levels
-        }
-        for k, (name, _) in enumerate(self.late, self.n_features - len(self.late)):
-            places[name].append(k)
-        return places
-
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """Place of the first feature of each column, where columns have names."""
-        levels, places, n = dict(self.levels), {}, 0
-        for name in self.names or ():
-            places[name] = n
-            n += len(levels.get(name, ("",)))
-        return places
-
-    def codes(self, X: Any, argument: str = "X") -> Matrix:
-        """Codes of rows, ndarray of shape (n_rows, n_columns); see `encode`.
-
-        `argument` is what errors call them.
-        """
-        return self._codes(self._matched(X, argument), argument)
-
-    def text_at(self, X: Any, name: str, row: int) -> str:
-        """What a row of X has in a column of levels."""
-        return level_text(as_objects((named_columns(X) or {})[name])[row])
-
-    def _codes(self, columns: Matrix | dict[str, Any], argument: str = "X") -> Matrix:
-        """Codes of what `_matched` gives."""
-        if not isinstance(columns, dict):
-            return finite_rows(columns, self.names, self.allow_missing, argument)
-        arrays = [
-            level_codes(column, self.known[name])
-            if name in self.known
-            else self._numbers(name, column, argument)
-            for name, column in columns.items()
-        ]
-        return finite_rows(
-            np.column_stack(arrays), self.names, self.allow_missing, argument
-        )
-
-    def _numbers(self, name: str, column: Any, argument: str) -> Vector:
-        """A column of numbers; of those not known to be, text counts for nothing."""
-        if name in self.unknown and column_kind(name, column) == "levels":
-            check_readable(name, argument, as_objects(column))
-            column = [v if is_number(v) else None for v in as_objects(column).tolist()]
-        return column_of_numbers(name, column, self.allow_missing, argument)
-
-    def undecided(self, X: Any) -> list[str]:
-        """Columns that had no value so far, and of which rows have text."""
-        columns = (named_columns(X) if self.unknown else None) or {}
-        return [
-            name
-            for name in self.unknown
-            if name in columns and column_kind(name, columns[name]) == "levels"
-        ]
-
-    def unseen(self, codes: Matrix, with_declared: bool = False) -> list[str]:
-        """Columns with levels that are not known, as far as others are taken there."""
-        return [
-            name
-            for k, name in enumerate(self.names or ())
-            if name in self.known
-            and (with_declared or name not in self.declared)
-            and np.any(codes[:, k] < 0.0)
-        ]
-
-    def is_plain(self, X: Any) -> bool:
-        """Whether X is a float64 array that `encode` would give back as it is."""
-        return (
-            type(X) is np.ndarray
-            and X.dtype == np.float64
-            and X.flags.c_contiguous
-            and X.ndim == 2
-            and X.shape[1] == self.n_columns
-            and not self.levels
-            and not self.unknown
-            and X.size > 0
-            and bool(np.vdot(X, X) <= LARGEST * LARGEST)  # not where NaN
-        )
-
-    def expand(self, codes: Matrix) -> Matrix:
-        """Features of codes, ndarray of shape (n_rows, n_features)."""
-        if not self.levels:
-            return codes
-        levels, arrays, names = dict(self.levels), [], self.names or ()
-        for name, column in zip(names, codes.T, strict=True):
-            coded = name in levels
-            arrays.append(indicators(column, len(levels[name])) if coded else column)
-        for name, level in self.late:
-            column, place = codes[:, names.index(name)], self.known[name].index(level)
-            arrays.append(indicators(column, 1, place))
-        return np.ascontiguousarray(np.column_stack(arrays))
 
     def encode(self, X: Any, argument: str = "X") -> Matrix:
         """Rows as a float64 array of shape (n_rows, n_features).
@@ -483,10 +359,13 @@ class FeatureMap:
     def _check_previewed(self, features: FeatureMap) -> None:
         """Refuse rows of another map that has met other late levels."""
         n = min(len(features.late), len(self.late))
-        mine, theirs = dict(self.levels), dict(features.levels)
         same = features.late[:n] == self.late[:n] and all(
             mine.get(name) == theirs.get(name)
             or name in (self.unknown if name in theirs else features.unknown)
+            for mine, theirs in (
+                (dict(self.levels), dict(features.levels)),
+                (self._named_times, features._named_times),
+            )
             for name in {*mine, *theirs}
         )
         if not same:
@@ -495,122 +374,13 @@ class FeatureMap:
                 "since. Preview them again."
             )
 
-    def _matched(self, X: Any, argument: str = "X") -> Matrix | dict[str, Any]:
-        """X as an array of the map's width, or as columns by name in its order."""
-        columns = named_columns(X, argument)
-        rows = matrix_of(X, argument) if columns is None else None
-        if rows is not None and self.levels:
-            raise ValueError(
-                f"{argument} must have named columns, because column "
-                f"{self.levels[0][0]!r} holds levels; got an array. Give a frame or "
-                "dicts."
-            )
-        if columns is not None and self.names is not None:
-            missing = [name for name in self.names if name not in columns]
-            unknown = [name for name in columns if name not in self.names]
-            if missing or unknown:
-                remedies = ["Leave out what is unknown."] if unknown else []
-                if missing:
-                    gaps = ", with NaN or None for values that are not known"
-                    remedies.append(f"Add what is missing{gaps * self.allow_missing}.")
-                raise ValueError(
-                    f"{argument} must have the columns of the first update; missing "
-                    f"{missing}, unknown {unknown}. {' '.join(remedies)}"
-                )
-            return {name: columns[name] for name in self.names}
-        width = len(columns or ()) if rows is None else rows.shape[1]
-        if width != self.n_columns:
-            raise ValueError(
-                f"{argument} must have {self.n_columns} columns, as at the first "
-                f"update; got {width}."
-            )
-        if rows is None:
-            return columns or {}
-        if self.unknown:
-            return dict(zip(self.names or (), rows.T, strict=True))
-        return rows
-
-    def to_header(self) -> dict[str, Any]:
-        """Return what a checkpoint stores."""
-        late = {"late": [list(level) for level in self.late]} if self.late else {}
-        return late | {
-            "n_columns": self.n_columns,
-            "names": None if self.names is None else list(self.names),
-            "levels": [[name, list(levels)] for name, levels in self.levels],
-            "declared": list(self.declared),
-            "unknown": list(self.unknown),
-            "allow_missing": self.allow_missing,
-        }
-
-    @classmethod
-    def from_header(cls, header: Mapping[str, Any]) -> FeatureMap:
-        """The map that `to_header` described.
-
-        Raises
-        ------
-        ValueError
-            If no rows could have made such a map.
-        """
-        n_columns = count("n_columns", header["n_columns"], 1)
-        names = None if header["names"] is None else _texts_of("names", header["names"])
-        levels = tuple(
-            (str(name), _texts_of(f"levels of {name!r}", texts))
-            for name, texts in header["levels"]
-        )
-        late = header.get("late", [])  # files from before levels came late
-        features = cls(
-            n_columns,
-            names,
-            levels,
-            _texts_of("declared", header["declared"]),
-            _texts_of("unknown", header["unknown"]),
-            flag("allow_missing", header["allow_missing"]),
-            tuple((name, _texts_of("late", [level])[0]) for name, level in late),
-        )
-        with_levels = [name for name, _ in levels]
-        if (
-            (names is not None and len(names) != n_columns)
-            or not {*with_levels, *features.unknown} <= {*(names or ())}
-            or not {*features.declared} <= {*with_levels}
-            or {*features.unknown} & {*with_levels}
-            or len({*with_levels}) != len(with_levels)
-            or not {name for name, _ in features.late} <= {*with_levels}
-            or not all(texts for _, texts in levels)
-            or not all(len({*texts}) == len(texts) for texts in features.known.values())
-        ):
-            raise ValueError(f"columns must fit one another; got {dict(header)!r}.")
-        return features
-
-    def check_codes(self, codes: Matrix) -> None:
-        """Raise ValueError unless an array holds codes of these columns."""
-        if codes.shape[1] != self.n_columns:
-            raise ValueError(
-                f"codes must have {self.n_columns} columns; got {codes.shape[1]}."
-            )
-        finite_rows(codes, self.names, self.allow_missing, "codes")
-        for name, texts in self.known.items():
-            column = codes[:, (self.names or ()).index(name)]
-            places = np.arange(-1.0, len(texts))
-            if not np.all(np.isin(column[~np.isnan(column)], places)):
-                raise ValueError(f"codes must be places of levels; column {name!r}.")
-
-
-def _texts_of(what: str, values: Any) -> tuple[str, ...]:
-    """A list of distinct strings as a tuple."""
-    good = isinstance(values, list | tuple)
-    if not good or not all(isinstance(v, str) for v in values):
-        raise ValueError(f"{what} must be a list of strings; got {values!r}.")
-    if len(set(values)) != len(values):
-        raise ValueError(f"{what} must be distinct; got {values!r}.")
-    return tuple(values)
-
 
 def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:
     """Some rows of a frame, a dict, a list of dicts or an array, as they were given."""
     if isinstance(X, Encoded):
         return Encoded(X.rows[rows], X.features)
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
+    if is_frame(X):
+        return table_of(X, "X").take(rows).native
     if isinstance(X, Mapping):
         X = [X]
     if isinstance(X, list | tuple):

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
 
+from dyntree.encoding.columns import (
+    LEVELS,
+    NUMBERS,
+    TIMES,
+    days_of,
+    misfit,
+    unusable,
+    value_kind,
+)
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.levels import COLUMN, level_names
+from dyntree.encoding.levels import COLUMN, check_level, level_names, place_of
 from dyntree.encoding.values import (
     LARGEST,
     MOST_LEVELS,
-    NUMBER,
     PLAIN,
     Matrix,
     as_number,
     is_missing,
-    is_readable,
 )
+from dyntree.labels import level_text
 
 
 class GrowingMap:
     """The columns that rows have had so far, each with a place it never leaves.
 
-    A column of numbers is one feature. A column of text has one 0/1 feature a level,
-    "column=level". A column that comes is new at the end, and was missing in all rows
-    before; a level that comes was 0 in rows that had another. A column that a row does
-    not have is missing in it. What a column holds is settled by its first value. A
-    column of text takes `MOST_LEVELS` levels; all others are missing in it.
+    A column of numbers, or of times, which count in days, is one feature. A column of
+    text has one 0/1 feature a level, "column=level". A column that comes is new at the
+    end, and was missing in all rows before; a level that comes was 0 in rows that had
+    another. A column that a row does not have is missing in it. What a column holds is
+    settled by its first value. A column of text takes `MOST_LEVELS` levels; all others
+    are missing in it.
 
     Attributes
     ----------
     numbers : dict
         Place of each column of numbers.
+    times : dict of str
+        Of each column of times the kind; see `columns`. It has a place in `numbers`.
     levels : dict of dict
         Places of the levels of each column of text.
     names : tuple of str
@@ -47,6 +59,8 @@ class GrowingMap:
     >>> columns.grown({"colour": "blue"}).widen(np.array([[1.0, 2.5]]))
     array([[1. , 2.5, 0. ]])
     """
+
+    times: Mapping[Hashable, str] = MappingProxyType({})  # in pickles from before
 
     def __init__(self) -> None:
         self.numbers: dict[Hashable, int] = {}
@@ -66,9 +80,9 @@ class GrowingMap:
         """Whether a row has a value in a column, or a level, that is not known."""
         return not row.keys() <= self.numbers.keys() and any(
             name not in self.numbers
-            and (name not in self.levels or str(value) not in self.levels[name])
             and not is_missing(value)
             and not self.is_full(name)
+            and (name not in self.levels or place_of(value, self.levels[name]) is None)
             for name, value in row.items()
         )
 
@@ -83,31 +97,33 @@ class GrowingMap:
             for name, places in self.levels.items()
             if len(places) >= MOST_LEVELS
             and not is_missing(row.get(name))
-            and str(row[name]) not in places
+            and place_of(row[name], places) is None
         ]
 
     def grown(self, row: Mapping[Hashable, Any]) -> Self:
         """The map with the new columns and levels of a row, in the order of names."""
         wider = type(self)()
-        wider.numbers = dict(self.numbers)
+        wider.numbers, wider.times = dict(self.numbers), dict(self.times)
         wider.levels = {name: dict(places) for name, places in self.levels.items()}
         names = list(self.names)
         for name, value in sorted(row.items(), key=_rank):
             if name in wider.numbers or is_missing(value):
                 continue
-            if name not in wider.levels and isinstance(value, NUMBER):
+            kind = value_kind(value)
+            if kind is None:
+                raise unusable("x", name, value)
+            if name not in wider.levels and kind != LEVELS:
                 wider.numbers[name] = len(names)
+                if kind in TIMES:
+                    wider.times[name] = kind
                 names.append(str(name))
                 continue
-            if not is_readable(value):
-                raise ValueError(
-                    f"x must hold numbers or text; got {value!r} in column {name!r}. "
-                    "Give its parts columns of their own."
-                )
             places = wider.levels.setdefault(name, {})
-            if str(value) not in places and not wider.is_full(name):
-                places[str(value)] = len(names)
-                names += level_names(COLUMN, name, [value])
+            if place_of(value, places) is None and not wider.is_full(name):
+                check_level(name, value, argument="x")
+                text = level_text(value)
+                places[text] = len(names)
+                names += level_names(COLUMN, name, [text])
         wider.names = tuple(names)
         return wider
 
@@ -116,37 +132,53 @@ class GrowingMap:
 
         Raises
         ------
-        ValueError
+        UnusableValueError, ValueError
             For what is no number in a column of numbers, and for numbers too large.
         """
         values = [np.nan] * self.width
-        numbers = self.numbers
+        numbers, times = self.numbers, self.times
         for name, value in row.items():
             place = numbers.get(name)
             if place is None:
                 self._mark(values, name, value)
+            elif name in times:
+                if not is_missing(value):
+                    if value_kind(value) != times[name]:
+                        raise self._misfit(name, value)
+                    values[place] = days_of(value)
             elif type(value) in PLAIN and -LARGEST <= value <= LARGEST:
                 values[place] = value
             elif not is_missing(value):
                 number = as_number(value)
                 if number is None:
-                    raise ValueError(
-                        f"x must hold numbers of at most {LARGEST:g} in size in column "
-                        f"{name!r}, as it did before; got {value!r}. Rescale numbers, "
-                        "and give text a column of its own."
-                    )
+                    raise self._misfit(name, value)
                 values[place] = number
         return np.array([values], dtype=np.float64)
 
+    def _misfit(self, name: Hashable, value: Any) -> ValueError:
+        """Error for what a column of numbers or of times cannot hold."""
+        if value_kind(value) == NUMBERS and name not in self.times:
+            return ValueError(
+                f"x must hold numbers of at most {LARGEST:g} in size in column "
+                f"{name!r}; got {value!r}. Rescale it first."
+            )
+        remedy = "It did before; give another kind of value a column of its own."
+        return misfit("x", name, self.times.get(name, NUMBERS), value, remedy=remedy)
+
     def _mark(self, values: list[float], name: Hashable, value: Any) -> None:
         """Put 0 and 1 in the places of a column's levels."""
+        if is_missing(value):
+            return
         places = self.levels.get(name)
-        if places is None or is_missing(value):
-            return
-        if str(value) not in places and self.is_full(name):
-            return
-        for level, place in places.items():
-            values[place] = float(level == str(value))
+        place = None if places is None else place_of(value, places)
+        if place is None:
+            check_level(name, value, argument="x", takes_times=places is None)
+            if places is None or self.is_full(name):
+                return
+        for other in (places or {}).values():
+            values[other] = 0.0
+        if place is not None:
+            values[place] = 1.0
 
     def widen(self, rows: Matrix) -> Matrix:
         """Rows that an earlier, narrower map has encoded, as this one would have."""

@@ -1,15 +1,137 @@
-"""Levels of a column -> one 0/1 feature a level, for every map that rows go through."""
+"""From a value to its level, and one 0/1 feature a level, for all rows alike.
+
+A level is known by its text. Equal numbers are one level: 1, 1.0 and ``np.int64(1)``,
+and the texts "1" and "1.0", are the level 1; other text, such as "01", is itself. True
+and False are levels of these names, and the levels 1 and 0 where a column has those
+instead, and the other way around.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.columns import LEVELS, NUMBERS, Column, misfit, value_kind
+from dyntree.encoding.values import Matrix, Vector, is_missing
+from dyntree.labels import Level, level_text
 
 COLUMN = "{column}={level}"  # names of features of columns as they are
 TERM = "{column}[{level}]"  # those of a formula's terms, as statsmodels has them
+
+
+def place_of(value: Any, places: Mapping[str, int]) -> int | None:
+    """Place of a value's level among levels by their texts; None for a new one.
+
+    Examples
+    --------
+    >>> places = {"1": 0, "True": 1, "2.0": 2}
+    >>> [place_of(value, places) for value in (1.0, "1.0", np.True_, 2, "2", False)]
+    [0, 0, 1, 2, 2, None]
+    """
+    text = value if type(value) is str else level_text(value)
+    place = places.get(text)
+    if place is not None:
+        return place
+    if isinstance(value, bool | np.bool_):
+        return places.get(str(int(value)))
+    number = _whole(text)
+    if number is None:
+        return None
+    others = [str(number), f"{number}.0"]
+    if number in (0, 1) and not isinstance(value, str):
+        others.append(str(bool(number)))
+    return next((places[one] for one in others if one in places), None)
+
+
+def _whole(text: str) -> int | None:
+    """The whole number that a text spells just as Python does, 1 or 1.0."""
+    digits = text.removesuffix(".0")
+    if not digits.removeprefix("-").isdecimal():
+        return None
+    number = int(digits) if len(digits) < 400 else None
+    return number if str(number) == digits else None
+
+
+def level_codes(
+    name: object, column: Column, levels: Iterable[str], argument: str = "X"
+) -> Vector:
+    """Place of each value among the levels: -1 where it is none, NaN where missing.
+
+    Raises
+    ------
+    UnusableValueError, ValueError
+        For a value that is no level and can become none.
+    """
+    places = {level: k for k, level in enumerate(levels)}
+    codes = np.empty(len(column))
+    for row, value in enumerate(column.objects()):
+        if is_missing(value):
+            codes[row] = np.nan
+            continue
+        place = place_of(value, places)
+        if place is None:
+            if not column.is_category:
+                check_level(name, value, row, argument)
+            place = -1
+        codes[row] = place
+    return codes
+
+
+def check_level(
+    name: object,
+    value: Any,
+    row: int | None = None,
+    argument: str = "data",
+    takes_times: bool = False,
+) -> None:
+    """Raise an error for a value that can become no level."""
+    kind = value_kind(value)
+    if kind is None or not (kind in (LEVELS, NUMBERS) or takes_times):
+        remedy = "Give another kind of value another column."
+        raise misfit(argument, name, LEVELS, value, row, remedy)
+
+
+def new_levels(
+    values: Iterable[Any], known: Iterable[str] = (), most: float = np.inf
+) -> dict[str, int]:
+    """Levels of values that are not known, by text, in the order in which they come.
+
+    Parameters
+    ----------
+    values, known : iterable
+    most : int, optional
+        How many there can be.
+
+    Returns
+    -------
+    dict of str to int
+        Of each the first row.
+
+    Examples
+    --------
+    >>> new_levels(["u", None, 1.0, True, 1, "v"], known=["u"])
+    {'1': 2, 'v': 5}
+    """
+    places = dict.fromkeys(known, -1)
+    found: dict[str, int] = {}
+    for row, value in enumerate(values):
+        if len(found) >= most:
+            break
+        if not is_missing(value) and place_of(value, places) is None:
+            text = level_text(value)
+            found[text] = places[text] = row
+    return found
+
+
+def sorted_levels(levels: Iterable[Level]) -> list[Level]:
+    """Levels in increasing order, or as they come where they have none."""
+    found = list(levels)
+    try:
+        return sorted(found)
+    except TypeError:
+        return found
 
 
 def level_names(form: str, column: object, levels: Iterable[object]) -> list[str]:

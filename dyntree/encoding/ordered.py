@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dyntree.encoding.columns import Column
 from dyntree.encoding.given import named_columns
 
 Names = tuple[str, ...] | None
@@ -57,6 +58,7 @@ def ordered(
             f"{missing[:10]}, unknown {unknown[:10]}. Add what is missing, and leave "
             "out what is unknown."
         )
-    n_rows = len(next(iter(columns.values()), ()))
-    arrays = [np.asarray(columns.get(name, np.zeros(n_rows))) for name in names]
+    n_rows = len(next(iter(columns.values()))) if columns else 0
+    nothing = Column(np.zeros(n_rows))
+    arrays = [columns.get(name, nothing).values for name in names]
     return np.column_stack(arrays) if arrays else np.empty((n_rows, 0)), names

@@ -1,4 +1,4 @@
-"""Tables as users hold them: columns out, answers back in the same type."""
+"""Tables of all libraries: the one door for columns, and answers in the same type."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.columns import Column
 from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.series import column_of
 from dyntree.params import as_array, short
 
 Row = Mapping[str, Any]
@@ -23,7 +25,10 @@ class Table:
     """
 
     def __init__(self, columns: Mapping[Any, Any]) -> None:
-        self._columns = {str(name): _vector(values) for name, values in columns.items()}
+        self._columns = {
+            str(name): values if isinstance(values, Column) else column_of(values)
+            for name, values in columns.items()
+        }
         lengths = {name: len(values) for name, values in self._columns.items()}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"data must have columns of one length; got {lengths}.")
@@ -32,20 +37,25 @@ class Table:
     @property
     def native(self) -> Any:
         """The columns in the caller's type: a frame, or a dict of arrays."""
-        return self._columns
+        return {name: column.values for name, column in self._columns.items()}
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return tuple(self._columns)
 
-    def column(self, name: str) -> NDArray[Any]:
-        """A column, ndarray of shape (n_rows,)."""
+    def read(self, name: str) -> Column:
+        """A column with what its type says."""
         return self._columns[name]
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Values of a column, ndarray of shape (n_rows,)."""
+        return self.read(name).values
 
     def levels(self, name: str) -> list[Any] | None:
         """Categories of a column, where its type has some."""
-        return None
+        categories = self.read(name).categories
+        return None if categories is None else list(categories)
 
     @property
     def row_labels(self) -> Any:
@@ -71,13 +81,17 @@ class Table:
             )
         return chosen.astype(np.int64)
 
-    def take(self, rows: NDArray[np.int64]) -> Table:
+    def take(self, rows: slice | NDArray[np.int64]) -> Table:
         """Some rows, by position."""
-        return Table({name: self.column(name)[rows] for name in self.names})
+        return Table({name: self.read(name).take(rows) for name in self.names})
 
     def joined(self, name: str, column: Any) -> Table:
         """The table with one more column."""
         return Table({**self._columns, name: column})
+
+    def without(self, name: str) -> Table:
+        """The table without a column."""
+        return Table({k: v for k, v in self._columns.items() if k != name})
 
     def series(self, values: NDArray[Any], name: str) -> Any:
         """One value a row, as the caller holds columns."""
@@ -95,6 +109,7 @@ class PandasTable(Table):
 
     def __init__(self, frame: Any) -> None:
         self._frame, self.n_rows = frame, len(frame)
+        self._places = {str(name): k for k, name in enumerate(frame.columns)}
 
     @property
     def native(self) -> Any:
@@ -104,31 +119,11 @@ class PandasTable(Table):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
-        return tuple(str(name) for name in self._frame.columns)
+        return tuple(self._places)
 
-    def _series(self, name: str) -> Any:
-        return self._frame.iloc[:, self.names.index(name)]
-
-    def column(self, name: str) -> NDArray[Any]:
-        """A column, ndarray of shape (n_rows,)."""
-        import pandas as pd
-
-        series = self._series(name)
-        extension = not isinstance(series.dtype, np.dtype)
-        if (
-            extension
-            and pd.api.types.is_numeric_dtype(series.dtype)
-            and not pd.api.types.is_bool_dtype(series.dtype)
-        ):
-            return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
-        return np.asarray(series.to_numpy())
-
-    def levels(self, name: str) -> list[Any] | None:
-        """Categories of a column, where its type has some."""
-        import pandas as pd
-
-        kind = self._series(name).dtype
-        return list(kind.categories) if isinstance(kind, pd.CategoricalDtype) else None
+    def read(self, name: str) -> Column:
+        """A column with what its type says."""
+        return column_of(self._frame.iloc[:, self._places[name]])
 
     @property
     def row_labels(self) -> Any:
@@ -152,13 +147,18 @@ class PandasTable(Table):
             ) from error
         return np.atleast_1d(np.asarray(found, dtype=np.int64))
 
-    def take(self, rows: NDArray[np.int64]) -> Table:
+    def take(self, rows: slice | NDArray[np.int64]) -> Table:
         """Some rows, by position."""
         return PandasTable(self._frame.iloc[rows])
 
     def joined(self, name: str, column: Any) -> Table:
         """The table with one more column."""
         return PandasTable(self._frame.assign(**{name: column}))
+
+    def without(self, name: str) -> Table:
+        """The table without a column."""
+        kept = [k for other, k in self._places.items() if other != name]
+        return PandasTable(self._frame.iloc[:, kept])
 
     def series(self, values: NDArray[Any], name: str) -> Any:
         """One value a row, with the caller's index."""
@@ -189,20 +189,13 @@ class NarwhalsTable(Table):
         """Names of the columns."""
         return tuple(self._frame.columns)
 
-    def column(self, name: str) -> NDArray[Any]:
-        """A column, ndarray of shape (n_rows,)."""
-        return np.asarray(self._frame[name].to_numpy())
+    def read(self, name: str) -> Column:
+        """A column with what its type says."""
+        return column_of(self._frame[name].to_native())
 
-    def levels(self, name: str) -> list[Any] | None:
-        """Categories of a column, where its type has some."""
-        import narwhals as nw
-
-        kind = self._frame[name].dtype
-        return list(kind.categories) if isinstance(kind, nw.Enum) else None
-
-    def take(self, rows: NDArray[np.int64]) -> Table:
+    def take(self, rows: slice | NDArray[np.int64]) -> Table:
         """Some rows, by position."""
-        return NarwhalsTable(self._frame[rows.tolist(), :])
+        return NarwhalsTable(self._frame[rows])
 
     def joined(self, name: str, column: Any) -> Table:
         """The table with one more column."""
@@ -211,8 +204,12 @@ class NarwhalsTable(Table):
         series: Any = nw.from_native(column, series_only=True, pass_through=True)
         if not isinstance(series, nw.Series):
             library = self._frame.implementation
-            series = nw.new_series(name, _vector(series).tolist(), backend=library)
+            series = nw.new_series(name, column_of(series).objects(), backend=library)
         return NarwhalsTable(self._frame.with_columns(series.alias(name)))
+
+    def without(self, name: str) -> Table:
+        """The table without a column."""
+        return NarwhalsTable(self._frame.drop(name))
 
     def series(self, values: NDArray[Any], name: str) -> Any:
         """One value a row, as a series of the caller's library."""
@@ -242,13 +239,20 @@ def is_row(data: Any) -> bool:
     )
 
 
-def table_of(data: Any) -> Table:
+def is_frame(data: Any) -> bool:
+    """Whether data is a frame of some library; its type is asked, not its values."""
+    return hasattr(type(data), "columns") and not isinstance(data, Mapping)
+
+
+def table_of(data: Any, argument: str = "data") -> Table:
     """Data as a table.
 
     Parameters
     ----------
     data : frame, dict of columns, dict, or list of dicts
-        Frames of pandas, and with narwhals of polars and others.
+        Frames of pandas, and with narwhals of polars, pyarrow and others.
+    argument : str, default "data"
+        What errors call it.
 
     Raises
     ------
@@ -259,18 +263,24 @@ def table_of(data: Any) -> Table:
     """
     if isinstance(data, Table):
         return data
-    if hasattr(data, "iloc") and hasattr(data, "columns"):
-        labels = [str(name) for name in data.columns]
-        if len(set(labels)) != len(labels):
-            raise ValueError(f"data must have distinct column names; got {labels}.")
+    if hasattr(data, "iloc") and is_frame(data) and not hasattr(data, "dask"):
+        check_distinct(data.columns, argument)
         return PandasTable(data)
     if is_row(data):
         data = [data]
     if isinstance(data, Mapping):
+        check_distinct(data, argument)
         return Table(data)
     if isinstance(data, list | tuple) and data and isinstance(data[0], Mapping):
-        return Table(_turned(data))
-    return _by_narwhals(data)
+        return Table(turned(data, argument))
+    return _by_narwhals(data, argument)
+
+
+def check_distinct(names: Any, argument: str) -> None:
+    """Raise ValueError where two columns have one name, as text."""
+    texts = [str(name) for name in names]
+    if len(set(texts)) != len(texts):
+        raise ValueError(f"{argument} must have distinct column names; got {texts}.")
 
 
 def is_array(data: Any) -> bool:
@@ -356,13 +366,13 @@ def with_response(table: Table, endog: Any, name: str) -> Table:
     return table.joined(name, endog)
 
 
-def _by_narwhals(data: Any) -> Table:
+def _by_narwhals(data: Any, argument: str) -> Table:
     """A frame of another library."""
     kind = f"{type(data).__module__.split('.')[0]}.{type(data).__name__}"
-    if not hasattr(type(data), "columns"):  # asked of the type: it may be costly
+    if not is_frame(data):
         raise ValueError(
-            "data must be a frame, a dict of columns, a dict for one row or a list of "
-            f"them; got {kind}. Make it one of these."
+            f"{argument} must be a frame, a dict of columns, a dict for one row or a "
+            f"list of them; got {kind}. Make it one of these."
         )
     try:
         import narwhals as nw
@@ -371,30 +381,28 @@ def _by_narwhals(data: Any) -> Table:
             f"reading {kind} needs narwhals >= 2. Install it with: "
             "pip install 'dyntree[formula]', or give a pandas frame."
         ) from error
+    check_distinct(getattr(data, "column_names", ()), argument)  # of Arrow
+    if kind == "pyarrow.RecordBatch":
+        return NarwhalsTable(nw.from_arrow(data, backend="pyarrow"))
     try:
         frame = nw.from_native(data, eager_only=True)
     except TypeError as error:
         raise ValueError(
-            f"data must be a frame that narwhals reads, not a lazy one; got {kind}. "
-            "Collect it first."
+            f"{argument} must be a frame that narwhals reads, not a lazy one; got "
+            f"{kind}. Collect it first."
         ) from error
     return NarwhalsTable(frame)
 
 
-def _turned(rows: Sequence[Mapping[Hashable, Any]]) -> dict[str, list[Any]]:
+def turned(
+    rows: Sequence[Mapping[Hashable, Any]], argument: str = "data"
+) -> dict[str, list[Any]]:
     """Rows as columns."""
+    check_distinct(rows[0], argument)
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping) or row.keys() != rows[0].keys():
             raise ValueError(
-                f"data must be dicts with the same keys; row {number} differs from row "
-                f"0, {list(rows[0])}."
+                f"{argument} must be dicts with the same keys; row {number} differs "
+                f"from row 0, {list(rows[0])}."
             )
     return {str(name): [row[name] for row in rows] for name in rows[0]}
-
-
-def _vector(values: Any) -> NDArray[Any]:
-    """A column as an array; a list as one of objects, which keeps what it holds."""
-    if isinstance(values, list | tuple):
-        return np.fromiter(values, dtype=object, count=len(values))
-    array = np.asarray(values)
-    return array if array.ndim else array.reshape(1)

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.values import LARGEST, Vector, real_array, too_large
-from dyntree.params import as_array, is_label, plain_label
+from dyntree.labels import checked_label
+from dyntree.params import as_array
 
 
 def real_response(y: Any, n_rows: int, rules: str = "r") -> Vector:
@@ -28,15 +30,31 @@ def real_response(y: Any, n_rows: int, rules: str = "r") -> Vector:
 
 
 def label_list(y: Any, n_rows: int) -> list[Any]:
-    """Labels as a list of plain Python objects."""
-    given = as_array("y", y, object) if isinstance(y, list | tuple) else y
-    labels = [plain_label(label) for label in _vector(given, n_rows).tolist()]
-    for row, label in enumerate(labels):
-        if not is_label(label):
-            raise ValueError(
-                f"y must hold labels; got {label!r} in row {row}. Leave such rows out."
-            )
-    return labels
+    """Labels as a list of plain Python objects.
+
+    Raises
+    ------
+    ValueError
+        For a label that is missing, and for more or fewer labels than rows.
+    UnusableValueError
+        For an object of a type that cannot be a label.
+    """
+    return [
+        checked_label(label, "y", f" in row {row}", " Leave such rows out.")
+        for row, label in enumerate(_label_objects(y, n_rows))
+    ]
+
+
+def _label_objects(y: Any, n_rows: int) -> list[Any]:
+    """Labels as they were given, one a row; times of arrays as those of NumPy's."""
+    if type(y).__module__.partition(".")[0] in ("polars", "pyarrow"):
+        y = column_of(y).objects()
+    if isinstance(y, list | tuple) and any(isinstance(label, tuple) for label in y):
+        y = objects_of(y)
+    elif isinstance(y, list | tuple):
+        y = as_array("y", y, object)
+    values = _vector(y, n_rows)
+    return [*values] if values.dtype.kind in "mM" else values.tolist()
 
 
 def _vector(y: Any, n_rows: int) -> NDArray[Any]:

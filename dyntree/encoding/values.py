@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.labels import is_missing as is_missing  # asked of every value here
+
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 
@@ -17,31 +19,6 @@ LARGEST = 1e150  # size of a value under the native rules: sums of squares stay 
 NUMBER = (numbers.Real, Decimal, np.bool_)
 MOST_LEVELS = 1000  # of a column, learned from the rows and not named
 PLAIN = (float, np.float64, int, bool)  # numbers that need no closer look
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN or pandas' NA."""
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # pandas' NA, which is neither equal nor unequal
-        return True
-    except ValueError:  # an array
-        return False
-
-
-def is_readable(value: Any) -> bool:
-    """Whether a value can be a number or a level: no complex number, list or array."""
-    return type(value).__hash__ is not None and not isinstance(value, complex)
-
-
-def check_readable(name: str, argument: str, values: NDArray[Any]) -> None:
-    """Refuse a column of complex numbers, lists or the like."""
-    for value in values.tolist() if values.dtype.kind in "Oc" else ():
-        if not is_readable(value):
-            raise ValueError(
-                f"{argument} must hold real numbers or levels in column {name!r}; got "
-                f"{value!r}. Give its parts columns of their own."
-            )
 
 
 def check_levels(name: str, levels: Sized) -> None:
@@ -60,27 +37,6 @@ def is_many(value: Any) -> bool:
     return not plain and np.ndim(value) > 0
 
 
-def as_objects(column: Any) -> NDArray[Any]:
-    """A column as an array of objects."""
-    return np.asarray(column, dtype=object)
-
-
-def is_of_objects(column: Any) -> bool:
-    """Whether a column can hold text: no numbers, dates or durations of NumPy's."""
-    return np.asarray(column).dtype.kind in "OUST"
-
-
-def present_values(column: Any) -> list[Any]:
-    """Values of a column that are not missing."""
-    return [v for v in as_objects(column).tolist() if not is_missing(v)]
-
-
-def as_texts(column: Any) -> list[str | None]:
-    """Values as text, None where missing."""
-    values = as_objects(column).tolist()
-    return [None if is_missing(value) else str(value) for value in values]
-
-
 def is_number(value: Any) -> bool:
     """Whether a value is a real number; NumPy counts durations among its integers."""
     return isinstance(value, NUMBER) and not isinstance(value, np.timedelta64)
@@ -88,7 +44,7 @@ def is_number(value: Any) -> bool:
 
 def as_number(value: Any) -> float | None:
     """Return a number as a float; None for all else, NaN, and what is too large."""
-    if not isinstance(value, NUMBER):
+    if not is_number(value):
         return None
     try:
         number = float(value)
@@ -132,38 +88,6 @@ def real_array(argument: str, values: NDArray[Any], remedy: str) -> NDArray[np.f
             )
         numbers[place] = real_number(value)
     return numbers
-
-
-def column_of_numbers(
-    name: str, column: Any, allow_missing: bool, argument: str = "X"
-) -> Vector:
-    """A column of numbers; None and NA become NaN."""
-    values = np.asarray(column)
-    if values.dtype.kind in "OUST":
-        given = np.asarray(column, dtype=object).tolist()
-        for row, value in enumerate(given):
-            if not is_number(value) and not is_missing(value):
-                remedy = "Encode it as numbers or indicator columns first."
-                if allow_missing:
-                    remedy = (
-                        "It did before; name the levels of such a column at the start: "
-                        f"categories={{{name!r}: [...]}}."
-                    )
-                raise ValueError(
-                    f"{argument} must hold numbers in column {name!r}; got {value!r} "
-                    f"in row {row}. {remedy}"
-                )
-        return np.array([real_number(value) for value in given])
-    if values.dtype.kind not in "biuf":
-        remedy = "Encode it as numbers or indicator columns first."
-        if values.dtype.kind in "mM":
-            remedy = "Give times as numbers, such as days since a fixed date."
-        kinds = "numbers, text or categories" if allow_missing else "numbers only"
-        raise ValueError(
-            f"{argument} must hold {kinds}; column {name!r} has type {values.dtype}. "
-            f"{remedy}"
-        )
-    return values.astype(np.float64)
 
 
 def too_large(name: str, value: float, where: str) -> str:

@@ -19,6 +19,7 @@ from dyntree._core.trees.window import worth
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
+from dyntree.labels import is_label
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.summaries import (
@@ -615,7 +616,7 @@ class TreeQueries(Named):
             If it is none of them.
         """
         classes = self.options.classes or ()
-        if not params.is_label(label) or label not in classes:
+        if not is_label(label) or label not in classes:
             raise ValueError(
                 "label must name the class whose probability is analysed, one of "
                 f"{list(classes)}; got {label!r}."

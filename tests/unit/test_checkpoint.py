@@ -163,15 +163,6 @@ def test_log_evidence_may_be_minus_infinity() -> None:
     assert checkpoint.loads(checkpoint.dumps(model)).log_evidence == -np.inf
 
 
-@pytest.mark.parametrize("label", [("a", 1), b"a", None.__class__])
-def test_other_labels_are_refused(label: Any, tmp_path: Path) -> None:
-    path = tmp_path / "m.dyn"
-    model = DynamicTree("class", classes=("a", label))
-    with pytest.raises(ValueError, match="labels must be str, int, float or bool"):
-        dyntree.save(model, path)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_model_of_another_class_is_refused(tmp_path: Path) -> None:
     class Mine(DynamicTree):
         pass

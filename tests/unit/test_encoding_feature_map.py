@@ -154,10 +154,9 @@ def test_text_among_numbers_is_told_by_its_place() -> None:
     for X in (rows, tuple(map(tuple, rows)), np.array(rows, dtype=object)):
         with refused("X", "'u' in row 1, column 1"):
             FeatureMap.learn(X, True)
-    with refused("X", "timedelta64(5,'s') in row 0, column 0"):
-        FeatureMap.learn(np.array([[np.timedelta64(5, "s"), 1]], dtype=object), True)
-    with refused("X", "datetime64"):
-        FeatureMap.learn(np.array([["2020-01-01"]], dtype="M8[ns]"), True)
+    mixed = np.array([[1, 1], [np.timedelta64(5, "s"), 1]], dtype=object)
+    with refused("X", "timedelta64(5,'s') in row 1, column 0"):
+        FeatureMap.learn(mixed, True)
 
 
 # ------------------------------------------------------------ levels
@@ -262,8 +261,12 @@ def test_the_first_value_says_what_a_column_is_once_the_map_is_settled() -> None
     with refused("X", "'w' in row 3"):
         known.grown([*late, {"a": "u", "b": "w", "c": None}])
     dates = pd.DataFrame(rows).assign(a=pd.to_datetime(["2024-01-01"]))
-    with refused("X", "datetime64"):
-        known.grown(dates)
+    ((row, dated),), encoded = known.grown(dates)
+    assert (row, dated.unknown, dated.times) == (0, ("b", "c"), ((0, "local date"),))
+    assert encoded[0, 0] == 19723.0
+    assert FeatureMap.from_header(dated.to_header()) == dated
+    with refused("X", "got 'u' in row 0"):
+        dated.grown([{"a": "u", "b": None, "c": None}])
 
 
 def test_declared_levels_keep_their_order_and_take_no_others() -> None:
@@ -302,15 +305,6 @@ def test_one_column_is_refused_with_the_way_to_give_it() -> None:
     for given, way in ((column, "reshape(-1, 1)"), (pd.Series(column), "to_frame()")):
         with refused("X", f"got shape (2,). Use {way} for one column"):
             FeatureMap.learn(given)
-
-
-def test_times_are_refused_with_what_the_column_may_hold() -> None:
-    days = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=2)})
-    remedy = "has type datetime64.* such as days since a fixed date"
-    with pytest.raises(ValueError, match=f"numbers, text or categories; .* {remedy}"):
-        FeatureMap.learn(days, allow_missing=True)
-    with pytest.raises(ValueError, match=f"numbers only; .* {remedy}"):
-        FeatureMap.learn(days)
 
 
 def test_a_column_without_values_settles_on_numbers() -> None:

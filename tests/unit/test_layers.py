@@ -51,8 +51,8 @@ CORE_FOLDERS = {
     "dyntree._core.mixtures": MIXTURES_ORDER,
 }
 PYTHON_ORDER = [
-    {"_core"}, {"errors"}, {"params"}, {"runtime"}, {"online"}, {"encoding", "storage"},
-    {"summaries", "checkpoint"}, {"trees", "mixtures"},
+    {"_core"}, {"errors"}, {"labels"}, {"params"}, {"runtime"}, {"online"},
+    {"encoding", "storage"}, {"summaries", "checkpoint"}, {"trees", "mixtures"},
     {"datasets", "repeats", "evaluate"}, {"config"},
     {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
@@ -60,9 +60,9 @@ PYTHON_ORDER = [
 # The same for the files of a folder.
 FOLDER_ORDER = {
     "encoding": [
-        {"values", "pairing"}, {"levels", "given", "tables", "expressions"},
-        {"columns", "targets", "feature_map", "ordered"},
-        {"growing_map", "factors"}, {"design"},
+        {"values", "pairing"}, {"columns", "expressions"}, {"levels", "series"},
+        {"tables", "targets"}, {"given", "factors"}, {"known_columns", "ordered"},
+        {"feature_map"}, {"growing_map", "design"},
     ],
     "trees": [
         {"scaling", "criteria", "growth", "levels", "memories", "named",

@@ -2,26 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
+
+import numpy as np
+
+from dyntree.encoding.columns import Column
+from dyntree.encoding.series import column_of
+from dyntree.encoding.tables import Table, is_frame, table_of
+from dyntree.encoding.values import is_missing
+from dyntree.labels import level_text
 
 Row = Mapping[Hashable, Any]
 
 
-def records_of(X: Any) -> list[Row]:
-    """Rows of a frame as dicts.
+def checked_frame(X: Any) -> Table:
+    """A frame as a table.
 
     Raises
     ------
     ValueError
-        If it is none of pandas', or names a column twice.
+        If it is none, or names a column twice.
     """
-    if not hasattr(X, "iloc") or not hasattr(X, "columns"):
+    if not is_frame(X):
         raise ValueError(
-            f"X must be a frame of pandas; got {type(X).__name__}. Give its rows to "
-            "the calls of one row, or make it one."
+            f"X must be a frame of pandas or another library; got {type(X).__name__}. "
+            "Give its rows to the calls of one row, or make it one."
         )
-    if not X.columns.is_unique:
+    if hasattr(X, "iloc") and not X.columns.is_unique:
         raise ValueError(f"X must have distinct column names; got {[*X.columns]}.")
-    records: list[Row] = X.to_dict("records")
-    return records
+    return table_of(X, "X")
+
+
+def records_of(X: Any) -> list[Row]:
+    """Rows of a frame as dicts; what a category holds is a level, and so text."""
+    table = checked_frame(X)
+    names = list(X.columns) if hasattr(X, "iloc") else table.names
+    columns = [_values(table.read(name)) for name in table.names]
+    if not columns:
+        return [{} for _ in range(table.n_rows)]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def numbered(row: int, call: Callable[..., Any], *arguments: Any) -> Any:
+    """What a call gives for a row of a frame; errors tell which one it is."""
+    try:
+        return call(*arguments)
+    except ValueError as error:
+        raise type(error)(f"row {row} of X: {error}") from error
+
+
+def series_of(X: Any, values: Any) -> Any:
+    """One value a row of a frame, as its library holds columns."""
+    if not hasattr(X, "iloc"):
+        return checked_frame(X).series(np.asarray(values), "y")
+    import pandas as pd
+
+    return pd.Series(values, index=X.index)
+
+
+def responses_of(y: Any, n_rows: int) -> list[Any]:
+    """Responses or labels as objects, one a row."""
+    if len(y) != n_rows:
+        raise ValueError(f"y must have one value a row of X, {n_rows}; got {len(y)}.")
+    if hasattr(y, "iloc") or isinstance(y, list):
+        return [*y]
+    return [*y] if isinstance(y, np.ndarray) else column_of(y).objects()
+
+
+def _values(column: Column) -> list[Any]:
+    """Values of a column as a row has them."""
+    values = column.objects()
+    if not column.is_category:
+        return values
+    return [None if is_missing(value) else level_text(value) for value in values]

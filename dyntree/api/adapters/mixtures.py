@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from river import base
 
 from dyntree import params
-from dyntree.api.adapters.base import Row, records_of
+from dyntree.api.adapters.base import Row, checked_frame, series_of
 from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
 from dyntree.mixtures.sva.options import GMM_OPTIONS, HSMM_OPTIONS, MPPCA_OPTIONS
 
@@ -66,7 +67,7 @@ class MixtureAdapter(base.Clusterer):
         ----------
         X : DataFrame of shape (n_rows, n_features)
         """
-        records_of(X[:0])
+        checked_frame(X)
         self.model.update(X, progress=False)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[int]:
@@ -80,12 +81,10 @@ class MixtureAdapter(base.Clusterer):
         -------
         Series of shape (n_rows,)
         """
-        import pandas as pd
-
-        records_of(X[:0])
-        if not self.model.is_ready:
-            return pd.Series(-1, index=X.index)
-        return pd.Series(self.model.predict(X), index=X.index)
+        n_rows = checked_frame(X).n_rows
+        ids = self.model.predict(X) if self.model.is_ready else np.full(n_rows, -1)
+        answer: pd.Series[int] = series_of(X, ids)
+        return answer
 
     @property
     def _raw_memory_usage(self) -> int:

@@ -10,9 +10,17 @@ import numpy as np
 from river import base, conf
 
 from dyntree import params
-from dyntree.api.adapters.base import Row, records_of
+from dyntree.api.adapters.base import (
+    Row,
+    checked_frame,
+    numbered,
+    records_of,
+    responses_of,
+    series_of,
+)
 from dyntree.encoding.growing_map import GrowingMap
 from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.series import objects_of
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import LARGEST, Matrix, as_number
 from dyntree.params import NIG
@@ -106,7 +114,10 @@ class StreamAdapter(base.Estimator):
 
     def _rows(self, X: pd.DataFrame) -> Matrix:
         """Rows of a frame, ndarray of shape (n_rows, n_features)."""
-        rows = [self._columns.encode(x) for x in records_of(X)]
+        rows = [
+            numbered(row, self._columns.encode, x)
+            for row, x in enumerate(records_of(X))
+        ]
         return np.concatenate([np.empty((0, self._columns.width)), *rows])
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
@@ -118,12 +129,10 @@ class StreamAdapter(base.Estimator):
         y : Series of shape (n_rows,)
         """
         check_paired(X, y)
-        if len(X) != len(y):
-            raise ValueError(
-                f"y must have one value a row of X, {len(X)}; got {len(y)}."
-            )
-        for x, response in zip(records_of(X), y.tolist(), strict=True):
-            self.learn_one(x, response)
+        records = records_of(X)
+        pairs = zip(records, responses_of(y, len(records)), strict=True)
+        for row, (x, response) in enumerate(pairs):
+            numbered(row, self.learn_one, x, response)
 
     @property
     def _raw_memory_usage(self) -> int:
@@ -298,11 +307,10 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
         -------
         Series of shape (n_rows,)
         """
-        import pandas as pd
-
         with self.stream.exclusive():
             prediction = self._predict(self._rows(X))
-        return pd.Series(prediction.mean.copy(), index=X.index)
+        answer: pd.Series[float] = series_of(X, prediction.mean.copy())
+        return answer
 
     def _predict(self, rows: Matrix) -> Prediction:
         prediction = self.stream.predict(rows)
@@ -446,9 +454,12 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
         """
         import pandas as pd
 
-        with self.stream.exclusive():
-            prediction = self.stream.predict(self._rows(X))
-        assert isinstance(prediction, ClassPrediction)
+        prediction = self._predict(X)
+        if not hasattr(X, "iloc"):
+            columns = zip(prediction.classes, prediction.proba.T, strict=True)
+            found = {str(label): proba.copy() for label, proba in columns}
+            answer: pd.DataFrame = checked_frame(X).frame(found)
+            return answer
         labels = pd.Index(list(prediction.classes), tupleize_cols=False, dtype=object)
         return pd.DataFrame(prediction.proba.copy(), index=X.index, columns=labels)
 
@@ -463,10 +474,17 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
         -------
         Series of shape (n_rows,)
         """
-        import pandas as pd
+        prediction = self._predict(X)
+        labels = objects_of([*prediction.classes] or [None])
+        best = np.zeros(len(prediction.proba), dtype=np.int64)
+        if prediction.classes:
+            best = prediction.proba.argmax(axis=1)
+        answer: pd.Series[Any] = series_of(X, labels[best].tolist())
+        return answer
 
-        proba = self.predict_proba_many(X)
-        if not len(proba.columns):
-            return pd.Series([None] * len(X), index=X.index, dtype=object)
-        best = proba.to_numpy().argmax(axis=1)
-        return pd.Series([proba.columns[k] for k in best], index=X.index)
+    def _predict(self, X: Any) -> ClassPrediction:
+        """Probabilities at the rows of a frame."""
+        with self.stream.exclusive():
+            prediction = self.stream.predict(self._rows(X))
+        assert isinstance(prediction, ClassPrediction)
+        return prediction

@@ -13,7 +13,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dyntree import params
-from dyntree.encoding.feature_map import FeatureMap
+from dyntree.api.estimators.rows import as_frame, holds_more
 from dyntree.encoding.values import Matrix
 from dyntree.trees.average import TreeAverage
 
@@ -84,9 +84,10 @@ class OnlineMixin:
     def _checked(self, X: Any, y: Any, first: bool, **more: Any) -> tuple[Matrix, Any]:
         """Rows and responses; the first ones fix the columns.
 
-        Rows are an array, or the frame itself where the model has to read its levels.
+        Rows are an array, or as they were given where the model has to read them.
         """
-        if self._holds_levels(X, first):
+        X = as_frame(X)
+        if self._reads_itself(X, first):
             responses = column_or_1d(y, warn=True, input_name="y")
             check_consistent_length(X, responses)
             return self._named(X, first), responses
@@ -96,18 +97,13 @@ class OnlineMixin:
         )  # fmt: skip
         return rows, responses
 
-    def _holds_levels(self, X: Any, first: bool) -> bool:
-        """Whether rows come in a frame that has columns of strings or categories."""
-        if not hasattr(X, "columns"):
-            return False
-        if not first and self.model_.tree.columns_with_levels:
-            return True
-        if np.asarray(X).dtype.kind not in "OUS":
-            return False
-        return bool(FeatureMap.learn(X, True)[0].levels)
+    def _reads_itself(self, X: Any, first: bool) -> bool:
+        """Whether the model has to read rows as they are: levels, times, names."""
+        known = not first and self.model_.columns is not None
+        return known or holds_more(X)
 
     def _named(self, X: Any, first: bool) -> Any:
-        """A frame once scikit-learn has checked its columns."""
+        """Rows as they are, once scikit-learn has checked their columns."""
         return validate_data(self, X, reset=first, skip_check_array=True)
 
     def _learn(self, rows: Matrix, responses: Any, first: bool) -> Self:
@@ -125,7 +121,8 @@ class OnlineMixin:
         """The model's prediction at the rows of X."""
         if not self._is_plain(X):
             check_is_fitted(self)
-            if self._holds_levels(X, first=False):
+            X = as_frame(X)
+            if self._reads_itself(X, first=False):
                 X = self._named(X, first=False)
                 return self.model_.predict(X, threads=threads_of(self.n_jobs))
             X = validate_data(

@@ -10,9 +10,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
-from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from dyntree import params
+from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
 from dyntree.mixtures.canopy.parts import Parts
@@ -205,7 +206,7 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         n_init, seed = params.count("n_init", self.n_init, 1), self._seed()
         begin, validation = None, self.validation
         if validation is not None and not isinstance(validation, Real):
-            validation = validate_data(self, validation, reset=False)
+            validation = checked_rows(self, validation, False)
         if self.warm_start and hasattr(self, "model_"):
             begin, n_init = self.model_, 1
         learned, weight = rows, sample_weight
@@ -294,11 +295,11 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
 
     def _checked(self, X: Any, reset: bool) -> Matrix:
         """Rows as numbers, float32 or float64."""
-        rows: Matrix = validate_data(
+        rows: Matrix = checked_rows(
             self,
             X,
+            reset,
             dtype=[np.float64, np.float32],
-            reset=reset,
             ensure_min_samples=2 if reset else 1,
         )
         return rows
@@ -336,9 +337,7 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
     def _rows(self, X: Any) -> Matrix:
         """Rows to answer for."""
         check_is_fitted(self)
-        rows: Matrix = validate_data(
-            self, X, dtype=[np.float64, np.float32], reset=False
-        )
+        rows: Matrix = checked_rows(self, X, False, dtype=[np.float64, np.float32])
         return rows
 
     def predict(self, X: Any) -> Ids:

@@ -7,10 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
 from dyntree.api.estimators.base import seed_of
+from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import DependentDPMixture, GaussianUnknown
 from dyntree.mixtures.ddp.options import DDP_OPTIONS, Survival
@@ -178,7 +179,7 @@ class DependentDPClusterer(ClusterMixin, BaseEstimator):
     ) -> Self:
         """Let a model learn rows, and keep it and their labels."""
         X, parts = separated(X, phases)
-        rows = validate_data(self, X, dtype=np.float64, reset=reset)
+        rows = checked_rows(self, X, reset, dtype=np.float64)
         labels = np.full(len(rows), -1, dtype=np.int64)
         for part in parts or [np.arange(len(rows))]:
             model.update(rows[part], progress=False)
@@ -191,7 +192,7 @@ class DependentDPClusterer(ClusterMixin, BaseEstimator):
     def _rows(self, X: Any) -> Matrix:
         """Rows to answer for."""
         check_is_fitted(self)
-        rows: Matrix = validate_data(self, X, dtype=np.float64, reset=False)
+        rows: Matrix = checked_rows(self, X, False, dtype=np.float64)
         return rows
 
     @property

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
 from dyntree.api.estimators.base import threads_of
+from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
 from dyntree.mixtures.hdp.documents import group_numbers
@@ -109,8 +110,8 @@ class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
 
     def _checked(self, X: Any, reset: bool) -> Any:
         """X as scikit-learn checks it: counts may be sparse."""
-        return validate_data(
-            self, X, dtype=np.float64, reset=reset,
+        return checked_rows(
+            self, X, reset, dtype=np.float64,
             accept_sparse="csr" if self._is_words else False,
         )  # fmt: skip
 

@@ -8,9 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
+from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM, Path
 from dyntree.mixtures.sva.options import GMM_OPTIONS, HSMM_OPTIONS, MPPCA_OPTIONS
@@ -61,7 +62,7 @@ class MixtureMixin:
     def _fit(self, X: Any, lengths: Any = None) -> Self:
         """Learn rows, as one sequence or as several."""
         n_passes = params.count("n_passes", self.n_passes, 1)
-        rows = validate_data(self, X, dtype=np.float64)
+        rows = checked_rows(self, X, True, dtype=np.float64)
         model = taught(self._fresh(), rows, lengths)
         if not model.is_ready:
             if len(rows) < 2:
@@ -101,7 +102,7 @@ class MixtureMixin:
     def _partial_fit(self, X: Any, lengths: Any = None) -> Self:
         """Learn more rows, as one sequence or as several."""
         first = not hasattr(self, "model_")
-        rows = validate_data(self, X, dtype=np.float64, reset=first)
+        rows = checked_rows(self, X, first, dtype=np.float64)
         model = self._fresh() if first else self.model_
         return self._kept(taught(model, rows, lengths), rows)
 
@@ -126,7 +127,7 @@ class MixtureMixin:
     def _rows(self, X: Any) -> Matrix:
         """Rows to answer for."""
         check_is_fitted(self)
-        rows: Matrix = validate_data(self, X, dtype=np.float64, reset=False)
+        rows: Matrix = checked_rows(self, X, False, dtype=np.float64)
         return rows
 
     @property

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.columns import DAY, DURATION, LOCAL, NOUNS, NUMBERS, TIMES, ZONED
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
 
 ENDINGS = (".parquet", ".pq")
 
@@ -49,7 +51,7 @@ class ParquetRows:
                 f"in {' or '.join(ENDINGS)}; got {path!r}. Read other files first."
             )
         try:
-            from pyarrow import ArrowInvalid, parquet, types
+            from pyarrow import ArrowInvalid, parquet
         except ImportError as error:
             raise ImportError(
                 f"reading {os.fspath(path)} needs pyarrow: pip install pyarrow."
@@ -62,26 +64,18 @@ class ParquetRows:
                 f"{argument} must be Parquet where its name says so; {self.path} is "
                 f"not: {error}."
             ) from error
-        import pandas as pd
-
         schema = self._file.schema_arrow
         labels = (schema.pandas_metadata or {}).get("index_columns", [])
         columns = [field for field in schema if field.name not in labels]
-        for field in columns:
-            kind = field.type
-            numeric = types.is_integer(kind) or types.is_floating(kind)
-            if not numeric and not types.is_boolean(kind):
-                raise ValueError(
-                    f"{argument} must have columns of numbers; {self.path} has "
-                    f"{field.name!r} of {kind}. Write a file without it."
-                )
-        names = [field.name for field in columns]
-        named = pd.DataFrame(np.zeros((1, len(names))), columns=names)
-        if features is None:
-            features = FeatureMap.learn(named)[0]
-        else:
-            features.encode(named, argument)  # says what is wrong
-        self.features = features
+        names = tuple(field.name for field in columns)
+        kinds = [self._kind(field, argument) for field in columns]
+        times = tuple((k, kind) for k, kind in enumerate(kinds) if kind in TIMES)
+        own = FeatureMap(len(names), names, times=times)
+        if features is not None:
+            plain = replace(features, times=())
+            plain.encode([dict.fromkeys(names, 0.0)], argument)  # says what is wrong
+            self._check_kinds(columns, kinds, features, argument)
+        self.features = features = features or own
         self.names = list(features.names or names)
         sizes = [
             self._file.metadata.row_group(k).num_rows
@@ -114,11 +108,53 @@ class ParquetRows:
         """Rows of a row group; missing ones are NaN."""
         if k != self._held:
             table = self._file.read_row_group(k, columns=self.names)
-            self._rows = np.column_stack(
-                [
-                    table.column(name).to_numpy().astype(np.float64)
-                    for name in self.names
-                ]
-            )
+            self._rows = np.column_stack([_numbers(c) for c in table.columns])
             self._held = k
         return self._rows
+
+    def _check_kinds(
+        self, columns: list[Any], kinds: list[str], features: FeatureMap, argument: str
+    ) -> None:
+        """Raise ValueError unless columns hold numbers and times where they did."""
+        known = dict(features.times)
+        wanted = {
+            name: known.get(k, NUMBERS) for k, name in enumerate(features.names or ())
+        }
+        for field, kind in zip(columns, kinds, strict=True):
+            if kind != wanted.get(field.name, kind):
+                raise ValueError(
+                    f"{argument} must hold {NOUNS[wanted[field.name]]} in column "
+                    f"{field.name!r}, as at first; {self.path} has {field.name!r} of "
+                    f"{field.type}."
+                )
+
+    def _kind(self, field: Any, argument: str) -> str:
+        """What a column of the file holds, by its type."""
+        from pyarrow import types
+
+        kind = field.type
+        if types.is_timestamp(kind):
+            return LOCAL if kind.tz is None else ZONED
+        if types.is_temporal(kind) and not types.is_interval(kind):
+            return LOCAL if types.is_date(kind) else DURATION
+        if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+            return NUMBERS
+        raise ValueError(
+            f"{argument} must have columns of numbers or times; {self.path} has "
+            f"{field.name!r} of {kind}. Write a file without it."
+        )
+
+
+def _numbers(column: Any) -> Vector:
+    """A column of a table of Arrow's as numbers, times in days."""
+    import pyarrow as pa
+
+    kind = column.type
+    if not pa.types.is_temporal(kind):
+        return np.asarray(column.to_numpy(), dtype=np.float64)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        fine = pa.timestamp("us", getattr(kind, "tz", None))
+    else:
+        fine = pa.time64("us") if pa.types.is_time(kind) else pa.duration("us")
+    ticks = column.cast(fine, safe=False).cast(pa.int64()).to_numpy()
+    return np.asarray(ticks, dtype=np.float64) / DAY

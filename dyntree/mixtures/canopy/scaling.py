@@ -79,7 +79,8 @@ def read(
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[1]:
         raise ValueError(f"{argument} must have one column at least; got {X.shape}.")
     params.check_dense(argument, X)
-    if not (is_plain(X) or isinstance(X, ParquetRows)) or not len(X):
+    reads = is_plain(X) and not (features and features.times)
+    if not (reads or isinstance(X, ParquetRows)) or not len(X):
         if features is None:
             features, rows = FeatureMap.learn(X)
         else:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
+from dyntree.labels import is_label
 
 
 def variation_of_information(a: Any, b: Any) -> float:
@@ -62,7 +63,7 @@ def codes(name: str, labels: Any) -> Any:
         return np.unique(values, return_inverse=True)[1].astype(np.int64)
     known: dict[Any, int] = {}
     for row, one in enumerate(values.tolist()):
-        if not params.is_label(one):
+        if not is_label(one):
             raise ValueError(f"{name} must hold labels; got {one!r} in row {row}.")
         known.setdefault(one, len(known))
     return np.array([known[one] for one in values.tolist()], dtype=np.int64)

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
+from dyntree.encoding.columns import Column
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.given import named_columns
 from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.series import column_of
+from dyntree.encoding.tables import is_frame, table_of
 from dyntree.encoding.values import is_missing
 
 Ids = NDArray[np.int64]
@@ -34,7 +37,7 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
     """
     if phases is None:
         return X, []
-    if isinstance(X, Mapping) and not hasattr(X, "columns"):
+    if isinstance(X, Mapping):
         X = [X]
     if isinstance(phases, str):
         columns = named_columns(X)
@@ -45,8 +48,8 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
                 f"{phases!r}, and X has {known}."
             )
         labels = columns[phases]
-        if hasattr(X, "drop") and hasattr(X, "columns"):
-            X = X.drop(columns=phases) if hasattr(X, "iloc") else X.drop(phases)
+        if is_frame(X):
+            X = table_of(X, "X").without(phases).native
         else:
             X = [{k: v for k, v in row.items() if k != phases} for row in X]
     else:
@@ -56,14 +59,19 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
     return X, parts_of(labels, len(held) if hasattr(held, "__len__") else 1)
 
 
+def _ordered(labels: Any) -> NDArray[Any]:
+    """Labels as they can be sorted: those of categories in their order."""
+    column = labels if isinstance(labels, Column) else column_of(labels)
+    if column.categories is None:
+        return column.values
+    places = {label: float(k) for k, label in enumerate(column.categories)}
+    return np.array([places.get(label, np.nan) for label in column.objects()])
+
+
 def parts_of(labels: Any, n_rows: int) -> list[Ids]:
     """Rows of each label, in the order of the labels."""
-    kind = getattr(labels, "cat", labels)  # pandas' categories have an order
-    if hasattr(kind, "codes") and hasattr(kind, "categories"):
-        codes = np.asarray(kind.codes, dtype=np.float64)
-        values = np.where(codes < 0.0, np.nan, codes)
-    else:
-        values = params.as_array("phases", labels)
+    plain = isinstance(labels, np.ndarray | list | tuple)
+    values = params.as_array("phases", labels) if plain else _ordered(labels)
     if values.shape != (n_rows,):
         raise ValueError(
             f"phases must hold a label for each of the {n_rows} rows; got shape "

@@ -9,6 +9,8 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
+from dyntree.encoding.given import named_columns
+from dyntree.encoding.tables import is_frame
 from dyntree.encoding.values import LARGEST, Matrix, too_large
 from dyntree.mixtures.ddp.families import Family
 
@@ -47,13 +49,15 @@ class Rows(ABC):
         """Refuse NaN in words of this model."""
         if isinstance(X, Encoded):
             return
-        if hasattr(X, "columns") and hasattr(X, "to_numpy"):
-            names = [str(name) for name in X.columns]
-            values = X.to_numpy()
-        else:
-            plain = isinstance(X, np.ndarray | list | tuple)
-            values = params.as_array(argument, X) if plain else None
-            names = []
+        names: tuple[str, ...] = ()
+        values = None
+        if is_frame(X):
+            columns = named_columns(X, argument) or {}
+            names = tuple(columns)
+            if all(column.values.dtype.kind in "biuf" for column in columns.values()):
+                values = np.column_stack([one.values for one in columns.values()])
+        elif isinstance(X, np.ndarray | list | tuple):
+            values = params.as_array(argument, X)
         if values is None or values.dtype.kind != "f" or values.ndim != 2:
             return
         bad = np.isnan(values)

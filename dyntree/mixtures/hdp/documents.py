@@ -10,13 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
+from dyntree.encoding.columns import (
+    LEVELS,
+    NUMBERS,
+    TIMES,
+    UNKNOWN,
+    Column,
+    kind_of,
+    numbers_of,
+)
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.given import named_columns
 from dyntree.encoding.ordered import ordered
 from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.series import objects_of
+from dyntree.encoding.tables import is_frame
 from dyntree.encoding.values import LARGEST, Matrix, Vector
+from dyntree.labels import is_label
 
 Longs = NDArray[np.int64]
+Times = tuple[tuple[int, str], ...]  # places of columns of times, and of which kind
 NAME = "MemoryBoundedHDP"
 MOST_COUNT = 2**31  # of a word in a document, which an int32 holds
 
@@ -32,6 +45,7 @@ class Batch:
     n_words: int | None = None  # width of a count matrix
     weight: Vector | None = None
     names: tuple[str, ...] | None = None  # of the columns
+    times: Times = ()
     labels: tuple[Any, ...] | None = None  # of the documents, from groups
     is_array: bool = False  # whether all rows came as one table
     order: Longs | None = None  # where each row stood in that table
@@ -66,6 +80,7 @@ class Batch:
             self.n_words,
             None if self.weight is None else self.weight[inside],
             self.names,
+            self.times,
             None if self.labels is None else self.labels[first:last],
             self.is_array,
         )  # fmt: skip
@@ -130,9 +145,15 @@ def read_rows(documents: Any, groups: Any, sample_weight: Any) -> Batch:
         )
     tables: list[Matrix] = []
     names: tuple[str, ...] | None = None
+    times: Times = ()
     for number, one in enumerate(documents):
-        rows, found = document_rows(one, f"documents[{number}]", names)
-        names = names or found
+        rows, found, own = document_rows(one, f"documents[{number}]", names)
+        names, times = names or found, own if not tables else times
+        if own != times:
+            raise ValueError(
+                f"documents[{number}] must hold the same kinds of numbers and times in "
+                f"its columns as documents[0]; got {own} and {times}."
+            )
         if tables and rows.shape[1] != tables[0].shape[1]:
             raise ValueError(
                 f"documents[{number}] has {rows.shape[1]} columns; documents[0] has "
@@ -146,14 +167,14 @@ def read_rows(documents: Any, groups: Any, sample_weight: Any) -> Batch:
     document = np.repeat(np.arange(len(tables)), lengths)
     rows = np.concatenate(tables)
     weight = read_weight(sample_weight, len(rows))
-    return Batch(document, len(tables), rows, weight=weight, names=names)
+    return Batch(document, len(tables), rows, weight=weight, names=names, times=times)
 
 
 def is_table(documents: Any) -> bool:
     """Whether all rows are in one two-dimensional table."""
-    if hasattr(documents, "columns") and hasattr(documents, "to_numpy"):
+    if is_frame(documents) or isinstance(documents, Mapping):
         return True
-    if isinstance(documents, Mapping) or hasattr(documents, "tocsr"):
+    if hasattr(documents, "tocsr"):
         return True
     if isinstance(documents, np.ndarray):
         return documents.ndim == 2 or (documents.ndim < 2 and documents.dtype != object)
@@ -161,7 +182,7 @@ def is_table(documents: Any) -> bool:
         first = documents[0]
         return isinstance(first, Mapping) or (np.ndim(first) == 1 and np.ndim(
             np.asarray(first, dtype=object)[:1][0] if len(first) else 0
-        ) == 0 and not hasattr(first, "columns"))  # fmt: skip
+        ) == 0 and not is_frame(first))  # fmt: skip
     return False
 
 
@@ -176,7 +197,7 @@ def group_numbers(
     labels: dict[Any, int] = {}
     place = []
     for row, label in enumerate(column.tolist()):
-        if not params.is_label(label):
+        if not is_label(label):
             raise ValueError(f"groups[{row}] must be a label; got {label!r}.")
         place.append(labels.setdefault(label, len(labels)))
     return np.array(place, dtype=np.int64), tuple(labels)
@@ -196,13 +217,13 @@ def read_table(documents: Any, groups: Any, sample_weight: Any) -> Batch:
             raise ValueError(
                 f"groups={groups!r} is not a column; columns are {list(found)}."
             )
-        column = np.asarray(found.pop(groups), dtype=object)
+        column = objects_of(found.pop(groups).objects())
         documents = found
     if isinstance(documents, dict) and column is not None:
-        rows, found_names = columns_of(documents, "documents")
-        names: tuple[str, ...] | None = found_names
+        rows, times = columns_of(documents, "documents")
+        names: tuple[str, ...] | None = tuple(documents)
     else:
-        rows, names = document_rows(documents, "documents", None)
+        rows, names, times = document_rows(documents, "documents", None)
     if groups is None:
         raise ValueError("one array needs groups=...; pass groups or a list of arrays.")
     if column is None:
@@ -216,32 +237,32 @@ def read_table(documents: Any, groups: Any, sample_weight: Any) -> Batch:
     return Batch(
         number[order], len(labels), rows[order],
         weight=None if weight is None else weight[order], names=names,
-        labels=labels, is_array=True, order=order,
+        times=times, labels=labels, is_array=True, order=order,
     )  # fmt: skip
 
 
-def columns_of(columns: Mapping[str, Any], what: str) -> tuple[Matrix, tuple[str, ...]]:
-    """Columns of numbers by name, as rows."""
+def columns_of(columns: Mapping[str, Column], what: str) -> tuple[Matrix, Times]:
+    """Columns of numbers as rows; times count in days."""
     if not columns:
         raise ValueError(f"{what} must have columns beside that of groups; got none.")
-    arrays = []
-    for name, column in columns.items():
-        array = np.asarray(column)
-        if array.dtype.kind not in "biuf":
-            try:
-                array = array.astype(np.float64)
-            except (TypeError, ValueError) as error:
-                raise ValueError(
-                    f"{what} must hold numbers; column {name!r} has dtype "
-                    f"{array.dtype}."
-                ) from error
-        arrays.append(array.astype(np.float64))
-    return np.column_stack(arrays), tuple(columns)
+    arrays, times = [], []
+    for k, (name, column) in enumerate(columns.items()):
+        kind = kind_of(name, column, what)
+        if kind == LEVELS:
+            raise ValueError(
+                f"{what} must hold numbers; column {name!r} has dtype "
+                f"{column.values.dtype}."
+            )
+        if kind in TIMES:
+            times.append((k, kind))
+        kind = NUMBERS if kind == UNKNOWN else kind
+        arrays.append(numbers_of(name, column, kind, what))
+    return np.column_stack(arrays), tuple(times)
 
 
 def document_rows(
     one: Any, what: str, names: tuple[str, ...] | None
-) -> tuple[Matrix, tuple[str, ...] | None]:
+) -> tuple[Matrix, tuple[str, ...] | None, Times]:
     """The rows of one table, in the order of the names where there are some."""
     found = named_columns(one, what)
     if found is not None:
@@ -254,7 +275,8 @@ def document_rows(
                     f"unknown {unknown}."
                 )
             found = {name: found[name] for name in names}
-        return columns_of(found, what)
+        rows, times = columns_of(found, what)
+        return rows, tuple(found), times
     if hasattr(one, "tocsr"):
         raise ValueError(
             f"{what} must be a 2-D numeric array; got a sparse matrix. Give a dense "
@@ -275,7 +297,7 @@ def document_rows(
         )
     if array.shape[1] == 0:
         raise ValueError(f"{what} must have at least one column; got none.")
-    return np.ascontiguousarray(array, dtype=np.float64), None
+    return np.ascontiguousarray(array, dtype=np.float64), None, ()
 
 
 def check_finite(rows: Matrix, what: str, names: tuple[str, ...] | None) -> None:
@@ -334,7 +356,7 @@ def read_words(
         )
     if hasattr(documents, "tocsr"):
         return from_counts(documents.tocsr(), n_words)
-    if hasattr(documents, "columns") and hasattr(documents, "to_numpy"):
+    if is_frame(documents):
         table, found = ordered(documents, names, "documents", ignore_unknown)
         batch = read_words(table, None, n_words, ignore_unknown)
         return replace(batch, names=found)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
+from dyntree.encoding.columns import NOUNS, NUMBERS, ZONES
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.mixtures.hdp.documents import Batch
 from dyntree.mixtures.hdp.learned import Learned
@@ -20,7 +21,7 @@ def feature_map(batch: Batch) -> FeatureMap:
     if batch.words is not None:
         assert batch.n_words is not None
         return FeatureMap(batch.n_words, batch.names)
-    return FeatureMap(batch.width, batch.names)
+    return FeatureMap(batch.width, batch.names, times=batch.times)
 
 
 def fitting(batch: Batch, learned: Learned) -> Batch:
@@ -35,13 +36,31 @@ def fitting(batch: Batch, learned: Learned) -> Batch:
         )
     names = learned.features.names
     if names is None or batch.names is None or batch.names == names:
-        return batch
+        return same_times(batch, learned)
     if set(names) != set(batch.names):
         raise ValueError(
             f"documents must have the columns {list(names)}; got {list(batch.names)}."
         )
     order = [batch.names.index(name) for name in names]
-    return replace(batch, rows=np.ascontiguousarray(batch.rows[:, order]), names=names)
+    rows, times = np.ascontiguousarray(batch.rows[:, order]), dict(batch.times)
+    kinds = [(k, times[old]) for k, old in enumerate(order) if old in times]
+    batch = replace(batch, rows=rows, names=names, times=tuple(kinds))
+    return same_times(batch, learned)
+
+
+def same_times(batch: Batch, learned: Learned) -> Batch:
+    """Documents, once they hold times where those before did."""
+    known = learned.features.times
+    if batch.times != known:
+        k = min({*batch.times} ^ {*known})[0]
+        name = learned.features.feature_names[k]
+        was, came = (dict(one).get(k, NUMBERS) for one in (known, batch.times))
+        nouns = ZONES if {was, came} == {*ZONES} else NOUNS
+        raise ValueError(
+            f"documents must hold {nouns[was]} in column {name!r}, as at first; got "
+            f"{nouns[came]}."
+        )
+    return batch
 
 
 def as_ids(ids: Any, n: int) -> NDArray[Any]:

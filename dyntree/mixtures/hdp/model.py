@@ -341,7 +341,8 @@ class MemoryBoundedHDP(TopicAnswers):
             y = None
         groups = np.zeros(len(rows), dtype=np.int64) if y is None else y
         batch = read_documents(rows, self.settings.family, groups=groups)
-        self._learn(replace(batch, names=features.names), None, progress)
+        batch = replace(batch, names=features.names, times=features.times)
+        self._learn(batch, None, progress)
         return self
 
     def _encoded(self, X: Any) -> tuple[FeatureMap, Matrix]:

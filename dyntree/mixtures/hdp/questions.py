@@ -40,11 +40,14 @@ class TopicAnswers(TopicsHeld):
     ) -> tuple[Learned, Batch, Store]:
         """Documents to answer for; one table without groups is one document."""
         learned = self._ready(what)
-        if isinstance(documents, Encoded):
+        is_encoded, times = isinstance(documents, Encoded), learned.features.times
+        if is_encoded:
             documents = learned.features.encode(documents)
         groups = None
         if learned.family.kind != 2 and is_table(documents):
-            rows, names = document_rows(documents, "documents", learned.features.names)
+            known = learned.features.names
+            rows, names, own = document_rows(documents, "documents", known)
+            times = times if is_encoded else own
             groups = np.zeros(len(rows), dtype=np.int64)
             documents = rows
             if learned.features.names is not None and names is None:
@@ -57,7 +60,9 @@ class TopicAnswers(TopicsHeld):
             n_words=n_words, ignore_unknown=ignore_unknown, allow_none=True,
             names=learned.features.names if learned.family.kind == 2 else None,
         )  # fmt: skip
-        batch = fitting(replace(batch, names=names) if names else batch, learned)
+        if groups is not None:
+            batch = replace(batch, names=names, times=times)
+        batch = fitting(batch, learned)
         if batch.words is not None:
             store = store_of(learned.family, None, batch.document, words=batch.words)
         else:

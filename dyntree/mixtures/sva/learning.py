@@ -227,6 +227,8 @@ class Learning(Unlabelled, ABC):
             if isinstance(x, dict) and self._clusters is not None:
                 names = {str(key): key for key in x}
                 assert self._features is not None
+                if self._features.times:  # which are no floats
+                    return self
                 self._keys = tuple(names[name] for name in self._features.names or ())
         return self
 

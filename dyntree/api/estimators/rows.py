@@ -1,0 +1,83 @@
+"""Rows as scikit-learn checks them, where it would not take a value for what it is.
+
+scikit-learn reads times as ticks of whatever unit they have, and text and categories
+that look like numbers as numbers. Here they are read as everywhere else in the package;
+plain numbers and names are scikit-learn's business.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array, validate_data
+
+from dyntree.encoding.columns import NUMBERS, TIMES, UNKNOWN, kind_of, value_kind
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.given import named_columns
+from dyntree.encoding.tables import is_frame, table_of
+from dyntree.encoding.values import is_missing
+from dyntree.params import as_array
+
+HELD = "_columns_in"  # where an estimator keeps columns that hold times
+
+
+def as_frame(X: Any) -> Any:
+    """Rows as they are; a frame as one whose names scikit-learn sees."""
+    plain = not is_frame(X) or hasattr(X, "iloc")
+    return X if plain else table_of(X, "X").native
+
+
+def holds_more(X: Any) -> bool:
+    """Whether rows hold more than plain numbers: times, or text in a frame.
+
+    Raises
+    ------
+    UnusableValueError
+        For a value of a frame that is neither a number, text nor a time.
+    """
+    if is_frame(X):
+        columns = named_columns(X) or {}
+        kinds = {kind_of(name, column, "X") for name, column in columns.items()}
+        return not kinds <= {NUMBERS, UNKNOWN}
+    if isinstance(X, list | tuple) and len(X) and not hasattr(X[0], "columns"):
+        X = as_array("X", X)
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "O":
+        return isinstance(X, np.ndarray) and X.dtype.kind in "mMS"
+    values = (value for value in X.ravel().tolist() if not is_missing(value))
+    return any(value_kind(value) in TIMES for value in values)
+
+
+def checked_rows(estimator: Any, X: Any, reset: bool, **checks: Any) -> Any:
+    """Rows of numbers, with times in days.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+    X : rows as they were given
+    reset : bool
+        Whether they fix the columns.
+    **checks
+        As for `sklearn.utils.validation.check_array`.
+
+    Raises
+    ------
+    ValueError
+        For text and categories, and for columns of another kind than before.
+    """
+    X = as_frame(X)
+    known = None if reset else vars(estimator).get(HELD)
+    if known is None and not holds_more(X):
+        if reset:
+            vars(estimator).pop(HELD, None)
+        return validate_data(estimator, X, reset=reset, **checks)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    if reset:
+        known, rows = FeatureMap.learn(X)
+        setattr(estimator, HELD, known)
+    else:
+        names = getattr(estimator, "feature_names_in_", None)
+        names = None if names is None else tuple(map(str, names))
+        known = known or FeatureMap(estimator.n_features_in_, names)
+        rows = known.encode(X)
+    return check_array(rows, **checks)

@@ -1,0 +1,326 @@
+"""Columns that are known: rows by name or place -> codes, and codes -> features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from dyntree.encoding.columns import (
+    LEVELS,
+    NUMBERS,
+    TIMES,
+    UNKNOWN,
+    Column,
+    kind_of,
+    numbers_of,
+)
+from dyntree.encoding.given import finite_rows, named_columns, unnamed_columns
+from dyntree.encoding.levels import COLUMN, indicators, level_codes, level_names
+from dyntree.encoding.values import LARGEST, Matrix, Vector
+from dyntree.labels import level_text
+from dyntree.params import count, flag
+
+Columns = dict[Any, Column]  # by name, or by place where there are no names
+
+
+@dataclass(frozen=True)
+class KnownColumns:
+    """The part of `FeatureMap` that reads rows by the columns as they are known.
+
+    Parameters
+    ----------
+    n_columns, names, levels, declared, unknown, allow_missing, late, times
+        As in `FeatureMap`.
+    """
+
+    n_columns: int
+    names: tuple[str, ...] | None = None
+    levels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    declared: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    allow_missing: bool = False
+    late: tuple[tuple[str, str], ...] = ()
+    times: tuple[tuple[int, str], ...] = ()
+
+    def _in_order(
+        self, levels: Mapping[str, tuple[str, ...]]
+    ) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Levels in the order of their columns, whichever came first."""
+        return tuple(
+            (name, levels[name]) for name in self.names or () if name in levels
+        )
+
+    @cached_property
+    def known(self) -> dict[str, tuple[str, ...]]:
+        """Levels of each column that has some, in the order of their codes."""
+        late = self.late
+        return {
+            name: (*levels, *(level for column, level in late if column == name))
+            for name, levels in self.levels
+        }
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether there are columns that can bring levels."""
+        return bool(self.levels or self.unknown)
+
+    @property
+    def n_features(self) -> int:
+        """Number of encoded columns."""
+        n_settled = sum(len(levels) - 1 for _, levels in self.levels)
+        return self.n_columns + n_settled + len(self.late)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the encoded columns; x0, x1, ... where none were given."""
+        if self.names is None:
+            return tuple(f"x{k}" for k in range(self.n_features))
+        levels, titles = dict(self.levels), []
+        for name in self.names:
+            own = level_names(COLUMN, name, levels.get(name, ()))
+            titles += own if name in levels else [name]
+        for name, level in self.late:
+            titles += level_names(COLUMN, name, [level])
+        return tuple(titles)
+
+    @cached_property
+    def level_places(self) -> dict[str, list[int]]:
+        """Places among the features of the levels of each column that has some."""
+        places = {
+            name: list(range(self.places[name], self.places[name] + len(levels)))
+            for name, levels in self.levels
+        }
+        for k, (name, _) in enumerate(self.late, self.n_features - len(self.late)):
+            places[name].append(k)
+        return places
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Place of the first feature of each column, where columns have names."""
+        levels, places, n = dict(self.levels), {}, 0
+        for name in self.names or ():
+            places[name] = n
+            n += len(levels.get(name, ("",)))
+        return places
+
+    def codes(self, X: Any, argument: str = "X") -> Matrix:
+        """Codes of rows, ndarray of shape (n_rows, n_columns); see `encode`.
+
+        `argument` is what errors call them.
+        """
+        return self._codes(self._matched(X, argument), argument)
+
+    def text_at(self, X: Any, name: str, row: int) -> str:
+        """What a row of X has in a column of levels."""
+        return level_text((named_columns(X) or {})[name].objects()[row])
+
+    def _codes(self, columns: Matrix | Columns, argument: str = "X") -> Matrix:
+        """Codes of what `_matched` gives."""
+        if not isinstance(columns, dict):
+            return finite_rows(columns, self.names, self.allow_missing, argument)
+        arrays = [
+            level_codes(name, column, self.known[name], argument)
+            if name in self.known
+            else self._numbers(k, name, column, argument)
+            for k, (name, column) in enumerate(columns.items())
+        ]
+        return finite_rows(
+            np.column_stack(arrays), self.names, self.allow_missing, argument
+        )
+
+    def _numbers(self, k: int, name: Any, column: Column, argument: str) -> Vector:
+        """A column of numbers; of those not known to be, text counts for nothing."""
+        kind = dict(self.times).get(k, NUMBERS)
+        if name in self.unknown:
+            found = kind_of(name, column, argument)
+            if found == LEVELS:
+                return np.full(len(column), np.nan)
+            kind = NUMBERS if found == UNKNOWN else found
+        remedy = "Encode it as numbers or indicator columns first."
+        if self.names is None:
+            remedy = "Encode text as numbers, or give a frame."
+        elif kind in TIMES:
+            remedy = "It did at first; give another kind of value another column."
+        elif self.allow_missing:
+            remedy = (
+                "It did before; name the levels of such a column at the start: "
+                f"categories={{{name!r}: [...]}}."
+            )
+        if column.is_category and not self.allow_missing:
+            raise ValueError(
+                f"{argument} must hold numbers in column {name!r}; it holds "
+                f"categories. {remedy}"
+            )
+        return numbers_of(name, column, kind, argument, remedy, allow_beyond=True)
+
+    def undecided(self, X: Any) -> list[str]:
+        """Columns that had no value so far, and of which rows have text."""
+        columns = (named_columns(X) if self.unknown else None) or {}
+        return [
+            name
+            for name in self.unknown
+            if name in columns and kind_of(name, columns[name], "X") == LEVELS
+        ]
+
+    def unseen(self, codes: Matrix, with_declared: bool = False) -> list[str]:
+        """Columns with levels that are not known, as far as others are taken there."""
+        return [
+            name
+            for k, name in enumerate(self.names or ())
+            if name in self.known
+            and (with_declared or name not in self.declared)
+            and np.any(codes[:, k] < 0.0)
+        ]
+
+    def is_plain(self, X: Any) -> bool:
+        """Whether X is a float64 array that `encode` would give back as it is."""
+        return (
+            type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.flags.c_contiguous
+            and X.ndim == 2
+            and X.shape[1] == self.n_columns
+            and not self.levels
+            and not self.times
+            and not self.unknown
+            and X.size > 0
+            and bool(np.vdot(X, X) <= LARGEST * LARGEST)  # not where NaN
+        )
+
+    def expand(self, codes: Matrix) -> Matrix:
+        """Features of codes, ndarray of shape (n_rows, n_features)."""
+        if not self.levels:
+            return codes
+        levels, arrays, names = dict(self.levels), [], self.names or ()
+        for name, column in zip(names, codes.T, strict=True):
+            coded = name in levels
+            arrays.append(indicators(column, len(levels[name])) if coded else column)
+        for name, level in self.late:
+            column, place = codes[:, names.index(name)], self.known[name].index(level)
+            arrays.append(indicators(column, 1, place))
+        return np.ascontiguousarray(np.column_stack(arrays))
+
+    def _matched(self, X: Any, argument: str = "X") -> Matrix | dict[str, Any]:
+        """X as an array of the map's width, or as columns by name in its order."""
+        columns = named_columns(X, argument)
+        given = unnamed_columns(X, argument) if columns is None else columns
+        if columns is None and self.levels:
+            raise ValueError(
+                f"{argument} must have named columns, because column "
+                f"{self.levels[0][0]!r} holds levels; got an array. Give a frame or "
+                "dicts."
+            )
+        if columns is not None and self.names is not None:
+            missing = [name for name in self.names if name not in columns]
+            unknown = [name for name in columns if name not in self.names]
+            if missing or unknown:
+                remedies = ["Leave out what is unknown."] if unknown else []
+                if missing:
+                    gaps = ", with NaN or None for values that are not known"
+                    remedies.append(f"Add what is missing{gaps * self.allow_missing}.")
+                raise ValueError(
+                    f"{argument} must have the columns of the first update; missing "
+                    f"{missing}, unknown {unknown}. {' '.join(remedies)}"
+                )
+            return {name: columns[name] for name in self.names}
+        width = len(given) if isinstance(given, dict) else given.shape[1]
+        if width != self.n_columns:
+            raise ValueError(
+                f"{argument} must have {self.n_columns} columns, as at the first "
+                f"update; got {width}."
+            )
+        if isinstance(given, dict):
+            keys: Iterable[Any] = self.names or given
+            return dict(zip(keys, given.values(), strict=True))
+        if self.unknown or self.times:
+            places: Iterable[Any] = self.names or range(self.n_columns)
+            return dict(zip(places, map(Column, given.T), strict=True))
+        return given
+
+    @property
+    def _named_times(self) -> dict[Any, str]:
+        """Kinds of the columns of times, by name where columns have some."""
+        names = self.names or range(self.n_columns)
+        return {names[k]: kind for k, kind in self.times}
+
+    def to_header(self) -> dict[str, Any]:
+        """Return what a checkpoint stores."""
+        more = {"late": self.late, "times": self.times}
+        return {key: [[*one] for one in more[key]] for key in more if more[key]} | {
+            "n_columns": self.n_columns,
+            "names": None if self.names is None else list(self.names),
+            "levels": [[name, list(levels)] for name, levels in self.levels],
+            "declared": list(self.declared),
+            "unknown": list(self.unknown),
+            "allow_missing": self.allow_missing,
+        }
+
+    @classmethod
+    def from_header(cls, header: Mapping[str, Any]) -> Self:
+        """The columns that `to_header` described.
+
+        Raises
+        ------
+        ValueError
+            If no rows could have made such a map.
+        """
+        n_columns = count("n_columns", header["n_columns"], 1)
+        names = None if header["names"] is None else _texts_of("names", header["names"])
+        levels = tuple(
+            (str(name), _texts_of(f"levels of {name!r}", texts))
+            for name, texts in header["levels"]
+        )
+        late, times = (header.get(name, []) for name in ("late", "times"))  # newer
+        features = cls(
+            n_columns,
+            names,
+            levels,
+            _texts_of("declared", header["declared"]),
+            _texts_of("unknown", header["unknown"]),
+            flag("allow_missing", header["allow_missing"]),
+            tuple((name, _texts_of("late", [level])[0]) for name, level in late),
+            tuple((count("times", k, 0, n_columns - 1), kind) for k, kind in times),
+        )
+        with_levels = [name for name, _ in levels]
+        if (
+            (names is not None and len(names) != n_columns)
+            or not {*with_levels, *features.unknown} <= {*(names or ())}
+            or not {*features.declared} <= {*with_levels}
+            or {*features.unknown} & {*with_levels}
+            or len({*with_levels}) != len(with_levels)
+            or not {name for name, _ in features.late} <= {*with_levels}
+            or not all(texts for _, texts in levels)
+            or not {kind for _, kind in features.times} <= {*TIMES}
+            or {*features._named_times} & {*with_levels, *features.unknown}
+            or len(features._named_times) != len(features.times)
+            or not all(len({*texts}) == len(texts) for texts in features.known.values())
+        ):
+            raise ValueError(f"columns must fit one another; got {dict(header)!r}.")
+        return features
+
+    def check_codes(self, codes: Matrix) -> None:
+        """Raise ValueError unless an array holds codes of these columns."""
+        if codes.shape[1] != self.n_columns:
+            raise ValueError(
+                f"codes must have {self.n_columns} columns; got {codes.shape[1]}."
+            )
+        finite_rows(codes, self.names, self.allow_missing, "codes")
+        for name, texts in self.known.items():
+            column = codes[:, (self.names or ()).index(name)]
+            places = np.arange(-1.0, len(texts))
+            if not np.all(np.isin(column[~np.isnan(column)], places)):
+                raise ValueError(f"codes must be places of levels; column {name!r}.")
+
+
+def _texts_of(what: str, values: Any) -> tuple[str, ...]:
+    """A list of distinct strings as a tuple."""
+    good = isinstance(values, list | tuple)
+    if not good or not all(isinstance(v, str) for v in values):
+        raise ValueError(f"{what} must be a list of strings; got {values!r}.")
+    if len(set(values)) != len(values):
+        raise ValueError(f"{what} must be distinct; got {values!r}.")
+    return tuple(values)

@@ -1,0 +1,95 @@
+"""A column of any library, a list or an array -> a `Column`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree.encoding.columns import Column
+from dyntree.params import as_array
+
+
+def column_of(values: Any) -> Column:
+    """Values as a column: a list, an array, or a series of pandas' or another library.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> column_of(pd.Series(["u", None], dtype="category")).is_category
+    True
+    >>> column_of([1, "u"]).values
+    array([1, 'u'], dtype=object)
+    """
+    if isinstance(values, list | tuple):
+        return Column(objects_of(values))
+    library = type(values).__module__.partition(".")[0]
+    if library == "pandas" or hasattr(values, "iloc"):
+        return _of_pandas(values)
+    if library in ("polars", "pyarrow"):
+        return _of_narwhals(_by_narwhals(values))
+    array = as_array("column", values)
+    return Column(array if array.ndim else array.reshape(1))
+
+
+def objects_of(values: Sequence[Any]) -> NDArray[Any]:
+    """A list as an array of objects, which keeps what it holds."""
+    plain = (v[()] if type(v) is np.ndarray and not v.ndim else v for v in values)
+    return np.fromiter(plain, dtype=object, count=len(values))
+
+
+def _of_pandas(series: Any) -> Column:
+    """A series, an index or an array of pandas'."""
+    import pandas as pd
+
+    if not hasattr(series, "dt"):
+        series = pd.Series(series)
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype):
+        return Column(series.to_numpy())
+    if isinstance(dtype, pd.CategoricalDtype):
+        objects = np.asarray(series.astype(object))
+        return Column(objects, is_category=True, categories=tuple(dtype.categories))
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        local = series.dt.tz_convert("UTC").dt.tz_localize(None)
+        return Column(local.to_numpy(), is_zoned=True)
+    if isinstance(dtype, pd.PeriodDtype):
+        return Column(series.dt.to_timestamp().to_numpy())
+    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
+        return Column(series.to_numpy(dtype=np.float64, na_value=np.nan))
+    is_category = str(dtype).startswith("dictionary<")  # of Arrow, in pandas
+    return Column(np.asarray(series.astype(object)), is_category=is_category)
+
+
+def _of_narwhals(series: Any) -> Column:
+    """A series of narwhals'."""
+    import narwhals as nw
+
+    dtype = series.dtype
+    if dtype in (nw.Categorical, nw.Enum):
+        known = tuple(dtype.categories) if isinstance(dtype, nw.Enum) else None
+        texts = objects_of(series.cast(nw.String).to_list())
+        return Column(texts, is_category=True, categories=known)
+    is_zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
+    if is_zoned:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    if dtype.is_numeric():
+        if series.null_count() or dtype == nw.Decimal:
+            series = series.cast(nw.Float64)
+        return Column(np.asarray(series.to_numpy()))
+    if dtype.is_temporal() and dtype != nw.Time:
+        return Column(np.asarray(series.to_numpy()), is_zoned=is_zoned)
+    return Column(objects_of(series.to_list()))
+
+
+def _by_narwhals(series: Any) -> Any:
+    """A series or an array of polars' or Arrow's, as narwhals has it."""
+    import narwhals as nw
+
+    if hasattr(series, "type") and not hasattr(series, "chunks"):  # an array of Arrow's
+        import pyarrow as pa
+
+        series = pa.chunked_array([series])
+    return nw.from_native(series, series_only=True)

@@ -1,0 +1,235 @@
+"""Labels of classes and levels of columns, as plain objects and in a file.
+
+A label is text, a number, a truth value, a date, time stamp, time of day or duration,
+bytes, a period or an interval of pandas', or a tuple of these. Each comes back from a
+file equal to what went in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from dyntree.errors import UnusableValueError
+
+Level = str | int | float | bool
+PLAIN = (str, int, float)  # and bool, which is an int: as they are, in JSON
+
+
+@dataclass(frozen=True)
+class Codec:
+    """How labels of a type are written in JSON, and read back.
+
+    Attributes
+    ----------
+    fits : callable
+        Whether a label is of the type.
+    write, read : callable
+    """
+
+    fits: Callable[[Any], bool]
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+def _is(kind: type) -> Callable[[Any], bool]:
+    """Whether something is exactly of a type."""
+    return lambda label: type(label) is kind
+
+
+def _is_pandas(name: str) -> Callable[[Any], bool]:
+    """Whether something is of a type of pandas', which may not be there."""
+    return lambda label: (
+        type(label).__name__ == name and type(label).__module__.startswith("pandas.")
+    )
+
+
+def _period(parts: Any) -> Any:
+    import pandas as pd
+
+    return pd.Period(ordinal=parts[0], freq=parts[1])
+
+
+def _interval(parts: Any) -> Any:
+    import pandas as pd
+
+    return pd.Interval(*parts)
+
+
+CODECS = {
+    "datetime": Codec(_is(datetime), datetime.isoformat, datetime.fromisoformat),
+    "date": Codec(_is(date), date.isoformat, date.fromisoformat),
+    "time": Codec(_is(time), time.isoformat, time.fromisoformat),
+    "timedelta": Codec(
+        _is(timedelta),
+        lambda gap: [gap.days, gap.seconds, gap.microseconds],
+        lambda parts: timedelta(*parts),
+    ),
+    "decimal": Codec(_is(Decimal), str, Decimal),
+    "bytes": Codec(_is(bytes), bytes.hex, bytes.fromhex),
+    "period": Codec(
+        _is_pandas("Period"), lambda one: [one.ordinal, one.freqstr], _period
+    ),
+    "interval": Codec(
+        lambda one: _is_pandas("Interval")(one) and isinstance(one.left, int | float),
+        lambda one: [plain_label(one.left), plain_label(one.right), one.closed],
+        _interval,
+    ),
+    "tuple": Codec(
+        lambda label: type(label) is tuple and all(map(can_store, label)),
+        lambda parts: [to_json(part) for part in parts],
+        lambda parts: tuple(map(from_json, parts)),
+    ),
+}
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or pandas' NA."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas' NA, which is neither equal nor unequal
+        return True
+    except ValueError:  # an array
+        return False
+
+
+def is_label(label: Any) -> bool:
+    """Whether it can name anything: hashable, not missing, no complex number."""
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return not is_missing(label) and not isinstance(label, complex)
+
+
+def plain_label(label: Any) -> Any:
+    """Return a scalar of NumPy's or pandas' as the Python object it stands for.
+
+    Examples
+    --------
+    >>> plain_label(np.int64(3)), plain_label(np.datetime64("2024-01-01T12:00", "ns"))
+    (3, datetime.datetime(2024, 1, 1, 12, 0))
+    """
+    if isinstance(label, np.datetime64 | np.timedelta64):
+        coarse = np.datetime_data(label.dtype)[0] in ("Y", "M", "W", "D")
+        plain = label if coarse else label.astype(f"{label.dtype.kind}8[us]")
+        return plain.item() if plain == label else label
+    if isinstance(label, np.generic):
+        return label.item()
+    for name, turned in ("Timestamp", "datetime"), ("Timedelta", "timedelta"):
+        if _is_pandas(name)(label):
+            exact = label == label.floor("us")
+            return getattr(label, f"to_py{turned}")() if exact else label
+    return tuple(map(plain_label, label)) if type(label) is tuple else label
+
+
+def level_of(value: Any) -> Level | None:
+    """A value as a level: text, a truth value, or a number, whole ones as int.
+
+    Returns
+    -------
+    str, bool, int, float, or None where missing
+
+    Examples
+    --------
+    >>> [level_of(v) for v in ("u", 1.0, np.float32(0.5), np.True_, None)]
+    ['u', 1, 0.5, True, None]
+    """
+    if is_missing(value):
+        return None
+    plain = plain_label(value)
+    if isinstance(plain, str):
+        return str.__str__(plain)  # that of an enumeration's member, too
+    if isinstance(plain, bool):
+        return plain
+    if isinstance(plain, int):
+        return int(plain)
+    if not isinstance(plain, Real | Decimal):
+        return str(plain)
+    try:
+        number = float(plain)
+    except OverflowError:
+        return str(plain)
+    return int(number) if number.is_integer() else number
+
+
+def level_text(value: Any) -> str:
+    """The text by which a level is known, of a value that is not missing."""
+    return value if type(value) is str else str(level_of(value))
+
+
+def can_store(label: Any) -> bool:
+    """Whether a file can hold a label, which is a plain object."""
+    if is_missing(label) or isinstance(label, np.generic):
+        return False
+    fits = (codec.fits(label) for codec in CODECS.values())
+    return isinstance(label, PLAIN) or any(fits)
+
+
+def checked_label(label: Any, argument: str, where: str = "", remedy: str = "") -> Any:
+    """Return a label of a class as a plain object.
+
+    Parameters
+    ----------
+    label : object
+    argument : str
+        What errors call the labels.
+    where : str, optional
+        Where it stands, such as " in row 3".
+    remedy : str, optional
+        What is to be done where it is missing.
+
+    Raises
+    ------
+    ValueError
+        Where it is missing.
+    UnusableValueError
+        For a type that cannot be a label.
+    """
+    if type(label) in PLAIN and label == label:
+        return label
+    plain = plain_label(label)
+    came = f"{argument} must hold labels; got {label!r}{where}"
+    if is_missing(plain):
+        raise ValueError(f"{came}.{remedy}")
+    if not can_store(plain):
+        raise UnusableValueError(
+            f"{came}, of type {type(label).__name__}. Labels are text, numbers, truth "
+            "values, dates, times to a microsecond, durations, bytes, periods, "
+            "intervals of numbers, or tuples of these. Name the classes by one of them."
+        )
+    return plain
+
+
+def to_json(label: Any) -> Any:
+    """What a header holds of a label.
+
+    Examples
+    --------
+    >>> to_json(("u", date(2024, 2, 29)))
+    {'tuple': ['u', {'date': '2024-02-29'}]}
+    """
+    if isinstance(label, PLAIN):
+        return label
+    name = next(name for name, codec in CODECS.items() if codec.fits(label))
+    return {name: CODECS[name].write(label)}
+
+
+def from_json(held: Any) -> Any:
+    """The label that `to_json` gave.
+
+    Raises
+    ------
+    ValueError, LookupError, TypeError or ArithmeticError
+        For what it cannot have given.
+    """
+    if not isinstance(held, dict):
+        return held
+    ((name, parts),) = held.items()
+    return CODECS[name].read(parts)
