@@ -182,6 +182,10 @@ def _add_separator(made: argparse.ArgumentParser) -> None:
         "--separator", type=_separator, default=",", metavar="C",
         help="between cells of CSV: one character, or tab (default ,)",
     )  # fmt: skip
+    made.add_argument(
+        "--decimal", choices=(".", ","), default=".",
+        help="before the decimals of numbers (default %(default)s)",
+    )  # fmt: skip
 
 
 def _separator(text: str) -> str:

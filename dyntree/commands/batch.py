@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from dyntree.api.terms import response_name
 from dyntree.commands.formulas import designed
 from dyntree.commands.options import described, fresh, kinds_of, model_of
 from dyntree.commands.tables import (
+    TableFile,
     answer_columns,
     read_table,
     split_formula,
@@ -27,6 +27,7 @@ from dyntree.evaluate import Prequential, compare, prequential
 from dyntree.online import OnlineModel
 from dyntree.params import TreeOptions
 from dyntree.storage.atomic_files import replacing
+from dyntree.storage.plain import strict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +66,7 @@ def predict(arguments: argparse.Namespace) -> None:
     model, notes = saved_model(arguments.saved)
     known = dict.fromkeys(model.columns or (), "number")
     if not hasattr(model, "tree"):  # a mixture, which foresees no response
-        read = read_table(arguments.table, arguments.separator, known)
+        read = _read(arguments, known)
         frame = read.columns(model.columns or list(read.frame.columns))
         write_table(pd.DataFrame({"cluster": model.predict(frame)}), arguments.out)
         return
@@ -74,7 +75,7 @@ def predict(arguments: argparse.Namespace) -> None:
     if "design" in notes:
         design = read_design(arguments.saved, model.tree, notes)
         known = dict.fromkeys(design.columns, "any")
-    read = read_table(arguments.table, arguments.separator, known)
+    read = _read(arguments, known)
     if "design" in notes:
         frame = _features(design, table_of(read.frame))
     else:
@@ -104,7 +105,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     if arguments.html is not None:
         _write_page(arguments, learner, seen, notes["response"])
     if arguments.json:
-        print(json.dumps(_plain(seen.to_dict())))
+        print(json.dumps(strict(seen.to_dict())))
         return
     print(f"{seen.scores.n_rows} rows predicted before they were learned")
     print(compare({"model": seen}, SCORES[seen.classes is not None]))
@@ -140,7 +141,7 @@ def info(arguments: argparse.Namespace) -> None:
     facts = model.facts() | {"bytes on disk": os.path.getsize(arguments.saved)}
     facts |= {name: note for name, note in notes.items() if name != "design"}
     if arguments.json:
-        print(json.dumps(_plain(facts)))
+        print(json.dumps(strict(facts)))
         return
     for name, value in facts.items():
         if value is not None:
@@ -155,14 +156,15 @@ def _model_and_rows(
     fresh(options)  # wrong ones are told before a long table is read
     left = response_name(formula)
     known = kinds_of(options, left)
-    read = read_table(arguments.table, arguments.separator, known, left)
+    read = _read(arguments, known, left)
     table = table_of(read.frame)
     design = designed(formula, table, options)
     if design is not None:
         read.check([*design.columns, *design.response.columns])
         factors = [factor for term in design.terms for factor in term]
         levels = columns_of([f.expression for f in factors if f.levels])
-        warn_of_text(read.frame, levels)
+        named = options.get("categories", {})
+        warn_of_text(read.frame, [name for name in levels if name not in named])
         kind = "class" if design.is_class else options.get("model", TreeOptions.model)
         # the design has the levels
         model = fresh(options | {"model": kind, "categories": None})
@@ -177,6 +179,14 @@ def _model_and_rows(
     return fresh(options), X, y, notes
 
 
+def _read(
+    arguments: argparse.Namespace, kinds: dict[str, str], response: str = ""
+) -> TableFile:
+    """The table that the arguments name."""
+    given = arguments.table, arguments.separator, kinds, response, arguments.decimal
+    return read_table(*given)
+
+
 def _features(design: Design, table: Table) -> pd.DataFrame:
     """Features of a table, by name."""
     import pandas as pd
@@ -187,12 +197,3 @@ def _features(design: Design, table: Table) -> pd.DataFrame:
 def _progress(arguments: argparse.Namespace) -> bool | None:
     """A bar where it helps, unless asked to be quiet."""
     return False if arguments.quiet else None
-
-
-def _plain(value: Any) -> Any:
-    """A value as strict JSON holds it: null for what is no finite number."""
-    if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

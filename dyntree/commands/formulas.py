@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dyntree.api.terms import parse, sides
-from dyntree.commands.rows import Kinds, Row, cell
+from dyntree.commands.rows import Kinds, Row, level_cell
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table
 from dyntree.params import TreeOptions
@@ -57,7 +57,7 @@ def designed(formula: str, table: Table, options: Mapping[str, Any]) -> Design |
         response,
         terms,
         is_class=options["model"] == "class" if "model" in options else None,
-        categories={name: [cell(text) for text in levels[name]] for name in levels},
+        categories={name: [*map(level_cell, levels[name])] for name in levels},
         new_levels=options.get("new_levels", TreeOptions.new_levels),
     )
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dyntree import params
+from dyntree.commands.rows import level_cell
+from dyntree.labels import level_text
 from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, StreamOptions, TreeOptions
 from dyntree.trees.factory import Trees, make_tree, only_for_windows
 
@@ -143,7 +145,7 @@ def _levels(text: str) -> tuple[str, list[str]]:
     column, equals, levels = text.partition("=")
     if not equals:
         raise ValueError(f"--levels must be COLUMN=A,B,...; got {text!r}.")
-    return column, levels.split(",")
+    return column, [level_text(level_cell(level)) for level in levels.split(",")]
 
 
 def fresh(options: dict[str, Any]) -> Trees:

@@ -6,7 +6,10 @@ All commands read tables by the same rules, row by row or as a whole (`Kinds`):
 - The first value of a column that is not missing makes it one of numbers or one of
   levels. Among numbers whatever is none is an error, which names row and column; among
   levels numbers are levels, too.
-- ``--levels COLUMN=A,B`` makes a column one of levels, whatever comes first.
+- ``--levels COLUMN=A,B`` makes a column one of levels, whatever comes first. A level
+  that is written as a number is that number, so that 1 and 1.0 are one level.
+- Numbers have a decimal point, or with ``--decimal ,`` a comma; a column that begins
+  with commas where points are meant is an error that says so.
 - A response that begins with text is of labels, and the model classifies, unless
   ``--model`` says otherwise; labels may be text and numbers.
 - Whole numbers are kept as such up to 2^63, then as floats.
@@ -18,7 +21,7 @@ import csv
 import io
 import json
 import lzma
-import math
+import re
 import reprlib
 import sys
 import zlib
@@ -28,16 +31,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
+from dyntree.storage.plain import in_cell, strict
+
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}  # suffixes, and who reads them
 FORMATS = {
     ".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet", ".pq": "parquet",
 }  # fmt: skip
+COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)?,\d+([eE][-+]?\d+)?")
 Row = dict[str, Any]
 
 
 @contextmanager
-def text_of(path: str) -> Iterator[TextIO]:
+def opened(path: str) -> Iterator[TextIO]:
     """The text of a file, unpacked where its name ends as `PACKED` says; "-" is stdin.
 
     Raises
@@ -49,8 +55,8 @@ def text_of(path: str) -> Iterator[TextIO]:
         if path == "-":
             yield io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
             return
-        opened = import_module(PACKED.get(Path(path).suffix, "io")).open
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        way = import_module(PACKED.get(Path(path).suffix, "io")).open
+        with way(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield file
     except (UnicodeDecodeError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ValueError(f"{path} must be text in UTF-8: {error}") from error
@@ -96,19 +102,44 @@ def read_ndjson(file: TextIO, separator: str = ",") -> Iterator[Row]:
         yield row
 
 
-def cell(text: Any) -> Any:
-    """What a cell of a CSV file means: a number, text, or None where missing."""
+def cell(text: Any, decimal: str = ".") -> Any:
+    """What a cell of a CSV file means: a number, text, or None where missing.
+
+    Examples
+    --------
+    >>> [cell(text) for text in ("1", "1.5", "1,5", "u", "NA")]
+    [1, 1.5, '1,5', 'u', None]
+    >>> [cell(text, decimal=",") for text in ("1", "1.5", "1,5")]
+    [1, '1.5', 1.5]
+    """
     if not isinstance(text, str):
         return text
     if text in MISSING:
         return None
-    for kind in () if "_" in text else (int, float):
+    if "_" in text or (decimal != "." and "." in text):
+        return text
+    for kind in (int, float):
         try:
-            number = kind(text)
+            number = kind(text if decimal == "." else text.replace(decimal, ".", 1))
         except ValueError:  # also ints of more digits than Python reads
             continue
         return number if abs(number) < 2**63 else float(text)
     return text
+
+
+def level_cell(text: Any, decimal: str = ".") -> Any:
+    """What a cell means in a column of levels: a number where it is written as one is.
+
+    Examples
+    --------
+    >>> [level_cell(text) for text in ("1", "1.0", "007", "1e3", "u", "NA")]
+    [1, 1.0, '007', '1e3', 'u', None]
+    """
+    value = cell(text, decimal)
+    plain = isinstance(value, str) or value is None
+    if plain or not isinstance(text, str):
+        return value
+    return value if str(value) == text.replace(decimal, ".") else text
 
 
 class Kinds:
@@ -120,10 +151,14 @@ class Kinds:
         Of columns that are known; those found are added to it.
     response : str, optional
         The column that errors call the response.
+    decimal : str, default "."
+        What stands before the decimals of a number.
     """
 
-    def __init__(self, known: dict[str, str], response: str = "") -> None:
-        self.known, self.response = known, response
+    def __init__(
+        self, known: dict[str, str], response: str = "", decimal: str = "."
+    ) -> None:
+        self.known, self.response, self.decimal = known, response, decimal
 
     def values(self, row: Row, names: Sequence[str]) -> Row:
         """The values of a row of cells, None where missing.
@@ -136,43 +171,63 @@ class Kinds:
         return {name: self._value(name, row.get(name)) for name in names}
 
     def _value(self, name: str, given: Any) -> Any:
-        value = cell(given)
+        value = cell(given, self.decimal)
         if value is None:
             return None
         text = isinstance(value, str)
+        has_comma = text and self.decimal == "." and has_decimal_comma(value)
+        if has_comma and name not in self.known:
+            is_text = f"name the column's levels: --levels {name}=A,B,..."
+            if name == self.response:
+                is_text = "say --model class if the response is of labels."
+            raise ValueError(
+                f"column {name!r} holds {reprlib.repr(value)}, a number with a decimal "
+                f"comma. Say --decimal , (no dots between thousands), or {is_text}"
+            )
         kind = self.known.setdefault(name, "level" if text else "number")
         if kind == "number" and text:
-            remedy = (
-                f"leave the column out, or name its levels: --levels {name}=A,B,..."
-            )
             remedy = f"leave it out, or name its levels: --levels {name}=A,B,..."
             if name == self.response:
                 remedy = "or say --model class if the response is of labels."
+            if has_comma:
+                remedy = "or say --decimal , if it has decimal commas."
             raise ValueError(
                 f"column {name!r} must hold numbers; got {reprlib.repr(value)}. Mend "
                 f"it, {remedy}"
             )
-        return given if kind == "level" else value
+        return level_cell(given, self.decimal) if kind == "level" else value
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Whether a text looks like a number with a decimal comma.
+
+    Examples
+    --------
+    >>> [has_decimal_comma(text) for text in ("-1,06161", "1.234,5", "1,2,3", "a,5")]
+    [True, True, False, False]
+    """
+    return COMMA.fullmatch(text) is not None
+
+
+def commas_are_levels(cells: Sequence[Any], decimal: str = ".") -> bool:
+    """Whether a column begins with text like "1,5" and has other text, too."""
+    values = [value for text in cells if (value := cell(text, decimal)) is not None]
+    texts = [value for value in values if isinstance(value, str)]
+    return isinstance(next(iter(values), None), str) and not all(
+        map(has_decimal_comma, texts)
+    )
 
 
 def csv_line(values: Row) -> bytes:
     """A line of CSV; None is an empty cell."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(values.values())
+    csv.writer(text, lineterminator="\n").writerow(map(in_cell, values.values()))
     return text.getvalue().encode("utf-8")
 
 
 def ndjson_line(values: Row) -> bytes:
     """A line of JSON; null for what is no finite number."""
-    return json.dumps(_finite(values)).encode("ascii") + b"\n"
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _finite(part) for name, part in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    return json.dumps(strict(values)).encode("ascii") + b"\n"
 
 
 READERS: dict[str, Callable[[TextIO, str], Iterator[Row]]] = {

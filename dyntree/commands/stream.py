@@ -31,9 +31,8 @@ from dyntree.commands.rows import (
     WRITERS,
     Kinds,
     Row,
-    cell,
     format_of,
-    text_of,
+    opened,
 )
 from dyntree.commands.tables import answer_columns, split_formula
 from dyntree.encoding.design import Design, check_columns
@@ -49,7 +48,7 @@ def stream(arguments: argparse.Namespace) -> None:
     """Predict and learn rows as they come; see the module."""
     session = Session(arguments)
     n_skipped = 0 if arguments.input_continues else session.notes["rows"]
-    with text_of(arguments.table) as file, _output(session, arguments.out) as out:
+    with opened(arguments.table) as file, _output(session, arguments.out) as out:
         rows = READERS[session.notes["format"]](file, session.notes["separator"])
         number = -1
         for number, row in enumerate(rows):
@@ -86,6 +85,7 @@ class Session:
             "formula": arguments.formula,
             "format": arguments.format or format_of(arguments.table),
             "separator": arguments.separator,
+            "decimal": arguments.decimal,
             "quantiles": arguments.quantiles,
             "options": described(arguments),
         }
@@ -119,7 +119,7 @@ class Session:
                 "remove it."
             )
         self.model, self.notes = checkpoint.load_with(self.path)
-        for name, value in {"separator": ",", "kinds": {}}.items():
+        for name, value in {"separator": ",", "decimal": ".", "kinds": {}}.items():
             self.notes.setdefault(name, value)  # older ones have none
         if not {*wanted, "inputs", "rows", "learned", "bytes"} <= {*self.notes}:
             raise ValueError(f"{self.path} is no checkpoint of a stream.")
@@ -135,7 +135,8 @@ class Session:
         notes, csv, columns = self.notes, self.notes["format"] == "csv", list(row)
         if notes["inputs"] is None and "model" not in notes["options"]:
             response = response_name(notes["formula"])
-            notes["model"] = model_of([cell(row.get(response))])
+            value = self._kinds(response).values(row, [response])[response]
+            notes["model"] = model_of([value])
             notes["kinds"] |= kinds_of(self.options, response)
             self.model = fresh(self.options)
         if notes["inputs"] is None or csv:
@@ -206,12 +207,16 @@ class Session:
 
     def _read(self, row: Row) -> tuple[Row, Any]:
         """Inputs and response of a row; None where the latter is missing."""
-        kinds = Kinds(self.notes["kinds"], self.notes["response"])
+        kinds = self._kinds(self.notes["response"])
         if self.design is not None:
             return encoded_row(self.design, row, kinds)
         notes = self.notes
         values = kinds.values(row, [*notes["inputs"], notes["response"]])
         return values, values.pop(notes["response"])
+
+    def _kinds(self, response: str) -> Kinds:
+        """What columns hold, as far as it is known; what is found is added to it."""
+        return Kinds(self.notes["kinds"], response, self.notes["decimal"])
 
     def _foreseen(self, x: Row, y: Any) -> Row:
         """What the model says of a row before it learns it."""
@@ -227,7 +232,7 @@ class Session:
             return dict.fromkeys(titles)
         known = dict(zip(answer.classes, p.tolist(), strict=True))
         if self.notes["format"] == "ndjson":
-            return {"label": label, "proba": {str(k): v for k, v in known.items()}}
+            return {"label": label, "proba": known}
         p_y = None if y is None else known.get(y, 0.0)
         return {"label": label, "p_label": known[label], "p_y": p_y}
 

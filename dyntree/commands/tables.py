@@ -8,8 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dyntree.api.terms import sides
-from dyntree.commands.rows import READERS, Kinds, format_of, text_of
+from dyntree.commands.rows import (
+    READERS,
+    Kinds,
+    commas_are_levels,
+    format_of,
+    opened,
+)
+from dyntree.encoding.columns import LEVELS, kind_of
+from dyntree.encoding.series import column_of
 from dyntree.storage.atomic_files import replacing
+from dyntree.storage.plain import in_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,6 +97,7 @@ def read_table(
     separator: str = ",",
     kinds: Mapping[str, str] | None = None,
     response: str = "",
+    decimal: str = ".",
 ) -> TableFile:
     """A CSV or, by its suffix, NDJSON or Parquet file; "-" is CSV on standard input.
 
@@ -100,6 +110,8 @@ def read_table(
         What is known of columns; see `commands.rows`.
     response : str, optional
         The column that errors call the response.
+    decimal : str, default "."
+        What stands before the decimals of a number.
 
     Raises
     ------
@@ -112,7 +124,7 @@ def read_table(
     try:
         if kind == "parquet":
             return TableFile(pd.read_parquet(path), {})
-        with text_of(path) as file:
+        with opened(path) as file:
             rows = list(READERS[kind](file, separator))
     except ImportError as error:
         raise ImportError(
@@ -126,7 +138,9 @@ def read_table(
     columns, failures = {}, {}
     for name in names:
         known = {name: kinds[name]} if kinds and name in kinds else {}
-        reader, number = Kinds(known, response), 0
+        if commas_are_levels([row.get(name) for row in rows], decimal):
+            known.setdefault(name, "level")
+        reader, number = Kinds(known, response, decimal), 0
         try:
             for number, row in enumerate(rows):  # noqa: B007 # which one is told below
                 row[name] = reader.values(row, [name])[name]
@@ -148,7 +162,7 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
 
     for name in names:
         column = frame[name].dropna()
-        if pd.api.types.is_numeric_dtype(column) or not len(column):
+        if kind_of(name, column_of(column)) != LEVELS or column.dtype == "category":
             continue
         odd = column[pd.to_numeric(column.astype(str), errors="coerce").isna()]
         n_levels = column.nunique()
@@ -163,6 +177,9 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
 
 def write_table(frame: pd.DataFrame, path: str | None) -> None:
     """Write a CSV file, whole or not at all, or to standard output."""
+    for name in frame.columns:
+        if frame[name].dtype.kind == "O":
+            frame[name] = frame[name].map(in_cell)
     if path is None or path == "-":
         frame.to_csv(sys.stdout, index=False)
         sys.stdout.flush()
