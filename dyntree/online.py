@@ -130,7 +130,7 @@ class OnlineModel(Learner, Savable, Protocol):
         """Bytes held by the model."""
 
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON, but for odd labels."""
+        """What the model is, by name, as values for JSON."""
 
 
 def check_online_model(name: str, value: Any, kind: type = OnlineModel) -> None:

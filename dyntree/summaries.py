@@ -277,10 +277,10 @@ class ClassPrediction:
         self._check_classes("label")
         labels = np.empty(len(self.classes), dtype=object)
         labels[:] = self.classes
-        plain = np.array(labels.tolist())
-        kept = plain.shape == labels.shape and plain.tolist() == labels.tolist()
-        chosen = plain if kept else labels
-        result: NDArray[Any] = chosen[self.proba.argmax(axis=1)]
+        if all(isinstance(label, str | int | float) for label in self.classes):
+            plain = np.array(labels.tolist())
+            labels = plain if plain.tolist() == labels.tolist() else labels
+        result: NDArray[Any] = labels[self.proba.argmax(axis=1)]
         return result
 
     def _check_classes(self, what: str) -> None:

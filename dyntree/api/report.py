@@ -17,6 +17,7 @@ from dyntree.api.plots import Trace
 from dyntree.api.plots.canvas import levels_of, record_of, view_of, with_values
 from dyntree.config import show_config
 from dyntree.evaluate import Prequential
+from dyntree.storage.plain import in_cell
 from dyntree.trees.factory import Trees
 from dyntree.trees.streaming import StreamingTree
 from dyntree.trees.view import TreeView
@@ -231,7 +232,7 @@ def _pictures(
     effects = tree.sensitivity(
         label=label, n_samples=max(100, N_SAMPLES // len(names)), n_grid=50
     )
-    name = response if label is None else f"P({label})"
+    name = response if label is None else f"P({in_cell(label)})"
     drawn += [
         (
             plots.plot_effects(effects, most[:N_SLICES], response=name),
@@ -289,6 +290,8 @@ def _settings(model: Trees, tree: Any) -> dict[str, Any]:
     settings = {"kind": type(model).__name__, **asdict(tree.options)}
     if isinstance(model, StreamingTree):
         settings |= asdict(model.options)
+    if tree.classes is not None:
+        settings["classes"] = ", ".join(str(in_cell(one)) for one in tree.classes)
     return settings | {
         "seed": tree.seed,
         "features": ", ".join(tree.feature_names),

@@ -565,7 +565,7 @@ class DynamicTreeResults:
         Raises
         ------
         ValueError
-            For labels other than str, int, float and bool, which JSON cannot hold.
+            For a header that is too long to be read again.
         OSError
             If the file cannot be written.
         """

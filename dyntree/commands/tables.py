@@ -193,7 +193,7 @@ def answer_columns(answer: Any, levels: Sequence[float]) -> dict[str, Any]:
     if hasattr(answer, "proba"):
         columns = {"label": answer.label}
         for k, label in enumerate(answer.classes):
-            columns[f"p_{label}"] = answer.proba[:, k]
+            columns[f"p_{in_cell(label)}"] = answer.proba[:, k]
         return columns
     quantiles = answer.quantile(list(levels))
     columns = {"mean": answer.mean, "sd": answer.var**0.5}

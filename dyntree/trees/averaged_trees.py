@@ -259,7 +259,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     @locked
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON, but for odd labels."""
+        """What the model is, by name, as values for JSON."""
         facts: dict[str, Any] = self.members[0].facts()
         return facts | {
             "kind": type(self).__name__,

@@ -228,7 +228,7 @@ class AveragedStream(TreeAverage):
 
     @locked
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON, but for odd labels."""
+        """What the model is, by name, as values for JSON."""
         weights = self.weights.round(4).tolist()
         return self._lead.facts() | {
             "kind": type(self).__name__,

@@ -76,9 +76,14 @@ class DynamicTree(TreeLearning):
     n_basis : int, optional
         Linear leaves: how many leading columns they regress on, default all.
     classes : sequence, optional
-        Labels of a class model. By default those among the rows given before the first
-        tree is planted. Any other label is added when it comes; under R's rules it is
-        an error.
+        Labels of a class model: text, numbers, truth values, dates, times, durations,
+        bytes, periods or intervals of pandas', or tuples of these. By default those of
+        the first call that plants trees, sorted; any other label is added when it
+        comes, and under R's rules it is an error. The prior of a leaf is spread over
+        the labels that are known, so that `log_evidence` and probabilities depend on
+        which of them the first call has: a stream that came in one call knew its labels
+        from the first row, one that came row by row met them one by one. Name all
+        labels where that must not be; then calls may be cut anywhere.
     prior : "adaptive" or NIG, default "adaptive"
         Native regression leaves: a normal-inverse-gamma prior whose scale and level
         weight the cloud tunes by its evidence, and which follows the means and spreads

@@ -22,6 +22,7 @@ from dyntree.errors import NotReadyError
 from dyntree.labels import is_label
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
+from dyntree.storage.plain import plain
 from dyntree.summaries import (
     ClassPrediction,
     Importance,
@@ -104,7 +105,7 @@ class TreeQueries(Named):
 
     @locked
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON, but for odd labels."""
+        """What the model is, by name, as values for JSON."""
         return {
             "kind": type(self).__name__,
             "model": self.options.model,
@@ -112,7 +113,7 @@ class TreeQueries(Named):
             "particles": self.options.n_particles,
             "seed": self.seed,
             "columns": list(self.feature_names),
-            "classes": None if self.classes is None else list(self.classes),
+            "classes": plain(self.classes),
             "rows learned": self.n_seen,
             "rows held": self.n_active,
             "log evidence": self.log_evidence,

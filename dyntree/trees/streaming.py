@@ -372,7 +372,7 @@ class StreamingTree(Named):
         return self._around(self.tree.reseeded(seed), self.options, self.is_frozen)
 
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON, but for odd labels."""
+        """What the model is, by name, as values for JSON."""
         options = self.options
         return self.tree.facts() | {
             "kind": type(self).__name__,

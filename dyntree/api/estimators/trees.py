@@ -318,7 +318,7 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def _fresh(self) -> Trees:
-        return self._tree_of(model="class", classes=self.classes_.tolist())
+        return self._tree_of(model="class", classes=list(self.classes_))
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn rows in order, and nothing else: what was learned before is dropped.

@@ -1,0 +1,253 @@
+"""Every type of label has a way in and a way out; others are refused with their row."""
+
+from __future__ import annotations
+
+import enum
+import io
+import json
+import pickle
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dyntree
+from dyntree import (
+    AveragedStream,
+    AveragedTrees,
+    DynamicTree,
+    StreamingTree,
+    checkpoint,
+)
+from dyntree.errors import CheckpointError
+from dyntree.labels import can_store, from_json, plain_label, to_json
+from dyntree.storage import archive
+from tests.helpers import same_bytes
+
+from .models import data
+
+TOKYO = timezone(timedelta(hours=9))
+HALF = datetime(2024, 1, 1, 12, 0, 0, 500)
+LABELS: dict[str, tuple[Any, Any, Any]] = {
+    "text": ("u", "", "é"),
+    "ints": (0, -1, 2**80),
+    "floats": (0.5, 1e300, float("inf")),
+    "truth values": (True, False, True),
+    "text and numbers": ("u", 1, 2.5),
+    "tuples": (("u", 1), ("u", 2), ()),
+    "nested tuples": ((1, ("u", date(2024, 1, 1))), (2, (True, 0.5)), (3, ("v", "w"))),
+    "time stamps": (HALF, HALF + timedelta(1), datetime(1, 1, 1)),
+    "time stamps with a zone": (
+        HALF.replace(tzinfo=UTC), HALF.replace(tzinfo=TOKYO), HALF.replace(tzinfo=UTC),
+    ),
+    "dates": (date(2024, 1, 1), date(1969, 12, 31), date(9999, 1, 1)),
+    "times": (time(12, 30), time(0), time(1, 2, 3, 4)),
+    "durations": (timedelta(1), timedelta(-1, 3, 5), timedelta(0)),
+    "decimals": (Decimal("1.50"), Decimal("0.1"), Decimal(2)),
+    "bytes": (b"u", b"", b"\xff"),
+    "periods": (
+        pd.Period("2024-01", "M"), pd.Period("2024-02", "M"), pd.Period("2024", "Y"),
+    ),
+    "intervals": (
+        pd.Interval(0, 1), pd.Interval(1, 2.5), pd.Interval(2, 3, closed="both"),
+    ),
+    "Timestamps": (
+        pd.Timestamp("2024-01-01"), pd.Timestamp(0), pd.Timestamp("2024-06-01"),
+    ),
+    "Timedeltas": (pd.Timedelta(1, "h"), pd.Timedelta(0), pd.Timedelta(-1, "D")),
+    "NumPy's numbers": (np.int64(1), np.uint8(2), np.float32(0.5)),
+    "NumPy's text": (np.str_("u"), np.str_("v"), np.str_("w")),
+    "NumPy's times": (
+        np.datetime64("2024-01-01T01:00", "ns"), np.datetime64("2024-01-01"),
+        np.datetime64("2024-01-02"),
+    ),
+}  # fmt: skip
+X, PLACES = data("constant", 30)
+PLACES = np.digitize(X[:, 0], (0.3, 0.6))
+SMALL: dict[str, Any] = {"n_particles": 10, "seed": 1}
+MODELS: dict[str, Callable[..., Any]] = {
+    "tree": lambda **more: DynamicTree("class", **SMALL, **more),
+    "stream": lambda **more: StreamingTree("class", window=20, **SMALL, **more),
+    "average of streams": lambda **more: AveragedStream("class", **SMALL, **more),
+    "average of trees": lambda **more: AveragedTrees(
+        "class", n_clouds=2, **SMALL, **more
+    ),
+    "R's rules": lambda **more: DynamicTree("class", rules="r", **SMALL, **more),
+}
+
+
+def chosen(kind: str) -> list[Any]:
+    return [LABELS[kind][k] for k in PLACES]
+
+
+def known(kind: str) -> dict[str, Any]:
+    """The labels as `classes`, each once: those of one call may not sort."""
+    return {"classes": list(dict.fromkeys(map(plain_label, LABELS[kind])))}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("name", MODELS)
+def test_labels_come_in_and_out(name: str, kind: str, tmp_path: Path) -> None:
+    labels = chosen(kind)
+    model = MODELS[name](**known(kind)).update(X, labels)
+    labels = [*map(plain_label, labels)]  # NumPy's times are equal, with other hashes
+    assert {*model.classes} == {*labels}
+    dyntree.save(model, tmp_path / "m.dyn")
+    loaded = dyntree.load(tmp_path / "m.dyn"), pickle.loads(pickle.dumps(model))
+    for again in (*loaded, model.copy()):
+        assert again.classes == model.classes
+        assert [*map(type, again.classes)] == [*map(type, model.classes)]
+        answer = again.predict(X)
+        assert {*answer.label.tolist()} <= {*labels}
+        assert {*answer.sample(3, 1).ravel().tolist()} <= {*labels}
+        assert np.isfinite(answer.log_density(labels)).all()
+        again.update(X[:3], labels[:3])
+    facts = model.facts()
+    assert json.loads(json.dumps(facts)) == facts
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_that_wait_for_trees_are_kept_in_files(kind: str) -> None:
+    labels = chosen(kind)
+    whole = MODELS["R's rules"](n_start=20, **known(kind)).update(X, labels)
+    waiting = MODELS["R's rules"](n_start=20, **known(kind)).update(X[:9], labels[:9])
+    again = pickle.loads(pickle.dumps(waiting)).update(X[9:], labels[9:])
+    assert again.predict(X).proba.tobytes() == whole.predict(X).proba.tobytes()
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_arrays_and_series_hold_the_same_labels(kind: str) -> None:
+    labels, column = chosen(kind), np.empty(len(X), dtype=object)
+    column[:] = labels
+    forms = [labels, tuple(labels), column, pd.Series(column, dtype=object)]
+    if kind not in ("tuples", "nested tuples", "text and numbers", "NumPy's times"):
+        forms += [np.array(labels), pd.Series(labels)]
+    models = [MODELS["tree"](**known(kind)).update(X, form) for form in forms]
+    assert len({model.log_evidence for model in models}) == 1
+    assert all(model.classes == models[0].classes for model in models)
+
+
+def test_faces_take_labels_of_every_type() -> None:
+    pytest.importorskip("river", reason="needs river: dyntree[river]")
+    from dyntree.api.adapters import RiverDynamicTreeClassifier
+    from dyntree.api.formula import DynamicTreeModel
+
+    for kind in LABELS:
+        labels = chosen(kind)
+        river = RiverDynamicTreeClassifier(**SMALL)
+        for x, label in zip(X, labels, strict=True):
+            river.learn_one({"a": x[0], "b": x[1]}, label)
+        again = pickle.loads(pickle.dumps(river))
+        assert again.predict_one({"a": 0.5, "b": 0.5}) in labels, kind
+        expected = {*map(plain_label, labels)}
+        model = DynamicTreeModel(
+            pd.Series(labels, dtype=object), X, model="class", **known(kind), **SMALL
+        )
+        fit = model.fit()
+        assert {*fit.predict(X)} <= expected, kind
+        assert {*fit.tree.classes} == expected, kind
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Shade(str, enum.Enum):  # noqa: UP042 # whose str() is not its text
+    DARK = "dark"
+
+
+BAD: dict[str, Any] = {
+    "an object": object(), "an enumeration": Colour.RED, "a set": frozenset({1}),
+    "a fraction": Fraction(1, 3), "a complex number": 1j, "a list": ["u"], "a dict": {},
+    "a function": len, "a tuple of an object": ("u", object()), "a range": range(3),
+    "a tuple of nothing": ("u", None), "a tuple of NaN": (1, float("nan")),
+    "finer than a microsecond": pd.Timestamp("2024-01-01") + pd.Timedelta(1, "ns"),
+    "NumPy's finer time": np.datetime64(1, "ns"), "an interval of times": pd.Interval(
+        pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-02")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_no_label_is_refused_with_its_row(name: str, what: str) -> None:
+    column = np.array(["u", "v", "w"] * 10, dtype=object)
+    model = MODELS[name](classes=("u", "v", "w")).update(X, column)
+    bad = column.copy()
+    bad[7] = BAD[what]
+    with same_bytes(model), pytest.raises(TypeError, match=r"y must hold .* in row 7"):
+        model.update(X, bad)
+    if what not in ("a list", "a dict"):
+        with pytest.raises(TypeError, match="classes must hold labels"):
+            MODELS[name](classes=("u", BAD[what]))
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")])
+def test_a_missing_label_is_told_with_its_row(nothing: Any) -> None:
+    model, column = MODELS["tree"](), np.array(["u", "v", "w"] * 10, dtype=object)
+    column[7] = nothing
+    with pytest.raises(ValueError, match=r"y must hold labels; .* in row 7. Leave"):
+        model.update(X, column)
+
+
+def test_members_of_enumerations_of_text_are_their_text() -> None:
+    model = MODELS["tree"]().update(X, [Shade.DARK, "light", "dark"] * 10)
+    assert dyntree.checkpoint.loads(dyntree.checkpoint.dumps(model)).classes == (
+        "dark", "light",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_headers_hold_labels(kind: str) -> None:
+    for label in map(plain_label, LABELS[kind]):
+        assert can_store(label)
+        held = to_json(label)
+        again = from_json(json.loads(json.dumps(held)))
+        assert (again, type(again)) == (label, type(label))
+
+
+@pytest.mark.parametrize("held", [{"date": "x"}, {"what": 1}, {}, {"date": "", "b": 1}])
+def test_a_broken_label_in_a_file_is_an_error_of_ours(held: Any) -> None:
+    model = MODELS["tree"]().update(X, ["u", "v", "w"] * 10)
+    header, arrays = archive.read(io.BytesIO(checkpoint.dumps(model)))
+    header["model"]["options"]["classes"][0] = held
+    file = io.BytesIO()
+    archive.write(file, header, arrays)
+    with pytest.raises(CheckpointError):
+        checkpoint.loads(file.getvalue())
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "s", "D"])
+def test_scikit_learn_takes_times_as_labels(unit: str) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn: dyntree[sklearn]")
+    from dyntree.api.estimators import DynamicTreeClassifier
+
+    y = np.array(["2024-01-01", "2024-01-02", "2024-01-03"], f"M8[{unit}]")[PLACES]
+    tree = DynamicTreeClassifier(n_particles=10, random_state=1).fit(X, y)
+    again = pickle.loads(pickle.dumps(tree)).partial_fit(X, y)
+    assert again.predict(X).dtype == y.dtype
+    assert (again.predict(X) == y).mean() > 0.9
+
+
+CUTS: dict[str, list[int]] = {"rows": [*range(30)], "halves": [0, 15], "late": [0, 1]}
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("name", ["tree", "stream", "average of streams"])
+def test_evidence_depends_on_cuts_only_where_labels_are_not_named(
+    name: str, cut: str
+) -> None:
+    """As `classes` of DynamicTree says: the first call tells its labels at once."""
+    labels = chosen("text")
+    for named in ({}, {"classes": ("u", "", "é")}):
+        whole, parts = MODELS[name](**named).update(X, labels), MODELS[name](**named)
+        for part in np.split(np.arange(30), CUTS[cut][1:]):
+            parts.update(X[part], [labels[k] for k in part])
+        first = {*labels[: CUTS[cut][1]]}
+        is_same = bool(named) or first == {*labels}
+        assert (parts.log_evidence == whole.log_evidence) == is_same
