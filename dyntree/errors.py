@@ -43,6 +43,10 @@ class UnseenLevelWarning(UserWarning):
     """A column brought a level that no row had in time, which counts as missing."""
 
 
+class ManyLevelsWarning(UserWarning):
+    """Most values of a column of text are new levels, as those of identifiers are."""
+
+
 class DistantInputsWarning(UserWarning):
     """Linear leaves met inputs too far from the first rows, and took nearer ones."""
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.labels import checked_label, is_label, level_text
+from dyntree.labels import plain_label as plain_label  # by its older name
 
 MODELS = ("constant", "linear", "class", "prior")
 INTERCEPTS = ("implicit", "augmented", "none")

@@ -106,6 +106,7 @@ def fit_repeats(
             X,
             y,
             np.random.default_rng(seed).permutation(len(y)) if shuffle and k else None,
+            k == 0,
         )
         for k, seed in enumerate(seeds)
     ]

@@ -382,6 +382,7 @@ class DynamicTreeModel:
             table = with_response(self.table_of(exog), endog, self.endog_names)
         elif is_row(endog) and not design.brings(endog):
             row, response = design.encode_row(endog), design.response_of(endog)
+            design.count(table_of([endog]))
             return *self._complete(row, [response])[:2], []
         else:
             table = table_of([endog] if is_row(endog) else endog)
@@ -390,9 +391,11 @@ class DynamicTreeModel:
         rows, responses = wider.encode(table), wider.responses(table)
         rows, responses, kept = self._complete(rows, responses)
         if kept is None or not designs:
+            design.count(table, designs)
             return rows, responses, designs
         table = table.take(kept)  # rows that are left out bring no levels
         designs = design.grown(table)
+        design.count(table, designs)
         wider = designs[-1][1] if designs else design
         return wider.encode(table), responses, designs
 

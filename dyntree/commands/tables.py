@@ -16,6 +16,7 @@ from dyntree.commands.rows import (
     opened,
 )
 from dyntree.encoding.columns import LEVELS, kind_of
+from dyntree.encoding.levels import MOST_NEW
 from dyntree.encoding.series import column_of
 from dyntree.storage.atomic_files import replacing
 from dyntree.storage.plain import in_cell
@@ -166,7 +167,9 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
             continue
         odd = column[pd.to_numeric(column.astype(str), errors="coerce").isna()]
         n_levels = column.nunique()
-        if 2 * len(odd) <= len(column) or n_levels > max(20, len(column) / 2):
+        many = n_levels > max(20, len(column) / 2)
+        told = 2 * n_levels - len(column) > MOST_NEW  # by the model that learns it
+        if 2 * len(odd) <= len(column) or (many and not told):
             warnings.warn(
                 f"column {name!r} holds text, such as {str([*odd, *column][0])!r}, "
                 f"and so each of its {n_levels} values is a level. Mend it, or leave "

@@ -26,7 +26,13 @@ from dyntree.encoding.columns import (
 from dyntree.encoding.expressions import Expression, columns_of
 from dyntree.encoding.factors import Factor, declared_levels, names_of
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.levels import check_level, indicators, new_levels, place_of
+from dyntree.encoding.levels import (
+    NewLevels,
+    check_level,
+    indicators,
+    new_levels,
+    place_of,
+)
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Row, Table
 from dyntree.encoding.values import (
@@ -77,6 +83,7 @@ class Design:
     declared: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
     _told: list[str] = field(default_factory=list, compare=False, repr=False)
+    _counts: NewLevels = field(default_factory=NewLevels, compare=False, repr=False)
 
     @classmethod
     def learn(
@@ -128,7 +135,23 @@ class Design:
             raise ValueError(
                 f"formula must make features of distinct names; got {design.names}."
             )
+        for name in design._coded:
+            design._count(name, table.read(name))
         return design
+
+    def count(self, table: Table, designs: Sequence[tuple[int, Design]] = ()) -> None:
+        """Count the levels that are new to these designs in rows to be learned."""
+        last = designs[-1][1] if designs else self
+        for name, factor in self._coded.items():
+            n_new = len(last._coded[name].places) - len(factor.places)
+            self._count(name, table.read(name), n_new)
+
+    def _count(self, name: str, column: Column, n_new: int | None = None) -> None:
+        """Count the values of a column of levels, unless somebody named them."""
+        if name not in self.declared:
+            values = [value for _, value in column.present()]
+            n_new = len(new_levels(values)) if n_new is None else n_new
+            self._counts.count(name, len(values), n_new)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -227,7 +250,7 @@ class Design:
             )
             for term in self.terms
         )
-        wider = replace(self, terms=terms, _told=self._told)
+        wider = replace(self, terms=terms, _told=self._told, _counts=self._counts)
         fresh = [name for name in wider.names if name not in self.names]
         return replace(wider, late=(*self.late, *fresh))
 

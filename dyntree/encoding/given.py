@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dyntree.encoding.columns import Column
+from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import is_frame, table_of, turned
 from dyntree.encoding.values import LARGEST, Matrix, is_many, too_large
 from dyntree.errors import UnusableValueError
@@ -30,11 +31,10 @@ def named_columns(X: Any, argument: str = "X") -> dict[str, Column] | None:
                         f"one row; got a {type(value).__name__} in column {name!r}. "
                         "Give a frame for several rows."
                     )
-        X = columns
-    elif not is_frame(X):
+        return {name: column_of(values) for name, values in columns.items()}
+    if not is_frame(X):
         return None
-    table = table_of(X, argument)
-    return {name: table.read(name) for name in table.names}
+    return table_of(X, argument).columns()
 
 
 def unnamed_columns(X: Any, argument: str = "X") -> Matrix | dict[int, Column]:

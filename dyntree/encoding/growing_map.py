@@ -18,7 +18,13 @@ from dyntree.encoding.columns import (
     value_kind,
 )
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.levels import COLUMN, check_level, level_names, place_of
+from dyntree.encoding.levels import (
+    COLUMN,
+    NewLevels,
+    check_level,
+    level_names,
+    place_of,
+)
 from dyntree.encoding.values import (
     LARGEST,
     MOST_LEVELS,
@@ -99,6 +105,16 @@ class GrowingMap:
             and not is_missing(row.get(name))
             and place_of(row[name], places) is None
         ]
+
+    def count(self, row: Mapping[Hashable, Any], counts: NewLevels) -> None:
+        """Count the levels that a row brings to each column of text."""
+        for name, value in row.items():
+            if name not in self.numbers and not is_missing(value):
+                places = self.levels.get(name)
+                if places is None and value_kind(value) != LEVELS:
+                    continue
+                is_new = place_of(value, places or {}) is None
+                counts.count(name, 1, int(is_new and not self.is_full(name)))
 
     def grown(self, row: Mapping[Hashable, Any]) -> Self:
         """The map with the new columns and levels of a row, in the order of names."""

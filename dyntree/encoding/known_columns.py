@@ -134,6 +134,8 @@ class KnownColumns:
 
     def _numbers(self, k: int, name: Any, column: Column, argument: str) -> Vector:
         """A column of numbers; of those not known to be, text counts for nothing."""
+        if column.values.dtype.kind == "f" and not self.times:
+            return np.array(column.values, dtype=np.float64)
         kind = dict(self.times).get(k, NUMBERS)
         if name in self.unknown:
             found = kind_of(name, column, argument)

@@ -8,14 +8,17 @@ instead, and the other way around.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from dyntree.encoding.columns import LEVELS, NUMBERS, Column, misfit, value_kind
 from dyntree.encoding.values import Matrix, Vector, is_missing
+from dyntree.errors import ManyLevelsWarning, warn
 from dyntree.labels import Level, level_text
+
+MOST_NEW = 100  # by how many new values may outnumber others before it is told
 
 COLUMN = "{column}={level}"  # names of features of columns as they are
 TERM = "{column}[{level}]"  # those of a formula's terms, as statsmodels has them
@@ -67,10 +70,12 @@ def level_codes(
     places = {level: k for k, level in enumerate(levels)}
     codes = np.empty(len(column))
     for row, value in enumerate(column.objects()):
-        if is_missing(value):
-            codes[row] = np.nan
-            continue
-        place = place_of(value, places)
+        place = places.get(value) if type(value) is str else None
+        if place is None:
+            if is_missing(value):
+                codes[row] = np.nan
+                continue
+            place = place_of(value, places)
         if place is None:
             if not column.is_category:
                 check_level(name, value, row, argument)
@@ -117,12 +122,54 @@ def new_levels(
     places = dict.fromkeys(known, -1)
     found: dict[str, int] = {}
     for row, value in enumerate(values):
+        if type(value) is str and value in places:
+            continue
         if len(found) >= most:
             break
         if not is_missing(value) and place_of(value, places) is None:
             text = level_text(value)
             found[text] = places[text] = row
     return found
+
+
+class NewLevels:
+    """How many values of each column of levels were new; warns once a column.
+
+    It warns once the values of a column that were new outnumber those that had come
+    before by more than `MOST_NEW`. An identifier gets there with its 101st value. With
+    k equally frequent levels the lead of the new ones is largest when half of them have
+    come, k (1 - log 2) = 0.31 k on average: 250 levels do not get there, save by rare
+    chance, nor do more of which some are frequent.
+
+    Examples
+    --------
+    >>> counts = NewLevels()
+    >>> counts.count("site", n_values=500, n_new=200)
+    """
+
+    def __init__(self) -> None:
+        self._lead: dict[Hashable, int] = {}
+        self._told: set[Hashable] = set()
+
+    def count(self, name: Hashable, n_values: int, n_new: int) -> None:
+        """Count values of a column, so many of which were new levels."""
+        lead = self._lead.get(name, 0) + 2 * n_new - n_values
+        self._lead[name] = lead
+        if lead > MOST_NEW and name not in self._told:
+            self._told.add(name)
+            warn(
+                ManyLevelsWarning,
+                f"column {name!r} holds text most of whose values are new, as those of "
+                "identifiers are; each is a level, which takes a column of its own, "
+                "memory and time. Leave such a column out, make it numbers, or name "
+                f"the levels that count: categories={{{name!r}: [...]}}.",
+            )
+
+    def copy(self) -> NewLevels:
+        """An independent count that goes on from here."""
+        again = NewLevels()
+        again._lead, again._told = dict(self._lead), set(self._told)
+        return again
 
 
 def sorted_levels(levels: Iterable[Level]) -> list[Level]:

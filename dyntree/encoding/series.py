@@ -24,7 +24,8 @@ def column_of(values: Any) -> Column:
     array([1, 'u'], dtype=object)
     """
     if isinstance(values, list | tuple):
-        return Column(objects_of(values))
+        plain = {*map(type, values)} == {float}
+        return Column(np.array(values) if plain else objects_of(values))
     library = type(values).__module__.partition(".")[0]
     if library == "pandas" or hasattr(values, "iloc"):
         return _of_pandas(values)
@@ -36,8 +37,9 @@ def column_of(values: Any) -> Column:
 
 def objects_of(values: Sequence[Any]) -> NDArray[Any]:
     """A list as an array of objects, which keeps what it holds."""
-    plain = (v[()] if type(v) is np.ndarray and not v.ndim else v for v in values)
-    return np.fromiter(plain, dtype=object, count=len(values))
+    if any(type(value) is np.ndarray for value in values):  # those of shape () are one
+        values = [v[()] if type(v) is np.ndarray and not v.ndim else v for v in values]
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _of_pandas(series: Any) -> Column:

@@ -48,6 +48,10 @@ class Table:
         """A column with what its type says."""
         return self._columns[name]
 
+    def columns(self) -> dict[str, Column]:
+        """All columns by name."""
+        return {name: self.read(name) for name in self.names}
+
     def column(self, name: str) -> NDArray[Any]:
         """Values of a column, ndarray of shape (n_rows,)."""
         return self.read(name).values
@@ -124,6 +128,16 @@ class PandasTable(Table):
     def read(self, name: str) -> Column:
         """A column with what its type says."""
         return column_of(self._frame.iloc[:, self._places[name]])
+
+    def columns(self) -> dict[str, Column]:
+        """All columns by name; those of one type of numbers at once."""
+        kinds = {*self._frame.dtypes}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        if isinstance(kind, np.dtype) and kind.kind in "biuf":
+            values = self._frame.to_numpy().T
+            return dict(zip(self._places, map(Column, values), strict=True))
+        series = (one for _, one in self._frame.items())
+        return dict(zip(self._places, map(column_of, series), strict=True))
 
     @property
     def row_labels(self) -> Any:

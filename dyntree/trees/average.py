@@ -181,6 +181,11 @@ class TreeAverage(Named, ABC):
         for tree in self._trees:
             tree.fix_columns(features)
 
+    def hush(self) -> None:
+        """Say nothing of columns of text; see `DynamicTree.hush`."""
+        for tree in self._trees:
+            tree.hush()
+
     @locked
     def memory_usage(self) -> int:
         """Bytes held by trees, rows and scratch of all members."""

@@ -14,6 +14,7 @@ from scipy.optimize import minimize_scalar
 
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, take
+from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import N_AVERAGED, NIG, TREE_OPTIONS
@@ -23,6 +24,7 @@ from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import spawned
 from dyntree.trees.average import TreeAverage
 from dyntree.trees.growth import Grown, Growth
+from dyntree.trees.levels import count_new
 from dyntree.trees.memories import AVERAGED_PRIOR, MEMORIES
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
@@ -35,21 +37,34 @@ KINDS: dict[str, Any] = {"DynamicTree": DynamicTree, "StreamingTree": StreamingT
 
 
 def taught(
-    member: Any, X: Any, y: list[Any], order: NDArray[np.int64] | None, brake: Brake
+    member: Any,
+    X: Any,
+    y: list[Any],
+    order: NDArray[np.int64] | None,
+    tells: bool,
+    brake: Brake,
 ) -> Any:
     """A model once it has learned rows, in this order if there is one.
 
-    At the top of a module, so that processes find it.
+    One of several tells what is to be said of the rows. At the top of a module, so that
+    processes find it.
     """
     if isinstance(member, DynamicTree | StreamingTree):
         member.tree._settles_all = True  # whatever the order, columns are the same
+    if not tells and hasattr(member, "tree"):
+        member.tree.hush()
     if order is not None:
         X, y = take(X, order), [y[k] for k in order.tolist()]
     return member.update(X, y, progress=brake)
 
 
 def taught_ahead(
-    member: Any, X: Any, y: list[Any], order: NDArray[np.int64] | None, brake: Brake
+    member: Any,
+    X: Any,
+    y: list[Any],
+    order: NDArray[np.int64] | None,
+    tells: bool,
+    brake: Brake,
 ) -> tuple[Any, Matrix]:
     """The same, and what the model foresaw of the rows in the second half of its order.
 
@@ -61,6 +76,8 @@ def taught_ahead(
         was learned; NaN in the first half.
     """
     member.tree._settles_all = True
+    if not tells:
+        member.tree.hush()
     order = np.arange(len(y)) if order is None else order
     ends = np.linspace(len(y) // 2, len(y), N_BLOCKS + 1).astype(np.int64)
     proba = np.full((len(y), len(member.classes)), np.nan)
@@ -198,6 +215,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self.shuffle = params.flag("shuffle", shuffle)
         self.temperature = 1.0
+        self._new_levels = NewLevels()
         self._lock = RLock()
         self.members = [
             DynamicTree(**options, seed=own) for own in spawned(seed, n_clouds)
@@ -229,6 +247,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         average = cls.__new__(cls)
         average.members, average.seed, average.shuffle = [*members], seed, shuffle
         average.temperature = temperature
+        average._new_levels = NewLevels()
         average._lock = RLock()
         return average
 
@@ -321,7 +340,10 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                         pass  # for good, of these copies
             self._prepare(fresh, X, y)
             orders = (self._order(k, len(y)) for k in range(len(fresh)))
-            jobs = [(m, X, y, order) for m, order in zip(fresh, orders, strict=True)]
+            jobs = [
+                (member, X, y, order, False)
+                for member, order in zip(fresh, orders, strict=True)
+            ]
             ahead = self.is_classifier and self.shuffle and len(y) >= 2 * FEWEST
             with rows_bar(progress, len(jobs) * len(y), "clouds") as tell:
                 work = taught_ahead if ahead else taught
@@ -359,12 +381,17 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             tell(len(self.members))  # before, as it may raise
             with late_interrupts():
                 for member in self.members:
+                    member.tree.hush()
                     member.update(X, y, progress=False)
 
     def _checked(self, X: Any, y: Any, growth: Growth | None) -> tuple[Any, list[Any]]:
         """Rows and responses that all clouds can learn, once they have the columns."""
         if growth is None:
             rows, responses = self.members[0].preview(X, y)
+            after = rows.features
+            if after is not None and after.known and not self.is_frozen:
+                before = self._lead._features  # the average tells for its members
+                count_new(self._new_levels, before, after, rows.rows, coded=False)
             return (rows if self.is_ready else X), responses
         wide = self.members[0].copy()
         with wide.tree.with_columns(growth.features, growth.widen):

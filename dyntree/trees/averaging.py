@@ -349,6 +349,7 @@ class AveragedStream(TreeAverage):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the first has said it
             for member in fresh[1:]:
+                member.tree.hush()
                 member.tree._admit(X, y, member.options.check_model)
         self.members = fresh
         return found

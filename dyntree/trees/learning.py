@@ -26,7 +26,7 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.trees.growth import Grown, Growth
-from dyntree.trees.levels import full_columns, refuse_unseen, warn_full
+from dyntree.trees.levels import count_new, full_columns, refuse_unseen, warn_full
 from dyntree.trees.queries import TreeQueries
 from dyntree.trees.scaling import check_scale, on_scale
 from dyntree.trees.view import Rehearsal, rehearsed
@@ -208,6 +208,9 @@ class TreeLearning(TreeQueries):
         """
         given, ones = self._check(X, y), self._ones
         rows, labels, growth = given.rows, given.labels, given.growth
+        if self._new_levels is not None and growth.features.known:
+            last, coded = growth.features, self._cloud is None
+            count_new(self._new_levels, self._features, last, rows, coded)
         if self._cloud is not None:
             self._take_new_labels(labels)
             return with_ones(rows, ones), self._responses(labels), growth, 0
@@ -456,6 +459,10 @@ class TreeLearning(TreeQueries):
                 "have come."
             )
         self._features = features
+
+    def hush(self) -> None:
+        """Say nothing of columns of text: another model that learns the same does."""
+        self._new_levels = None
 
     @contextmanager
     def with_columns(

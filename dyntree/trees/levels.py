@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.values import MOST_LEVELS, Matrix
 from dyntree.errors import UnseenLevelWarning, warn
 
@@ -56,6 +57,32 @@ def full_columns(features: FeatureMap) -> list[str]:
         for name, levels in features.known.items()
         if len(levels) >= MOST_LEVELS and name not in features.declared
     ]
+
+
+def count_new(
+    counts: NewLevels,
+    before: FeatureMap | None,
+    after: FeatureMap,
+    rows: Matrix,
+    coded: bool,
+) -> None:
+    """Count new levels among rows that are to be learned, but for declared columns.
+
+    Parameters
+    ----------
+    counts : NewLevels
+    before, after : FeatureMap
+        The columns without these rows, and with them.
+    rows : ndarray of shape (n_rows, n_columns or n_features)
+    coded : bool
+        Whether rows are codes.
+    """
+    names, known = after.names or (), {} if before is None else before.known
+    for name, levels in after.known.items():
+        if name not in after.declared:
+            place = names.index(name) if coded else after.level_places[name][0]
+            n_values = int(np.count_nonzero(~np.isnan(rows[:, place])))
+            counts.count(name, n_values, len(levels) - len(known.get(name, ())))
 
 
 def warn_full(name: Hashable) -> None:

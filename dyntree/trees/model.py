@@ -16,6 +16,7 @@ from dyntree import checkpoint, params
 from dyntree._core.rng import CounterSource, RSource
 from dyntree._core.trees.cloud import Cloud
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.values import Matrix
 from dyntree.params import N_SCALE, NIG, TREE_OPTIONS, TreeOptions
 from dyntree.runtime.locking import locked
@@ -170,6 +171,7 @@ class DynamicTree(TreeLearning):
         self._lock = RLock()
         self._features: FeatureMap | None = None
         self._told: set[str] = set()
+        self._new_levels: NewLevels | None = NewLevels()
         self._cloud: Any = None
         self._waiting_X: Matrix = np.empty((0, 0))
         self._waiting_y: list[Any] = []
@@ -351,7 +353,10 @@ class DynamicTree(TreeLearning):
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
         header, arrays = self.to_arrays()
-        return self._outline(header)._filled(header, arrays)
+        again = self._outline(header)._filled(header, arrays)
+        counts = self._new_levels
+        again._new_levels = None if counts is None else counts.copy()
+        return again
 
     def __copy__(self) -> Self:
         return self.copy()

@@ -17,6 +17,7 @@ from dyntree._core.trees import criteria as core_criteria
 from dyntree._core.trees import query
 from dyntree._core.trees.window import worth
 from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.labels import is_label
@@ -58,6 +59,7 @@ class TreeQueries(Named):
     _n_scale: int
     _settles_all: bool
     _told: set[str]
+    _new_levels: NewLevels | None
 
     @property
     def n_seen(self) -> int:

@@ -343,3 +343,21 @@ def test_times_beside_text_or_numbers_are_refused(name: str) -> None:
     ask = TREES[name](text, y)
     with pytest.raises(ValueError, match="column 't'"):
         ask(dated(objects([date(2024, 1, 1)] * N))[0])
+
+
+@without("pyarrow", "polars", "narwhals")
+@pytest.mark.parametrize("form", [polars, pyarrow, batch])
+def test_the_mirror_knows_the_names_of_other_libraries(
+    form: Callable[[pd.DataFrame], Any],
+) -> None:
+    from dyntree.api import rmirror as r
+
+    X, y = rows(False)
+    options: dict[str, Any] = {"N": 10, "seed": 1, "verb": 0}
+    expected = r.predict(r.dynaTree(X[NUMBERS], y, **options), X[NUMBERS]).mean
+    fit = r.dynaTree(form(X[NUMBERS]), y, **options)
+    assert r.predict(fit, form(X[NUMBERS])).mean.tobytes() == expected.tobytes()
+    with pytest.raises(ValueError, match="in that order"):
+        r.predict(fit, form(X[NUMBERS[::-1]]))
+    with pytest.raises(TypeError, match="numeric columns; column 'when'"):
+        r.dynaTree(form(X), y, **options)

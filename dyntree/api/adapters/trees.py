@@ -19,6 +19,7 @@ from dyntree.api.adapters.base import (
     series_of,
 )
 from dyntree.encoding.growing_map import GrowingMap
+from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.targets import label_list
@@ -76,6 +77,7 @@ class StreamAdapter(base.Estimator):
 
     new_columns: str
     _told = False  # of levels without end
+    _new_levels: NewLevels | None = None  # in pickles from before
     learn_one: Callable[[Row, Any], None]
 
     def _begin(self, arguments: Mapping[str, Any]) -> None:
@@ -98,6 +100,9 @@ class StreamAdapter(base.Estimator):
             if may_grow and not self._told and (full := columns.beyond(x)):
                 self._told = True
                 warn_full(full[0])
+            if may_grow:
+                self._new_levels = self._new_levels or NewLevels()
+                columns.count(x, self._new_levels)
             if not (may_grow and columns.is_new(x)) or self.stream.is_frozen:
                 self.stream.learn_row(columns.encode(x), y)
                 return

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dyntree.encoding.tables import Table, is_frame, table_of
 from dyntree.encoding.values import Matrix, Vector
 
 from .arguments import as_numbers, is_real_extension, real_array
@@ -79,8 +80,10 @@ class InputSpec:
 
 def as_matrix(value: Any, name: str) -> tuple[Matrix, Names]:
     """Return a finite float64 copy of shape (n_rows, n_columns), and column names."""
-    if hasattr(value, "columns") and hasattr(value, "to_numpy"):
+    if is_frame(value) and hasattr(value, "iloc"):
         matrix, names = _from_frame(value, name)
+    elif is_frame(value):
+        matrix, names = _from_table(table_of(value, name), name)
     else:
         matrix, names = real_array(value, name), None
         if matrix.ndim < 2:
@@ -154,10 +157,24 @@ def _from_frame(frame: Any, name: str) -> tuple[Matrix, Names]:
         values = np.asarray(series)
         if is_real_extension(series.dtype):
             values = series.to_numpy(dtype=np.float64, na_value=np.nan)
-        if values.dtype.kind not in "biuf":
-            raise TypeError(
-                f"{name} must have numeric columns; column {names[j]!r} holds "
-                f"{series.dtype}. Turn text and categories into 0/1 columns first."
-            )
+        _check_numeric(values, name, names[j], series.dtype)
         block[:, j] = values
     return block, names
+
+
+def _from_table(table: Table, name: str) -> tuple[Matrix, Names]:
+    """Numbers and names of a table of another library than pandas."""
+    columns = table.columns()
+    for title, column in columns.items():
+        _check_numeric(column.values, name, title, column.values.dtype)
+    values = [column.values for column in columns.values()]
+    return np.column_stack(values).astype(np.float64), tuple(columns)
+
+
+def _check_numeric(values: Any, name: str, title: str, dtype: Any) -> None:
+    """Raise TypeError unless a column holds numbers."""
+    if values.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name} must have numeric columns; column {title!r} holds {dtype}. Turn "
+            "text and categories into 0/1 columns first."
+        )
