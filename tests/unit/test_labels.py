@@ -187,7 +187,9 @@ def test_what_is_no_label_is_refused_with_its_row(name: str, what: str) -> None:
             MODELS[name](classes=("u", BAD[what]))
 
 
-@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")])
+@pytest.mark.parametrize(
+    "nothing", [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT", "ns")]
+)
 def test_a_missing_label_is_told_with_its_row(nothing: Any) -> None:
     model, column = MODELS["tree"](), np.array(["u", "v", "w"] * 10, dtype=object)
     column[7] = nothing
