@@ -42,11 +42,10 @@ Give y.loc[X.index] to pair them by index, or y.to_numpy() to pair them by posit
     known, own = X.index, values.index
     if len(known) != len(own) or own.equals(known):
         return
-    row = next(
-        k for k in range(len(own)) if not own[k : k + 1].equals(known[k : k + 1])
-    )
+    ours, theirs = own.tolist(), known.tolist()  # plain values, for the message
+    row = next(k for k in range(len(own)) if not own[k : k + 1].equals(known[k : k + 1]))
     raise ValueError(
         f"{name} and {argument} must have the same index; theirs differ in row {row}, "
-        f"{own[row]!r} and {known[row]!r}. Give {name}.loc[{argument}.index] to pair "
+        f"{ours[row]!r} and {theirs[row]!r}. Give {name}.loc[{argument}.index] to pair "
         f"them by index, or {name}.to_numpy() to pair them by position."
     )
