@@ -43,7 +43,8 @@ Give y.loc[X.index] to pair them by index, or y.to_numpy() to pair them by posit
     if len(known) != len(own) or own.equals(known):
         return
     ours, theirs = own.tolist(), known.tolist()  # plain values, for the message
-    row = next(k for k in range(len(own)) if not own[k : k + 1].equals(known[k : k + 1]))
+    pairs = [slice(k, k + 1) for k in range(len(own))]
+    row = next(p.start for p in pairs if not own[p].equals(known[p]))
     raise ValueError(
         f"{name} and {argument} must have the same index; theirs differ in row {row}, "
         f"{ours[row]!r} and {theirs[row]!r}. Give {name}.loc[{argument}.index] to pair "
