@@ -7,7 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dyntree.encoding.design import absence
-from dyntree.encoding.expressions import Expression
+from dyntree.encoding.expressions import (
+    Expression,
+    is_quoted,
+    response_name,
+    sides,
+)
 
 
 def parse(
@@ -57,11 +62,11 @@ def parse(
     if not left or not tilde or not right:
         raise ValueError(f"formula must be like 'y ~ a + b'; got {formula!r}.")
     try:
-        plain = left in columns or _is_quoted(left)
+        plain = left in columns or is_quoted(left)
         name = left if left in columns else response_name(formula)
         response = Expression.column(name) if plain else _response(left)
         # a column called 1 is not the intercept: formulaic knows columns by stand-ins
-        stand_ins = StandIns(columns, right)
+        stand_ins = _StandIns(columns, right)
         parser = DefaultFormulaParser(include_intercept=False)
         written = stand_ins.written(parser.get_tokens(stand_ins.unquoted(right)))
         inputs = [stand_ins.of(n) for n in columns if n not in response.columns]
@@ -91,29 +96,6 @@ def parse(
     return response, terms
 
 
-def sides(formula: str) -> tuple[str, str, str]:
-    """Left side, tilde and right side of a formula; names in backticks may have a ~.
-
-    Examples
-    --------
-    >>> sides("`x ~ z` ~ u")
-    ('`x ~ z`', '~', 'u')
-    """
-    found = re.fullmatch(r"((?:[^`~]|`[^`]*`)*)(~)(.*)", formula, re.DOTALL)
-    left, tilde, right = found.groups() if found else formula.partition("~")
-    return left.strip(), tilde, right.strip()
-
-
-def response_name(formula: str) -> str:
-    """Left side of a formula, a name in backticks without them."""
-    left = sides(formula)[0]
-    return left[1:-1] if _is_quoted(left) else left
-
-
-def _is_quoted(left: str) -> bool:
-    return left.startswith("`") and left.endswith("`") and left.count("`") == 2
-
-
 def _response(left: str) -> Expression:
     """The left side as one response."""
     found = Expression.parse(left)
@@ -125,7 +107,7 @@ def _response(left: str) -> Expression:
     return found
 
 
-class StandIns:
+class _StandIns:
     """Names that stand for columns while formulaic reads the terms of a formula.
 
     Parameters

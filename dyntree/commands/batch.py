@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from dyntree import checkpoint
 from dyntree.api.formula import file_notes, read_design
-from dyntree.api.terms import response_name
 from dyntree.commands.formulas import designed
 from dyntree.commands.options import described, fresh, kinds_of, model_of
 from dyntree.commands.tables import (
@@ -21,7 +20,7 @@ from dyntree.commands.tables import (
     write_table,
 )
 from dyntree.encoding.design import Design
-from dyntree.encoding.expressions import columns_of
+from dyntree.encoding.expressions import columns_of, response_name
 from dyntree.encoding.tables import Table, table_of
 from dyntree.evaluate import Prequential, compare, prequential
 from dyntree.online import OnlineModel

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.api.terms import parse, sides
+from dyntree.api.terms import parse
 from dyntree.commands.rows import Kinds, Row, level_cell
 from dyntree.encoding.design import Design
+from dyntree.encoding.expressions import sides
 from dyntree.encoding.tables import Table
 from dyntree.params import TreeOptions
 

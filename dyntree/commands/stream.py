@@ -23,7 +23,6 @@ from typing import Any, BinaryIO
 
 from dyntree import checkpoint
 from dyntree.api.formula import file_notes, read_design
-from dyntree.api.terms import response_name
 from dyntree.commands.formulas import designed, encoded_row
 from dyntree.commands.options import described, fresh, kinds_of, model_of
 from dyntree.commands.rows import (
@@ -36,6 +35,7 @@ from dyntree.commands.rows import (
 )
 from dyntree.commands.tables import answer_columns, split_formula
 from dyntree.encoding.design import Design, check_columns
+from dyntree.encoding.expressions import response_name
 from dyntree.encoding.tables import Table
 from dyntree.errors import NotReadyError
 from dyntree.storage.atomic_files import beginning, sweep

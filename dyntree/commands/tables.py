@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dyntree.api.terms import sides
 from dyntree.commands.rows import (
     READERS,
     Kinds,
@@ -16,6 +15,7 @@ from dyntree.commands.rows import (
     opened,
 )
 from dyntree.encoding.columns import LEVELS, kind_of
+from dyntree.encoding.expressions import sides
 from dyntree.encoding.levels import MOST_NEW
 from dyntree.encoding.series import column_of
 from dyntree.storage.atomic_files import replacing

@@ -85,6 +85,10 @@ class Design:
     _told: list[str] = field(default_factory=list, compare=False, repr=False)
     _counts: NewLevels = field(default_factory=NewLevels, compare=False, repr=False)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        before = {"_counts": NewLevels()}  # pickles from before levels were counted
+        self.__dict__.update(before | state)
+
     @classmethod
     def learn(
         cls,

@@ -167,6 +167,30 @@ class Expression:
         return cls(label, steps, is_category)
 
 
+def sides(formula: str) -> tuple[str, str, str]:
+    """Left side, tilde and right side of a formula; names in backticks may have a ~.
+
+    Examples
+    --------
+    >>> sides("`x ~ z` ~ u")
+    ('`x ~ z`', '~', 'u')
+    """
+    found = re.fullmatch(r"((?:[^`~]|`[^`]*`)*)(~)(.*)", formula, re.DOTALL)
+    left, tilde, right = found.groups() if found else formula.partition("~")
+    return left.strip(), tilde, right.strip()
+
+
+def response_name(formula: str) -> str:
+    """Left side of a formula, a name in backticks without them."""
+    left = sides(formula)[0]
+    return left[1:-1] if is_quoted(left) else left
+
+
+def is_quoted(left: str) -> bool:
+    """Whether a text is one name in backticks."""
+    return left.startswith("`") and left.endswith("`") and left.count("`") == 2
+
+
 def columns_of(expressions: Sequence[Expression]) -> tuple[str, ...]:
     """Columns that any of them needs, each once."""
     return tuple(dict.fromkeys(name for e in expressions for name in e.columns))

@@ -10,6 +10,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import DistantInputsWarning, warn
 
+LEAST_UNIT = 1e-300  # what is smaller has no inverse to count in
 REACH = 1e6  # spreads; rows of unit size keep four digits in sums of squares of this
 
 
@@ -46,7 +47,9 @@ def _scale(values: Vector, centred: bool) -> tuple[float, float]:
     if np.all(values == values[0]):
         level = float(values[0])
         return (level, 0.0) if centred else (0.0, abs(level))
-    return float(values.mean()) if centred else 0.0, float(values.std(ddof=1))
+    spread = float(values.std(ddof=1))
+    centre = float(values.mean()) if centred else 0.0
+    return centre, spread if spread > LEAST_UNIT else 0.0
 
 
 def on_scale(

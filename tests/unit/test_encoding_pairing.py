@@ -11,7 +11,6 @@ import pytest
 
 import dyntree.formula.api as dtf
 from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
-from dyntree.api.adapters import RiverDynamicTreeRegressor
 from dyntree.api.estimators import DynamicTreeRegressor
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.evaluate import prequential, prequential_each
@@ -49,7 +48,6 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "fit_repeats": lambda y: fit_repeats(tree(), X, y, 2),
     "model": lambda y: DynamicTreeModel(y, X, **SMALL).fit(),
     "append": lambda y: DynamicTreeModel(Y, X, **SMALL).fit().append(y, X),
-    "river": lambda y: RiverDynamicTreeRegressor(seed=1).learn_many(X, y),
     "phases": lambda y: DependentDPMixture(
         GaussianKnownVariance(1.0), n_sweeps=4, burn_in=1
     ).update(X, phases=(y > 2.0).astype(int)),

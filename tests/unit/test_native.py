@@ -502,7 +502,7 @@ def test_bad_calls_change_no_byte(model: str) -> None:
         lambda: stream.update(X[:2, :2], labels[:2]),
         lambda: stream.update(X[:2], labels[:3]),
         lambda: stream.update([[np.inf, 0, 0]], labels[:1]),
-        lambda: stream.update(np.empty((0, 3)), []),
+        lambda: stream.update(np.empty((0, 3)), labels[:1]),
         lambda: stream.tree.retire([1000]),
         lambda: stream.tree.retire(stream.tree.active_ids),
         lambda: stream.predict(X[:2], threads=0),

@@ -35,6 +35,7 @@ cdef double ROUNDING = 1e-12        # of a mean square: a variance that is only 
 cdef double HANDED_ON = 1.0         # most weight to inherit, per active row
 # standard deviation of ten values of which nine are equal and one differs by 1
 cdef double FIRST_UNIT = 0.31622776601683794
+cdef double LEAST_UNIT = 1e-300     # what is smaller has no inverse to count in
 
 # the grid of priors that a cloud chooses from, N_KAPPA points a row
 cdef double[N_B] BS = [30.0, 3.0, 0.3, 0.03, 0.003, 3e-4, 3e-5, 3e-6]
@@ -62,7 +63,7 @@ cdef bint fixes_unit(
     if is_first and centred:
         centre[0] = value
     unit = FIRST_UNIT * fabs(value - centre[0])
-    if not unit > 0.0:
+    if not unit > LEAST_UNIT:
         return False
     spread[0] = unit
     return True

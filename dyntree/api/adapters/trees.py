@@ -20,7 +20,6 @@ from dyntree.api.adapters.base import (
 )
 from dyntree.encoding.growing_map import GrowingMap
 from dyntree.encoding.levels import NewLevels
-from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import LARGEST, Matrix, as_number
@@ -133,7 +132,6 @@ class StreamAdapter(base.Estimator):
         X : DataFrame of shape (n_rows, n_features)
         y : Series of shape (n_rows,)
         """
-        check_paired(X, y)
         records = records_of(X)
         pairs = zip(records, responses_of(y, len(records)), strict=True)
         for row, (x, response) in enumerate(pairs):

@@ -167,7 +167,8 @@ class Regression(Family):
         for part, (first, d, _) in zip(self._parts(priors), self.blocks(), strict=True):
             root = np.sqrt(factor[first : first + d])
             square = part.square * np.outer(root, root)
-            found.append(part._replace(cross=part.cross * root, square=square).flat())
+            cross = part.cross * root
+            found.append(Natural(part.nu, part.precision, cross, square).flat())
         return np.hstack(found)
 
     def _parts(self, flat: Matrix) -> list[Natural]:
