@@ -16,6 +16,7 @@ from dyntree.commands.tables import (
     answer_columns,
     read_table,
     split_formula,
+    warn_of_levels,
     warn_of_text,
     write_table,
 )
@@ -158,6 +159,7 @@ def _model_and_rows(
     read = _read(arguments, known, left)
     table = table_of(read.frame)
     design = designed(formula, table, options)
+    warn_of_levels(read.frame, options.get("categories", {}))
     if design is not None:
         read.check([*design.columns, *design.response.columns])
         factors = [factor for term in design.terms for factor in term]

@@ -16,7 +16,7 @@ from dyntree.commands.rows import (
 )
 from dyntree.encoding.columns import LEVELS, kind_of
 from dyntree.encoding.expressions import sides
-from dyntree.encoding.levels import MOST_NEW
+from dyntree.encoding.levels import MOST_NEW, place_of
 from dyntree.encoding.series import column_of
 from dyntree.storage.atomic_files import replacing
 from dyntree.storage.plain import in_cell
@@ -174,6 +174,21 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
                 f"column {name!r} holds text, such as {str([*odd, *column][0])!r}, "
                 f"and so each of its {n_levels} values is a level. Mend it, or leave "
                 "it out of the formula.",
+                stacklevel=2,
+            )
+
+
+def warn_of_levels(frame: pd.DataFrame, named: Mapping[str, Sequence[str]]) -> None:
+    """Warn of columns that have none of the levels that somebody named."""
+    for name, levels in named.items():
+        column = column_of(frame[name].dropna()) if name in frame else column_of([])
+        places = {level: k for k, level in enumerate(levels)}
+        values = column.objects()
+        if values and all(place_of(value, places) is None for value in values):
+            warnings.warn(
+                f"column {name!r} has none of the levels that were named, "
+                f"{', '.join(levels)}, but {values[0]!r}, and so all of it counts as "
+                f"missing. Name its levels: --levels {name}=A,B,...",
                 stacklevel=2,
             )
 

@@ -320,6 +320,8 @@ class Design:
         """Refuse a level that is not known, or warn once of its column."""
         (name,), level = factor.expression.columns, level_of(value)
         remedy = f"Name all levels at the start: categories={{{name!r}: [...]}}"
+        if name in self.declared:
+            remedy = f"Add it to those named: categories={{{name!r}: [...]}}"
         if self.new_levels == "error":
             raise ValueError(
                 f"data must hold levels among {list(factor.levels or ())} in column "

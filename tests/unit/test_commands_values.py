@@ -87,6 +87,18 @@ def test_a_saved_model_finds_them_too(formula: str, tmp_path: Path) -> None:
     assert high - low > 4.0
 
 
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize("command", ["fit", "evaluate"])
+def test_named_levels_that_a_column_never_has_are_told(
+    command: str, tmp_path: Path, capsys: Any
+) -> None:
+    path = table(tmp_path / "a.csv", CELLS["whole"])
+    call(command, path, "y ~ s + x", "--levels", "s=one,two")
+    assert "column 's' has none of the levels" in capsys.readouterr().err
+    call(command, path, "y ~ s + x", "--levels", "s=1,two")
+    assert capsys.readouterr().err == ""
+
+
 def test_levels_that_look_like_numbers_and_are_none_stay_text(tmp_path: Path) -> None:
     codes = [f"{s:03d}" for s in S]
     path = table(tmp_path / "a.csv", codes)
