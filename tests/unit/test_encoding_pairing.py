@@ -11,7 +11,6 @@ import pytest
 
 import dyntree.formula.api as dtf
 from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
-from dyntree.api.estimators import DynamicTreeRegressor
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.evaluate import prequential, prequential_each
 from dyntree.mixtures import (
@@ -98,6 +97,9 @@ def test_what_has_no_index_is_paired_by_position() -> None:
 
 
 def test_scikit_learns_face_pairs_by_position_as_scikit_learn_does() -> None:
+    pytest.importorskip("sklearn")
+    from dyntree.api.estimators import DynamicTreeRegressor
+
     by_place = DynamicTreeRegressor(n_particles=20, random_state=1)
     one = by_place.fit(X, SHUFFLED).predict(X)
     other = by_place.fit(X, SHUFFLED.to_numpy()).predict(X)

@@ -283,6 +283,21 @@ def test_heavy_packages_are_imported_inside_functions(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "path", sorted((ROOT / "tests" / "unit").rglob("*.py")), ids=lambda p: p.name
+)
+def test_tests_are_collected_without_what_is_optional(path: Path) -> None:
+    asked = set(re.findall(r'importorskip\("(\w+)', path.read_text(encoding="utf-8")))
+    faces = {
+        face.removesuffix(".py").replace("/", "."): package
+        for face, package in FACES_OF.items()
+    }
+    for name, at_the_top in imports(path):
+        needed = {package for face, package in faces.items() if name.startswith(face)}
+        needed |= {name.split(".")[0]} & {*FACES_OF.values(), "rpy2", "polars"}
+        assert not at_the_top or needed <= asked, f"{name} is imported at the top"
+
+
+@pytest.mark.parametrize(
     "statement",
     ["import dyntree", "import dyntree.api.rmirror", "import dyntree.evaluate"],
 )
