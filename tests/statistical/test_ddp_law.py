@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import kstest, t
 
 from tests.oracle import ddp
-from tests.unit.ddp_phases import sampler_of, state_of
+from tests.unit.mixtures.ddp.phases import sampler_of, state_of
 
 LEVEL = 1e-6
 N_BATCHES, BATCH = 100, 150

@@ -14,8 +14,7 @@ import pytest
 
 import dyntree
 import rbridge
-
-from .r_engines import need, run
+from tests.unit.rbridge.engines import need, run
 
 ROOT = Path(dyntree.__file__).parent.parent
 STATUS = Path("/proc/self/status")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from .conftest import ROOT
+from tests.unit.conftest import ROOT
 
 PAGES = ROOT / "vignettes"
 CELL = re.compile(r"^```\{code-cell\}\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -23,9 +23,8 @@ from dyntree.storage import archive
 from dyntree.storage.atomic_files import STALE
 from tests import kills, mutants
 from tests.helpers import model_bytes, same_bytes
-
-from .conftest import measures_memory, python
-from .models import MODELS, data, frame, grown, stream
+from tests.unit.conftest import measures_memory, python
+from tests.unit.models import MODELS, data, frame, grown, stream
 
 SAVED = mutants.models()
 

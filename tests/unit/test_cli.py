@@ -9,8 +9,7 @@ import pytest
 
 from dyntree import __version__, cli
 from dyntree.demo import trees as demo
-
-from .conftest import Demo, python
+from tests.unit.conftest import Demo, python
 
 
 def test_the_demo_runs_by_python_m(demo_run: Demo) -> None:

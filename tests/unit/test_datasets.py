@@ -13,9 +13,8 @@ from dyntree import datasets
 from dyntree.datasets import FASHION, load_fashion_mnist
 from dyntree.mixtures import Canopy
 from tests.bench.canopy_scenes import purity
-
-from .conftest import ROOT
-from .models import refused
+from tests.unit.conftest import ROOT
+from tests.unit.models import refused
 
 
 def test_fashion_mnist_is_read_and_missing_files_are_named(tmp_path: Path) -> None:

@@ -25,8 +25,7 @@ from dyntree.evaluate import (
     real_scores,
 )
 from tests.helpers import model_bytes, same_bytes
-
-from .models import data, frame, fresh, grown, labelled, refused, stream
+from tests.unit.models import data, frame, fresh, grown, labelled, refused, stream
 
 EXACT = {"rel": 1e-12}  # sums of a hundred terms in another order
 

@@ -6,8 +6,7 @@ import pytest
 
 from dyntree.api import plots, rmirror
 from dyntree.api.results import DynamicTreeResults
-
-from .pages import PAGES
+from tests.unit.pages import PAGES
 
 GALLERY = PAGES / "gallery.md"
 

@@ -23,9 +23,8 @@ from dyntree.api import rmirror as r
 from dyntree.demo import trees as demo
 from dyntree.evaluate import prequential
 from tests.helpers import model_bytes
-
-from .conftest import python
-from .models import MODELS, data, frame, fresh, grown, labelled, stream
+from tests.unit.conftest import python
+from tests.unit.models import MODELS, data, frame, fresh, grown, labelled, stream
 
 
 def everything(name: str) -> None:

@@ -29,8 +29,7 @@ from dyntree.errors import CheckpointError
 from dyntree.labels import can_store, from_json, plain_label, to_json
 from dyntree.storage import archive
 from tests.helpers import same_bytes
-
-from .models import data
+from tests.unit.models import data
 
 TOKYO = timezone(timedelta(hours=9))
 HALF = datetime(2024, 1, 1, 12, 0, 0, 500)

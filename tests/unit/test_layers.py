@@ -10,13 +10,13 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 import dyntree
-
-from .conftest import ROOT, python
+from tests.unit.conftest import ROOT, python
 
 PACKAGE = Path(dyntree.__file__).parent
 CORE = PACKAGE / "_core"
@@ -113,8 +113,13 @@ def is_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
-def imports(path: Path) -> Iterator[tuple[str, bool]]:
+@cache
+def imports(path: Path) -> list[tuple[str, bool]]:
     """Names imported by a Python file, and whether the module itself does so."""
+    return list(read_imports(path))
+
+
+def read_imports(path: Path) -> Iterator[tuple[str, bool]]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     inside = {
         child
@@ -282,8 +287,19 @@ def test_heavy_packages_are_imported_inside_functions(path: Path) -> None:
         assert not at_the_top or package in allowed or package not in HEAVY, name
 
 
+TESTS = ROOT / "tests" / "unit"
+
+
+def test_tests_have_the_folders_of_the_source() -> None:
+    folders = {p.parent.relative_to(TESTS) for p in TESTS.rglob("test_*.py")}
+    for folder in folders - {Path("rbridge")}:
+        assert (PACKAGE / folder).is_dir(), folder
+    sources = {p.parent.relative_to(PACKAGE) for p in modules() if PACKAGE in p.parents}
+    assert sources - folders <= {Path("formula"), Path("storage")}
+
+
 @pytest.mark.parametrize(
-    "path", sorted((ROOT / "tests" / "unit").rglob("*.py")), ids=lambda p: p.name
+    "path", sorted(TESTS.rglob("*.py")), ids=lambda p: str(p.relative_to(TESTS))
 )
 def test_tests_are_collected_without_what_is_optional(path: Path) -> None:
     asked = set(re.findall(r'importorskip\("(\w+)', path.read_text(encoding="utf-8")))

@@ -16,8 +16,7 @@ from dyntree.encoding.levels import MOST_NEW, NewLevels
 from dyntree.errors import ManyLevelsWarning
 from dyntree.evaluate import prequential
 from dyntree.repeats import fit_repeats
-
-from .test_commands_rows import COMMANDS, run
+from tests.unit.commands.test_rows import COMMANDS, run
 
 N = 3 * MOST_NEW // 2
 RNG = np.random.default_rng(6)

@@ -10,8 +10,7 @@ import pytest
 
 from dyntree import DynamicTree, StreamingTree
 from tests.helpers import audit, model_bytes
-
-from .models import data
+from tests.unit.models import data
 
 Rows = tuple[np.ndarray, np.ndarray]
 

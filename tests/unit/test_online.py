@@ -31,8 +31,7 @@ from dyntree.mixtures import (
 from dyntree.online import OnlineModel, check_online_model
 from tests.contract import OnlineModelChecks, Rows
 from tests.helpers import model_bytes, same_bytes
-
-from .models import MODELS, data
+from tests.unit.models import MODELS, data
 
 SMALL: dict[str, Any] = {"n_particles": 12, "seed": 1}
 ABC = ("a", "b", "c")

@@ -13,8 +13,7 @@ from scipy.sparse import csr_array
 from dyntree import DynamicTree, params
 from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
 from dyntree.params import NIG, StreamOptions, TreeOptions
-
-from .models import refused
+from tests.unit.models import refused
 
 NOT_COUNTS = [0, -1, 2.0, 2.5, "2", None, True, np.True_, np.nan, [2]]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import ROOT
-from .test_layers import PACKAGE, modules
+from tests.unit.conftest import ROOT
+from tests.unit.test_layers import PACKAGE, modules
 
 # (file, name): why it may
 EXCEPTIONS = {

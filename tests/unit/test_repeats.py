@@ -22,9 +22,8 @@ from dyntree import DynamicTree, StreamingTree, fit_repeats
 from dyntree.evaluate import prequential_each
 from dyntree.runtime.parallel import side_by_side
 from tests.helpers import model_bytes, same_bytes
-
-from .models import data, frame, fresh, grown, interrupt_after, refused
-from .models import stream as r_stream
+from tests.unit.models import data, frame, fresh, grown, interrupt_after, refused
+from tests.unit.models import stream as r_stream
 
 OPTIONS = {"n_particles": 20, "seed": 3}
 NEW = {

@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("numpydoc", reason="numpydoc is not installed: dyntree[test]")
 
-from .pages import PAGES
-from .test_docstrings import MODULES, exported
+from tests.unit.pages import PAGES
+from tests.unit.test_docstrings import MODULES, exported
 
 pytestmark = pytest.mark.skipif(not (PAGES / "api").is_dir(), reason="no source tree")
 LISTING = re.compile(

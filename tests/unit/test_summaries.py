@@ -19,8 +19,7 @@ from dyntree.summaries import (
     TreeStats,
     student_log_density,
 )
-
-from .models import refused
+from tests.unit.models import refused
 
 FALSE_FAIL = 1e-6  # of every test with random draws
 

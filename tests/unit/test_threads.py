@@ -13,9 +13,8 @@ import pytest
 
 from dyntree import DynamicTree, StreamingTree, checkpoint
 from tests.helpers import audit, model_bytes
-
-from .conftest import python
-from .models import data
+from tests.unit.conftest import python
+from tests.unit.models import data
 
 N_THREADS, N_TURNS = 8, 10
 

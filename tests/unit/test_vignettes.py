@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .pages import PAGES, cells, executed, run
+from tests.unit.pages import PAGES, cells, executed, run
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 

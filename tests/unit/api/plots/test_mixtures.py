@@ -1,0 +1,124 @@
+"""Pictures of mixtures show what the models say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+from matplotlib.figure import Figure
+
+from dyntree import DynamicTree
+from dyntree.api import plots
+from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA
+from tests.helpers import same_bytes
+from tests.unit.mixtures.sva.test_dpgmm import blobs
+from tests.unit.mixtures.sva.test_dpmppca import planes
+
+
+@pytest.fixture(scope="module")
+def round_() -> tuple[OnlineDPGMM, np.ndarray]:
+    X, _ = blobs(3, 3, 12.0, 300, 0)
+    return OnlineDPGMM(50.0).update(X), X
+
+
+@pytest.fixture(scope="module")
+def flat() -> tuple[OnlineDPMPPCA, np.ndarray]:
+    X, _ = planes(0, 400, 4, dims=(1, 2))
+    return OnlineDPMPPCA(5.0, noise=0.2).update(X), X
+
+
+def test_ellipses_are_those_of_the_covariances(flat: Any) -> None:
+    model, X = flat
+    with same_bytes(model):
+        (axes,) = plots.plot_clusters(model, X, (2, 0)).axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x2", "x0")
+    ellipses = [line for line in axes.lines if len(line.get_xdata()) == 121]
+    found, covariances = model.clusters(), model.covariances()
+    assert len(ellipses) == len(found)
+    for line, mean, C in zip(ellipses, found.mean, covariances, strict=True):
+        y = np.column_stack(line.get_data()) - mean[[2, 0]]
+        inverse = np.linalg.inv(C[np.ix_([2, 0], [2, 0])])
+        distance = np.einsum("ij,jk,ik->i", y, inverse, y)
+        np.testing.assert_allclose(distance, 4.0, rtol=1e-6)
+    assert [text.get_text() for text in axes.texts] == [str(k) for k in found.id]
+
+
+def test_directions_reach_two_standard_deviations(flat: Any) -> None:
+    model, X = flat
+    (axes,) = plots.plot_subspaces(model, X).axes
+    lines = [line for line in axes.lines if len(line.get_xdata()) == 2]
+    found = model.clusters()
+    assert len(lines) == found.dim.sum()
+    first = np.column_stack(lines[0].get_data())
+    expected = 4.0 * np.sqrt(found.variances[0][0]) * found.basis[0][:2, 0]
+    np.testing.assert_allclose(first[1] - first[0], expected, rtol=1e-9)
+    names = [f"{k} ({d})" for k, d in zip(found.id, found.dim, strict=True)]
+    assert [text.get_text() for text in axes.texts] == names
+
+
+def test_every_row_is_drawn_once(round_: Any) -> None:
+    model, X = round_
+    (axes,) = plots.plot_clusters(model, X).axes
+    points = [line for line in axes.lines if line.get_alpha() == 0.6]
+    assert sum(len(line.get_xdata()) for line in points) == len(X)
+    assert len({line.get_marker() for line in points}) == model.n_clusters
+    (bare,) = plots.plot_clusters(model).axes
+    assert not [line for line in bare.lines if line.get_alpha() == 0.6]
+
+
+def test_segments_are_bands_over_their_rows() -> None:
+    labels = np.repeat([4, 7, 4, 2], [10, 20, 30, 40])
+    X = np.column_stack([labels, -labels]).astype(float)
+    (axes,) = plots.plot_segments(labels, X, names=["p", "q$"]).axes
+    assert [text.get_text() for text in axes.texts] == ["4", "7", "4", "2"]
+    bands = [patch.get_x() for patch in axes.patches]
+    assert bands == [-0.5, 9.5, 29.5, 59.5]
+    shades = [patch.get_facecolor() for patch in axes.patches]
+    assert shades[0] == shades[2] != shades[1]
+    assert axes.get_legend_handles_labels()[1] == ["p", r"q\$"]
+    (bare,) = plots.plot_segments([1, 1, 2]).axes
+    assert not bare.lines[1:]
+
+
+def test_a_path_shows_numbers_and_the_choice(round_: Any) -> None:
+    _, X = round_
+    path = OnlineDPGMM().lambda_path(X)
+    figure = plots.plot_lambda_path(path)
+    line = figure.axes[0].lines[0]
+    assert line.get_xdata().tolist() == path.lambda_.tolist()
+    assert line.get_ydata().tolist() == path.n_clusters.tolist()
+    starts = [x[0] for one in figure.axes[0].lines if len(x := one.get_xdata())]
+    assert path.chosen in starts
+    assert figure.axes[1].get_ylabel() == "BIC"
+
+
+def test_pictures_go_into_axes_that_are_given(round_: Any) -> None:
+    model, X = round_
+    axes = Figure().add_subplot()
+    assert plots.plot_clusters(model, X, ax=axes) is axes.figure
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda m, X: plots.plot_clusters(DynamicTree()), "must be an OnlineDPGMM"),
+        (lambda m, X: plots.plot_clusters(OnlineDPGMM()), "none has come"),
+        (lambda m, X: plots.plot_clusters(m, features=(0, 9)), "two features by name"),
+        (lambda m, X: plots.plot_clusters(m, features="x0"), "two features by name"),
+        (lambda m, X: plots.plot_clusters(m, features=(0,)), "two features by name"),
+        (lambda m, X: plots.plot_clusters(m, X[:, :2]), "must have 3 columns"),
+        (lambda m, X: plots.plot_subspaces(3), "must be an OnlineDPGMM"),
+        (lambda m, X: plots.plot_segments([]), "one at least"),
+        (lambda m, X: plots.plot_segments([0.5]), "must be ints"),
+        (lambda m, X: plots.plot_segments([1, 2], X), "one row a label, 2"),
+        (lambda m, X: plots.plot_segments([1], [[1.0]], names=["a", "b"]), "got 2"),
+        (lambda m, X: plots.plot_lambda_path(m), "path must be a LambdaPath"),
+    ],
+)
+def test_bad_arguments_are_named(call: Any, told: str, round_: Any) -> None:
+    with pytest.raises(ValueError, match=told):
+        call(*round_)

@@ -1,0 +1,325 @@
+"""Formulas: what they mean, what they make, what they refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[formula]")
+
+import formulaic
+
+import dyntree
+import dyntree.formula.api as dtf
+from dyntree import DynamicTree, StreamingTree
+from dyntree.api.formula import DynamicTreeModel
+from dyntree.api.terms import parse
+from dyntree.encoding.tables import table_of
+from dyntree.errors import CheckpointError
+from tests.helpers import model_bytes
+from tests.unit.conftest import python
+
+SMALL: dict[str, Any] = {"n_particles": 20, "seed": 1}
+
+
+def sites(n: int = 60, seed: int = 0) -> pd.DataFrame:
+    """Numbers, dates, text and a response, under labels of their own."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"a": rng.random(n), "b": 0.1 + rng.random(n)})
+    frame["site"] = rng.choice(["u", "v", "w"], n)
+    frame["day"] = pd.date_range("2024-01-01", periods=n, freq="h")
+    frame["y"] = np.sin(6 * frame["a"]) + (frame["site"] == "u") + np.log(frame["b"])
+    frame["label"] = np.where(frame["y"] > 0, "high", "low")
+    return frame.set_index(pd.Index([f"row {k}" for k in range(n)]))
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("y ~ .", ["a", "b", "c d"]), ("y ~ . - b", ["a", "c d"]),
+        ("np.log(y) ~ .", ["a", "b", "c d"]), ("y ~ 0 + a", ["a"]),
+        ("y ~ a + b - 1", ["a", "b"]), ("y ~ a*b", ["a", "b", "a:b"]),
+        ("y ~ (a + b)**2 - a", ["b", "a:b"]), ("y ~ a:b", ["a:b"]),
+        ("y ~ I(a**2) + np.log(a)", ["I(a ** 2)", "np.log(a)"]),
+        ("y ~ `c d` + C(`c d`)", ["c d", "C(`c d`)"]), ("y ~ a + a", ["a"]),
+        ("y ~ b + a:b + a", ["b", "a", "a:b"]),
+    ],
+)  # fmt: skip
+def test_the_grammar_is_formulaics(formula: str, expected: list[str]) -> None:
+    response, terms = parse(formula, ["a", "b", "c d", "y"])
+    assert response.columns == ("y",)
+    assert [":".join(f.label for f in term) for term in terms] == expected
+
+
+@pytest.mark.parametrize("formula", ["`c d` ~ a", "c d ~ a"])
+def test_a_response_may_have_spaces(formula: str) -> None:
+    assert parse(formula, ["a", "c d"])[0].columns == ("c d",)
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("y", "must be like 'y ~ a"), ("~ a", "must be like"), ("y ~", "must be like"),
+        (3, "must be text"), ("y ~ a +", "that formulaic can read"),
+        ("y ~ a ~ b", "that formulaic can read"), ("y ~ a | b", "no '|'"),
+        ("y ~ 1", "one input at least"), ("y ~ 0", "one input"),
+        ("1 ~ a", "a response"),
+        ("y ~ y + a", "the response as an input"),
+        ("y ~ a + y:b", "the response as an input"),
+        ("y ~ poly(a, 2)", "must be made of"), ("y ~ bs(a, df=3)", "must be made of"),
+        ("y ~ exec('a = 1')", "got exec in"), ("I(y + b) ~ a + b", "the response as"),
+    ],
+)  # fmt: skip
+def test_other_formulas_are_refused(formula: Any, message: str) -> None:
+    with pytest.raises(ValueError, match="formula must") as caught:
+        parse(formula, ["a", "b", "y"])
+    assert message in str(caught.value)
+
+
+def test_a_formula_is_never_run(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    formula = f"y ~ a + {{open('{trace}', 'w')}}"
+    with pytest.raises(ValueError, match="formula must be made of"):
+        dtf.dynamic_tree(formula, sites())
+    assert not trace.exists()
+
+
+def test_features_are_those_of_formulaic() -> None:
+    frame = sites()
+    right = "a + np.log(b) + I(a**2) + site + a:b + a:site + np.sqrt(b):np.exp(a)"
+    model = dtf.dynamic_tree(f"y ~ {right}", frame, **SMALL)
+    expected = formulaic.model_matrix(f"{right} - 1", frame, ensure_full_rank=False)
+    names = [name.replace("[T.", "[") for name in expected.columns]
+    assert sorted(model.exog_names) == sorted(names)
+    found = pd.DataFrame(model.exog, columns=model.exog_names)
+    for name, column in zip(names, expected.to_numpy().T, strict=True):
+        # NumPy 1.26 rounds logs of strided columns, as formulaic takes them, otherwise
+        assert found[name].tolist() == pytest.approx(column.tolist(), rel=1e-15)
+
+
+def test_the_trees_are_those_of_the_classes() -> None:
+    frame = sites()
+    design = np.column_stack([frame["a"], np.log(frame["b"])])
+    rows = pd.DataFrame(design, frame.index, ["a", "np.log(b)"])
+    fit = dtf.dynamic_tree("y ~ a + np.log(b)", frame, model="linear", **SMALL).fit()
+    tree = DynamicTree("linear", **SMALL).update(rows, frame["y"])
+    assert isinstance(fit.tree, DynamicTree)
+    assert fit.llf == tree.log_evidence
+    options: dict[str, Any] = {"window": 20, "drift": True, "discard": "random"}
+    fit = dtf.dynamic_tree("y ~ a + np.log(b)", frame, **options, **SMALL).fit()
+    stream = StreamingTree(**options, **SMALL).update(rows, frame["y"])
+    assert isinstance(fit.tree, StreamingTree)
+    assert fit.llf == stream.log_evidence
+    assert fit.tree.options.forget == 0.95
+
+
+@pytest.mark.parametrize(
+    ("response", "classes"),
+    [
+        ("label", ("high", "low")), ("C(code)", (1, 2)), ("flag", (False, True)),
+        ("kind", ("z", "x", "w")),
+    ],
+)  # fmt: skip
+def test_labels_make_trees_classify(response: str, classes: tuple[Any, ...]) -> None:
+    frame = sites().drop(columns="y")
+    high = frame["label"] == "high"
+    frame = frame.assign(flag=high, code=np.where(high, 2, 1))
+    texts = high.map({True: "x", False: "z"})
+    frame["kind"] = pd.Categorical(texts, categories=["z", "x", "w"])
+    fit = dtf.dynamic_tree(f"{response} ~ a + b + site", frame, **SMALL).fit()
+    assert fit.tree.classes == classes
+    told = fit.predict(frame)
+    assert set(told) <= set(classes)
+    column = response.removeprefix("C(").removesuffix(")")
+    assert (told == frame[column].astype(told.dtype)).mean() > 0.7
+    one = {"a": 0.1, "b": 1.0, "site": "u"}
+    assert fit.predict(one) == fit.predict([one])[0]
+
+
+def test_numbers_are_labels_on_demand() -> None:
+    frame = sites().assign(code=[1, 2] * 30)
+    fit = dtf.dynamic_tree("code ~ a", frame, model="class", **SMALL).fit()
+    assert fit.tree.classes == (1, 2)
+    with pytest.raises(ValueError, match="'label' of text"):
+        dtf.dynamic_tree("label ~ a", frame, model="linear")
+
+
+# ---------------------------------------------------------------- missing
+def test_missing_values() -> None:
+    frame = sites()
+    frame.loc["row 3", "a"] = np.nan
+    frame.loc["row 5", "site"] = None
+    kept = dtf.dynamic_tree("y ~ a + site", frame, **SMALL).fit()
+    assert kept.nobs == 60
+    assert np.isfinite(kept.predict(frame)).all()
+    frame.loc["row 7", "y"] = np.nan
+    dropped = dtf.dynamic_tree("y ~ a + site", frame, missing="drop", **SMALL).fit()
+    assert dropped.nobs == 57
+    gaps = r"no missing value of y; got one in row 7\. .*dropna\(subset=\.\.\.\)"
+    with pytest.raises(ValueError, match=gaps):  # "drop" takes gaps in inputs, too
+        dtf.dynamic_tree("y ~ a + site", frame)
+    with pytest.raises(ValueError, match=r"Leave such rows out: missing='drop'\.$"):
+        dtf.dynamic_tree("y ~ a + site", frame.dropna(subset=["a", "site"]))
+    with pytest.raises(ValueError, match=r"no missing value of the inputs; .* row 3"):
+        dtf.dynamic_tree("y ~ a + site", frame, missing="raise")
+    frame["y"] = np.nan
+    with pytest.raises(ValueError, match="at least one complete row"):
+        dtf.dynamic_tree("y ~ a + site", frame, missing="drop")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"missing": "keep"}, "missing must be one of"),
+        ({"new_levels": "keep"}, "new_levels must be one of"),
+        ({"categories": {"z": ["u"]}}, "categories must name"),
+        ({"drift": True}, "drift is an option of one window only"),
+        ({"forget": 0.9}, "forget is an option of one window only"),
+        ({"model": "tree"}, "model must be one of"), ({"seed": -1}, "seed must be"),
+        ({"window": 0}, "window must be"), ({"n_particles": 0}, "n_particles must be"),
+        ({"model": "class", "discard": "alc", "window": 9}, "discard|alc"),
+    ],
+)  # fmt: skip
+def test_options_are_checked_when_the_model_is_made(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        dtf.dynamic_tree("y ~ a", sites(), **options)
+
+
+# ---------------------------------------------------------------- files
+def saved(folder: Path, **options: Any) -> tuple[Any, Path]:
+    path = folder / "m.dyn"
+    formula = "np.exp(y) ~ a + np.log(b) + C(site) + day + a:site"
+    fit = dtf.dynamic_tree(formula, sites(), **options, **SMALL).fit()
+    fit.save(path)
+    return fit, path
+
+
+@pytest.mark.parametrize("options", [{}, {"window": 30, "missing": "drop"}])
+def test_a_file_goes_on_bit_for_bit(tmp_path: Path, options: dict[str, Any]) -> None:
+    fit, path = saved(tmp_path, **options)
+    again = DynamicTreeModel.load(path)
+    other = tmp_path / "again.dyn"
+    again.save(other)
+    assert other.read_bytes() == path.read_bytes()
+    assert again.model.formula == fit.model.formula
+    assert again.model.missing == fit.model.missing
+    new = sites(40, seed=1)
+    for results in (fit, again):
+        results.append(new).append(new.iloc[3].to_dict())
+    assert model_bytes(again.tree) == model_bytes(fit.tree)
+    assert again.predict(new).equals(fit.predict(new))
+    assert dyntree.load(path).n_seen == 60
+    with pytest.raises(ValueError, match="exog must be given"):
+        again.predict()
+    with pytest.raises(ValueError, match="fit needs a model with data"):
+        again.model.fit()
+
+
+def test_loading_needs_no_formulaic(tmp_path: Path) -> None:
+    fit, path = saved(tmp_path)
+    code = (
+        "import sys; sys.modules['formulaic'] = sys.modules['narwhals'] = None\n"
+        "import json, dyntree.formula.api as dtf\n"
+        f"fit = dtf.load({os.fspath(path)!r})\n"
+        "row = {'a': .5, 'b': 1., 'site': 'u', 'day': None}\n"
+        "print(json.dumps(fit.predict(row)))\n"
+        "try:\n    dtf.dynamic_tree('y ~ a', {'y': [1.], 'a': [1.]})\n"
+        "except ImportError as error:\n    print(error)\n"
+    )
+    process = python("-c", code)
+    assert process.returncode == 0, process.stderr
+    told, error = process.stdout.splitlines()
+    row = {"a": 0.5, "b": 1.0, "site": "u", "day": None}
+    assert json.loads(told) == fit.predict(row)
+    assert error.endswith("pip install 'dyntree[formula]'.")
+
+
+def rewritten(path: Path, change: Any) -> Path:
+    """The file with its header changed."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    header = json.loads(members["header.json"])
+    change(header["notes"])
+    members["header.json"] = json.dumps(header).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+    return path
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda notes: notes.clear(),
+        lambda notes: notes.update(missing="maybe"),
+        lambda notes: notes.update(design=[]),
+        lambda notes: notes["design"].update(terms=notes["design"]["terms"][1:]),
+        lambda notes: notes["design"].update(is_class=True),
+        lambda notes: notes["design"]["terms"][1][0]["steps"].append(
+            ["call", "os.system"]
+        ),
+        lambda notes: notes["design"]["terms"][1][0].update(steps="np.log(b)"),
+        lambda notes: notes["design"]["kinds"].update(a="code"),
+    ],
+)
+def test_broken_and_hostile_files_are_refused(tmp_path: Path, change: Any) -> None:
+    _, path = saved(tmp_path)
+    DynamicTreeModel.load(rewritten(path, lambda notes: None))
+    with pytest.raises(CheckpointError, match="cannot be loaded: it"):
+        DynamicTreeModel.load(rewritten(path, change))
+
+
+def test_importing_loads_no_formulaic() -> None:
+    code = (
+        "import sys, dyntree, dyntree.formula.api\n"
+        "print({'formulaic', 'narwhals', 'pandas', 'statsmodels'} & {*sys.modules})"
+    )
+    process = python("-c", code)
+    assert process.stdout == "set()\n", process.stderr
+
+
+def test_a_table_is_taken_as_it_is() -> None:
+    table = table_of(sites())
+    assert table_of(table) is table
+
+
+@pytest.mark.parametrize("text", ["open('f').read()", "__import__('os').system('ls')"])
+def test_what_formulaic_cannot_split_is_refused_too(text: str) -> None:
+    with pytest.raises(ValueError, match="formula must be one that formulaic can read"):
+        dtf.dynamic_tree(f"y ~ {text}", sites())
+
+
+def test_a_misspelt_column_that_is_taken_away_is_told() -> None:
+    with pytest.raises(ValueError, match=r"\['bb'\] are absent from"):
+        dtf.dynamic_tree("y ~ . - bb", sites())
+
+
+@pytest.mark.parametrize("name", ["y", "a"])
+@pytest.mark.parametrize("kind", [complex, object])
+def test_complex_numbers_are_refused_by_name(name: str, kind: type) -> None:
+    frame = sites()
+    fit = dtf.dynamic_tree("y ~ a", frame, **SMALL).fit()
+    before = model_bytes(fit.tree)
+    frame[name] = (frame[name] + 1j).astype(kind)
+    with pytest.raises(ValueError, match=f"real numbers or levels in column '{name}'"):
+        dtf.dynamic_tree("y ~ a", frame, **SMALL)
+    with pytest.raises(ValueError, match=f"in column '{name}'"):
+        fit.append(frame)
+    assert model_bytes(fit.tree) == before
+
+
+def test_levels_without_end_are_refused_unless_named() -> None:
+    frame = pd.DataFrame({"y": np.arange(1001.0), "id": np.arange(1001).astype(str)})
+    with pytest.raises(ValueError, match="column 'id' must have at most 1000 levels"):
+        dtf.dynamic_tree("y ~ id", frame)
+    named = dtf.dynamic_tree("y ~ id", frame[:20], categories={"id": frame["id"]})
+    assert len(named.exog_names) == 1001

@@ -1,0 +1,131 @@
+"""No command writes to what it reads, whatever the name."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dyntree import cli
+from tests.unit.conftest import ROOT
+
+CONTENT = "p,site,y\n" + "".join(
+    f"{k},{'uv'[k % 2]},{k % 7 + k / 10}\n" for k in range(40)
+)
+SMALL = ["--particles", "10", "--seed", "1", "--quiet"]
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "a.csv"
+    path.write_text(CONTENT)
+    return path
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: Any) -> str:
+    assert cli.main([str(one) for one in arguments]) == 1
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["same", "symbolic", "hard", "relative", "folder"])
+@pytest.mark.parametrize("command", ["stream", "fit", "evaluate"])
+def test_a_table_is_not_written_over(
+    command: str, kind: str, rows: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out: Any = rows
+    if kind == "symbolic":
+        out = rows.with_name("link.csv")
+        out.symlink_to(rows)
+    elif kind == "hard":
+        out = rows.with_name("twin.csv")
+        os.link(rows, out)
+    elif kind == "relative":
+        monkeypatch.chdir(rows.parent)
+        out = "./a.csv"
+    elif kind == "folder":
+        (rows.parent / "sub").symlink_to(rows.parent)
+        out = rows.parent / "sub" / ".." / rows.parent.name / "a.csv"
+    call = [command, rows, "--formula", "y ~ .", "--out", out, *SMALL]
+    assert "--out must be another file than the table" in refused(capsys, *call)
+    assert rows.read_text() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["stream", "ROWS", "--checkpoint", "ROWS"], "--checkpoint must be another"),
+        (["stream", "ROWS", "--checkpoint", "NEW", "--out", "NEW"],
+         "than --out, which the command writes"),
+        (["evaluate", "ROWS", "--html", "ROWS"], "--html must be another file"),
+        (["evaluate", "ROWS", "--html", "NEW", "--out", "NEW"], "than --out"),
+        (["crosscheck", "ROWS", "--csv", "ROWS"], "--csv must be another file"),
+    ],
+)  # fmt: skip
+def test_other_outputs_are_looked_at_too(
+    arguments: list[str], told: str, rows: Path, capsys: Any
+) -> None:
+    places = {"ROWS": str(rows), "NEW": str(rows.with_name("new"))}
+    call = [places.get(word, word) for word in arguments]
+    if arguments[0] != "crosscheck":
+        call += ["--quiet"]
+    assert told in refused(capsys, *call, "--formula", "y ~ .")
+    assert rows.read_text() == CONTENT
+    assert not rows.with_name("new").exists()
+
+
+def test_a_model_is_not_written_over_by_its_predictions(
+    rows: Path, capsys: Any
+) -> None:
+    model = rows.with_name("m.dyn")
+    fit = ["fit", rows, "--formula", "y ~ .", "--out", model, *SMALL]
+    assert cli.main([str(one) for one in fit]) == 0
+    before = model.read_bytes()
+    for out in (model, rows):
+        told = refused(capsys, "predict", model, rows, "--out", out)
+        assert "--out must be another file" in told
+    assert (model.read_bytes(), rows.read_text()) == (before, CONTENT)
+
+
+@pytest.mark.parametrize("redirect", ["< a.csv > out.csv", "- < a.csv --out a.csv",
+                                      "a.csv >> a.csv"])  # fmt: skip
+def test_a_shells_redirections_count(redirect: str, rows: Path) -> None:
+    """The shell itself empties what ``>`` names; ``>>`` would never end."""
+    where = "- " + redirect if redirect.startswith("<") else redirect
+    command = f"{sys.executable} -m dyntree stream --formula 'y ~ .'"
+    process = subprocess.run(
+        f"{command} {' '.join(SMALL)} {where}",
+        shell=True, cwd=rows.parent, text=True, capture_output=True, timeout=300,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    )  # fmt: skip
+    assert rows.read_text() == CONTENT
+    if "out.csv" in redirect:
+        assert process.returncode == 0
+        assert rows.with_name("out.csv").read_text().count("\n") == 41
+    else:
+        assert process.returncode == 1
+        assert "must be another file than" in process.stderr
+
+
+def test_an_old_output_goes_when_the_first_row_is_read(rows: Path, capsys: Any) -> None:
+    out = rows.with_name("p.csv")
+    out.write_text("old")
+    call = ["stream", rows, "--out", out, *SMALL, "--formula"]
+    refused(capsys, *call, "nowhere ~ .")
+    assert out.read_text() == "old"
+    assert cli.main([str(one) for one in [*call, "y ~ ."]]) == 0
+    assert out.read_text().count("\n") == 41
+    assert sorted(p.name for p in rows.parent.iterdir()) == ["a.csv", "p.csv"]
+
+
+def test_a_stream_goes_to_devices_and_links(rows: Path) -> None:
+    call = ["stream", rows, "--formula", "y ~ .", *SMALL, "--out"]
+    assert cli.main([str(one) for one in [*call, "/dev/null"]]) == 0
+    target, link = rows.with_name("there"), rows.with_name("link")
+    link.symlink_to(target)
+    assert cli.main([str(one) for one in [*call, link]]) == 0
+    assert link.is_symlink()
+    assert target.read_text().count("\n") == 41

@@ -1,0 +1,144 @@
+"""GrowingMap: columns and levels that come late, rows that lack them, bad values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dyntree.encoding.growing_map import GrowingMap
+from tests.unit.models import refused
+
+NAN = np.nan
+FIRST = {"size": 2.5, "colour": "red"}
+
+
+def known(*rows: dict[Any, Any]) -> GrowingMap:
+    """The map after these rows."""
+    columns = GrowingMap()
+    for row in rows:
+        columns = columns.grown(row)
+    return columns
+
+
+def encoded(columns: GrowingMap, row: dict[Any, Any]) -> list[float]:
+    (values,) = columns.encode(row)
+    return values.tolist()
+
+
+def test_a_column_takes_so_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dyntree.encoding.growing_map.MOST_LEVELS", 2)
+    columns = known(*({"colour": colour, "size": 1} for colour in ("a", "b", "c")))
+    assert columns.names == ("colour=a", "size", "colour=b")
+    row = {"colour": "c", "size": 1}
+    assert not columns.is_new(row)
+    assert columns.beyond(row) == ["colour"]
+    assert columns.beyond({"colour": "b"}) == columns.beyond({"colour": None}) == []
+    assert encoded(columns, row)[1] == 1.0
+    assert np.isnan(encoded(columns, row)[::2]).all()
+
+
+def test_columns_keep_their_places() -> None:
+    columns = known(FIRST, {"colour": "blue", "age": 3}, {"age": 1, "size": 0})
+    assert columns.names == ("colour=red", "size", "age", "colour=blue")
+    assert columns.width == 4
+    row = {"colour": "blue", "size": 1, "age": True}
+    assert encoded(columns, row) == [0.0, 1.0, 1.0, 1.0]
+    assert columns.features().feature_names == columns.names
+
+
+@pytest.mark.parametrize("nothing", [None, NAN, np.float64("nan")])
+def test_what_a_row_lacks_is_missing(nothing: Any) -> None:
+    columns = known(FIRST, {"colour": "blue"})
+    row = {"size": nothing, "colour": nothing}
+    np.testing.assert_array_equal(columns.encode(row), [[NAN, NAN, NAN]])
+    np.testing.assert_array_equal(columns.encode({}), [[NAN, NAN, NAN]])
+    assert not columns.is_new({**row, "later": nothing})
+    assert columns.grown({"later": nothing}).names == columns.names
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    columns = known(FIRST)
+    assert encoded(columns, {"size": 1.0, "colour": "green", "age": 3}) == [0.0, 1.0]
+
+
+def test_a_map_without_columns_has_one_that_is_missing() -> None:
+    columns = GrowingMap()
+    assert columns.width == 1
+    np.testing.assert_array_equal(columns.encode({"size": 1.0}), [[NAN]])
+    wide = columns.grown(FIRST).widen(columns.encode({}))
+    np.testing.assert_array_equal(wide, [[NAN, NAN]])
+
+
+def test_the_order_of_names_does_not_matter() -> None:
+    row = {"b": 1.0, "a": "x", 3: 2.0, "3": 4.0}
+    turned = dict(reversed(row.items()))
+    assert known(row).names == known(turned).names == ("3", "3", "a=x", "b")
+    assert encoded(known(turned), row) == encoded(known(row), turned)
+
+
+def test_is_new_tells_when_growing_would_change_something() -> None:
+    columns = known(FIRST)
+    for row in ({"age": 1.0}, {"colour": "blue"}, {"size": 1, "shape": "round"}):
+        assert columns.is_new(row)
+        assert columns.grown(row).names != columns.names
+    for row in (FIRST, {}, {"size": 3}, {"colour": "red"}):
+        assert not columns.is_new(row)
+        assert columns.grown(row).names == columns.names
+
+
+def test_growing_leaves_the_old_map_alone() -> None:
+    columns = known(FIRST)
+    columns.grown({"colour": "blue", "age": 3})
+    assert columns.names == known(FIRST).names
+    assert columns.levels == known(FIRST).levels
+
+
+def test_widened_rows_are_what_later_encoding_gives() -> None:
+    rows: list[dict[Any, Any]] = [FIRST, {"colour": "blue"}, {"size": 1.0}, {}]
+    late = {"age": 3.0, "colour": "green", "shape": "round"}
+    narrow = known(*rows)
+    wide = narrow.grown(late)
+    before = np.concatenate([narrow.encode(row) for row in rows])
+    after = np.concatenate([wide.encode(row) for row in rows])
+    np.testing.assert_array_equal(wide.widen(before), after)
+
+
+def test_numbers_in_a_column_of_text_are_levels() -> None:
+    columns = known({"code": "7"})
+    assert encoded(columns, {"code": 7}) == [1.0]
+    assert columns.is_new({"code": 8})
+
+
+@pytest.mark.parametrize(
+    ("value", "came"),
+    [
+        ("red", "'red'"),
+        ("2.5", "'2.5'"),
+        (1j, "1j"),
+        (np.inf, "inf"),
+        (-2e150, "-2e+150"),
+        (10**400, "1000"),
+    ],
+)
+def test_bad_numbers_are_refused(value: Any, came: str) -> None:
+    columns = known(FIRST, {"age": 1})
+    for rest in ({}, {"age": 2.0}, {"age": NAN}):
+        with refused("x", came):
+            columns.encode({"size": value, **rest})
+
+
+def test_large_numbers_that_are_allowed() -> None:
+    columns = known({"a": 1, "b": 1})
+    assert encoded(columns, {"a": 1e150, "b": -1e150}) == [1e150, -1e150]
+    assert encoded(columns, {"a": np.float32(0.5), "b": np.bool_(True)}) == [0.5, 1.0]
+
+
+def test_a_list_is_no_number_and_no_missing_value() -> None:
+    columns = known(FIRST)
+    with refused("x", "[1]"):
+        columns.encode({"size": [1]})
+    for value in ([1], 1j, {"a": 1}):
+        with refused("x", repr(value)):
+            columns.grown({"later": value})

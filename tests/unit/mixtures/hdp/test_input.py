@@ -1,0 +1,467 @@
+"""Bad input of topic models: each fault names what it is, and changes nothing."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dyntree
+from dyntree.errors import (
+    CheckpointError,
+    ConvergenceWarning,
+    NumericalError,
+    ScaleWarning,
+)
+from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
+from tests.helpers import same_bytes
+from tests.unit.mixtures.hdp.test_memory import documents_of
+
+
+def rows(n: int = 20, d: int = 5, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+@pytest.fixture
+def model() -> MemoryBoundedHDP:
+    return MemoryBoundedHDP(max_items=30).partial_fit([rows(seed=k) for k in range(4)])
+
+
+@pytest.fixture
+def words() -> MemoryBoundedHDP:
+    return MemoryBoundedHDP("multinomial", max_items=30).fit(
+        documents_of("multinomial")
+    )
+
+
+def refused(model: MemoryBoundedHDP, text: str, *args: Any, **more: Any) -> None:
+    """A call of every method that takes documents raises, and changes nothing."""
+    with same_bytes(model), pytest.raises(ValueError, match=re.escape(text)):
+        model.partial_fit(*args, **more)
+    before = model.memory_used_
+    with pytest.raises(ValueError, match=re.escape(text)):
+        model.fit(*args, **more)
+    assert model.memory_used_ == before
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_nan_and_inf(model: MemoryBoundedHDP, value: float) -> None:
+    documents = [rows(seed=k) for k in range(5)]
+    documents[3][17, 2] = value
+    text = (
+        f"documents[3] row 17, column 'x2' is {value}; MemoryBoundedHDP has no "
+        "missing-value model; drop or impute the row."
+    )
+    refused(model, text, documents)
+    with same_bytes(model), pytest.raises(ValueError, match=re.escape(text)):
+        model.transform(documents)
+
+
+def test_other_widths(model: MemoryBoundedHDP) -> None:
+    text = "documents[0] has 6 columns; the model was started with 5."
+    with same_bytes(model), pytest.raises(ValueError, match=re.escape(text)):
+        model.partial_fit([rows(d=6)])
+    documents = [rows()] * 4 + [rows(d=6)]
+    refused(model, "documents[4] has 6 columns; ", documents)
+    with same_bytes(model), pytest.raises(ValueError, match="documents"):
+        model.predict([rows(d=2)])
+
+
+def test_what_is_no_table(model: MemoryBoundedHDP) -> None:
+    text = "documents[0] must be a 2-D numeric array; got dtype object, ndim 1."
+    refused(model, text, [np.array([[1, 2], [3]], dtype=object)])
+    refused(model, "documents[1] must be a 2-D numeric array", [rows(), np.ones(5)])
+    refused(model, "documents[0] must be a 2-D numeric array", [np.full((2, 5), "a")])
+    refused(model, "documents[0] must be a 2-D numeric array", [rows() + 1j])
+    refused(model, "documents must be a list of 2-D arrays", "text")
+    refused(model, "documents must be a list of 2-D arrays", 7)
+    refused(model, "documents must be a list of 2-D arrays", None)
+    refused(model, "must hold at least one document; got none", [])
+    with pytest.raises(ValueError, match="at least one document"):
+        model.fit(iter([]))
+
+
+def test_empty_documents(model: MemoryBoundedHDP) -> None:
+    documents = [rows(), rows(), rows(0)]
+    text = "documents[2] has no rows; drop it or set allow_empty through options."
+    refused(model, text, documents)
+    allowed = HDPOptions(allow_empty=True)
+    other = MemoryBoundedHDP(options=allowed).fit(documents)
+    assert other.n_documents_seen_ == 3
+    assert other.group_sizes_.tolist() == [1, 1, 1]
+    assert model.transform([rows(), rows(0)])[1] == pytest.approx(
+        model.alpha_ / model.alpha_.sum()
+    )
+    with pytest.raises(ValueError, match="at least one row"):
+        MemoryBoundedHDP(options=allowed).fit([rows(0)])
+
+
+def test_only_empty_documents_have_the_prior_shares(
+    model: MemoryBoundedHDP, words: MemoryBoundedHDP
+) -> None:
+    for one, none in ((model, [rows(0)] * 2), (words, [[], []])):
+        prior = one.alpha_ / one.alpha_.sum()
+        np.testing.assert_allclose(one.transform(none), [prior, prior])
+        assert [len(labels) for labels in one.predict(none).labels] == [0, 0]
+        assert one.predict_proba(none).shape == (0, one.n_topics_)
+        assert len(one.score_samples(none)) == 0
+        with pytest.raises(ValueError, match="score needs at least one"):
+            one.score(none)
+        assert one.score(none, per="document").tolist() == [0, 0]
+    unknown = [[10**6], [10**6 + 1]]
+    np.testing.assert_allclose(words.transform(unknown, ignore_unknown=True)[1], prior)
+
+
+def test_sparse_rows_are_named(model: MemoryBoundedHDP) -> None:
+    from scipy.sparse import csr_matrix
+
+    refused(model, "documents[0] must be a 2-D numeric array; got a sparse matrix",
+            [csr_matrix(rows())])  # fmt: skip
+    refused(model, "documents must be a 2-D numeric array; got a sparse matrix",
+            csr_matrix(rows()), groups=np.zeros(20))  # fmt: skip
+
+
+@pytest.mark.parametrize("ask", ["topic_proba", "log_density"])
+def test_points_are_single_words(words: MemoryBoundedHDP, ask: str) -> None:
+    answer = getattr(words, ask)
+    assert len(answer([0, 1, 2])) == 3
+    for bad in ([(0, 2), (1, 1)], [[0, 1]], [0.5], np.zeros((2, 2), dtype=int)):
+        with pytest.raises(ValueError, match="points must be a 1-D array of word ids"):
+            answer(bad)
+
+
+def test_groups(model: MemoryBoundedHDP) -> None:
+    import pandas as pd
+
+    X = rows(1200)
+    refused(
+        model, "groups must have one label per row (1200); got 1199.", X,
+        groups=np.zeros(1199),
+    )  # fmt: skip
+    text = "one array needs groups=...; pass groups or a list of arrays."
+    refused(model, text, X)
+    frame = pd.DataFrame(X[:, :3], columns=["x", "y", "site"])
+    other = MemoryBoundedHDP()
+    text = "groups='page' is not a column; columns are ['x', 'y', 'site']."
+    with pytest.raises(ValueError, match=re.escape(text)):
+        other.fit(frame, groups="page")
+    refused(model, "names a column, but documents have no names", X, groups="page")
+    refused(model, "groups[3] must be a label", X[:5], groups=[1, 1, 2, None, 2])
+    refused(model, "groups is for one table of rows", [rows()], groups=[1])
+    with pytest.raises(ValueError, match="must hold numbers; column 'x'"):
+        other.fit(pd.DataFrame({"x": ["a"], "g": [1]}), groups="g")
+
+
+def test_ids() -> None:
+    track = HDPOptions(track_documents=True)
+    model = MemoryBoundedHDP(options=track)
+    model.partial_fit([rows()], ids=["b.png"]).partial_fit([rows()], ids=["a.png"])
+    names = ["c", "d", "e", "f", "g", "a.png"]
+    text = (
+        "ids[5]='a.png' was already learnt in epoch 2; documents cannot be extended "
+        "after their epoch."
+    )
+    with same_bytes(model), pytest.raises(ValueError, match=re.escape(text)):
+        model.partial_fit([rows()] * 6, ids=names)
+    refused(model, "ids[1]='c' comes twice", [rows()] * 2, ids=["c", "c"])
+    refused(
+        model,
+        "ids must have one name per document (2); got 1.",
+        [rows()] * 2,
+        ids=["c"],
+    )
+    refused(
+        model,
+        "ids must have one name per document (2); got 'cc'.",
+        [rows()] * 2,
+        ids="cc",
+    )
+
+
+def test_counts(words: MemoryBoundedHDP) -> None:
+    from scipy.sparse import csr_matrix
+
+    counts = documents_of("multinomial").astype(float)
+    for value in (-1.0, 0.5):
+        bad = counts.copy()
+        bad[3, 12] = value
+        text = f"count matrix row 3, word 12 is {value}; counts must be whole"
+        refused(words, text, bad)
+        refused(words, text, csr_matrix(bad))
+    bad = counts.copy()
+    bad[2, 1] = np.nan
+    refused(words, "count matrix row 2, word 1 is nan", bad)
+    whole = documents_of("multinomial")
+    whole[3, 12] = -1
+    text = "count matrix row 3, word 12 is -1; counts must be whole numbers >= 0."
+    refused(words, text, whole)
+    refused(words, "documents[1] has no words; drop it", np.array([[1] * 30, [0] * 30]))
+    refused(words, "documents must be a count matrix", "text")
+    with (
+        same_bytes(words),
+        pytest.raises(ValueError, match="31 words; the vocabulary has 30"),
+    ):
+        words.partial_fit(np.ones((2, 31), dtype=int))
+    refused(words, "sample_weight is for families of rows", counts, sample_weight=[1])
+    refused(words, "groups is for rows of numbers", counts, groups=[1])
+
+
+def test_words_outside_the_vocabulary(words: MemoryBoundedHDP) -> None:
+    text = "documents[0] has word id 9000; the vocabulary has 30 words."
+    with same_bytes(words), pytest.raises(ValueError, match=re.escape(text)):
+        words.partial_fit([np.array([1, 9000])])
+    with pytest.raises(ValueError, match=re.escape(text)):
+        words.transform([np.array([1, 9000])])
+    known = words.transform([np.array([1, 9000])], ignore_unknown=True)
+    assert known.tolist() == words.transform([np.array([1])]).tolist()
+    refused(words, "must hold word ids >= 0; got -1", [np.array([-1, 2])])
+    refused(words, "documents[0] must be a 1-D array of word ids", [np.array([0.5])])
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
+def test_weights(model: MemoryBoundedHDP, value: float) -> None:
+    weight = np.ones(20)
+    weight[12] = value
+    text = f"sample_weight[12] must be > 0; got {value}."
+    refused(model, text, [rows()], sample_weight=weight)
+    refused(model, "sample_weight must have one number per row (20)", [rows()],
+            sample_weight=[1.0])  # fmt: skip
+
+
+def test_weights_that_no_topic_can_hold(model: MemoryBoundedHDP) -> None:
+    text = "sample_weight[3] must be at most 1e+150; got 1e+300."
+    refused(model, text, [rows()], sample_weight=[1.0] * 3 + [1e300] + [1.0] * 16)
+    before = model.to_arrays()[1]["means"].tobytes()
+    with pytest.raises(NumericalError, match="no topic has 1e-06 points or more"):
+        model.fit([rows()], sample_weight=np.full(20, 1e-9))
+    assert model.to_arrays()[1]["means"].tobytes() == before
+    far = HDPPrior(mean=[1e300] * 5)
+    with np.errstate(all="ignore"), pytest.raises(NumericalError, match="bring prior"):
+        MemoryBoundedHDP(prior=far).fit([rows()])
+
+
+def test_counts_and_ids_beyond_32_bits(words: MemoryBoundedHDP) -> None:
+    most = 2**31 - 1
+    text = "word 1 is 4294967294.0; counts must be whole numbers >= 0 and below 2147"
+    refused(words, text, [[(1, most), (1, most)]])
+    with pytest.raises(ValueError, match="must hold word ids below 2147483648"):
+        MemoryBoundedHDP("multinomial").fit([[0, 2**40]])
+
+
+@pytest.mark.parametrize("name", ["groups", "ids", "sample_weight"])
+def test_a_generator_comes_alone(model: MemoryBoundedHDP, name: str) -> None:
+    with same_bytes(model), pytest.raises(ValueError, match=f"{name} cannot go with"):
+        model.fit(iter([rows()]), **{name: [1.0] * 20})
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("max_items must be an int >= 1; got 0.", {"max_items": 0}),
+        ("max_groups must be an int >= 1; got 0.", {"max_groups": 0}),
+        ("memory_limit must be an int of bytes or like '64MB'; got '64 potatoes'.",
+         {"memory_limit": "64 potatoes"}),
+        ("memory_limit must be an int of bytes or like '64MB'; got 1.5.",
+         {"memory_limit": 1.5}),
+        ("memory_limit must be >= 1 byte; got 0.", {"memory_limit": 0}),
+        ("family must be one of", {"family": "gamma"}),
+        ("epoch_size must be", {"epoch_size": 0}),
+        ("init_topics must be", {"init_topics": "some"}),
+        ("min_gain must be >= 0; got -1.", {"min_gain": -1}),
+        ("compat must be one of 'paper'", {"compat": "R"}),
+        ("prior must be HDPPrior(...) or None", {"prior": {"scale": 1}}),
+        ("options must be HDPOptions(...) or None", {"options": 3}),
+        ("seed must be", {"seed": -1}),
+        ("n_threads must be", {"n_threads": 0}),
+        ("callback must be a callable", {"callback": 3}),
+        ("max_topics must be", {"max_topics": 0}),
+        ("expected_documents must be", {"expected_documents": 0}),
+    ],
+)  # fmt: skip
+def test_parameters(text: str, given: Any) -> None:
+    with pytest.raises(ValueError, match=re.escape(text)):
+        MemoryBoundedHDP(**given)
+
+
+def test_sizes_are_read() -> None:
+    for text, size in (("64kB", 64_000), ("1.5 MiB", 1_572_864), (70_000, 70_000)):
+        assert MemoryBoundedHDP(memory_limit=text).settings.memory_limit == size
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("prior.scale must be > 0; got -0.1.", {"scale": -0.1}),
+        ("prior.shape must be >= 1; got 0.5.", {"shape": 0.5}),
+        ("prior.rate must be > 0", {"rate": 0}),
+        ("prior.word must be > 0", {"word": 0}),
+        ("prior.mean must be finite", {"mean": [np.nan]}),
+        ("prior.standardize must be True or False", {"standardize": 1}),
+    ],
+)
+def test_priors(text: str, given: Any) -> None:
+    with pytest.raises(ValueError, match=re.escape(text)):
+        HDPPrior(**given)
+
+
+def test_priors_that_do_not_fit_the_columns() -> None:
+    prior = HDPPrior(dof=3.0)
+    model = MemoryBoundedHDP(prior=prior)
+    with pytest.raises(
+        ValueError, match=re.escape("prior.dof must exceed d-1=4; got 3.")
+    ):
+        model.fit([rows()])
+    with pytest.raises(ValueError, match=r"prior\.dof must exceed 1"):
+        MemoryBoundedHDP("diag", prior=HDPPrior(dof=1.0)).fit([rows()])
+    with pytest.raises(ValueError, match=r"prior\.mean must have one number"):
+        MemoryBoundedHDP(prior=HDPPrior(mean=[1.0])).fit([rows()])
+    assert not model.is_ready
+
+
+@pytest.mark.parametrize(
+    ("text", "given"),
+    [
+        ("options.tol must be > 0", {"tol": 0}),
+        ("options.max_sweeps must be", {"max_sweeps": 0}),
+        ("options.splits must be", {"splits": "few"}),
+        ("options.moves must be one of", {"moves": "all"}),
+        ("options.magnify_max must be >= 1; got 0.5.", {"magnify_max": 0.5}),
+        ("options.working_limit must be", {"working_limit": "x"}),
+        ("options.swaps must be True or False", {"swaps": None}),
+        ("options.n_birth must be", {"n_birth": -1}),
+        ("options.n_words must be", {"n_words": 0}),
+    ],
+)
+def test_options(text: str, given: Any) -> None:
+    with pytest.raises(ValueError, match=re.escape(text)):
+        HDPOptions(**given)
+
+
+def test_totals_below_what_was_seen_are_warned_of_once() -> None:
+    model = MemoryBoundedHDP(max_items=9, expected_documents=2)
+    model.partial_fit([rows(), rows(seed=1)])
+    with pytest.warns(UserWarning, match="expected totals are below what was seen"):
+        model.partial_fit([rows(seed=2)])
+    model.partial_fit([rows(seed=3)])
+    assert model.history_.magnification[-1] == 1.0
+
+
+def test_an_epoch_out_of_scale(model: MemoryBoundedHDP) -> None:
+    far = rows()
+    far[3, 1] = 2.1e7
+    match = r"documents\[0\] lies \d\.\de\+07 first-epoch standard deviations away"
+    with same_bytes(model), pytest.raises(ValueError, match=match):
+        model.partial_fit([far])
+
+
+def test_steps_of_alpha_that_raise_the_free_energy_are_warned_of_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The step is replaced by one that overshoots; the free energy must still fall."""
+    from dyntree.mixtures.hdp import sweeps
+
+    rng = np.random.default_rng(0)
+    documents = [rng.normal(size=(20, 2)) + 9 * (k % 2) for k in range(8)]
+    model = MemoryBoundedHDP(init_topics=2, seed=1).partial_fit(documents)
+    heard: list[float] = []
+    step = sweeps.alpha_step
+    monkeypatch.setattr(
+        sweeps, "alpha_step", lambda *given: 1e3 * np.maximum(step(*given), 1.0)
+    )
+    model.callback = lambda report: heard.append(report.free_energy)
+    with pytest.warns(ConvergenceWarning, match="step of alpha would have raised"):
+        model.partial_fit(documents)
+    model.partial_fit(documents)  # a second warning would be an error
+    assert heard
+
+
+def test_a_text_is_told_from_words(words: MemoryBoundedHDP) -> None:
+    refused(words, "Number the words of a text", ["the cat sat", "on a mat"])
+    refused(words, "Number the words of a text", [["the", "cat"]])
+
+
+def test_constant_columns_are_warned_of() -> None:
+    X = rows()
+    X[:, 2] = 7.0
+    with pytest.warns(ScaleWarning, match=r"columns \['x2'\] are constant"):
+        model = MemoryBoundedHDP().fit([X])
+    assert model.learned_.scale[2] == 1.0
+
+
+def test_a_matrix_without_a_root_is_named() -> None:
+    from dyntree.mixtures.hdp.families import family_of
+
+    family = family_of("full", 2, HDPPrior(scale=1e-12), np.zeros(2))
+    bad = np.array([[1.0, -1e3, 1.0]])
+    with pytest.raises(NumericalError, match=r"topic 0 \(N=5, condition .*raise prior"):
+        family.expected(np.array([5.0]), np.zeros((1, 2)), bad)
+
+
+def test_answers_check_their_own_arguments(model: MemoryBoundedHDP) -> None:
+    documents = [rows()]
+    for text, call in (
+        ("n must be an int >= 1; got 0.", lambda: model.retrieve(documents, 0)),
+        ("method must be one of", lambda: model.retrieve(documents, method="best")),
+        ("per must be one of", lambda: model.score(documents, per="row")),
+        ("given must hold as many documents, 1; got 2.",
+         lambda: model.score(documents, given=documents * 2)),
+        ("ignore_unknown must be",
+         lambda: model.transform(documents, ignore_unknown=2)),
+        ("n_documents must be", lambda: model.sample(0, 1)),
+        ("keep must be True or False", lambda: model.compress(keep=1)),
+        ("max_items must be", lambda: model.compress(max_items=0)),
+        ("progress must be", lambda: model.partial_fit(documents, progress="loud")),
+    ):  # fmt: skip
+        with same_bytes(model), pytest.raises(ValueError, match=re.escape(text)):
+            call()
+
+
+def test_inputs_may_be_read_only_and_of_any_order(tmp_path: Any) -> None:
+    X = rows(60)
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    groups = np.repeat([0, 1, 2], 20)
+    found = []
+    for one in (X, mapped, np.asfortranarray(X), X[::1].copy()):
+        found.append(MemoryBoundedHDP().fit(one, groups=groups).free_energy_)
+    assert len(set(found)) == 1
+
+
+def test_broken_files(
+    model: MemoryBoundedHDP, words: MemoryBoundedHDP, tmp_path: Any
+) -> None:
+    dyntree.save(model, tmp_path / "m.dyn")
+    data = bytearray((tmp_path / "m.dyn").read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    (tmp_path / "m.dyn").write_bytes(data)
+    with pytest.raises(CheckpointError, match="cannot be loaded"):
+        dyntree.load(tmp_path / "m.dyn")
+    for kind in (model, words):
+        header, arrays = kind.to_arrays()
+        for name, array in arrays.items():
+            if not array.size or name in ("history", "aliases"):
+                continue
+            for bad in (array[:-1], array.astype(np.uint64), None):
+                given = dict(arrays)
+                if bad is None:
+                    del given[name]
+                else:
+                    given[name] = bad
+                with pytest.raises((ValueError, LookupError, TypeError)):
+                    MemoryBoundedHDP.from_arrays(header, given)
+            if array.dtype.kind == "f":
+                given = dict(arrays) | {name: np.full_like(array, np.nan)}
+                with pytest.raises(ValueError, match="must fit one another"):
+                    MemoryBoundedHDP.from_arrays(header, given)
+
+
+def test_nothing_is_printed(
+    model: MemoryBoundedHDP, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit([rows(seed=k) for k in range(20)], progress=False)
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,439 @@
+"""Online HDP-HSMM against its formulas, all paths, and the plain version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import chi2, nbinom, norm
+
+from dyntree._core.mixtures.chain import Chain
+from dyntree._core.mixtures.decoder import Law
+from dyntree.errors import NotReadyError
+from dyntree.mixtures import OnlineHDPHSMM
+from dyntree.mixtures.sva.semi_markov import (
+    SemiMarkov,
+    duration_laws,
+    move_probabilities,
+    segments_of,
+)
+from tests.helpers import model_bytes, same_bytes
+from tests.oracle import sva as oracle
+from tests.unit.mixtures.sva.test_dpgmm import agreement, same_clusters
+
+NOISE = 0.2
+LAMBDA = 3.0 * NOISE**2 * float(chi2.isf(1e-5, 6))
+MEANS = (20, 30, 40, 25, 35)
+
+
+def sequence(
+    seed: int, n_segments: int = 60, width: int = 6, outliers: float = 0.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, states and outliers of a stream: five planes, branching .8 and .2."""
+    rng = np.random.default_rng(seed)
+    centres = 4.0 * rng.normal(size=(5, width))
+    bases = [np.linalg.qr(rng.normal(size=(width, 2)))[0] for _ in range(5)]
+    states: list[int] = []
+    state = 0
+    for _ in range(n_segments):
+        states += [state] * max(1, round(rng.normal(MEANS[state], 3.0)))
+        state = (state + (1 if rng.random() < 0.8 else 2)) % 5
+    label = np.array(states)
+    X = np.array([centres[k] + bases[k] @ rng.normal(size=2) for k in label])
+    X += NOISE * rng.normal(size=X.shape)
+    far = rng.random(len(X)) < outliers
+    X[far] += 10.0 * rng.normal(size=(int(far.sum()), width))
+    return X, label, far
+
+
+# ---------------------------------------------------------------- the plain version
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "costly moves": {"lambda_2": 3.0, "lambda_3": 2.0},
+    "free moves": {"lambda_2": 0.0, "lambda_3": 0.0},
+    "durations": {"lambda_4": 0.3},
+    "impatient": {"patience": 30, "check_every": 20},
+    "at once": {"min_weight": 1, "check_every": 60},
+    "few": {"max_clusters": 16},
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_the_plain_version(name: str, seed: int) -> None:
+    X, _, _ = sequence(seed, 40, 4, outliers=0.03)
+    options = {"check_every": 50, **OPTIONS[name]}
+    model = OnlineHDPHSMM(1.5, noise=NOISE, **options)
+    other = oracle.HDPHSMM(1.5, NOISE, **options)
+    assert model.update(X).labels_.tolist() == other.learn(X)
+    same_clusters(model, other)
+    known, chain = model._clusters, other.chain
+    ids = [c.id for c in other.clusters]
+    counts = [[chain.moves.get((i, j), 0) for j in ids] for i in ids]
+    assert known.chain.counts(known.n).tolist() == counts
+    assert sum(map(sum, counts)) > 5 or name == "few"
+    for k, tally in zip(ids, known.chain.durations(known.n), strict=True):
+        known_rows = [float(s) for _, s in chain.durations.get(k, [])]
+        expected = [0.0, 0.0, 0.0]
+        if known_rows:
+            expected = [len(known_rows), np.mean(known_rows), np.var(known_rows)]
+            expected[2] *= len(known_rows)
+        np.testing.assert_allclose(tally, expected, rtol=1e-9, atol=1e-9)
+    place = {id: k for k, id in enumerate(ids)} | {None: -1}
+    assert known.chain.state == place[chain.state]
+    assert known.chain.last == place[chain.last]
+    assert known.chain.dwell == chain.dwell
+
+
+def test_more_durations_than_are_held_are_still_counted() -> None:
+    rows = np.repeat(np.tile([0.0, 10.0], 200), np.tile([3, 5], 200))[:, None]
+    model = OnlineHDPHSMM(5.0, noise=0.5, min_weight=1).update(rows)
+    found = model.durations()
+    assert found.count.tolist() == [200, 199]
+    assert found.mean.tolist() == [3.0, 5.0]
+    assert found.sd.tolist() == [0.0, 0.0]
+
+
+# ---------------------------------------------------------------- costs
+def test_costs_are_those_of_the_limit() -> None:
+    """Stay, known move, new move, new state: which is chosen flips at its cost."""
+    rows = [[0.0], [10.0], [0.0], [10.0], [0.0], [20.0], [0.0]]
+    known = OnlineHDPHSMM(
+        9.0, noise=1.0, lambda_2=2.0, lambda_3=3.0, merge=False, min_weight=1
+    ).update(rows)
+    assert known.transition_counts().tolist() == [[0, 2, 1], [2, 0, 0], [1, 0, 0]]
+    c = known.clusters()
+
+    def label(x: float) -> int:
+        return known.copy().learn_one([x]).last_label_
+
+    def crossing(a: float, b: float) -> float:
+        low, high = a, b
+        first = label(a)
+        for _ in range(60):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if label(middle) == first else (low, middle)
+        return (low + high) / 2.0
+
+    # from state 0, left 3 times: staying against opening a state
+    new = 9.0 + 2.0 * np.log(4.0) + 3.0
+    assert crossing(0.0, 4.99) == pytest.approx(np.sqrt(new), rel=1e-9)
+    # staying against the known move to state 1, a 2 of 3 + 1
+    near = known.copy().update([[0.0]])
+    assert near.last_label_ == 0
+    move = -2.0 * np.log(2.0 / 4.0)
+    d, m0, m1 = crossing(4.99, 10.0), c.mean[0, 0], c.mean[1, 0]
+    assert (d - m1) ** 2 + move == pytest.approx(min((d - m0) ** 2, new), rel=1e-9)
+
+
+@pytest.mark.parametrize("binomial", [False, True])
+def test_hazards_are_those_of_the_law(binomial: bool) -> None:
+    chain = Chain(1.0, 1.0, 1.0, binomial)
+    rows = np.random.default_rng(0).poisson(9.0, size=40) + 1
+    model = OnlineHDPHSMM(
+        5.0, noise=0.5, min_weight=1, lambda_4=1e-9,
+        duration="negative-binomial" if binomial else "gaussian",
+    )  # fmt: skip
+    model.update(np.repeat(np.tile([0.0, 10.0], 20), rows)[:, None])
+    chain = model._clusters.chain
+    count, mean, m2 = chain.durations(2)[0]
+    sd = np.sqrt(m2 / (count - 1.0))
+    for s in range(1, 40):
+        if binomial:
+            r = (mean - 1.0) ** 2 / (sd**2 - mean + 1.0)
+            law = nbinom(r, r / (r + mean - 1.0))
+            expected = law.pmf(s - 1) / law.sf(s - 2)
+        else:
+            lasts = norm.sf(s - 0.5, mean, sd)
+            expected = (lasts - norm.sf(s + 0.5, mean, sd)) / lasts
+        assert chain.hazard_at(0, s) == pytest.approx(expected, rel=1e-6)
+
+
+# ---------------------------------------------------------------- decoding
+def toy(rng: np.random.Generator, k: int = 3, most: int = 4) -> list[np.ndarray]:
+    """Log probabilities of a start, moves, durations and survival."""
+    move = rng.dirichlet(np.ones(k), size=k) * (1.0 - np.eye(k))
+    with np.errstate(divide="ignore"):
+        log_move = np.log(move / np.maximum(move.sum(1, keepdims=True), 1e-300))
+    p = rng.dirichlet(np.ones(most), size=k)
+    survival = np.cumsum(p[:, ::-1], axis=1)[:, ::-1]
+    start = np.log(rng.dirichlet(np.ones(k)))
+    return [start, log_move, np.log(p), np.log(np.ascontiguousarray(survival))]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("k", "most"), [(3, 4), (2, 2), (2, 9), (1, 7)])
+def test_decoding_is_the_best_and_the_sum_of_all_paths(
+    seed: int, k: int, most: int
+) -> None:
+    """Seven rows; the last segment may go on beyond them."""
+    rng = np.random.default_rng(seed)
+    parts = toy(rng, k, most)
+    density = rng.normal(size=(7, k)) * 2.0
+    paths = list(oracle.all_paths(7, k, most))
+    values = np.array([oracle.path_value(p, density, *parts) for p in paths])
+    law = Law(*parts)
+    states, value = law.viterbi(density)
+    assert value == pytest.approx(values.max(), rel=1e-12)
+    best = paths[int(values.argmax())]
+    assert states.tolist() == [k for k, rows in best for _ in range(rows)]
+    assert law.log_likelihood(density) == pytest.approx(logsumexp(values), rel=1e-12)
+
+
+def test_a_state_alone_lasts_through_all_rows() -> None:
+    model = OnlineHDPHSMM(5.0, noise=1.0).update(np.zeros((30, 2)))
+    path = model.decode(np.zeros((500, 2)))
+    assert (len(path), path.stop.tolist()) == (1, [500])
+    assert np.isfinite(model.score(np.zeros((500, 2))))
+    assert model.transition_matrix().tolist() == [[0.0]]
+    assert model.predict_next(3).tolist() == [[1.0]] * 3
+    assert model.filter_one([0.0, 0.0]).tolist() == [1.0]
+    assert set(model.sample(50)[1].tolist()) == {0}
+
+
+def test_segments_longer_than_the_longest_duration_are_cut() -> None:
+    rows = np.repeat([0.0, 10.0, 0.0, 10.0], 30)[:, None]
+    model = OnlineHDPHSMM(5.0, noise=0.5, max_duration=12).update(rows)
+    path = model.decode(rows)
+    assert (path.stop - path.start).max() <= 12
+    assert np.isfinite(path.log_density)
+
+
+def test_probabilities_of_moves_are_never_nan() -> None:
+    counts = np.array([[0.0, 3.0, 1.0], [0.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
+    plain = move_probabilities(counts, 0.0)
+    assert plain.tolist() == [[0.0, 0.75, 0.25], [0.5, 0.0, 0.5], [1.0, 0.0, 0.0]]
+    smooth = move_probabilities(counts, 1.0)
+    assert smooth[0].tolist() == pytest.approx([0.0, 4.0 / 6.0, 2.0 / 6.0])
+    np.testing.assert_allclose(smooth.sum(axis=1), 1.0)
+
+
+def test_duration_laws_are_normalised_and_fall_back() -> None:
+    tally = np.array([[10.0, 20.0, 90.0], [1.0, 10.0, 0.0], [0.0, 0.0, 0.0]])
+    for kind in ("gaussian", "negative-binomial"):
+        log_p, log_s = duration_laws(tally, 1, kind, None)
+        np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1.0, rtol=1e-12)
+        expected = np.cumsum(np.exp(log_p)[:, ::-1], axis=1)[:, ::-1]
+        np.testing.assert_allclose(np.exp(log_s), expected, rtol=1e-9)
+    log_p, _ = duration_laws(tally, 1, "gaussian", None)
+    rows = np.arange(1, log_p.shape[1] + 1)
+    sds = [np.sqrt(10.0), 2.0, 0.2 * 210.0 / 11.0]
+    for own, mean, sd in zip(log_p, (20.0, 10.0, 210.0 / 11.0), sds, strict=True):
+        density = norm.pdf(rows, mean, sd)
+        np.testing.assert_allclose(np.exp(own), density / density.sum(), rtol=1e-9)
+    assert log_p.shape[1] == int(np.ceil(210.0 / 11.0 * 1.8))
+    log_p, _ = duration_laws(tally, 1, "negative-binomial", None)
+    r = 19.0**2 / (
+        1e-12 * 19.0
+    )  # its variance is less than its mean: as good as Poisson
+    density = nbinom.pmf(rows - 1, min(r, 1e6), 1e6 / (1e6 + 19.0))
+    np.testing.assert_allclose(np.exp(log_p[0]), density / density.sum(), rtol=1e-6)
+    one, _ = duration_laws(np.zeros((2, 3)), 7, "gaussian", None)
+    assert one.argmax(axis=1).tolist() == [6, 6]
+
+
+# ---------------------------------------------------------------- what is found
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("outliers", [0.0, 0.05])
+def test_states_durations_and_moves_are_found(seed: int, outliers: float) -> None:
+    X, label, far = sequence(seed, 120, outliers=outliers)
+    model = OnlineHDPHSMM(LAMBDA, noise=NOISE).update(X).merge_now()
+    path = model.decode(X)
+    assert agreement(path.labels[~far], label[~far]) > 0.97
+    assert model.clusters().dim.tolist() == [2] * 5
+    mine = [
+        int(np.bincount(label[path.labels == k]).argmax()) for k in model.clusters().id
+    ]
+    expected = np.array(MEANS)[mine]
+    np.testing.assert_allclose(model.durations().mean, expected, rtol=0.1)
+    follows = model.transition_counts().argmax(axis=1)
+    assert [mine[k] for k in follows] == [(k + 1) % 5 for k in mine]
+    state, start, stop = segments_of(path.labels)
+    assert state.tolist() == path.state.tolist()
+    assert start.tolist() == path.start.tolist()
+    assert stop.tolist() == path.stop.tolist()
+
+
+def test_demonstrations_are_kept_apart() -> None:
+    """No move from the end of one to the beginning of the next."""
+    rows = np.repeat([0.0, 10.0, 20.0], 15)[:, None]
+    apart = OnlineHDPHSMM(5.0, noise=0.5)
+    apart.update(np.tile(rows, (4, 1)), lengths=[45] * 4)
+    assert apart.transition_counts().tolist() == [[0, 4, 0], [0, 0, 4], [0, 0, 0]]
+    assert apart.durations().count.tolist() == [4, 4, 4]
+    assert apart.durations().mean[1] > 10.0
+    one = OnlineHDPHSMM(5.0, noise=0.5)
+    for _ in range(4):
+        one.update(rows).end_sequence()
+    assert model_bytes(one) == model_bytes(apart)
+    assert len(apart.labels_) == 180
+    path = apart.decode(np.tile(rows, (2, 1)), lengths=[45, 45])
+    assert len(path) == 6
+    assert apart.score(np.tile(rows, (2, 1)), lengths=[45, 45]) == pytest.approx(
+        2.0 * apart.score(rows), rel=1e-12
+    )
+    for bad, told in (([44], "add up to the rows of X, 45; got 44"), ([0, 45], ">= 1")):
+        with same_bytes(apart), pytest.raises(ValueError, match=told):
+            apart.update(rows, lengths=bad)
+
+
+def test_round_states_are_spheres_of_the_noise() -> None:
+    X = np.repeat(np.tile([0.0, 5.0, 10.0], 20), 10)[:, None]
+    X = X + 0.2 * np.random.default_rng(0).normal(size=(600, 2))
+    model = OnlineHDPHSMM(1.5, noise=0.2, emission="gmm").update(X)
+    assert model.n_clusters == 3
+    assert model.covariances()[0].tolist() == [[0.2**2, 0.0], [0.0, 0.2**2]]
+    assert model.transform(X[:2], cluster=0).shape == (2, 0)
+    assert model.predict(X, outliers=True).tolist() == model.decode(X).labels.tolist()
+    assert model.lambda_path(X).n_clusters.min() <= 3
+    assert OnlineHDPHSMM(1.5, noise=0.2).lambda_path(X).noise == 0.2
+
+
+# ---------------------------------------------------------------- live
+def test_the_filter_is_the_forward_recursion() -> None:
+    """Rows one by one, against the sum over all paths of the rows so far."""
+    X, _, _ = sequence(0, 60)
+    model = OnlineHDPHSMM(LAMBDA, noise=NOISE, max_duration=60).update(X)
+    model.merge_now().end_sequence()
+    chain = model._semi_markov("test")
+    density = model._log_density(X[:12], model._confirmed())
+    with np.errstate(divide="ignore"):
+        move = np.log(chain.move)
+    k = len(chain.id)
+    start = np.full(k, -np.log(k))
+    for n in range(1, 5):
+        total = np.full(k, -np.inf)
+        for path in oracle.all_paths(n, k, 60):
+            value = oracle.path_value(
+                path, density, start, move, chain.log_duration, chain.log_survival
+            )
+            total[path[-1][0]] = np.logaddexp(total[path[-1][0]], value)
+        found = model.filter_one(X[n - 1])
+        expected = np.exp(total - logsumexp(total))
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_filter_goes_on_from_what_was_learned_and_is_saved() -> None:
+    X, label, _ = sequence(1, 80)
+    n = 1500
+    model = OnlineHDPHSMM(LAMBDA, noise=NOISE).update(X[:n])
+    before = model_bytes(model)
+    ahead = model.predict_next(2)
+    assert model_bytes(model) == before
+    np.testing.assert_allclose(ahead.sum(axis=1), 1.0)
+    right = 0
+    for x, state in zip(X[n:], label[n:], strict=True):
+        proba = model.filter_one(x)
+        own = model.clusters().id[proba.argmax()]
+        right += int(np.bincount(label[model.predict(X) == own]).argmax() == state)
+    assert right > 0.97 * (len(X) - n)
+    again = OnlineHDPHSMM.from_arrays(*model.to_arrays())
+    np.testing.assert_array_equal(again.predict_next(3), model.predict_next(3))
+    assert model_bytes(again) == model_bytes(model)
+    model.learn_one(X[0])
+    assert model.predict_next(1).shape == (1, model.n_clusters)
+
+
+def test_a_row_out_of_reach_does_not_break_the_filter() -> None:
+    X, _, _ = sequence(0, 60)
+    model = OnlineHDPHSMM(LAMBDA, noise=NOISE).update(X)
+    for x in (np.full(6, 1e6), X[-1], np.full(6, -1e100)):
+        proba = model.filter_one(x)
+        assert np.isfinite(proba).all()
+        assert proba.sum() == pytest.approx(1.0)
+
+
+def test_draws_are_the_seeds_and_like_what_was_learned() -> None:
+    X, _, _ = sequence(2, 120)
+    model = OnlineHDPHSMM(LAMBDA, noise=NOISE, seed=3).update(X).merge_now()
+    with same_bytes(model):
+        rows, labels = model.sample(4000)
+        again, _ = model.sample(4000, seed=3)
+        other, _ = model.sample(4000, seed=4)
+        path, on_path = model.sample_path(300)
+    assert rows.tobytes() == again.tobytes() != other.tobytes()
+    assert set(labels.tolist()) <= set(model.clusters().id.tolist())
+    assert (model.predict(rows) == labels).mean() > 0.99
+    _, start, stop = segments_of(labels[:-60])
+    assert np.mean(stop - start) == pytest.approx(np.mean(MEANS), rel=0.1)
+    assert path.shape == (300, 6)
+    state, start, stop = segments_of(on_path)
+    mean = dict(zip(model.clusters().id.tolist(), model.clusters().mean, strict=True))
+    middle = (start[2] + stop[2] - 1) // 2
+    near = np.abs(path[middle] - mean[int(state[2])]).max()
+    assert near < np.abs(path[start[2]] - mean[int(state[2])]).max() + 1e-9
+    assert model.sample_path(1)[0].shape == (1, 6)
+
+
+# ---------------------------------------------------------------- bad input
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"lambda_": "auto"}, "lambda_ must be a number in a sequence model"),
+        ({"noise": "auto"}, "noise must be a number in a sequence model"),
+        ({"lambda_2": -1.0}, "lambda_2 must be >= 0"),
+        ({"lambda_3": -1.0}, "lambda_3 must be >= 0"),
+        ({"lambda_4": -1.0}, "lambda_4 must be >= 0"),
+        ({"duration": "poisson"}, "duration must be one of"),
+        ({"max_duration": 0}, "max_duration must be an int >= 1"),
+        ({"emission": "linear"}, "emission must be one of"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        OnlineHDPHSMM(**{"lambda_": 1.0, "noise": 1.0, **options})
+
+
+def test_bad_questions_are_refused() -> None:
+    model = OnlineHDPHSMM(5.0, noise=0.5)
+    for ask in (
+        lambda: model.decode([[0.0]]),
+        lambda: model.filter_one([0.0]),
+        lambda: model.sample(3),
+        lambda: model.transition_matrix(),
+        lambda: model.durations(),
+    ):
+        with pytest.raises(NotReadyError, match="none has come"):
+            ask()
+    model.end_sequence().update([[0.0]] * 3)
+    for ask in (lambda: model.decode([[0.0]]), lambda: model.predict_next()):
+        with pytest.raises(NotReadyError, match="a confirmed cluster"):
+            ask()
+    assert model.transition_matrix().shape == (0, 0)
+    model.update([[0.0]] * 3)
+    for call, told in (
+        (lambda: model.decode(np.empty((0, 1))), "at least one row"),
+        (lambda: model.decode([[np.nan]]), "finite"),
+        (lambda: model.decode([[0.0, 1.0]]), "1 columns"),
+        (lambda: model.predict_next(0), "steps must be an int >= 1"),
+        (lambda: model.sample(0), "n must be an int >= 1"),
+        (lambda: model.sample(3, seed="x"), "seed must be"),
+        (lambda: model.transition_matrix(-1.0), "smoothing must be >= 0"),
+        (lambda: model.filter_one([[0.0]]), "x must be one row"),
+    ):
+        with same_bytes(model), pytest.raises(ValueError, match=told):
+            call()
+    assert model.durations().count.tolist() == [0]
+    assert np.isnan(model.durations().mean).all()
+
+
+@pytest.mark.parametrize("size", [1, 7, 256])
+def test_chunks_of_any_size_give_the_same_bits(size: int) -> None:
+    X, _, _ = sequence(0, 60, outliers=0.05)
+    whole = OnlineHDPHSMM(LAMBDA, noise=NOISE, lambda_4=0.1).update(X)
+    parts = OnlineHDPHSMM(LAMBDA, noise=NOISE, lambda_4=0.1)
+    for k in range(0, len(X), size):
+        parts.update(X[k : k + size])
+    assert model_bytes(parts) == model_bytes(whole)
+
+
+def test_a_lone_state_may_last() -> None:
+    chain = SemiMarkov(
+        np.array([3]), np.zeros((1, 1)), np.zeros((1, 2)), np.zeros((1, 2))
+    )
+    assert chain.lasting(2) is chain
+    longer = chain.lasting(5)
+    assert longer.most == 5
+    assert np.isfinite(longer.log_survival).all()
