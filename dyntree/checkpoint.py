@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import io
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, Self, TypeVar
 
 from dyntree.errors import CheckpointError
 from dyntree.labels import from_json, to_json
@@ -34,6 +35,23 @@ def savable(kind: Kind) -> Kind:
     """Class decorator: let `load` make models of this class, by its name."""
     KINDS[kind.__name__] = kind
     return kind
+
+
+class Stored(ABC):
+    """A model whose copies and pickles are made of what its files hold."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """Return an independent model that would go on alike."""
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return loads, (dumps(self),)  # type: ignore[arg-type]
 
 
 def save(model: Savable, path: str | os.PathLike[str]) -> None:

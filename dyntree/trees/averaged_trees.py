@@ -184,6 +184,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     array([ 1., -1.])
     """
 
+    unit = "call"
+
     def __init__(
         self,
         model: str = "constant",

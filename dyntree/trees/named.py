@@ -14,6 +14,8 @@ def cloud_sizes(model: Any) -> str:
 class Named:
     """A model whose repr tells its leaves, its particles and how much it learned."""
 
+    unit = "row"
+
     def __repr__(self) -> str:
         model: Any = self
         return (
