@@ -71,7 +71,6 @@ class SemiMarkov:
         if len(self.id) == 1:
             return np.zeros((1, self.most))
         hazard: Matrix = np.exp(self.log_duration - self.log_survival)
-        hazard[:, -1] = 1.0
         return np.minimum(np.nan_to_num(hazard, nan=1.0), 1.0)
 
     def advanced(self, belief: Matrix) -> Matrix:
