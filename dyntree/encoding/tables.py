@@ -149,6 +149,10 @@ class PandasTable(Table):
         import pandas as pd
 
         rows = pd.Series(np.arange(self.n_rows), index=self._frame.index)
+        if callable(subset):
+            subset = subset(self._frame)
+        if type(subset).__module__.partition(".")[0] in ("polars", "pyarrow"):
+            subset = column_of(subset).values
         try:
             found = rows.loc[subset]
         except (
