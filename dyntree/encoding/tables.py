@@ -144,7 +144,7 @@ class PandasTable(Table):
         """The frame's index."""
         return self._frame.index
 
-    def positions(self, subset: Sequence[Any]) -> NDArray[np.int64]:
+    def positions(self, subset: Any) -> NDArray[np.int64]:
         """Positions of rows that ``data.loc[subset]`` gives: a Series by its index."""
         import pandas as pd
 
