@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, Self, TypeVar
 
 from dyntree.errors import CheckpointError
 from dyntree.labels import from_json, to_json
@@ -34,6 +34,22 @@ def savable(kind: Kind) -> Kind:
     """Class decorator: let `load` make models of this class, by its name."""
     KINDS[kind.__name__] = kind
     return kind
+
+
+class Pickled:
+    """A model that is copied by its own `copy` and pickled as the file of `save`."""
+
+    def __copy__(self) -> Self:
+        model: Any = self
+        copied: Self = model.copy()
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        model: Any = self
+        return loads, (dumps(model),)
 
 
 def save(model: Savable, path: str | os.PathLike[str]) -> None:

@@ -65,12 +65,15 @@ FOLDER_ORDER = {
         {"feature_map"}, {"growing_map", "design"},
     ],
     "trees": [
-        {"scaling", "criteria", "growth", "levels", "memories", "named",
-         "positions"},
-        {"warmup"}, {"queries", "validate"}, {"view"}, {"learning"}, {"model"},
-        {"streaming", "average_view"}, {"average"}, {"averaging", "averaged_trees"},
-        {"factory"},
+        {"state", "positions"}, {"learning"}, {"files", "named"}, {"answers"},
+        {"model"}, {"streaming"}, {"averages"}, {"factory"},
     ],
+    "trees/learning": [
+        {"scaling", "growth", "levels"}, {"check", "parts", "windows"}, {"warmup"},
+        {"preview"},
+    ],
+    "trees/answers": [{"predictions"}, {"criteria"}, {"sensitivity"}, {"view"}],
+    "trees/averages": [{"view", "memories"}, {"base"}, {"stream", "tables"}],
 }  # fmt: skip
 # Faces that use another. Plots are a face for people and where the others draw; they
 # know none of them. A formula makes results, and these make predictions.
@@ -218,6 +221,15 @@ def test_the_cython_reader_sees_what_it_should(tmp_path: Path) -> None:
     assert cython_imports(path) == expected
 
 
+def parting(path: Path, parts: list[str]) -> tuple[str, str, str]:
+    """The last folder that a file and what it imports share, and what of it each is."""
+    own = path.relative_to(PACKAGE).with_suffix("").parts
+    k = 1
+    while "/".join(own[: k + 1]) in FOLDER_ORDER and parts[: k + 1] == [*own[: k + 1]]:
+        k += 1
+    return "/".join(own[:k]), own[k], parts[k]
+
+
 def python_arrows_up(path: Path) -> list[str]:
     """What a Python file imports that is not below it."""
     bridge = ROOT / "rbridge" in path.parents
@@ -234,8 +246,9 @@ def python_arrows_up(path: Path) -> list[str]:
         if not ((PACKAGE / other).is_dir() or (PACKAGE / f"{other}.py").is_file()):
             other = "__init__"  # a name of the package itself, such as __version__
         if other == own and own in FOLDER_ORDER:  # their __init__ files hold no code
-            order = FOLDER_ORDER[own]
-            if level(parts[1], order) >= level(path.stem, order):
+            folder, mine, theirs = parting(path, parts)
+            order = FOLDER_ORDER[folder]
+            if level(theirs, order) >= level(mine, order):
                 found.append(name)
         elif other not in ("data", own) and level(other, PYTHON_ORDER) >= allowed:
             found.append(name)
@@ -252,19 +265,28 @@ def test_an_arrow_of_python_that_points_up_is_found(
 ) -> None:
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path / "dyntree")
-    for name in ("trees/warmup", "trees/model", "trees/scaling", "params", "api/plots"):
+    files = "learning/warmup", "learning/scaling", "learning/preview", "files", "model"
+    for name in (*(f"trees/{file}" for file in files), "params", "api/plots"):
         path = tmp_path / "dyntree" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
-    path = tmp_path / "dyntree" / "trees" / "warmup.py"
+    path = tmp_path / "dyntree" / "trees" / "learning" / "warmup.py"
     path.write_text(
         "import rbridge\nimport numpy\nfrom dyntree import params\n"
-        "from dyntree.trees import scaling\n\ndef f():\n"
+        "from dyntree.trees.learning import scaling\n\ndef f():\n"
+        "    from dyntree.trees.learning import preview\n"
         "    from dyntree.trees.model import DynamicTree\n"
         "    from dyntree.api.plots import plot_fit\n"
     )
-    up = {"dyntree.trees.model.DynamicTree", "dyntree.api.plots.plot_fit", "rbridge"}
-    assert set(python_arrows_up(path)) == up
+    up = {"model.DynamicTree", "learning.preview"}
+    up = {f"dyntree.trees.{name}" for name in up}
+    assert set(python_arrows_up(path)) == up | {"dyntree.api.plots.plot_fit", "rbridge"}
+    path = tmp_path / "dyntree" / "trees" / "files.py"
+    path.write_text("from dyntree.trees.learning.warmup import plant\n")
+    assert not python_arrows_up(path)
+    path = tmp_path / "dyntree" / "trees" / "state.py"
+    path.write_text("from dyntree.trees.learning.warmup import plant\n")
+    assert python_arrows_up(path) == ["dyntree.trees.learning.warmup.plant"]
 
 
 @pytest.mark.parametrize(
@@ -345,7 +367,8 @@ def test_every_file_of_the_house_has_a_level() -> None:
     for path in modules():
         if PACKAGE in path.parents:
             level(room(path), PYTHON_ORDER)
+            folder = path.parent.relative_to(PACKAGE).as_posix()
             if room(path) in FOLDER_ORDER and path.name != "__init__.py":
-                level(path.stem, FOLDER_ORDER[room(path)])
+                level(path.stem, FOLDER_ORDER[folder])
     for path in SOURCES:
         place(".".join(path.relative_to(ROOT).with_suffix("").parts))

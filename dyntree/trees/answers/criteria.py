@@ -1,19 +1,24 @@
-"""What is asked of a cloud: criteria, regions and sensitivity, with their checks."""
+"""Candidate rows -> how much a response there promises; columns -> what they do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree._core.rng import RandomSource
+from dyntree._core.rng import CounterSource, RandomSource
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import criteria, query
-from dyntree._core.trees import sensitivity as core_sensitivity
+from dyntree._core.trees.window import worth
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.runtime.locking import locked
+from dyntree.summaries import Relevance
+from dyntree.trees.answers.predictions import TreePredictions
+from dyntree.trees.learning.check import stored
+from dyntree.trees.state import TreeState
 
 Bounds = Sequence[Sequence[float]] | Matrix
 Region = tuple[Vector, Vector, NDArray[np.bool_]]
@@ -103,7 +108,7 @@ def _not_binary(argument: str, column: int, low: float, high: float) -> str:
     return f"{rule}; got ({low}, {high}) in column {column}. {remedy}"
 
 
-def score(
+def scored(
     cloud: Any,
     ones: int,
     rows: Matrix,
@@ -156,125 +161,137 @@ def _bar(cloud: Any, rows: Matrix, best: str | float) -> Matrix | float:
     return params.real("best", best)
 
 
-def sensitivity(
-    cloud: Any,
-    ones: int,
-    label: int | None,
-    n_samples: int,
-    n_grid: int,
-    span: float,
-    method: str,
-    bounds: Bounds | None,
-    shape: Sequence[float] | None,
-    mode: Sequence[float] | None,
-    categorical: Sequence[bool] | None,
-    groups: list[NDArray[np.int64]],
-    source: RandomSource | None,
-) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    """Grid, main effects, first-order and total indices; see `DynamicTree`."""
-    method = params.one_of("method", method, ("lhs", "boot"))
-    low, high, flags = region(cloud, ones, None, bounds, categorical, method == "boot")
-    low, high, flags = low[ones:], high[ones:], flags[ones:]
-    stored = cloud.rows()[0][:, ones:]
-    shapes = np.where(flags, 0.0, 1.0) if shape is None else _floats("shape", shape)
-    modes = _means(stored, flags) if mode is None else _floats("mode", mode)
-    if shapes.shape != low.shape or modes.shape != low.shape:
-        raise ValueError(
-            f"shape and mode must hold {len(low)} numbers each; got {shape!r} and "
-            f"{mode!r}."
+def asking(state: TreeState) -> RandomSource | None:
+    """Where a question draws from; None for the cloud's own stream (R's rules)."""
+    if state.options.rules == "r":
+        return None
+    words = np.random.SeedSequence([state.seed, state.n_seen]).generate_state(2)
+    return CounterSource((int(words[0]) << 32) + int(words[1]))
+
+
+class TreeCriteria(TreePredictions):
+    """The part of `DynamicTree` that scores candidates, active rows and columns."""
+
+    @locked
+    def score(
+        self,
+        X: Any,
+        rule: str,
+        *,
+        Xref: Any = None,
+        q: float = 0.0,
+        alpha: float = 2.0,
+        best: str | float = "candidates",
+        bounds: Bounds | None = None,
+        categorical: Sequence[bool] | None = None,
+        approx: bool = False,
+    ) -> Vector:
+        """How much sampling a response at each candidate row promises.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            Candidates.
+        rule : {"alm", "alc", "ei", "ieci", "qei", "qentropy"}
+            Predictive variance (MacKay 1992); reduction of variance averaged over a
+            rectangle or over `Xref` (Cohn 1996); expected improvement towards the
+            minimum; its integrated conditional form (Gramacy and Lee 2011); expected
+            improvement and entropy for the contour at q.
+        Xref : rows like X, optional
+            References of "alc" (default: the whole rectangle) and "ieci" (default X).
+        q : float, default 0.0
+            Level of the contour.
+        alpha : float, default 2.0
+            Width of its band in standard deviations, > 0.
+        best : {"candidates", "rows"} or float, default "candidates"
+            What "ei" improves on: the lowest mean, by each particle, at the candidates
+            of this call or at the active rows, or a value. By default the score of a
+            row depends on the rows asked with it, as in CRAN dynaTree.
+        bounds : array_like of shape (n_features, 2), optional
+            Rectangle of "alc", default the range of the candidates and of all rows
+            learned; where the past fades (``forget`` below 1) and under R's rules, of
+            the candidates and the active rows.
+        categorical : sequence of bool of shape (n_features,), optional
+            0/1 columns; by default those whose values in these rows, candidates left
+            out, are exactly 0 and 1.
+        approx : bool, default False
+            Weigh leaves by their rows instead of their area.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            High is promising.
+        """
+        cloud = self.state.ready("score")
+        if not isinstance(rule, str) and isinstance(X, str):
+            raise ValueError(
+                f"rule must be text, after the candidates; got {params.short(rule)}. "
+                f"Call score(X, {X!r})."
+            )
+        params.one_of("rule", rule, params.SCORES)
+        if self.options.model == "class":
+            raise ValueError(
+                f"rule={rule!r} needs a real response; for model='class' see "
+                "predict(X).entropy."
+            )
+        references = None if Xref is None else stored(self.state, Xref, "Xref")
+        return scored(
+            cloud,
+            self.state.ones,
+            stored(self.state, X),
+            rule,
+            references,
+            q,
+            alpha,
+            best,
+            bounds,
+            categorical,
+            params.flag("approx", approx),
         )
-    wrong = np.flatnonzero(np.where(flags, shapes != 0.0, shapes < 1.0))
-    if len(wrong):
-        raise ValueError(
-            "shape must be 0 for 0/1 columns and >= 1, where 1 is uniform, for all "
-            f"others; got {shape!r}, wrong for column {wrong[0]}."
+
+    @locked
+    def score_active(self, rule: str) -> Vector:
+        """How much each active row still tells; low values may go first.
+
+        Parameters
+        ----------
+        rule : {"alc", "entropy", "age", "random"}
+            Average reduction of variance over the default rectangle of `score`
+            (regression), under native rules times the root of rows learned over rows
+            held in the row's leaf; entropy of the row's leaf (classes); the row's
+            number; or chance, drawn as the class says.
+
+        Returns
+        -------
+        ndarray of shape (n_active,)
+            In the order of `active_ids`.
+        """
+        cloud = self.state.ready("score_active")
+        params.one_of("rule", rule, params.DISCARDS)
+        fits = {"entropy": ("class",), "alc": ("constant", "linear", "prior")}
+        if self.options.model not in fits.get(rule, params.MODELS):
+            raise ValueError(
+                f"rule={rule!r} does not fit model={self.options.model!r}; 'entropy' "
+                "is for class models and 'alc' for the others."
+            )
+        return worth(cloud, rule, asking(self.state))
+
+    @locked
+    def relevance(
+        self,
+        *,
+        bounds: Bounds | None = None,
+        categorical: Sequence[bool] | None = None,
+        approx: bool = False,
+    ) -> Relevance:
+        """How much splits on each column reduce the predictive variance or entropy.
+
+        Parameters are those of `score`. See Gramacy, Taddy and Wild (2013), section 2.
+        """
+        cloud = self.state.ready("relevance")
+        values = criteria.relevance(
+            cloud,
+            *region(cloud, self.state.ones, None, bounds, categorical),
+            params.flag("approx", approx),
         )
-    outside = np.flatnonzero((shapes != 1.0) & ((modes < low) | (modes > high)))
-    if mode is not None and len(outside):
-        k = outside[0]
-        raise ValueError(
-            f"mode must be within the bounds, {low[k]} to {high[k]} for column {k}; "
-            f"got {mode!r}. Give wider bounds, or another mode."
-        )
-    share = params.real("span", span)
-    if not 0.0 <= share <= 1.0:
-        raise ValueError(f"span must be in [0, 1]; got {span!r}.")
-    grid = np.linspace(low, high, params.count("n_grid", n_grid, 1))
-    n_samples = params.count("n_samples", n_samples, 2)
-    main, first, total = core_sensitivity.sensitivity(
-        cloud,
-        n_samples=n_samples,
-        grid=grid,
-        span=share,
-        lower=low,
-        upper=high,
-        shape=shapes,
-        mode=modes,
-        categorical=flags,
-        method=method,
-        label=label,
-        groups=groups,
-        source=source,
-    )
-    return grid, main, first, total
-
-
-def importance(
-    mean: Callable[[Matrix], Matrix],
-    X: Matrix,
-    groups: list[NDArray[np.int64]],
-    n_samples: int,
-    rng: np.random.Generator,
-) -> tuple[Vector, Vector]:
-    """Shares of the variance of a prediction, and their standard errors.
-
-    Parameters
-    ----------
-    mean : callable
-        Predictions, shape (n_rows, n_outputs), of rows.
-    X : ndarray of shape (n_rows, n_features)
-        Rows to draw from.
-    groups : list of ndarray of int
-        Columns of each input.
-    n_samples : int
-    rng : Generator
-    """
-    n_samples = params.count("n_samples", n_samples, 2)
-    if not len(X):
-        raise ValueError("importance needs rows; remove_data took all of them.")
-    base, other = X[rng.integers(len(X), size=(2, n_samples))]
-    mixed = np.tile(base, (len(groups) + 1, 1, 1))
-    for k, group in enumerate(groups):
-        mixed[k, :, group] = other[:, group].T
-    answers = mean(mixed.reshape(-1, X.shape[1])).reshape(len(mixed), n_samples, -1)
-    effects = 0.5 * ((answers[:-1] - answers[-1]) ** 2).sum(axis=2)
-    total = effects.mean(axis=1)
-    whole = total.sum()
-    if not whole > 0.0:
-        return np.zeros(len(groups)), np.zeros(len(groups))
-    values = total / whole
-    # of a ratio of means, by its linear part
-    apart = effects - values[:, None] * effects.sum(axis=0)
-    errors: Vector = apart.std(axis=1, ddof=1) / (whole * np.sqrt(n_samples))
-    return values, errors
-
-
-def _means(stored: Matrix, flags: NDArray[np.bool_]) -> Vector:
-    """Column means of what is not missing; 0 where everything is.
-
-    0/1 columns of which these rows show one value or none count as a fair coin.
-    """
-    n_there = np.maximum(1, (~np.isnan(stored)).sum(axis=0))
-    means: Vector = np.nansum(stored, axis=0) / n_there
-    means[flags & ((means == 0.0) | (means == 1.0))] = 0.5
-    return means
-
-
-def _floats(name: str, values: Sequence[float]) -> Vector:
-    """Finite floats of shape (n,)."""
-    array = params.as_array(name, values, np.float64)
-    if array.ndim != 1 or not np.all(np.isfinite(array)):
-        raise ValueError(
-            f"{name} must be a sequence of finite numbers; got {values!r}."
-        )
-    return array
+        return Relevance(values[:, self.state.ones :].copy(), self.feature_names)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, TreeOptions, real, short
+from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, TreeOptions, short
 
 # Windows that an average of streams has by default, by leaf model: measured on the
 # streams of tests/statistical/streams.py (averaged.txt beside it). Clouds of one memory
@@ -75,11 +75,3 @@ def default_memories(options: TreeOptions) -> list[dict[str, Any]]:
         memory | {"window": max(memory["window"], least)}
         for memory in MEMORIES[options.model]
     ]
-
-
-def discount_factor(name: str, value: Any) -> float:
-    """Return `value` as a float in (0, 1]."""
-    factor = real(name, value)
-    if not 0.0 < factor <= 1.0:
-        raise ValueError(f"{name} must be in (0, 1]; got {value!r}.")
-    return factor

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from dyntree.params import TreeOptions
+from dyntree.trees.learning.warmup import Planted, plant
 from dyntree.trees.positions import row_positions
-from dyntree.trees.warmup import Planted, plant, with_ones
+from dyntree.trees.state import with_ones
 from tests.unit.models import data, grown, refused
 
 
@@ -63,7 +64,7 @@ def test_regression_needs_two_responses_at_the_start(name: str) -> None:
 
 
 def test_row_numbers_lead_to_places_in_the_clouds_order() -> None:
-    cloud = grown("constant").retire([0, 10])._cloud
+    cloud = grown("constant").retire([0, 10]).state.cloud
     ids = cloud.row_ids()
     for form in ([5, 20, 59], (5, 20, 59), np.array([5, 20, 59], np.uint8)):
         places = row_positions(cloud, form, "rows")
@@ -77,7 +78,7 @@ def test_row_numbers_lead_to_places_in_the_clouds_order() -> None:
     [([10], "10"), ([60], "60"), ([5, 5], "[5, 5]"), ([1.5], "1.5"), ("a", "'a'")],
 )
 def test_row_numbers_must_be_those_of_active_rows(rows: Any, came: str) -> None:
-    cloud = grown("constant").retire([0, 10])._cloud
+    cloud = grown("constant").retire([0, 10]).state.cloud
     with refused("rows", came):
         row_positions(cloud, rows, "rows")
 

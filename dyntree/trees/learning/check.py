@@ -1,0 +1,180 @@
+"""Rows as users hold them -> rows that a tree can learn or be asked about, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
+from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.targets import label_codes, label_list, real_response
+from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
+from dyntree.trees.learning.growth import Grown, Growth
+from dyntree.trees.learning.levels import (
+    full_columns,
+    refuse_unseen,
+    warn_full,
+    warn_unseen,
+)
+from dyntree.trees.learning.scaling import on_scale
+from dyntree.trees.state import TreeState, with_ones
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """Rows that a tree can learn, as it will know them.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_features), or codes while there are no trees
+    labels : list
+        Responses or labels.
+    growth : Growth
+        The columns with these rows.
+    """
+
+    rows: Matrix
+    labels: list[Any]
+    growth: Growth
+
+
+def is_idle(state: TreeState, X: Any, y: Any) -> bool:
+    """Whether there is no row to learn, and no response; columns must be known."""
+    if not is_nothing(X) or np.size(y):
+        return False
+    if state.features is not None and np.ndim(X) == 2:
+        state.features.codes(X)
+    return True
+
+
+def is_plain_row(state: TreeState, X: Any, y: Any) -> bool:
+    """Whether X and y are one row and its response that need no encoding."""
+    return (
+        type(y) is np.ndarray
+        and y.shape == (1,)
+        and state.cloud is not None
+        and state.features is not None
+        and state.features.is_plain(X)
+        and len(X) == 1
+        and state.options.rules == "native"
+        and (
+            state.options.classes is not None
+            or (y.dtype == np.float64 and abs(y.item()) <= LARGEST)  # not NaN
+        )
+    )
+
+
+def scaled_row(state: TreeState, row: Matrix, place: float) -> tuple[Matrix, Vector]:
+    """One encoded row and its response or label's place -> both as the cloud has them.
+
+    Parameters
+    ----------
+    state : TreeState
+        Of native rules, with trees.
+    row : ndarray of shape (1, n_features)
+    place : float or int
+
+    Returns
+    -------
+    row : ndarray of shape (1, n_features)
+    response : ndarray of shape (1,)
+    """
+    if not abs(place) <= LARGEST:  # NaN, too
+        raise ValueError(too_large("y", place, "in the row"))
+    response = np.array([place], dtype=np.float64)
+    assert state.features is not None
+    return on_scale(state.cloud, state.features, row, response), response
+
+
+def checked(state: TreeState, X: Any, y: Any) -> CheckedRows:
+    """Rows and their responses or labels, as users hold them -> both checked.
+
+    The tree stays as it is.
+    """
+    options = state.options
+    check_paired(X, y)
+    if isinstance(X, Grown):
+        rows, growth = X.rows, X.growth
+    elif state.cloud is None:
+        features, rows = extended(state, X)
+        if options.new_levels == "error":
+            refuse_unseen(features, X, rows, "X")
+        growth = Growth(features, [], lambda codes: codes)
+    else:
+        rows, growth = _with_levels(state, X)
+    if not len(rows):
+        raise ValueError("X must have at least one row; got none.")
+    if options.model == "class":
+        labels = label_list(y, len(rows))
+    else:
+        response = real_response(y, len(rows), options.rules)
+        if state.cloud is not None:
+            rows = on_scale(state.cloud, growth.features, rows, response)
+        labels = response.tolist()
+    if options.classes is not None and options.rules == "r":
+        label_codes(labels, options.classes)
+    return CheckedRows(rows, labels, growth)
+
+
+def _with_levels(state: TreeState, X: Any) -> tuple[Matrix, Growth]:
+    """Rows for trees that there are, with the levels that come new, if they may."""
+    assert state.features is not None
+    features = state.features
+    if not features.may_grow or state.options.new_levels != "grow":
+        return encoded(state, features, X), Growth(features, [], features.widen)
+    steps, rows = features.grown(X)
+    growth = Growth(features, steps, lambda old: growth.features.widen(old))
+    tell_full(state, growth.features, X)
+    return rows, growth
+
+
+def tell_full(state: TreeState, features: FeatureMap, X: Any) -> None:
+    """Warn the first time that a column has more levels than it can take."""
+    full = full_columns(features)
+    if not full or "full" in state.told or isinstance(X, Encoded):
+        return
+    late = [name for name in features.unseen(features.codes(X)) if name in full]
+    if late:
+        state.told.add("full")
+        warn_full(late[0])
+
+
+def responses_of(state: TreeState, y: list[Any]) -> Vector:
+    """Responses, or labels that are known -> floats as the cloud takes them."""
+    if state.options.classes is not None:
+        return label_codes(y, state.options.classes)
+    return np.array(y, dtype=np.float64)
+
+
+def extended(state: TreeState, X: Any) -> tuple[FeatureMap, Matrix]:
+    """Rows -> the columns as they are known with these rows too, and their codes."""
+    if state.features is not None:
+        return state.features.extend(X)
+    native = state.options.rules == "native"
+    return FeatureMap.learn(X, native, state.options.categories or ())
+
+
+def encoded(
+    state: TreeState, features: FeatureMap, X: Any, argument: str = "X"
+) -> Matrix:
+    """Rows -> features by these columns; unknown levels are told of, or refused."""
+    if not features.may_grow or isinstance(X, Encoded):
+        return features.encode(X, argument)
+    codes = features.codes(X, argument)
+    if state.options.new_levels == "error":
+        refuse_unseen(features, X, codes, argument)
+    late = features.unseen(codes) or features.undecided(X)
+    if late and "unseen" not in state.told:
+        state.told.add("unseen")
+        warn_unseen(late[0], state.options.new_levels == "grow")
+    return features.expand(codes)
+
+
+def stored(state: TreeState, X: Any, argument: str = "X") -> Matrix:
+    """Rows -> rows as the cloud of a tree stores them, checked."""
+    assert state.features is not None
+    rows = encoded(state, state.features, X, argument)
+    rows = on_scale(state.cloud, state.features, rows, argument=argument)
+    return with_ones(rows, state.ones)
