@@ -340,31 +340,16 @@ class DynamicTree(TreeAnswers, checkpoint.Pickled):
         Rehearsal, or None for a label that comes for the first time
         """
         state = self.state
-        cloud, given = state.ready("rehearse"), checked(state, X, y)
-        if len(given.rows) != 1:
-            raise ValueError(f"X must be one row to rehearse; got {len(given.rows)}.")
-        if given.growth.steps:
-            cloud = widened(cloud, given.growth.widen)
+        cloud, (rows, labels, growth) = state.ready("rehearse"), checked(state, X, y)
+        if len(rows) != 1:
+            raise ValueError(f"X must be one row to rehearse; got {len(rows)}.")
+        if growth.steps:
+            cloud = widened(cloud, growth.widen)
         known = state.options.classes
-        if known is not None and given.labels[0] not in known:
+        if known is not None and labels[0] not in known:
             return None
-        rows = with_ones(given.rows, state.ones)
-        return rehearsed(cloud, rows, responses_of(state, given.labels))
-
-    @locked
-    def fix_columns(self, features: FeatureMap) -> None:
-        """Settle which columns rows have, before the first row comes.
-
-        Parameters
-        ----------
-        features : FeatureMap
-        """
-        if self.n_seen:
-            raise ValueError(
-                f"columns can be fixed before the first row only; {self.n_seen} rows "
-                "have come."
-            )
-        self.state.features = features
+        rows = with_ones(rows, state.ones)
+        return rehearsed(cloud, rows, responses_of(state, labels))
 
     def hush(self) -> None:
         """Say nothing of columns of text: another model that learns the same does."""
@@ -383,6 +368,10 @@ class DynamicTree(TreeAnswers, checkpoint.Pickled):
             The columns then, the new ones last.
         widen : callable
             Gives rows, an array of shape (n_rows, old width), their new columns.
+
+        Returns
+        -------
+        context manager
         """
         return with_columns(self.state, features, widen)
 

@@ -6,9 +6,10 @@ from collections.abc import Hashable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from dyntree.encoding.feature_map import Encoded
+from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.labels import is_label
 from dyntree.runtime.locking import locked
-from dyntree.trees.learning.preview import previewed
+from dyntree.trees.learning.check import previewed
 from dyntree.trees.state import TreeState
 
 
@@ -87,6 +88,22 @@ class Named:
         features = self.state.features
         return () if features is None else features.feature_names
 
+    def class_place(self, label: Hashable) -> int:
+        """Place of a label among `classes`.
+
+        Raises
+        ------
+        ValueError
+            If it is none of them.
+        """
+        classes = self.state.options.classes or ()
+        if not is_label(label) or label not in classes:
+            raise ValueError(
+                "label must name the class whose probability is analysed, one of "
+                f"{list(classes)}; got {label!r}."
+            )
+        return classes.index(label)
+
     def exclusive(self) -> AbstractContextManager[Any]:
         """Context in which no other thread's call comes between the caller's calls."""
         return self._lock
@@ -102,6 +119,21 @@ class Named:
         refused by `update` alone.
         """
         return previewed(self.state, X, y, start)
+
+    @locked
+    def fix_columns(self, features: FeatureMap) -> None:
+        """Settle which columns rows have, before the first row comes.
+
+        Parameters
+        ----------
+        features : FeatureMap
+        """
+        if self.n_seen:
+            raise ValueError(
+                f"columns can be fixed before the first row only; {self.n_seen} rows "
+                "have come."
+            )
+        self.state.features = features
 
     def __repr__(self) -> str:
         model: Any = self

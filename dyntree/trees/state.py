@@ -73,6 +73,16 @@ class TreeState:
         """Columns of ones stored before the user's own."""
         return n_ones(self.options)
 
+    def n_settling(self, n_first: int) -> int | None:
+        """How many of the rows that plant trees settle levels; None for all of them.
+
+        Where levels may grow, those of later rows are as late as if their rows had come
+        one by one. Linear leaves take all, as they regress on no column that is late.
+        """
+        options = self.options
+        late = options.new_levels == "grow" and options.model != "linear"
+        return n_first if late and not self.settles_all else None
+
     def ready(self, what: str) -> Any:
         """Return the cloud, or raise NotReadyError: `what` needs trees."""
         if self.cloud is None:

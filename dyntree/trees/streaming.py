@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Self
 
 from dyntree import checkpoint, params
-from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.errors import StaleWindowWarning, warn
 from dyntree.online import Arrays, Header
@@ -238,10 +237,6 @@ class StreamingTree(Named, checkpoint.Pickled):
         options = StreamOptions.given(**others | {"window": window})
         options = options.for_model(self.state.options)
         return self.around(self.tree.copy().state, options, self.is_frozen)
-
-    def fix_columns(self, features: FeatureMap) -> None:
-        """Settle which columns rows have; see `DynamicTree.fix_columns`."""
-        self.tree.fix_columns(features)
 
     def frozen_view(self, what: str = "a view") -> TreeView:
         """Return the particles as they are now; see `DynamicTree.frozen_view`."""

@@ -70,7 +70,6 @@ FOLDER_ORDER = {
     ],
     "trees/learning": [
         {"scaling", "growth", "levels"}, {"check", "parts", "windows"}, {"warmup"},
-        {"preview"},
     ],
     "trees/answers": [{"predictions"}, {"criteria"}, {"sensitivity"}, {"view"}],
     "trees/averages": [{"view", "memories"}, {"base"}, {"stream", "tables"}],
@@ -265,20 +264,20 @@ def test_an_arrow_of_python_that_points_up_is_found(
 ) -> None:
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path / "dyntree")
-    files = "learning/warmup", "learning/scaling", "learning/preview", "files", "model"
+    files = "learning/warmup", "learning/scaling", "learning/check", "files", "model"
     for name in (*(f"trees/{file}" for file in files), "params", "api/plots"):
         path = tmp_path / "dyntree" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
-    path = tmp_path / "dyntree" / "trees" / "learning" / "warmup.py"
+    path = tmp_path / "dyntree" / "trees" / "learning" / "check.py"
     path.write_text(
         "import rbridge\nimport numpy\nfrom dyntree import params\n"
         "from dyntree.trees.learning import scaling\n\ndef f():\n"
-        "    from dyntree.trees.learning import preview\n"
+        "    from dyntree.trees.learning import warmup\n"
         "    from dyntree.trees.model import DynamicTree\n"
         "    from dyntree.api.plots import plot_fit\n"
     )
-    up = {"model.DynamicTree", "learning.preview"}
+    up = {"model.DynamicTree", "learning.warmup"}
     up = {f"dyntree.trees.{name}" for name in up}
     assert set(python_arrows_up(path)) == up | {"dyntree.api.plots.plot_fit", "rbridge"}
     path = tmp_path / "dyntree" / "trees" / "files.py"

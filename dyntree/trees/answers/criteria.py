@@ -108,47 +108,6 @@ def _not_binary(argument: str, column: int, low: float, high: float) -> str:
     return f"{rule}; got ({low}, {high}) in column {column}. {remedy}"
 
 
-def scored(
-    cloud: Any,
-    ones: int,
-    rows: Matrix,
-    rule: str,
-    references: Matrix | None,
-    q: float,
-    alpha: float,
-    best: str | float,
-    bounds: Bounds | None,
-    categorical: Sequence[bool] | None,
-    approx: bool,
-) -> Vector:
-    """Criterion `rule` at candidate rows; see `DynamicTree.score`."""
-    if references is not None and not len(references):
-        raise ValueError("Xref must have at least one row; got none.")
-    if rule == "alm":
-        if cloud.options["rules"] == "r":
-            return np.asarray(query.predict(cloud, rows)["var"])
-        return moments(*query.mixture(cloud, rows)[:5])[1]
-    if rule == "ei":
-        return query.mean_improvement(cloud, rows, _bar(cloud, rows, best))
-    if rule == "qentropy":
-        return np.asarray(criteria.q_entropy(cloud, rows, params.real("q", q)))
-    if rule == "qei":
-        width = params.real("alpha", alpha)
-        if not width > 0.0:
-            raise ValueError(f"alpha must be > 0; got {alpha!r}.")
-        return np.asarray(
-            criteria.q_improvement(cloud, rows, params.real("q", q), width)
-        )
-    if rule == "ieci":
-        return np.asarray(
-            criteria.ieci(cloud, rows, rows if references is None else references)
-        )
-    if references is not None:
-        return np.asarray(criteria.alc_reference(cloud, rows, references))
-    where = region(cloud, ones, rows, bounds, categorical)
-    return np.asarray(criteria.alc_rectangle(cloud, rows, *where, approx))
-
-
 def _bar(cloud: Any, rows: Matrix, best: str | float) -> Matrix | float:
     """What a response must fall below to improve: of each particle, or one for all."""
     if isinstance(best, str):
@@ -234,20 +193,29 @@ class TreeCriteria(TreePredictions):
                 f"rule={rule!r} needs a real response; for model='class' see "
                 "predict(X).entropy."
             )
-        references = None if Xref is None else stored(self.state, Xref, "Xref")
-        return scored(
-            cloud,
-            self.state.ones,
-            stored(self.state, X),
-            rule,
-            references,
-            q,
-            alpha,
-            best,
-            bounds,
-            categorical,
-            params.flag("approx", approx),
-        )
+        state, approx = self.state, params.flag("approx", approx)
+        references = None if Xref is None else stored(state, Xref, "Xref")
+        rows = stored(state, X)
+        if references is not None and not len(references):
+            raise ValueError("Xref must have at least one row; got none.")
+        if rule == "alm":
+            if state.options.rules == "r":
+                return np.asarray(query.predict(cloud, rows)["var"])
+            return moments(*query.mixture(cloud, rows)[:5])[1]
+        if rule == "ei":
+            return query.mean_improvement(cloud, rows, _bar(cloud, rows, best))
+        if rule == "qentropy":
+            return np.asarray(criteria.q_entropy(cloud, rows, params.real("q", q)))
+        if rule == "qei":
+            width, level = params.positive("alpha", alpha), params.real("q", q)
+            return np.asarray(criteria.q_improvement(cloud, rows, level, width))
+        if rule == "ieci":
+            references = rows if references is None else references
+            return np.asarray(criteria.ieci(cloud, rows, references))
+        if references is not None:
+            return np.asarray(criteria.alc_reference(cloud, rows, references))
+        where = region(cloud, state.ones, rows, bounds, categorical)
+        return np.asarray(criteria.alc_rectangle(cloud, rows, *where, approx))
 
     @locked
     def score_active(self, rule: str) -> Vector:

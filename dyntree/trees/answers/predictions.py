@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from dyntree import params
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.labels import is_label
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.storage.plain import plain
@@ -189,22 +187,6 @@ class TreePredictions(Named):
                 f"coef needs model='linear'; got model={self.options.model!r}."
             )
         return np.asarray(query.coef(cloud, stored(self.state, X)))
-
-    def class_place(self, label: Hashable) -> int:
-        """Place of a label among `classes`.
-
-        Raises
-        ------
-        ValueError
-            If it is none of them.
-        """
-        classes = self.options.classes or ()
-        if not is_label(label) or label not in classes:
-            raise ValueError(
-                "label must name the class whose probability is analysed, one of "
-                f"{list(classes)}; got {label!r}."
-            )
-        return classes.index(label)
 
     @locked
     def stats(self) -> TreeStats:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree._core.rng import RandomSource
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
 from dyntree._core.trees import sensitivity as core_sensitivity
@@ -20,28 +19,27 @@ from dyntree.trees.answers.criteria import Bounds, TreeCriteria, asking, region
 from dyntree.trees.state import TreeState
 
 
-def effects(
-    cloud: Any,
-    ones: int,
-    label: int | None,
-    n_samples: int,
-    n_grid: int,
-    span: float,
+def input_law(
+    state: TreeState,
     method: str,
     bounds: Bounds | None,
     shape: Sequence[float] | None,
     mode: Sequence[float] | None,
     categorical: Sequence[bool] | None,
-    groups: list[NDArray[np.int64]],
-    source: RandomSource | None,
-) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    """Grid, main effects, first-order and total indices; see `DynamicTree`."""
-    method = params.one_of("method", method, ("lhs", "boot"))
+) -> dict[str, Any]:
+    """Arguments of `DynamicTree.sensitivity` -> how its inputs are drawn, checked.
+
+    Returns
+    -------
+    dict of ndarray of shape (n_features,)
+        "lower", "upper", "shape", "mode" and "categorical", as the core takes them.
+    """
+    cloud, ones = state.cloud, state.ones
     low, high, flags = region(cloud, ones, None, bounds, categorical, method == "boot")
     low, high, flags = low[ones:], high[ones:], flags[ones:]
-    stored = cloud.rows()[0][:, ones:]
+    held = cloud.rows()[0][:, ones:]
     shapes = np.where(flags, 0.0, 1.0) if shape is None else _floats("shape", shape)
-    modes = _means(stored, flags) if mode is None else _floats("mode", mode)
+    modes = _means(held, flags) if mode is None else _floats("mode", mode)
     if shapes.shape != low.shape or modes.shape != low.shape:
         raise ValueError(
             f"shape and mode must hold {len(low)} numbers each; got {shape!r} and "
@@ -60,52 +58,38 @@ def effects(
             f"mode must be within the bounds, {low[k]} to {high[k]} for column {k}; "
             f"got {mode!r}. Give wider bounds, or another mode."
         )
-    share = params.real("span", span)
-    if not 0.0 <= share <= 1.0:
-        raise ValueError(f"span must be in [0, 1]; got {span!r}.")
-    grid = np.linspace(low, high, params.count("n_grid", n_grid, 1))
-    n_samples = params.count("n_samples", n_samples, 2)
-    main, first, total = core_sensitivity.sensitivity(
-        cloud,
-        n_samples=n_samples,
-        grid=grid,
-        span=share,
-        lower=low,
-        upper=high,
-        shape=shapes,
-        mode=modes,
-        categorical=flags,
-        method=method,
-        label=label,
-        groups=groups,
-        source=source,
-    )
-    return grid, main, first, total
+    return {
+        "lower": low, "upper": high, "shape": shapes, "mode": modes,
+        "categorical": flags,
+    }  # fmt: skip
 
 
-def shares(
+def input_shares(
+    state: TreeState,
     mean: Callable[[Matrix], Matrix],
-    X: Matrix,
-    groups: list[NDArray[np.int64]],
     n_samples: int,
-    rng: np.random.Generator,
-) -> tuple[Vector, Vector]:
-    """Shares of the variance of a prediction, and their standard errors.
+    factors: Mapping[str, Sequence[str]] | None,
+    seed: int,
+) -> Importance:
+    """Predictions -> the share of their variance that each input accounts for.
 
     Parameters
     ----------
+    state : TreeState
+        Whose active rows are drawn from.
     mean : callable
-        Predictions, shape (n_rows, n_outputs), of rows.
-    X : ndarray of shape (n_rows, n_features)
-        Rows to draw from.
-    groups : list of ndarray of int
-        Columns of each input.
-    n_samples : int
-    rng : Generator
+        Predictions, shape (n_rows, n_outputs), of rows as the cloud stores them.
+    n_samples, factors
+        As in `DynamicTree.importance`.
+    seed : int
+        Of the model.
     """
+    X, inputs = state.cloud.rows()[0], inputs_of(state, factors)
+    groups = [group + state.ones for group in inputs.values()]
     n_samples = params.count("n_samples", n_samples, 2)
     if not len(X):
         raise ValueError("importance needs rows; remove_data took all of them.")
+    rng = np.random.default_rng([seed, state.n_seen])
     base, other = X[rng.integers(len(X), size=(2, n_samples))]
     mixed = np.tile(base, (len(groups) + 1, 1, 1))
     for k, group in enumerate(groups):
@@ -115,12 +99,12 @@ def shares(
     total = effects.mean(axis=1)
     whole = total.sum()
     if not whole > 0.0:
-        return np.zeros(len(groups)), np.zeros(len(groups))
+        return Importance(np.zeros(len(groups)), np.zeros(len(groups)), tuple(inputs))
     values = total / whole
     # of a ratio of means, by its linear part
     apart = effects - values[:, None] * effects.sum(axis=0)
     errors: Vector = apart.std(axis=1, ddof=1) / (whole * np.sqrt(n_samples))
-    return values, errors
+    return Importance(values, errors, tuple(inputs))
 
 
 def _means(stored: Matrix, flags: NDArray[np.bool_]) -> Vector:
@@ -218,17 +202,10 @@ class TreeAnswers(TreeCriteria):
         >>> tree.update(X, X @ [3.0, 1.0]).importance().values.round(1)
         array([0.9, 0.1])
         """
-        cloud = self.state.ready("importance")
-        inputs = inputs_of(self.state, factors)
-        ones = self.state.ones
-        values, errors = shares(
-            self._mean_of_rows,
-            cloud.rows()[0],
-            [group + ones for group in inputs.values()],
-            n_samples,
-            np.random.default_rng([self.seed, self.n_seen]),
+        self.state.ready("importance")
+        return input_shares(
+            self.state, self._mean_of_rows, n_samples, factors, self.seed
         )
-        return Importance(values, errors, tuple(inputs))
 
     def _mean_of_rows(self, rows: Matrix) -> Matrix:
         """Mean prediction, or probabilities, of rows as the cloud stores them."""
@@ -303,19 +280,16 @@ class TreeAnswers(TreeCriteria):
         elif label is not None:
             raise ValueError(f"label is for class models only; got {label!r}.")
         inputs = inputs_of(self.state, factors)
-        answer = effects(
-            cloud,
-            self.state.ones,
-            place,
-            n_samples,
-            n_grid,
-            span,
-            method,
-            bounds,
-            shape,
-            mode,
-            categorical,
-            list(inputs.values()),
-            asking(self.state),
-        )
-        return Sensitivity(*answer, self.feature_names, tuple(inputs))
+        method = params.one_of("method", method, ("lhs", "boot"))
+        law = input_law(self.state, method, bounds, shape, mode, categorical)
+        share = params.real("span", span)
+        if not 0.0 <= share <= 1.0:
+            raise ValueError(f"span must be in [0, 1]; got {span!r}.")
+        n_grid = params.count("n_grid", n_grid, 1)
+        grid = np.linspace(law["lower"], law["upper"], n_grid)
+        found = core_sensitivity.sensitivity(
+            cloud, n_samples=params.count("n_samples", n_samples, 2), grid=grid,
+            span=share, method=method, label=place, groups=list(inputs.values()),
+            source=asking(self.state), **law,
+        )  # fmt: skip
+        return Sensitivity(grid, *found, self.feature_names, tuple(inputs))

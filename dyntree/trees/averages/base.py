@@ -29,7 +29,7 @@ from dyntree.summaries import (
     TreeStats,
 )
 from dyntree.trees.answers.criteria import Bounds, region
-from dyntree.trees.answers.sensitivity import inputs_of, shares
+from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.answers.view import Rehearsal
 from dyntree.trees.averages.view import AverageView, picked
 from dyntree.trees.learning.check import stored
@@ -133,10 +133,6 @@ class TreeAverage(Named, checkpoint.Pickled, ABC):
         """Whether trees have been planted, so that questions can be answered."""
         return all(state.cloud is not None for state in self._states)
 
-    def class_place(self, label: Hashable) -> int:
-        """Place of a label among `classes`; see `DynamicTree.class_place`."""
-        return self._trees[0].class_place(label)
-
     @locked
     def fix_columns(self, features: FeatureMap) -> None:
         """Settle which columns rows have; see `DynamicTree.fix_columns`."""
@@ -155,11 +151,11 @@ class TreeAverage(Named, checkpoint.Pickled, ABC):
 
     def _check_level(self) -> None:
         """Raise RuntimeError where members were taught apart from one another."""
-        counts = [state.n_seen for state in self._states]
-        if len(set(counts)) > 1:
+        if len({member.tree.state.n_seen for member in self.members}) > 1:
             raise RuntimeError(
-                f"members must have learned the same rows; got {counts} rows. One was "
-                "taught by itself, or memory ran out; go on from a checkpoint."
+                "members must have learned the same rows; got "
+                f"{[member.n_seen for member in self.members]} rows. One was taught by "
+                "itself, or memory ran out; go on from a checkpoint."
             )
 
     @locked
@@ -193,18 +189,7 @@ class TreeAverage(Named, checkpoint.Pickled, ABC):
     ) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X: the mixture of the members'.
 
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-            Values may be missing (NaN).
-        threads : int, optional
-            Threads over rows, default DYNTREE_NUM_THREADS or 1. The answer does not
-            depend on it.
-
-        Returns
-        -------
-        Prediction or ClassPrediction
-            The latter for class models.
+        Parameters and what is returned are those of `DynamicTree.predict`.
         """
         n_threads = params.n_threads(threads)
         with self._lock:
@@ -374,23 +359,14 @@ class TreeAverage(Named, checkpoint.Pickled, ABC):
         """
         trees = self._ready("importance")
         holder = max(trees, key=lambda tree: tree.n_active).state
-        inputs = inputs_of(holder, factors)
-        ones = holder.ones
-        values, errors = shares(
-            lambda rows: self._means(Encoded(np.ascontiguousarray(rows[:, ones:]))),
-            holder.cloud.rows()[0],
-            [group + ones for group in inputs.values()],
-            n_samples,
-            np.random.default_rng([self.seed, self.n_seen]),
-        )
-        return Importance(values, errors, tuple(inputs))
 
-    def _means(self, rows: Encoded) -> Matrix:
-        """Mean prediction or probabilities of encoded rows, (n_rows, n_outputs)."""
-        answer = self.predict(rows)
-        if isinstance(answer, ClassPrediction):
-            return answer.proba
-        return answer.mean[:, None]
+        def mean(rows: Matrix) -> Matrix:
+            answer = self.predict(Encoded(np.ascontiguousarray(rows[:, holder.ones :])))
+            if isinstance(answer, ClassPrediction):
+                return answer.proba
+            return answer.mean[:, None]
+
+        return input_shares(holder, mean, n_samples, factors, self.seed)
 
     @locked
     def sensitivity(
@@ -443,17 +419,7 @@ class TreeAverage(Named, checkpoint.Pickled, ABC):
 
     @locked
     def frozen_view(self, what: str = "a view") -> AverageView:
-        """Return the trees as they are now, to look at one by one.
-
-        Parameters
-        ----------
-        what : str, default "a view"
-            What asks, for errors.
-
-        Returns
-        -------
-        AverageView
-        """
+        """Return the trees as they are now; see `DynamicTree.frozen_view`."""
         self._ready(what)
         twin = self.copy()
         views = [member.frozen_view(what) for member in twin.members]

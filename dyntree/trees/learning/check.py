@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
+from dyntree import params
+from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing, take
 from dyntree.encoding.pairing import check_paired
-from dyntree.encoding.targets import label_codes, label_list, real_response
+from dyntree.encoding.targets import (
+    label_codes,
+    label_list,
+    real_response,
+    sorted_labels,
+)
 from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
 from dyntree.trees.learning.growth import Grown, Growth
 from dyntree.trees.learning.levels import (
@@ -18,26 +23,8 @@ from dyntree.trees.learning.levels import (
     warn_full,
     warn_unseen,
 )
-from dyntree.trees.learning.scaling import on_scale
-from dyntree.trees.state import TreeState, with_ones
-
-
-@dataclass(frozen=True, eq=False)
-class CheckedRows:
-    """Rows that a tree can learn, as it will know them.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_rows, n_features), or codes while there are no trees
-    labels : list
-        Responses or labels.
-    growth : Growth
-        The columns with these rows.
-    """
-
-    rows: Matrix
-    labels: list[Any]
-    growth: Growth
+from dyntree.trees.learning.scaling import check_scale, on_scale
+from dyntree.trees.state import TreeState, n_waiting, with_ones
 
 
 def is_idle(state: TreeState, X: Any, y: Any) -> bool:
@@ -88,10 +75,16 @@ def scaled_row(state: TreeState, row: Matrix, place: float) -> tuple[Matrix, Vec
     return on_scale(state.cloud, state.features, row, response), response
 
 
-def checked(state: TreeState, X: Any, y: Any) -> CheckedRows:
-    """Rows and their responses or labels, as users hold them -> both checked.
+def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth]:
+    """Rows as users hold them -> rows that a tree can learn; it stays as it is.
 
-    The tree stays as it is.
+    Returns
+    -------
+    rows : ndarray of shape (n_rows, n_features), or codes while there are no trees
+    labels : list of length n_rows
+        Responses or labels.
+    growth : Growth
+        The columns with these rows.
     """
     options = state.options
     check_paired(X, y)
@@ -115,7 +108,7 @@ def checked(state: TreeState, X: Any, y: Any) -> CheckedRows:
         labels = response.tolist()
     if options.classes is not None and options.rules == "r":
         label_codes(labels, options.classes)
-    return CheckedRows(rows, labels, growth)
+    return rows, labels, growth
 
 
 def _with_levels(state: TreeState, X: Any) -> tuple[Matrix, Growth]:
@@ -178,3 +171,56 @@ def stored(state: TreeState, X: Any, argument: str = "X") -> Matrix:
     rows = encoded(state, state.features, X, argument)
     rows = on_scale(state.cloud, state.features, rows, argument=argument)
     return with_ones(rows, state.ones)
+
+
+def previewed(
+    state: TreeState, X: Any, y: Any, start: int | None = None
+) -> tuple[Encoded, list[Any]]:
+    """Check a stream that is to be learned, and encode it; see `Learner.preview`."""
+    if start is not None:
+        start = params.count("start", start, 0)
+    check_paired(X, y)
+    features, n_first = state.features, 0
+    if state.cloud is None:
+        features, n_first = _columns_ahead(state, X, start)
+    assert features is not None
+    if features.may_grow and state.options.new_levels == "grow":
+        steps, rows = features.grown(X)
+        features = steps[-1][1] if steps else features
+        tell_full(state, features, X)
+    else:
+        rows = encoded(state, features, X)
+    if not len(rows):
+        raise ValueError("X must have at least one row; got none.")
+    rows = rows.copy() if rows is X else rows  # which is the caller's to change
+    if state.options.model != "class":
+        response = real_response(y, len(rows), state.options.rules)
+        if state.cloud is not None:
+            check_scale(state.cloud, features, rows, response)
+        return Encoded(rows, features), response.tolist()
+    labels = label_list(y, len(rows))
+    if state.options.rules == "r":
+        known = state.options.classes
+        known = known or sorted_labels([*state.waiting_y, *labels[:n_first]])
+        label_codes(labels, known)
+    return Encoded(rows, features), labels
+
+
+def _columns_ahead(
+    state: TreeState, X: Any, start: int | None
+) -> tuple[FeatureMap, int]:
+    """The columns that trees will be planted with, and how many rows decide on them."""
+    first = X if start is None else take(X, slice(max(1, start)))
+    features, codes = extended(state, first)
+    n_first = len(codes) if start is None else start
+    options = state.options.with_width(features.n_features)
+    needed = n_waiting(options, state.n_scale)
+    ahead = needed - len(state.waiting_y)
+    one_by_one = range(n_first + 1, ahead + 1) if start is not None else ()
+    for end in one_by_one if features.allow_missing else ():
+        features, codes = features.extend(take(X, slice(end)))
+    if state.waiting_y:
+        codes = np.concatenate([state.waiting_X, codes])
+    grows = state.options.new_levels == "grow"
+    features, _ = features.settle(codes, state.n_settling(needed), grows)
+    return features, max(n_first, ahead)

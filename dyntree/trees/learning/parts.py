@@ -60,33 +60,19 @@ def learn_in_parts(
         while first < len(rows):
             part = slice(first, growth.steady(first, first + size))
             clock = time.perf_counter()
-            done = _learn_part(
-                state, rows[part], responses[part], growth, first, learn, with_columns
-            )
+            features, own, y = growth.at(first), rows[part], responses[part]
+            width = features.n_features
+            if width + state.ones < rows.shape[1]:
+                own = np.ascontiguousarray(own[:, :width])
+            if features is state.features or features == state.features:
+                done = learn(own, y)
+            else:
+                with with_columns(features, growth.widen_to(width)):
+                    done = learn(own, y)
             clock = time.perf_counter() - clock
             tell(done if first else n_kept + done)
             first += done
             size = max(1, min(4 * size, int(done * CHUNK_SECONDS / (clock + 1e-9))))
-
-
-def _learn_part(
-    state: TreeState,
-    rows: Matrix,
-    responses: Vector,
-    growth: Growth,
-    first: int,
-    learn: Learn,
-    with_columns: Columns,
-) -> int:
-    """Learn some rows from the one at place `first`, which may bring columns."""
-    features = growth.at(first)
-    width = features.n_features
-    if width + state.ones < rows.shape[1]:
-        rows = np.ascontiguousarray(rows[:, :width])
-    if features is state.features or features == state.features:
-        return learn(rows, responses)
-    with with_columns(features, growth.widen_to(width)):
-        return learn(rows, responses)
 
 
 def learn_rows(state: TreeState, rows: Matrix, responses: Vector) -> int:

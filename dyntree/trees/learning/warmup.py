@@ -78,8 +78,7 @@ def keep_or_plant(
     n_old : int
         How many of the rows came with earlier calls.
     """
-    given, ones = checked(state, X, y), state.ones
-    rows, labels, growth = given.rows, given.labels, given.growth
+    (rows, labels, growth), ones = checked(state, X, y), state.ones
     if state.new_levels is not None and growth.features.known:
         last, coded = growth.features, state.cloud is None
         count_new(state.new_levels, state.features, last, rows, coded)
@@ -93,7 +92,7 @@ def keep_or_plant(
     options = state.options.with_width(growth.features.n_features)
     n_first = n_waiting(options, state.n_scale)
     if len(labels) >= n_first:
-        rows, growth = _settled(state, X, rows, growth, n_settling(state, n_first))
+        rows, growth = _settled(state, X, rows, growth, state.n_settling(n_first))
         first = growth.at(n_first - 1)
         width = first.n_features
         options = options_for(state.options, rows[: state.n_scale, :width])
@@ -130,17 +129,6 @@ def _settled(
     n_before = len(rows) - len(last)
     rows = np.concatenate([features.widen(rows[:n_before]), last])
     return rows, Growth(first, steps, features.widen).since(-n_before)
-
-
-def n_settling(state: TreeState, n_first: int) -> int | None:
-    """How many of the rows that plant trees settle levels; None for all of them.
-
-    Where levels may grow, those of later rows are as late as if their rows had come one
-    by one. Linear leaves take all, as they regress on no column that is late.
-    """
-    options = state.options
-    late = options.new_levels == "grow" and options.model != "linear"
-    return n_first if late and not state.settles_all else None
 
 
 def take_new_labels(state: TreeState, labels: list[Any]) -> None:
