@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, BinaryIO, Self, TypeVar
 
@@ -36,20 +37,21 @@ def savable(kind: Kind) -> Kind:
     return kind
 
 
-class Pickled:
-    """A model that is copied by its own `copy` and pickled as the file of `save`."""
+class Stored(ABC):
+    """A model whose copies and pickles are made of what its files hold."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """Return an independent model that would go on alike."""
 
     def __copy__(self) -> Self:
-        model: Any = self
-        copied: Self = model.copy()
-        return copied
+        return self.copy()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.__copy__()
+        return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        model: Any = self
-        return loads, (dumps(model),)
+        return loads, (dumps(self),)  # type: ignore[arg-type]
 
 
 def save(model: Savable, path: str | os.PathLike[str]) -> None:

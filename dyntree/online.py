@@ -35,9 +35,9 @@ class Learner(Protocol):
     def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
         """Learn rows in order; models without responses need no y.
 
-        A call that raises leaves the model as it was; an interrupt leaves it as after
-        the last complete row. What is learned does not depend on how a stream is cut
-        into calls.
+        A call that raises on bad input leaves the model as it was; an interrupt leaves
+        it as after the last complete unit. What is learned does not depend on how a
+        stream is cut into calls, as long as the cuts are between units.
         """
 
     def predict(self, X: Any) -> Any:
@@ -92,6 +92,14 @@ class Savable(Protocol):
 @runtime_checkable
 class OnlineModel(Learner, Savable, Protocol):
     """A model of a stream in bounded memory."""
+
+    @property
+    def unit(self) -> str:
+        """What is learned as a whole.
+
+        "row"; "batch", rows that the model itself gathers over calls; "phase", the rows
+        of a call, or those of one label; "epoch" or "call", the rows of a call.
+        """
 
     @property
     def n_seen(self) -> int:

@@ -48,6 +48,8 @@ def arrays_of(record: Any) -> Iterator[tuple[str, np.ndarray]]:
     for name, value in vars(record).items():
         if isinstance(value, np.ndarray):
             yield name, value
+        elif isinstance(value, list):
+            yield from ((f"{name}[{k}]", one) for k, one in enumerate(value))
 
 
 def same_answers(one: Any, other: Any) -> None:
@@ -63,6 +65,7 @@ class OnlineModelChecks:
 
     empty_is_previewed = True
     asked = "X"  # what `predict` calls the rows it is given
+    n_passes = 1  # over the rows, as a bar counts them
 
     @pytest.fixture
     def learned(self, fresh: Callable[[], Any], rows: Rows) -> Any:
@@ -93,17 +96,32 @@ class OnlineModelChecks:
         assert facts["rows learned"] == N_FIRST
 
     # ------------------------------------------------------------ learning
-    def test_how_a_stream_is_cut_into_calls_does_not_matter(
+    def test_how_a_stream_is_cut_between_units_does_not_matter(
         self, fresh: Callable[[], Any], rows: Rows
     ) -> None:
         X, y = rows
-        whole = fresh().update(X, y)
-        one_by_one, in_parts = fresh(), fresh()
-        for k in range(len(X)):
-            one_by_one.update(X[k : k + 1], some(y, slice(k, k + 1)))
-        for part in np.array_split(np.arange(len(X)), 4):
+        parts = np.array_split(np.arange(len(X)), 4)
+        in_parts, again = fresh(), fresh()
+        for part in parts:
             in_parts.update(X[part], some(y, part))
-        assert model_bytes(one_by_one) == model_bytes(whole) == model_bytes(in_parts)
+        if in_parts.unit in ("row", "batch"):
+            again.update(X, y)
+            one_by_one = fresh()
+            for k in range(len(X)):
+                one_by_one.update(X[k : k + 1], some(y, slice(k, k + 1)))
+            assert model_bytes(one_by_one) == model_bytes(again)
+        elif in_parts.unit == "phase":
+            labels = np.repeat([3, 5, 7, 9], [len(part) for part in parts])
+            n = len(parts[0]) + len(parts[1])
+            again.update(X[:n], phases=labels[:n]).update(X[n:], phases=labels[n:])
+            whole = fresh().update(X, phases=labels)
+            assert model_bytes(whole) == model_bytes(again)
+        else:
+            for part in parts:
+                again.update(X[part], some(y, part))
+        assert model_bytes(again) == model_bytes(in_parts)
+        if in_parts.unit in ("phase", "epoch"):  # which a call is, so that cuts matter
+            assert model_bytes(fresh().update(X, y)) != model_bytes(in_parts)
 
     def test_inputs_are_left_alone(self, learned: Any, rows: Rows) -> None:
         X, y = copy.deepcopy(rows)
@@ -135,9 +153,10 @@ class OnlineModelChecks:
         names = NAMES[: X.shape[1]]
         frame = pd.DataFrame(X, columns=list(names))
         turned = frame[sorted(names)]
-        plain = fresh().update(frame, y)
-        model = fresh().update(frame[:N_FIRST], some(y, slice(N_FIRST)))
-        model.update(turned[N_FIRST:], some(y, slice(N_FIRST, None)))
+        plain, model = fresh(), fresh()
+        for one, more in ((plain, frame), (model, turned)):
+            one.update(frame[:N_FIRST], some(y, slice(N_FIRST)))
+            one.update(more[N_FIRST:], some(y, slice(N_FIRST, None)))
         assert model.columns == names
         assert model_bytes(model) == model_bytes(plain)
         same_answers(model.predict(turned), model.predict(frame))
@@ -156,9 +175,10 @@ class OnlineModelChecks:
         ]
         if y is not None:
             calls += [("y", X[:5], y[:4]), ("y", X[:5], [None] * 5)]
-        with same_bytes(learned):
-            learned.update(X[:0], some(y, slice(0)))
-            learned.update([], some(y, slice(0)))
+        if learned.unit != "phase":  # of which one without rows lets time pass
+            with same_bytes(learned):
+                learned.update(X[:0], some(y, slice(0)))
+                learned.update([], some(y, slice(0)))
         for name, rows_given, responses in calls:
             with same_bytes(learned), pytest.raises(ValueError, match=rf"\b{name}\b"):
                 learned.update(rows_given, responses)
@@ -167,22 +187,32 @@ class OnlineModelChecks:
         with same_bytes(learned), pytest.raises(ValueError, match=self.asked):
             learned.predict(bad)
 
-    def test_an_error_of_the_callers_leaves_complete_rows(
+    def test_an_error_of_the_callers_leaves_complete_units(
         self, fresh: Callable[[], Any], rows: Rows
     ) -> None:
         class Enough(Exception):
             pass
 
         def stop(done: int, total: int) -> None:
-            raise Enough
+            if model.unit != "phase" or done > (len(X) - N_FIRST) // 2:
+                raise Enough
 
         X, y = rows
         model = fresh().update(X[:N_FIRST], some(y, slice(N_FIRST)))
+        before = model_bytes(model)
+        rest = {"phases": np.arange(N_FIRST, len(X)) >= (N_FIRST + len(X)) // 2}
+        more = rest if model.unit == "phase" else {}
         with pytest.raises(Enough):
-            model.update(X[N_FIRST:], some(y, slice(N_FIRST, None)), progress=stop)
+            model.update(
+                X[N_FIRST:], some(y, slice(N_FIRST, None)), progress=stop, **more
+            )
         n = model.n_seen
+        if model.unit in ("epoch", "call"):
+            assert model_bytes(model) == before
+            return
         assert N_FIRST < n <= len(X)
-        other = fresh().update(X[:n], some(y, slice(n)))
+        other = fresh().update(X[:N_FIRST], some(y, slice(N_FIRST)))
+        other.update(X[N_FIRST:n], some(y, slice(N_FIRST, n)))
         assert model_bytes(model) == model_bytes(other)
 
     @pytest.mark.parametrize("progress", [True, False, None])
@@ -197,7 +227,8 @@ class OnlineModelChecks:
         model = fresh().update(X, y, progress=progress)
         out, err = capfd.readouterr()
         assert out == ""
-        assert (f"{len(X)}/{len(X)}" in err) == (progress is True)
+        n = len(X) * self.n_passes
+        assert (f"{n}/{n}" in err) == (progress is True)
         assert model_bytes(model) == model_bytes(fresh().update(X, y))
 
     # ------------------------------------------------------------ answers
@@ -214,6 +245,15 @@ class OnlineModelChecks:
         self, learned: Any, rows: Rows
     ) -> None:
         X, _ = rows
+        if learned.unit == "epoch":  # documents are: their rows help one another
+            documents = [X[:5], X[20:31], X[40:]]
+            whole = dict(arrays_of(learned.predict(documents)))
+            for k, document in enumerate(documents):
+                alone = dict(arrays_of(learned.predict([document])))
+                assert alone["labels[0]"].tolist() == whole[f"labels[{k}]"].tolist()
+                share = whole["proportions"][k]
+                np.testing.assert_allclose(alone["proportions"][0], share, atol=1e-12)
+            return
         for name, together in arrays_of(learned.predict(X[:5])):
             for k in range(5):
                 alone = dict(arrays_of(learned.predict(X[k : k + 1])))[name]
@@ -223,15 +263,17 @@ class OnlineModelChecks:
         self, fresh: Callable[[], Any], rows: Rows
     ) -> None:
         X, y = rows
+        plain = fresh().update(X[:N_FIRST], some(y, slice(N_FIRST)))
+        plain.update(X[N_FIRST:], some(y, slice(N_FIRST, None)))
         for start in (None, 0, N_FIRST):
             model = fresh()
             encoded, responses = model.preview(X, y, start)
-            assert model.n_seen == 0
+            assert (model.n_seen, len(responses)) == (0, len(X))
             model.update(X[:N_FIRST], some(y, slice(N_FIRST)))
             ahead = take(encoded, slice(N_FIRST, None))
             same_answers(model.predict(ahead), model.predict(X[N_FIRST:]))
             model.update(ahead, responses[N_FIRST:])
-            assert model_bytes(model) == model_bytes(fresh().update(X, y))
+            assert model_bytes(model) == model_bytes(plain)
 
     # ------------------------------------------------------------ copies and files
     def test_copies_go_their_own_ways(self, learned: Any, rows: Rows) -> None:

@@ -13,8 +13,8 @@ import numpy as np
 from dyntree.api import plots
 from dyntree.config import show_config
 from dyntree.mixtures import Canopy
-from dyntree.mixtures.canopy.parts import Ids
 from dyntree.mixtures.canopy.scaling import Singles
+from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.progress import Progress, rows_bar
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dyntree.config import show_config
 from dyntree.datasets import image_points
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures import MemoryBoundedHDP, memory_report
-from dyntree.mixtures.hdp.records import Ids
+from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.progress import Progress
 
 if TYPE_CHECKING:

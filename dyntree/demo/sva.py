@@ -15,7 +15,7 @@ from dyntree.config import show_config
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures import OnlineHDPHSMM
 from dyntree.mixtures import Path as StatePath
-from dyntree.mixtures.sva.records import Ids
+from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.progress import Progress, rows_bar
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from dyntree._core.covertree import build, centre_places
 from dyntree._core.treesearch import Searcher
 from dyntree.encoding.ordered import Names, ordered
 from dyntree.encoding.values import Matrix
+from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.locking import locked
 
-Ids = NDArray[np.int64]
 LARGEST = 1e300  # entries up to it have distances, in up to 1e15 columns
 MAX_ID = 2**62
 OPTIONS = ("base", "leaf_size", "max_nodes", "seed")
@@ -128,7 +128,7 @@ class Held:
 
 
 @checkpoint.savable
-class CoverTree:
+class CoverTree(checkpoint.Stored):
     """Exact nearest neighbours by Euclidean distance.
 
     Balls within balls: the children of a ball lie in it and have radii smaller by
@@ -441,12 +441,6 @@ class CoverTree:
         vars(again).update(vars(self), _lock=RLock(), _held=held)
         return again
 
-    def __copy__(self) -> Self:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
-
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Options, rows and their numbers, as a plain header and arrays.
 
@@ -509,6 +503,3 @@ class CoverTree:
             tree.columns = tuple(names)
         tree._held = tree._built(rows, ids, next_id)
         return tree
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return checkpoint.loads, (checkpoint.dumps(self),)

@@ -30,7 +30,7 @@ from dyntree.trees.state import TreeState, with_ones
 
 
 @checkpoint.savable
-class DynamicTree(TreeAnswers, checkpoint.Pickled):
+class DynamicTree(TreeAnswers, checkpoint.Stored):
     """A Bayesian regression or classification tree that learns row by row.
 
     The posterior over trees is a cloud of particles (Taddy, Gramacy and Polson 2011):

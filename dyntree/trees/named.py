@@ -28,6 +28,7 @@ class Named:
         What learns, for models that are made of others.
     """
 
+    unit = "row"
     state: TreeState
     _lock: AbstractContextManager[Any]
 

@@ -37,7 +37,7 @@ from dyntree.trees.state import TreeState
 
 
 @checkpoint.savable
-class StreamingTree(Named, checkpoint.Pickled):
+class StreamingTree(Named, checkpoint.Stored):
     """The online scheme: a bounded window of active rows around a dynamic tree.
 
     Once the window is full, a row retires for each new one: its leaf keeps it as

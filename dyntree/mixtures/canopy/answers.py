@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from dyntree import params
+from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.canopy.components import Components
@@ -20,21 +20,27 @@ from dyntree.mixtures.canopy.given import unscaled
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.parts import check_weight
 from dyntree.mixtures.canopy.scaling import Scaling, check_counts, read
-from dyntree.mixtures.unlabelled import Unlabelled
+from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.base import Mixture
 from dyntree.runtime.locking import locked
 
-Ids = NDArray[np.int64]
 SCORES = 1 << 21  # held at a time
 LARGEST_TABLE = 2_000_000_000  # bytes of a dense answer
 
 
-class CanopyAnswers(Unlabelled, ABC):
+class CanopyAnswers(Mixture):
     """The part of `Canopy` that asks and changes nothing."""
 
+    unit = "batch"
+    _counted = "components"
     options: MixtureOptions
-    seed: int
+    _features: FeatureMap | None
     _scaling: Scaling | None
     _known: Components | None
+
+    @property
+    def _columns_learned(self) -> FeatureMap | None:
+        return self._features
 
     @property
     def is_ready(self) -> bool:

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree._core.covertree import build, reorder
+from dyntree.mixtures.shared.arrays import Ids
 
-Ids = NDArray[np.int64]
 Singles = NDArray[np.float32]
 BASE = 1.3  # of the tree
 AT_ONCE = 256  # groups whose means are taken

@@ -169,17 +169,11 @@ class Canopy(CanopyStreams):
         """Rows ever given to `fit` and `update`."""
         return self._n_learned + len(self._waiting)
 
-    @locked
-    def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON."""
+    def _own_facts(self) -> dict[str, Any]:
         return {
-            "kind": type(self).__name__,
-            "rows learned": self.n_seen,
-            "columns": list(self.feature_names),
             "components": self.options.n_components,
             "family": self.options.family,
             "sweeps of the last fit": len(self.history),
-            "memory, bytes": self.memory_usage(),
         }
 
     def memory_usage(self) -> int:
@@ -504,29 +498,11 @@ class Canopy(CanopyStreams):
 
     # ------------------------------------------------------------ copies and files
     @locked
-    def reseeded(self, seed: int) -> Self:
-        """Return a copy of a model that has seen no row, with another seed."""
-        if self.n_seen:
-            raise ValueError(
-                f"a model can have another seed before its first row only; it has seen "
-                f"{self.n_seen}. Make a new one with the same options."
-            )
-        again = self.copy()
-        again.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        return again
-
-    @locked
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
         again = type(self).from_arrays(*self.to_arrays())
         again.labels_, again.history = self.labels_.copy(), self.history.copy()
         return again
-
-    def __copy__(self) -> Self:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
 
     @locked
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -563,9 +539,6 @@ class Canopy(CanopyStreams):
         model = cls.__new__(cls)
         files.fill(model, header, arrays)
         return model
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return checkpoint.loads, (checkpoint.dumps(self),)
 
 
 def starts_given(init: Any) -> Any:

@@ -28,8 +28,8 @@ from dyntree.mixtures.canopy.scaling import (
     sums_of,
 )
 from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, Task
+from dyntree.mixtures.shared.arrays import Ids
 
-Ids = NDArray[np.int64]
 REJECTED_FROM = 4096  # rows that are looked through for such as fit badly
 
 

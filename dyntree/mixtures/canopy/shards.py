@@ -27,7 +27,6 @@ from dyntree.mixtures.canopy.groups import centres, grouped
 from dyntree.mixtures.canopy.options import CanopyOptions
 from dyntree.mixtures.canopy.scaling import Scaling, Singles, blocks
 
-Ids = NDArray[np.int64]
 ROW_LOSS = 10.0  # how much more than its group a row may lose
 GROUPED = ("canopy1", "canopy2")
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
+from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.canopy.answers import CanopyAnswers
 from dyntree.mixtures.canopy.components import Moments
@@ -202,13 +202,3 @@ class CanopyStreams(CanopyAnswers):
         fit.step(shards)
         self._known, self._moments = fit.known, fit.moments
         self.labels_ = shards.labels
-
-    @locked
-    def preview(
-        self, X: Any, y: Any = None, start: int | None = None
-    ) -> tuple[Encoded, list[Any]]:
-        """Check rows that are to be learned, and encode them; see `Learner.preview`."""
-        if start is not None:
-            params.count("start", start, 0)
-        _, rows = self._encoded(X)
-        return Encoded(rows), [None] * len(rows)

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.ddp.families import Family, Ids
+from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
 from dyntree.mixtures.ddp.learning import Learning
 from dyntree.mixtures.ddp.records import (
@@ -21,6 +21,7 @@ from dyntree.mixtures.ddp.records import (
 )
 from dyntree.mixtures.ddp.state import Particles, State, unseen, without_rows
 from dyntree.mixtures.ddp.transitions import RandomWalk
+from dyntree.mixtures.shared.arrays import Ids, settled_aliases
 from dyntree.runtime.locking import locked
 
 
@@ -31,10 +32,7 @@ class Answers(Learning):
     @property
     def aliases_(self) -> dict[int, int]:
         """What merged particles became: id -> id of the older one that has its rows."""
-        into = dict(self._state.aliases)
-        for old in reversed(into):  # later merges are settled first
-            into[old] = into.get(into[old], into[old])
-        return into
+        return settled_aliases(self._state.aliases)
 
     @locked
     def labels(self, phase: int) -> Ids:

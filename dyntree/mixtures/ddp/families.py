@@ -16,8 +16,7 @@ from dyntree import params
 from dyntree._core.mixtures.emissions import Emission
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.ddp.transitions import Transition
-
-Ids = NDArray[np.int64]
+from dyntree.mixtures.shared.arrays import Ids
 
 
 def vector(name: str, value: Any, width: int, positive: bool = False) -> Vector:

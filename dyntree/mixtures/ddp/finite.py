@@ -13,11 +13,12 @@ from dyntree._core.mixtures.ddp import PhaseSampler, voted
 from dyntree._core.mixtures.phase import shuffled
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
-from dyntree.mixtures.ddp.families import Family, Ids
+from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.options import SweepOptions, check_family, check_transition
 from dyntree.mixtures.ddp.phases import separated
 from dyntree.mixtures.ddp.rows import Rows
 from dyntree.mixtures.ddp.transitions import Transition
+from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 

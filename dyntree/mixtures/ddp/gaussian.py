@@ -12,7 +12,6 @@ from dyntree._core.mixtures.emissions import AxisGaussians, Emission
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.ddp.families import (
     Family,
-    Ids,
     covariance,
     frozen_value,
     label_sums,
@@ -20,6 +19,7 @@ from dyntree.mixtures.ddp.families import (
     vector,
 )
 from dyntree.mixtures.ddp.transitions import RandomWalk, Transition
+from dyntree.mixtures.shared.arrays import Ids
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 LEAST = 1e-100  # variance of a location, as a share of that of rows

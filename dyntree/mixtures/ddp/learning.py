@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.errors import MixingWarning, NotReadyError, warn
-from dyntree.mixtures.ddp.families import Family, Ids
+from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.merging import merged
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.phases import separated
@@ -28,7 +28,8 @@ from dyntree.mixtures.ddp.state import (
     pruned,
     without_rows,
 )
-from dyntree.mixtures.unlabelled import Unlabelled
+from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.base import Mixture
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -42,11 +43,12 @@ def no_diagnostics() -> Diagnostics:
     )
 
 
-class Learning(Unlabelled, Rows):
+class Learning(Rows, Mixture):
     """The part of `DependentDPMixture` that takes phases in."""
 
+    unit = "phase"
+    _counted = "clusters"
     options: DDPOptions
-    seed: int
 
     @property
     def _rows_of(self) -> Family:
@@ -66,6 +68,10 @@ class Learning(Unlabelled, Rows):
         self._diagnostics = no_diagnostics()
 
     # ------------------------------------------------------------ rows
+    @property
+    def _columns_learned(self) -> FeatureMap | None:
+        return self._features
+
     @property
     def n_seen(self) -> int:
         """Rows ever given to `update`."""
@@ -88,16 +94,6 @@ class Learning(Unlabelled, Rows):
                 f"{what} needs a phase with rows; none has come. Call update first."
             )
         return self._family
-
-    @locked
-    def preview(
-        self, X: Any, y: Any = None, start: int | None = None
-    ) -> tuple[Encoded, list[Any]]:
-        """Check rows that are to be learned, and encode them; see `Learner.preview`."""
-        if start is not None:
-            params.count("start", start, 0)
-        _, rows = self._encoded(X)
-        return Encoded(rows.copy() if rows is X else rows), [None] * len(rows)
 
     @locked
     def update(

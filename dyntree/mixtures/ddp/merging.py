@@ -17,9 +17,10 @@ import numpy as np
 from scipy.special import gammaln
 
 from dyntree.encoding.values import Matrix
-from dyntree.mixtures.ddp.families import Family, Ids
+from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.state import History, State
+from dyntree.mixtures.shared.arrays import Ids
 
 NEAR = 3.0  # standard deviations between centres
 

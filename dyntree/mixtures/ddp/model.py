@@ -13,12 +13,13 @@ from dyntree import checkpoint, params
 from dyntree.encoding.ordered import ordered
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.ddp.answers import Answers
-from dyntree.mixtures.ddp.families import Family, Ids
+from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.options import DDP_OPTIONS, DDPOptions, Survival
 from dyntree.mixtures.ddp.records import Calibration
 from dyntree.mixtures.ddp.regression import AffineFlow
 from dyntree.mixtures.ddp.storage import from_arrays, to_arrays
 from dyntree.mixtures.ddp.transitions import Transition
+from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -158,21 +159,14 @@ class DependentDPMixture(Answers):
         """The family with the scales that it has found in the first phase."""
         return self._ready("family_")
 
-    @locked
-    def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON."""
-        state = self._state
+    def _own_facts(self) -> dict[str, Any]:
         return {
-            "kind": type(self).__name__,
-            "rows learned": self.n_seen,
             "phases learned": self.n_phases,
-            "columns": list(self.feature_names),
             "family": type(self.options.family).__name__,
             "weights": self.options.weights,
-            "particles": len(state.live()),
+            "particles": len(self._state.live()),
             "clusters": self.n_clusters,
-            "ids given": state.next_id,
-            "memory, bytes": self.memory_usage(),
+            "ids given": self._state.next_id,
         }
 
     def memory_usage(self) -> int:
@@ -273,18 +267,6 @@ class DependentDPMixture(Answers):
 
     # ------------------------------------------------------------ copies and files
     @locked
-    def reseeded(self, seed: int) -> Self:
-        """Return a copy of a model that has seen no row, with another seed."""
-        if self.n_seen:
-            raise ValueError(
-                f"a model can have another seed before its first row only; it has seen "
-                f"{self.n_seen}. Make a new one with the same options."
-            )
-        again = self.copy()
-        again.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        return again
-
-    @locked
     def copy(self) -> Self:
         """Return an independent model that would go on alike."""
         again = type(self).__new__(type(self))
@@ -294,12 +276,6 @@ class DependentDPMixture(Answers):
         again._state, again._labels = self._state, list(self._labels)
         again._n_rows, again._diagnostics = self._n_rows, self._diagnostics
         return again  # states are replaced as a whole, never changed
-
-    def __copy__(self) -> Self:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
 
     @locked
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -341,6 +317,3 @@ class DependentDPMixture(Answers):
         model = cls.__new__(cls)
         from_arrays(model, header, arrays)
         return model
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return checkpoint.loads, (checkpoint.dumps(self),)

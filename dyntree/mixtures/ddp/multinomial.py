@@ -12,8 +12,9 @@ from scipy.special import gammaln
 from dyntree._core.mixtures.emissions import Emission
 from dyntree._core.mixtures.words import Words
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.ddp.families import Family, Ids, frozen_value, vector
+from dyntree.mixtures.ddp.families import Family, frozen_value, vector
 from dyntree.mixtures.ddp.transitions import Discount, Transition
+from dyntree.mixtures.shared.arrays import Ids
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import is_frame, table_of
 from dyntree.encoding.values import is_missing
-
-Ids = NDArray[np.int64]
+from dyntree.mixtures.shared.arrays import Ids
 
 
 def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:

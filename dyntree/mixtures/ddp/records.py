@@ -6,18 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
-
-Ids = NDArray[np.int64]
-
-
-def freeze(record: Any) -> None:
-    """Let nobody write to the arrays of a record."""
-    for value in vars(record).values():
-        if isinstance(value, np.ndarray):
-            value.setflags(write=False)
+from dyntree.mixtures.shared.arrays import Ids, freeze
 
 
 @dataclass(frozen=True, eq=False)

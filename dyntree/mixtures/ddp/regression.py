@@ -16,7 +16,6 @@ from dyntree._core.mixtures.regressions import Regressions
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.ddp.families import (
     Family,
-    Ids,
     covariance,
     frozen_value,
     label_sums,
@@ -24,6 +23,7 @@ from dyntree.mixtures.ddp.families import (
     vector,
 )
 from dyntree.mixtures.ddp.transitions import Discount, Transition
+from dyntree.mixtures.shared.arrays import Ids
 
 
 class Block(NamedTuple):

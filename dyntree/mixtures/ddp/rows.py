@@ -11,8 +11,9 @@ from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
 from dyntree.encoding.given import named_columns
 from dyntree.encoding.tables import is_frame
-from dyntree.encoding.values import LARGEST, Matrix, too_large
+from dyntree.encoding.values import Matrix
 from dyntree.mixtures.ddp.families import Family
+from dyntree.mixtures.shared.rows import encoded
 
 
 class Rows(ABC):
@@ -31,17 +32,9 @@ class Rows(ABC):
         if self._features is None and is_nothing(X):
             return None, np.empty((0, 0))
         self._check_missing(X, argument)
-        if self._features is None:
-            features, rows = FeatureMap.learn(X)
-        else:
-            features = self._features
-            if is_nothing(X):
-                return features, np.empty((0, features.n_features))
-            rows = features.encode(X, argument)
-        if np.abs(rows).max(initial=0.0) > LARGEST:
-            row, column = np.argwhere(np.abs(rows) > LARGEST)[0]
-            where = f"in row {row}, column {features.feature_names[column]!r}"
-            raise ValueError(too_large(argument, rows[row, column], where))
+        if self._features is not None and is_nothing(X):
+            return self._features, np.empty((0, self._features.n_features))
+        features, rows = encoded(X, self._features, argument)
         self._rows_of.check_rows(rows, features.feature_names)
         return features, rows
 

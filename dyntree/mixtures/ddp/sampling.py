@@ -11,10 +11,11 @@ import numpy as np
 from dyntree._core.mixtures.ddp import PhaseSampler, voted
 from dyntree._core.mixtures.phase import shuffled
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.ddp.families import Family, Ids
+from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.records import Diagnostics
 from dyntree.mixtures.ddp.state import Outcome, Prediction
+from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.parallel import Brake
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.ddp.families import Family, Ids
+from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.options import DDPOptions
+from dyntree.mixtures.shared.arrays import Ids
 
 LEAST_MASS = 1e-4  # of a cohort, as a share of the innovation
 NOTHING = 1e-100  # rows, or exposure

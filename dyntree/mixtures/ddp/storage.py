@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.mixtures.ddp.families import Ids
 from dyntree.mixtures.ddp.options import (
     family_from_header,
     options_from_header,
@@ -18,6 +17,7 @@ from dyntree.mixtures.ddp.options import (
 )
 from dyntree.mixtures.ddp.records import Diagnostics
 from dyntree.mixtures.ddp.state import History, Particles, State
+from dyntree.mixtures.shared.arrays import Ids, check_shape, demand
 
 if TYPE_CHECKING:
     from dyntree.mixtures.ddp.model import DependentDPMixture
@@ -110,24 +110,6 @@ def from_arrays(
     told: dict[str, Any] = {name: header["diagnostics"][name] for name in SCALARS}
     told |= {name: arrays[f"draws_{name}"].copy() for name in DRAWS}
     model._diagnostics = Diagnostics(**told)
-
-
-def demand(holds: Any, what: str) -> None:
-    """Raise ValueError unless something holds."""
-    if not np.all(holds):
-        raise ValueError(f"arrays must fit one another: {what}")
-
-
-def check_shape(
-    arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...]
-) -> NDArray[Any]:
-    """Return an array, once it has such a type and shape."""
-    found = arrays[name]
-    good = found.dtype == dtype and found.ndim == len(shape)
-    if good:
-        good = all(n is None or n == m for n, m in zip(shape, found.shape, strict=True))
-    demand(good, f"{name} of type {np.dtype(dtype)} and shape {shape}")
-    return found
 
 
 def check_arrays(

@@ -8,25 +8,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.hdp.heldout import proportions
 from dyntree.mixtures.hdp.learned import HISTORY, Learned
 from dyntree.mixtures.hdp.learning import Context
 from dyntree.mixtures.hdp.options import HDPSettings
-from dyntree.mixtures.hdp.records import Ids
 from dyntree.mixtures.hdp.sweeps import Search
-from dyntree.mixtures.unlabelled import Unlabelled
-from dyntree.runtime.locking import locked
+from dyntree.mixtures.shared.arrays import Ids, settled_aliases
+from dyntree.mixtures.shared.base import Mixture
 
 NAME = "MemoryBoundedHDP"
 
 
-class TopicsHeld(Unlabelled):
+class TopicsHeld(Mixture):
     """All that a memory-bounded topic model can be read for without documents."""
 
+    unit = "epoch"
+    _counted = "topics"
     settings: HDPSettings
-    seed: int
     n_threads: int
     callback: Callable[[Any], Any] | None
     _learned: Learned | None
@@ -89,10 +90,7 @@ class TopicsHeld(Unlabelled):
         """What merged topics became: id -> id of the topic that took them in."""
         if self._learned is None:
             return {}
-        into: dict[int, int] = dict(self._learned.aliases.tolist())
-        for old in reversed(list(into)):
-            into[old] = into.get(into[old], into[old])
-        return into
+        return settled_aliases(self._learned.aliases.tolist())
 
     @property
     def means_(self) -> Matrix:
@@ -192,23 +190,12 @@ class TopicsHeld(Unlabelled):
         return self._learned is not None
 
     @property
-    def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns, where they had names; None while not known."""
-        return None if self._learned is None else self._learned.features.names
+    def _columns_learned(self) -> FeatureMap | None:
+        return None if self._learned is None else self._learned.features
 
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the columns; x0, x1, ... where none were given."""
-        return () if self._learned is None else self._learned.features.feature_names
-
-    @locked
-    def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON."""
+    def _own_facts(self) -> dict[str, Any]:
         facts: dict[str, Any] = {
-            "kind": type(self).__name__,
-            "rows learned": self.n_seen,
             "documents learned": self.n_documents_seen_,
-            "columns": list(self.feature_names) if self.n_columns_ <= 64 else [],
             "topics": self.n_topics_,
         }
         if self._learned is not None:
@@ -218,7 +205,7 @@ class TopicsHeld(Unlabelled):
                 "single points": self.n_singlets_,
                 "memory limit": self._learned.limits.memory,
             }
-        return facts | {"memory, bytes": self.memory_used_}
+        return facts
 
     @property
     def n_columns_(self) -> int:

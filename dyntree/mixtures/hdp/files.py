@@ -17,7 +17,7 @@ from dyntree.mixtures.hdp.learning import MOST_FAR
 from dyntree.mixtures.hdp.options import HDPSettings, byte_count, optional
 from dyntree.mixtures.hdp.store import Arrays, Longs, Store, added, row_numbers
 from dyntree.mixtures.hdp.sweeps import Topics
-from dyntree.mixtures.sva.validate import check_shape, demand
+from dyntree.mixtures.shared.arrays import check_shape, demand
 
 CLUMPS_AT_ONCE = 1024  # whose scatters are full matrices at a time
 SLACK = 1e-6  # relative, of sums that were taken in another order

@@ -471,18 +471,6 @@ class MemoryBoundedHDP(TopicAnswers):
 
     # ------------------------------------------------------------ copies and files
     @locked
-    def reseeded(self, seed: int) -> Self:
-        """Return a copy of a model that has seen no row, with another seed."""
-        if self._learned is not None:
-            raise ValueError(
-                "a model can have another seed before its first row only; it has seen "
-                f"{self.n_seen}. Make a new one with the same options."
-            )
-        again = self.copy()
-        again.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        return again
-
-    @locked
     def copy(self) -> Self:
         """Return an independent model that would go on alike."""
         again = type(self).__new__(type(self))
@@ -496,15 +484,6 @@ class MemoryBoundedHDP(TopicAnswers):
         again = self.copy()
         again._learned = learned
         return again
-
-    def __copy__(self) -> Self:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
-        return checkpoint.loads, (checkpoint.dumps(self),)
 
     @locked
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

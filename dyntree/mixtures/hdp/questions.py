@@ -23,8 +23,9 @@ from dyntree.mixtures.hdp.documents import (
 from dyntree.mixtures.hdp.fitting import as_ids, fitting, unsorted
 from dyntree.mixtures.hdp.heldout import log_density as log_mixture
 from dyntree.mixtures.hdp.learned import Learned
-from dyntree.mixtures.hdp.records import Ids, Retrieved, TopicLabels
+from dyntree.mixtures.hdp.records import Retrieved, TopicLabels
 from dyntree.mixtures.hdp.store import Store, store_of
+from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.locking import locked
 
 METHODS = ("hard", "soft", "fast")

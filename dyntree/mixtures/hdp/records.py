@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
-
-Ids = NDArray[np.int64]
+from dyntree.mixtures.shared.arrays import Ids
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ import numpy as np
 from dyntree import checkpoint, params
 from dyntree._core.mixtures.spheres import Spheres
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.sva.model import SmallVarianceMixture
 from dyntree.mixtures.sva.options import GMM_OPTIONS, GMMOptions
-from dyntree.mixtures.sva.records import Ids, LambdaPath
+from dyntree.mixtures.sva.records import LambdaPath
 from dyntree.mixtures.sva.scales import (
     check_columns,
     pooled_variance,

@@ -12,8 +12,9 @@ from dyntree._core.mixtures.chain import Chain
 from dyntree._core.mixtures.spheres import Spheres
 from dyntree.encoding.feature_map import is_nothing
 from dyntree.encoding.values import Matrix
+from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.sva.options import HSMM_OPTIONS, HSMMOptions
-from dyntree.mixtures.sva.records import Ids, LambdaPath
+from dyntree.mixtures.sva.records import LambdaPath
 from dyntree.mixtures.sva.scales import spherical_path
 from dyntree.mixtures.sva.semi_markov import SemiMarkov, ends_of
 from dyntree.mixtures.sva.sequences import SequenceMixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from threading import RLock
 from typing import Any, Self
@@ -11,12 +11,13 @@ from typing import Any, Self
 import numpy as np
 
 from dyntree import params
-from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
-from dyntree.encoding.values import LARGEST, Matrix, too_large
+from dyntree.encoding.feature_map import FeatureMap, is_nothing
+from dyntree.encoding.values import Matrix
 from dyntree.errors import NotReadyError
+from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.base import Mixture
+from dyntree.mixtures.shared.rows import encoded
 from dyntree.mixtures.sva.options import ClusterOptions
-from dyntree.mixtures.sva.records import Ids
-from dyntree.mixtures.unlabelled import Unlabelled
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -29,15 +30,16 @@ def first_chunk(n_features: int) -> int:
     return max(16, min(MOST_ROWS, MOST_WORK // n_features**2))
 
 
-class Learning(Unlabelled, ABC):
+class Learning(Mixture):
     """The part of a small-variance mixture that takes rows in.
 
     A class says by `_clusters_of` what kind of clusters it has, and by `_scales_of` how
     it finds the scales that its user leaves to it.
     """
 
+    unit = "row"
+    _counted = "clusters"
     options: ClusterOptions
-    seed: int
 
     def _begin(self, options: ClusterOptions, seed: Any) -> None:
         """Become a model that has seen no row."""
@@ -70,6 +72,10 @@ class Learning(Unlabelled, ABC):
         """Cost of a new cluster, and noise: as given, or chosen from rows."""
 
     # ------------------------------------------------------------ rows
+    @property
+    def _columns_learned(self) -> FeatureMap | None:
+        return self._features
+
     @property
     def n_seen(self) -> int:
         """Rows ever given to `update`."""
@@ -246,29 +252,10 @@ class Learning(Unlabelled, ABC):
         return row[None, :]
 
     def _encoded(self, X: Any, argument: str = "X") -> tuple[FeatureMap, Matrix]:
-        """Columns and rows, checked; nothing changes."""
-        if self._features is None:
-            features, rows = FeatureMap.learn(X)
-        else:
-            features, rows = self._features, self._features.encode(X, argument)
-        if not features.is_plain(rows) and np.abs(rows).max(initial=0.0) > LARGEST:
-            row, column = np.argwhere(np.abs(rows) > LARGEST)[0]
-            where = f"in row {row}, column {features.feature_names[column]!r}"
-            raise ValueError(too_large(argument, rows[row, column], where))
+        features, rows = encoded(X, self._features, argument)
         if self._features is None:
             self.options.with_width(features.n_features)
         return features, rows
-
-    @locked
-    def preview(
-        self, X: Any, y: Any = None, start: int | None = None
-    ) -> tuple[Encoded, list[Any]]:
-        """Check rows that are to be learned, and encode them; see `Learner.preview`."""
-        if start is not None:
-            params.count("start", start, 0)
-        _, rows = self._encoded(X)
-        rows = rows.copy() if rows is X else rows  # which is the caller's to change
-        return Encoded(rows), [None] * len(rows)
 
     @property
     def is_ready(self) -> bool:

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from dyntree import checkpoint, params
+from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
+from dyntree.mixtures.shared.arrays import Ids, settled_aliases
 from dyntree.mixtures.sva.learning import Learning
 from dyntree.mixtures.sva.options import ClusterOptions
-from dyntree.mixtures.sva.records import Clusters, Ids, LambdaPath
+from dyntree.mixtures.sva.records import Clusters, LambdaPath
 from dyntree.mixtures.sva.validate import check_arrays
 from dyntree.runtime.locking import locked
 
@@ -63,33 +64,20 @@ class SmallVarianceMixture(Learning):
         """
         if self._clusters is None:
             return {}
-        into = dict(
-            zip(
-                self._clusters.array("merged").tolist(),
-                self._clusters.array("merged_into").tolist(),
-                strict=True,
-            )
+        merged, into = (
+            self._clusters.array(name) for name in ("merged", "merged_into")
         )
-        for old in reversed(into):  # later merges are settled first
-            into[old] = into.get(into[old], into[old])
-        return into
+        return settled_aliases(zip(merged.tolist(), into.tolist(), strict=True))
 
-    @locked
-    def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON."""
-        facts = {
-            "kind": type(self).__name__,
-            "rows learned": self.n_seen,
-            "columns": list(self.feature_names),
-            "clusters": self.n_clusters,
-        }
+    def _own_facts(self) -> dict[str, Any]:
+        facts: dict[str, Any] = {"clusters": self.n_clusters}
         if self.is_ready:
             facts |= {
                 "provisional": int(self._clusters.n) - self.n_clusters,
                 "lambda_": self.lambda_,
                 "forget": self.options.forget,
             }
-        return facts | {"memory, bytes": self.memory_usage()}
+        return facts
 
     def memory_usage(self) -> int:
         """Bytes held by clusters, and by rows that are held back."""
@@ -335,29 +323,11 @@ class SmallVarianceMixture(Learning):
 
     # ------------------------------------------------------------ copies and files
     @locked
-    def reseeded(self, seed: int) -> Self:
-        """Return a copy of a model that has seen no row, with another seed."""
-        if self.n_seen:
-            raise ValueError(
-                f"a model can have another seed before its first row only; it has seen "
-                f"{self.n_seen}. Make a new one with the same options."
-            )
-        again = self.copy()
-        again.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        return again
-
-    @locked
     def copy(self) -> Self:
         """Return an independent model that would go on alike."""
         again = self._filled(*self.to_arrays())
         again._labels = self.labels_
         return again
-
-    def __copy__(self) -> Self:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
 
     @locked
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -432,6 +402,3 @@ class SmallVarianceMixture(Learning):
             model._clusters = model._clusters_of(width, model._lambda, model._noise)
             model._clusters.take(arrays)
         return model
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return checkpoint.loads, (checkpoint.dumps(self),)

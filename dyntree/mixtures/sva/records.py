@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
-
-Ids = NDArray[np.int64]
-
-
-def freeze(*arrays: NDArray[Any]) -> None:
-    """Let nobody write to arrays."""
-    for array in arrays:
-        array.setflags(write=False)
+from dyntree.mixtures.shared.arrays import Ids, freeze
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +45,7 @@ class Clusters:
     last_seen: Ids
 
     def __post_init__(self) -> None:
-        freeze(self.id, self.weight, self.mean, self.dim, self.confirmed)
-        freeze(self.born, self.last_seen, *self.basis, *self.variances)
+        freeze(self)
 
     def __len__(self) -> int:
         return len(self.id)
@@ -85,7 +76,7 @@ class LambdaPath:
     noise: float
 
     def __post_init__(self) -> None:
-        freeze(self.lambda_, self.n_clusters, self.bic)
+        freeze(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +100,7 @@ class Path:
     log_density: float
 
     def __post_init__(self) -> None:
-        freeze(self.labels, self.state, self.start, self.stop)
+        freeze(self)
 
     def __len__(self) -> int:
         return len(self.state)
@@ -134,4 +125,4 @@ class Durations:
     sd: Vector
 
     def __post_init__(self) -> None:
-        freeze(self.id, self.count, self.mean, self.sd)
+        freeze(self)

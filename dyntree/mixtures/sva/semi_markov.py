@@ -12,7 +12,7 @@ from scipy.special import gammaln, logsumexp
 from dyntree import params
 from dyntree._core.mixtures.decoder import Law
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.sva.records import Ids
+from dyntree.mixtures.shared.arrays import Ids
 
 LEAST_SD = 0.5  # of a duration
 ONE_SD = 0.2  # of a duration that was seen once, relative to it
@@ -71,7 +71,6 @@ class SemiMarkov:
         if len(self.id) == 1:
             return np.zeros((1, self.most))
         hazard: Matrix = np.exp(self.log_duration - self.log_survival)
-        hazard[:, -1] = 1.0
         return np.minimum(np.nan_to_num(hazard, nan=1.0), 1.0)
 
     def advanced(self, belief: Matrix) -> Matrix:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.sva.options import HSMMOptions
-from dyntree.mixtures.sva.records import Durations, Ids, Path
+from dyntree.mixtures.sva.records import Durations, Path
 from dyntree.mixtures.sva.semi_markov import (
     SemiMarkov,
     duration_laws,

@@ -12,9 +12,9 @@ from dyntree import params
 from dyntree._core.mixtures.subspaces import Subspaces
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
+from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.sva.model import SmallVarianceMixture
 from dyntree.mixtures.sva.options import GATES, SubspaceOptions
-from dyntree.mixtures.sva.records import Ids
 from dyntree.runtime.locking import locked
 
 MOST_EXACT = 64  # columns up to which subspace="auto" holds the whole scatter

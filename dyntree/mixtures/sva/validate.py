@@ -5,21 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.values import LARGEST
+from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
 
 if TYPE_CHECKING:
     from dyntree.mixtures.sva.model import SmallVarianceMixture
-
-Arrays = dict[str, NDArray[Any]]
-
-
-def demand(holds: Any, what: str) -> None:
-    """Raise ValueError unless something holds."""
-    if not np.all(holds):
-        raise ValueError(f"arrays must fit one another: {what}")
 
 
 def check_arrays(
@@ -136,14 +128,3 @@ def check_chain(arrays: Arrays) -> None:
     belief = arrays["belief"]
     check_shape(arrays, "belief", np.float64, (None, None))
     demand((belief >= 0.0) & (belief <= 1.0 + 1e-9), "probabilities")
-
-
-def check_shape(
-    arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...]
-) -> None:
-    """Raise ValueError unless an array has such a type and shape."""
-    found = arrays[name]
-    good = found.dtype == dtype and found.ndim == len(shape)
-    if good:
-        good = all(n is None or n == m for n, m in zip(shape, found.shape, strict=True))
-    demand(good, f"{name} of type {np.dtype(dtype)} and shape {shape}")

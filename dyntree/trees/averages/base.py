@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Self
 
@@ -69,7 +69,7 @@ def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
     return start, *found  # type: ignore[return-value]
 
 
-class TreeAverage(Named, checkpoint.Pickled, ABC):
+class TreeAverage(Named, checkpoint.Stored):
     """What several clouds say together, each by its weight.
 
     Every answer is that of the mixture of their predictive distributions.
@@ -430,10 +430,6 @@ class TreeAverage(Named, checkpoint.Pickled, ABC):
         self, X: Any, y: Any, *, threads: int | None = None, progress: Progress = None
     ) -> Self:
         """Let the members learn rows."""
-
-    @abstractmethod
-    def copy(self) -> Self:
-        """Return an independent model that would draw the same random numbers."""
 
     def _with_members(self, header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
         """State of an average with that of its members."""

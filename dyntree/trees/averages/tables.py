@@ -187,6 +187,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     array([ 1., -1.])
     """
 
+    unit = "call"
+
     def __init__(
         self,
         model: str = "constant",

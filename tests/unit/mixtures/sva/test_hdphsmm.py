@@ -292,10 +292,11 @@ def test_round_states_are_spheres_of_the_noise() -> None:
 
 
 # ---------------------------------------------------------------- live
-def test_the_filter_is_the_forward_recursion() -> None:
-    """Rows one by one, against the sum over all paths of the rows so far."""
+@pytest.mark.parametrize(("most", "n_rows"), [(60, 5), (2, 6), (3, 6)])
+def test_the_filter_is_the_forward_recursion(most: int, n_rows: int) -> None:
+    """Rows one by one, beyond the longest duration, against the sum over all paths."""
     X, _, _ = sequence(0, 60)
-    model = OnlineHDPHSMM(LAMBDA, noise=NOISE, max_duration=60).update(X)
+    model = OnlineHDPHSMM(LAMBDA, noise=NOISE, max_duration=most).update(X)
     model.merge_now().end_sequence()
     chain = model._semi_markov("test")
     density = model._log_density(X[:12], model._confirmed())
@@ -303,9 +304,10 @@ def test_the_filter_is_the_forward_recursion() -> None:
         move = np.log(chain.move)
     k = len(chain.id)
     start = np.full(k, -np.log(k))
-    for n in range(1, 5):
+    assert chain.hazard()[:, -1].tolist() == [1.0] * k
+    for n in range(1, n_rows + 1):
         total = np.full(k, -np.inf)
-        for path in oracle.all_paths(n, k, 60):
+        for path in oracle.all_paths(n, k, most):
             value = oracle.path_value(
                 path, density, start, move, chain.log_duration, chain.log_survival
             )

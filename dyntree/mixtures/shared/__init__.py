@@ -1,0 +1,1 @@
+"""What all mixtures have in common; it knows none of them."""

@@ -1,0 +1,45 @@
+"""Arrays of mixtures: checked where a file claims to hold some, frozen in answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+Arrays = dict[str, NDArray[Any]]
+
+
+def demand(holds: Any, what: str) -> None:
+    """Raise ValueError unless something holds, for all entries of an array."""
+    if not np.all(holds):
+        raise ValueError(f"arrays must fit one another: {what}")
+
+
+def check_shape(
+    arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...]
+) -> NDArray[Any]:
+    """Return the array of that name, checked for its type and shape; None is any."""
+    found = arrays[name]
+    good = found.dtype == dtype and found.ndim == len(shape)
+    if good:
+        good = all(n is None or n == m for n, m in zip(shape, found.shape, strict=True))
+    demand(good, f"{name} of type {np.dtype(dtype)} and shape {shape}")
+    return found
+
+
+def freeze(record: Any) -> None:
+    """Let nobody write to the arrays of a record, those in its tuples included."""
+    for value in vars(record).values():
+        for array in value if isinstance(value, tuple) else (value,):
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+
+
+def settled_aliases(pairs: Any) -> dict[int, int]:
+    """Ids that were merged away -> ids there are, from (old id, new id) in order."""
+    into: dict[int, int] = dict(pairs)
+    for old in reversed(into):  # later merges are settled first
+        into[old] = into.get(into[old], into[old])
+    return into

@@ -1,0 +1,125 @@
+"""Mixture: what models of rows that have no responses do alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
+from threading import RLock
+from typing import Any, ClassVar, Self
+
+from dyntree import checkpoint, params
+from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.values import Matrix
+from dyntree.runtime.locking import locked
+
+NAMED_COLUMNS = 64  # of more, `facts` tells only how many there are
+
+
+class Mixture(checkpoint.Stored, ABC):
+    """The part of a mixture that tells what it is, and that copies it.
+
+    A class says what its `unit` is, by `_own_facts` what it has besides rows and
+    columns, and which of these counts `repr` shows.
+    """
+
+    unit: ClassVar[str]
+    _counted: ClassVar[str]
+    seed: int
+    _lock: RLock
+
+    # ------------------------------------------------------------ what it is
+    @property
+    def is_frozen(self) -> bool:
+        """Whether `update` learns nothing: never."""
+        return False
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether there are responses, and they are labels: there are none."""
+        return False
+
+    @property
+    def classes(self) -> None:
+        """Labels that responses may have: there are no responses."""
+        return None
+
+    @property
+    @abstractmethod
+    def n_seen(self) -> int:
+        """Rows ever given to the model."""
+
+    @property
+    @abstractmethod
+    def _columns_learned(self) -> FeatureMap | None:
+        """The columns that the first rows had; None while not known."""
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns of X, where it had names; None while not known."""
+        known = self._columns_learned
+        return None if known is None else known.names
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns; x0, x1, ... where none were given."""
+        known = self._columns_learned
+        return () if known is None else known.feature_names
+
+    @abstractmethod
+    def memory_usage(self) -> int:
+        """Bytes held by the model."""
+
+    @abstractmethod
+    def _own_facts(self) -> dict[str, Any]:
+        """What a kind of mixture is, by name, as values for JSON."""
+
+    @locked
+    def facts(self) -> dict[str, Any]:
+        """What the model is, by name, as values for JSON."""
+        names = self.feature_names
+        return {
+            "kind": type(self).__name__,
+            "rows learned": self.n_seen,
+            "columns": list(names) if len(names) <= NAMED_COLUMNS else len(names),
+            **self._own_facts(),
+            "bytes in memory": self.memory_usage(),
+        }
+
+    @locked
+    def __repr__(self) -> str:
+        n = self._own_facts()[self._counted]
+        parts = self._counted.removesuffix("s") if n == 1 else self._counted
+        return f"<{type(self).__name__}: {n} {parts}, {self.n_seen} rows learned>"
+
+    # ------------------------------------------------------------ rows
+    @abstractmethod
+    def _encoded(self, X: Any) -> tuple[FeatureMap | None, Matrix]:
+        """Return the columns of X and its rows, checked; nothing changes."""
+
+    @locked
+    def preview(
+        self, X: Any, y: Any = None, start: int | None = None
+    ) -> tuple[Any, list[Any]]:
+        """Check rows that are to be learned, and encode them; see `Learner.preview`."""
+        if start is not None:
+            params.count("start", start, 0)
+        _, rows = self._encoded(X)
+        rows = rows.copy() if rows is X else rows  # which is the caller's to change
+        return Encoded(rows), [None] * len(rows)
+
+    # ------------------------------------------------------------ copies
+    def exclusive(self) -> AbstractContextManager[Any]:
+        """Context in which no other thread's call comes between the caller's calls."""
+        return self._lock
+
+    @locked
+    def reseeded(self, seed: int) -> Self:
+        """Return a copy of a model that has seen no row, with another seed."""
+        if self.n_seen:
+            raise ValueError(
+                f"a model can have another seed before its first row only; it has seen "
+                f"{self.n_seen}. Make a new one with the same options."
+            )
+        again = self.copy()
+        again.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        return again

@@ -1,0 +1,34 @@
+"""Rows as users hold them become checked float64 rows, columns by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import LARGEST, Matrix, too_large
+
+
+def encoded(
+    X: Any, features: FeatureMap | None, argument: str = "X"
+) -> tuple[FeatureMap, Matrix]:
+    """Return the columns of a table and its rows, whose squares are finite.
+
+    Parameters
+    ----------
+    X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+    features : FeatureMap, optional
+        Columns that rows had before; by default those of X are learned.
+    argument : str
+        What errors call X.
+    """
+    if features is None:
+        features, rows = FeatureMap.learn(X)
+    else:
+        rows = features.encode(X, argument)
+    if not features.is_plain(rows) and np.abs(rows).max(initial=0.0) > LARGEST:
+        row, column = np.argwhere(np.abs(rows) > LARGEST)[0]
+        where = f"in row {row}, column {features.feature_names[column]!r}"
+        raise ValueError(too_large(argument, rows[row, column], where))
+    return features, rows

@@ -1,0 +1,73 @@
+"""What all mixtures tell of themselves, and how their answers are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dyntree.mixtures import (
+    Canopy,
+    DependentDPMixture,
+    GaussianKnownVariance,
+    MemoryBoundedHDP,
+    OnlineDPGMM,
+    OnlineDPMPPCA,
+    OnlineHDPHSMM,
+)
+from dyntree.mixtures.shared.arrays import check_shape, demand, freeze, settled_aliases
+
+ROWS = np.random.default_rng(0).normal(size=(60, 2))
+MODELS: dict[str, tuple[Callable[[], Any], str]] = {
+    "gmm": (lambda: OnlineDPGMM(50.0), "1 cluster"),
+    "mppca": (lambda: OnlineDPMPPCA(50.0, noise=1.0), "1 cluster"),
+    "hsmm": (lambda: OnlineHDPHSMM(50.0, noise=1.0), "1 cluster"),
+    "ddp": (lambda: DependentDPMixture(GaussianKnownVariance(99.0)), "1 cluster"),
+    "hdp": (lambda: MemoryBoundedHDP("diag", max_topics=1), "1 topic"),
+    "canopy": (lambda: Canopy(3, batch_size=60, max_iter=2), "3 components"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning")
+@pytest.mark.filterwarnings("ignore::dyntree.errors.ConvergenceWarning")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_mixture_tells_what_it_is(name: str) -> None:
+    fresh, held = MODELS[name]
+    model = fresh()
+    assert repr(model).endswith(", 0 rows learned>")
+    model.update(ROWS)
+    assert repr(model) == f"<{type(model).__name__}: {held}, 60 rows learned>"
+    facts = model.facts()
+    assert list(facts)[:3] == ["kind", "rows learned", "columns"]
+    assert facts["columns"] == ["x0", "x1"]
+    assert facts["bytes in memory"] == model.memory_usage()
+
+
+def test_of_many_columns_facts_tell_how_many_there_are() -> None:
+    wide = OnlineDPGMM(1e9).update(np.eye(65))
+    assert wide.facts()["columns"] == 65
+
+
+def test_records_are_frozen_with_the_arrays_in_their_tuples() -> None:
+    record = SimpleNamespace(n=1, a=np.ones(2), b=(np.ones(1), "text"))
+    freeze(record)
+    assert not record.a.flags.writeable
+    assert not record.b[0].flags.writeable
+
+
+def test_ids_lead_to_what_took_them_in_at_last() -> None:
+    assert settled_aliases([(3, 2), (5, 4), (2, 1)]) == {3: 1, 5: 4, 2: 1}
+    assert settled_aliases({}) == {}
+
+
+def test_arrays_of_other_types_and_shapes_are_refused() -> None:
+    arrays = {"a": np.zeros((2, 3))}
+    assert check_shape(arrays, "a", np.float64, (None, 3)) is arrays["a"]
+    for dtype, shape in ((np.int64, (2, 3)), (np.float64, (2, 2)), (np.float64, (6,))):
+        with pytest.raises(ValueError, match="a of type"):
+            check_shape(arrays, "a", dtype, shape)
+    with pytest.raises(ValueError, match="must fit one another: sums"):
+        demand([True, False], "sums")
