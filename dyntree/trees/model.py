@@ -22,7 +22,11 @@ from dyntree.trees.answers.view import Rehearsal, TreeView, rehearsed
 from dyntree.trees.files import tree_arrays, tree_state
 from dyntree.trees.learning.check import checked, is_idle, responses_of
 from dyntree.trees.learning.growth import widened, with_columns
-from dyntree.trees.learning.parts import degenerate_told, learn_in_parts, learn_rows
+from dyntree.trees.learning.parts import (
+    degenerate_rows_warned,
+    learn_in_parts,
+    learn_rows,
+)
 from dyntree.trees.learning.warmup import take_in
 from dyntree.trees.learning.windows import rejuvenate
 from dyntree.trees.positions import row_positions
@@ -221,7 +225,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         before = state.n_seen
         rows, responses, growth = take_in(state, X, y)
         n_kept = state.n_seen - before
-        with degenerate_told(state):
+        with degenerate_rows_warned(state):
             learn_in_parts(
                 state, rows, responses, growth, progress, n_kept,
                 partial(learn_rows, state), self.with_columns,

@@ -38,7 +38,7 @@ class TreeState:
     settles_all : bool
         Whether levels of all rows that come with the first trees are settled together,
         in whatever order the rows are learned.
-    told : set of str
+    warned : set of str
         Kinds of warnings that were given.
     new_levels : NewLevels or None
         How many levels came new; None where another model that learns the same counts.
@@ -54,7 +54,7 @@ class TreeState:
     waiting_y: list[Any] = field(default_factory=list)
     n_scale: int = N_SCALE
     settles_all: bool = False
-    told: set[str] = field(default_factory=set)
+    warned: set[str] = field(default_factory=set)
     new_levels: NewLevels | None = field(default_factory=NewLevels)
     lock: Any = field(default_factory=RLock)
 

@@ -25,7 +25,7 @@ from dyntree.trees.answers.view import TreeView
 from dyntree.trees.files import stream_arrays, stream_state
 from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_row
 from dyntree.trees.learning.parts import (
-    degenerate_told,
+    degenerate_rows_warned,
     learn_in_parts,
     warn_degenerate,
 )
@@ -204,7 +204,7 @@ class StreamingTree(Named, checkpoint.Stored):
         rows, responses, growth = take_in(state, X, y, self.options.check_model)
         n_kept = state.n_seen - before
         learn = partial(learn_in_window, state, self.options)
-        with degenerate_told(state):
+        with degenerate_rows_warned(state):
             learn_in_parts(
                 state, rows, responses, growth, progress, n_kept, learn,
                 self.tree.with_columns,

@@ -120,8 +120,8 @@ def _bar(cloud: Any, rows: Matrix, best: str | float) -> Matrix | float:
     return params.real("best", best)
 
 
-def asking(state: TreeState) -> RandomSource | None:
-    """Where a question draws from; None for the cloud's own stream (R's rules)."""
+def drawing_source(state: TreeState) -> RandomSource | None:
+    """Random numbers for one question; None for the cloud's own stream (R's rules)."""
     if state.options.rules == "r":
         return None
     words = np.random.SeedSequence([state.seed, state.n_seen]).generate_state(2)
@@ -242,7 +242,7 @@ class TreeCriteria(TreePredictions):
                 f"rule={rule!r} does not fit model={self.options.model!r}; 'entropy' "
                 "is for class models and 'alc' for the others."
             )
-        return worth(cloud, rule, asking(self.state))
+        return worth(cloud, rule, drawing_source(self.state))
 
     @locked
     def relevance(

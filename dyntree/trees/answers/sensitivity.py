@@ -15,7 +15,7 @@ from dyntree._core.trees import sensitivity as core_sensitivity
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.locking import locked
 from dyntree.summaries import Importance, Sensitivity
-from dyntree.trees.answers.criteria import Bounds, TreeCriteria, asking, region
+from dyntree.trees.answers.criteria import Bounds, TreeCriteria, drawing_source, region
 from dyntree.trees.state import TreeState
 
 
@@ -290,6 +290,6 @@ class TreeAnswers(TreeCriteria):
         found = core_sensitivity.sensitivity(
             cloud, n_samples=params.count("n_samples", n_samples, 2), grid=grid,
             span=share, method=method, label=place, groups=list(inputs.values()),
-            source=asking(self.state), **law,
+            source=drawing_source(self.state), **law,
         )  # fmt: skip
         return Sensitivity(grid, *found, self.feature_names, tuple(inputs))

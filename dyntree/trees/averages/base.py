@@ -19,6 +19,7 @@ from dyntree.online import Arrays, Header
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress
+from dyntree.runtime.seeds import spawned
 from dyntree.summaries import (
     ClassPrediction,
     Importance,
@@ -41,7 +42,7 @@ Parts = tuple[NDArray[np.int64], Vector, Vector, Vector, Vector, Vector]
 
 
 def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
-    """One mixture a row out of one a row and member.
+    """Mixtures of each member at each row -> one weighted mixture at each row.
 
     Parameters
     ----------
@@ -149,8 +150,25 @@ class TreeAverage(Named, checkpoint.Stored):
         """Bytes held by trees, rows and scratch of all members."""
         return sum(member.memory_usage() for member in self.members)
 
-    def _check_level(self) -> None:
-        """Raise RuntimeError where members were taught apart from one another."""
+    def _facts_of_all(self) -> dict[str, Any]:
+        """What all members are together, by name."""
+        return {
+            "kind": type(self).__name__,
+            "particles": sum(state.options.n_particles for state in self._states),
+            "seed": self.seed,
+            "rows held": self.n_active,
+            "log evidence": self.log_evidence,
+            "bytes in memory": self.memory_usage(),
+        }
+
+    def _reseeded_members(self, seed: int) -> list[Any]:
+        """Copies of members that have seen no row, with seeds that come from one."""
+        seeds = spawned(seed, len(self.members))
+        pairs = zip(self.members, seeds, strict=True)
+        return [member.reseeded(own) for member, own in pairs]
+
+    def _check_same_rows(self) -> None:
+        """Raise RuntimeError unless all members have learned the same rows."""
         if len({member.tree.state.n_seen for member in self.members}) > 1:
             raise RuntimeError(
                 "members must have learned the same rows; got "
@@ -210,22 +228,18 @@ class TreeAverage(Named, checkpoint.Stored):
 
     def mean_at(self, row: Matrix) -> float:
         """Predictive mean at one encoded row; see `DynamicTree.mean_at`."""
-        if not self.is_ready:
+        if self.is_classifier or not self.is_ready:
             return self._trees[0].mean_at(row)
         prediction = self.predict(Encoded(row))
-        if not isinstance(prediction, Prediction):
-            raise ValueError("mean_at needs real responses; got model='class'.")
+        assert isinstance(prediction, Prediction)
         return float(prediction.mean[0])
 
     def proba_at(self, row: Matrix) -> Vector:
         """Probabilities of the classes at one encoded row, as in `mean_at`."""
-        if not self.is_ready:
+        if not (self.is_classifier and self.is_ready):
             return self._trees[0].proba_at(row)
         prediction = self.predict(Encoded(row))
-        if not isinstance(prediction, ClassPrediction):
-            raise ValueError(
-                f"proba_at needs model='class'; got model={self.options.model!r}."
-            )
+        assert isinstance(prediction, ClassPrediction)
         first: Vector = prediction.proba[0]
         return first
 

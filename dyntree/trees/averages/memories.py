@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, TreeOptions, short
+from dyntree.params import (
+    STREAM_OPTIONS,
+    TREE_OPTIONS,
+    TreeOptions,
+    given_options,
+    one_of,
+    short,
+)
 
 # Windows that an average of streams has by default, by leaf model: measured on the
 # streams of tests/statistical/streams.py (averaged.txt beside it). Clouds of one memory
@@ -42,6 +49,15 @@ SHARED = {
     "model", "rules", "n_start", "variance_prior", "classes", "categories",
     "new_levels",
 }  # fmt: skip
+
+
+def averaged_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of an average -> the options that all its trees share."""
+    options = given_options(given, TREE_OPTIONS)
+    one_of("model", options["model"], tuple(MEMORIES))
+    if options["tree_prior"] is None:
+        options["tree_prior"] = AVERAGED_PRIOR.get(options["model"])
+    return options
 
 
 def own_memories(members: Any) -> list[dict[str, Any]]:

@@ -19,15 +19,14 @@ from dyntree._core import averaging
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.online import Arrays, Header
-from dyntree.params import N_AVERAGED, NIG, TREE_OPTIONS, TreeOptions
+from dyntree.params import N_AVERAGED, NIG, TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.runtime.seeds import given_or_drawn, spawned
 from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.averages.memories import (
-    AVERAGED_PRIOR,
-    MEMORIES,
+    averaged_options,
     default_memories,
     own_memories,
 )
@@ -161,10 +160,7 @@ class AveragedStream(TreeAverage):
         new_levels: str = "grow",
         seed: int | None = None,
     ) -> None:
-        shared = params.given_options(locals(), TREE_OPTIONS)
-        params.one_of("model", model, tuple(MEMORIES))
-        if tree_prior is None:
-            shared["tree_prior"] = AVERAGED_PRIOR.get(model)
+        shared = averaged_options(locals())
         if members is None:
             given = default_memories(TreeOptions(**shared))
         else:
@@ -230,23 +226,13 @@ class AveragedStream(TreeAverage):
     def facts(self) -> dict[str, Any]:
         """What the model is, by name, as values for JSON."""
         weights = self.weights.round(4).tolist()
-        return self._trees[0].facts() | {
-            "kind": type(self).__name__,
-            "particles": sum(tree.options.n_particles for tree in self._trees),
-            "seed": self.seed,
-            "rows held": self.n_active,
-            "log evidence": self.log_evidence,
-            "bytes in memory": self.memory_usage(),
-            "frozen": self.is_frozen,
-            "members": [
-                {
-                    "window": member.options.window,
-                    "forget": member.options.forget,
-                    "weight": weight,
-                }
-                for member, weight in zip(self.members, weights, strict=True)
-            ],
-        }
+        windows = [member.options for member in self.members]
+        members = [
+            {"window": options.window, "forget": options.forget, "weight": weight}
+            for options, weight in zip(windows, weights, strict=True)
+        ]
+        own = {"frozen": self.is_frozen, "members": members}
+        return self._trees[0].facts() | self._facts_of_all() | own
 
     # ------------------------------------------------------------ learning
     def update(
@@ -297,7 +283,7 @@ class AveragedStream(TreeAverage):
                 self._learn(row, [y], 1, None)
                 return
             place = y if known is None else known.index(y)
-            self._check_level()
+            self._check_same_rows()
             row, response = scaled_row(state, row, place)
             before = self.n_degenerate
             self._teach(row, response, map)
@@ -308,7 +294,7 @@ class AveragedStream(TreeAverage):
         if self.is_frozen:
             checked(self.state, X, y)
             return
-        self._check_level()
+        self._check_same_rows()
         before, degenerate = self.n_seen, self.n_degenerate
         with late_interrupts():  # all members know the same, and keep what waited
             rows, responses, growth, n_old = self._keep_or_plant(X, y)
@@ -340,7 +326,7 @@ class AveragedStream(TreeAverage):
             for state in others:
                 take_new_labels(state, list(lead.options.classes or ()))
             return found
-        fresh = self._fitting(X, y)
+        fresh = self._members_for(X, y)
         found = keep_or_plant(fresh[0].state, X, y, fresh[0].options.check_model)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the first has said it
@@ -350,7 +336,7 @@ class AveragedStream(TreeAverage):
         self.members = fresh
         return found
 
-    def _fitting(self, X: Any, y: Any) -> list[StreamingTree]:
+    def _members_for(self, X: Any, y: Any) -> list[StreamingTree]:
         """Copies of members without trees, with windows for the leaves of such rows."""
         fresh = [member.copy() for member in self.members]
         if self._follows_width:
@@ -449,10 +435,8 @@ class AveragedStream(TreeAverage):
         while len(self._noted) > N_NOTES:
             self._note_every *= 2
             kept = self._noted % self._note_every == 0
-            self._noted, self._noted_weights = (
-                self._noted[kept],
-                self._noted_weights[kept],
-            )
+            self._noted = self._noted[kept]
+            self._noted_weights = self._noted_weights[kept]
 
     def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
         """Probabilities at each row: of the average, and of the stacker beside it."""
@@ -497,12 +481,7 @@ class AveragedStream(TreeAverage):
         """Return a copy of a stream that has seen no row, with another seed."""
         again = self.copy()
         again.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        again.members = [
-            member.reseeded(own)
-            for member, own in zip(
-                self.members, spawned(seed, len(self.members)), strict=True
-            )
-        ]
+        again.members = self._reseeded_members(again.seed)
         again._align()
         return again
 
@@ -515,7 +494,7 @@ class AveragedStream(TreeAverage):
     @locked
     def to_arrays(self) -> tuple[Header, Arrays]:
         """Everything the model is; see `DynamicTree.to_arrays`."""
-        self._check_level()
+        self._check_same_rows()
         return self._with_members(*self._own_arrays())
 
     def _own_arrays(self) -> tuple[Header, Arrays]:
@@ -534,10 +513,7 @@ class AveragedStream(TreeAverage):
 
     @classmethod
     def _around(
-        cls,
-        members: list[StreamingTree],
-        header: Header,
-        arrays: Arrays,
+        cls, members: list[StreamingTree], header: Header, arrays: Arrays
     ) -> Self:
         """An average of these members, with the state of one."""
         model = cls.__new__(cls)

@@ -17,13 +17,13 @@ from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.online import Arrays, Header
-from dyntree.params import N_AVERAGED, NIG, TREE_OPTIONS
+from dyntree.params import N_AVERAGED, NIG
 from dyntree.runtime.locking import locked
 from dyntree.runtime.parallel import Brake, late_interrupts, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn, spawned
 from dyntree.trees.averages.base import TreeAverage
-from dyntree.trees.averages.memories import AVERAGED_PRIOR, MEMORIES
+from dyntree.trees.averages.memories import averaged_options
 from dyntree.trees.files import check_members, demand
 from dyntree.trees.learning.check import extended, is_idle
 from dyntree.trees.learning.growth import Grown, Growth
@@ -210,10 +210,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         new_levels: str = "grow",
         seed: int | None = None,
     ) -> None:
-        options = params.given_options(locals(), TREE_OPTIONS)
-        params.one_of("model", model, tuple(MEMORIES))
-        if tree_prior is None:
-            options["tree_prior"] = AVERAGED_PRIOR.get(model)
+        options = averaged_options(locals())
         n_clouds = params.count("n_clouds", n_clouds, 1)
         self.seed = given_or_drawn(seed)
         self.shuffle = params.flag("shuffle", shuffle)
@@ -283,15 +280,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     def facts(self) -> dict[str, Any]:
         """What the model is, by name, as values for JSON."""
         facts: dict[str, Any] = self.members[0].facts()
-        return facts | {
-            "kind": type(self).__name__,
-            "clouds": len(self.members),
-            "particles": sum(tree.options.n_particles for tree in self._trees),
-            "seed": self.seed,
-            "rows held": self.n_active,
-            "log evidence": self.log_evidence,
-            "bytes in memory": self.memory_usage(),
-        }
+        return facts | self._facts_of_all() | {"clouds": len(self.members)}
 
     # ------------------------------------------------------------ learning
     def update(
@@ -329,7 +318,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             if is_idle(self.state, X, y):
                 return self
             growth = X.growth if isinstance(X, Grown) else None
-            self._check_level()
+            self._check_same_rows()
             X, y = self._checked(X.rows if isinstance(X, Grown) else X, y, growth)
             if self.is_frozen:
                 return self
@@ -354,7 +343,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             if ahead:
                 proba = np.array([foreseen for _, foreseen in found])
                 found = [member for member, _ in found]
-                temperature = _fitted(proba, found[0].classes, y)
+                temperature = _fitted_temperature(proba, found[0].classes, y)
                 self.members, self.temperature = found, temperature
             else:
                 self.members = found
@@ -369,7 +358,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             for member in fresh:
                 member.tree.fix_columns(features)
         for member in fresh:
-            _know(member.state, y)
+            _share_labels(member.state, y)
 
     def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
         """Probabilities at each row, sharper or softer than the average."""
@@ -413,12 +402,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     def reseeded(self, seed: int) -> Self:
         """Return a copy of a model that has seen no row, with another seed."""
         seed = params.count("seed", seed, 0, params.MAX_SEED)
-        seeds = spawned(seed, len(self.members))
-        members = [
-            member.reseeded(own)
-            for member, own in zip(self.members, seeds, strict=True)
-        ]
-        return self.of(members, seed, self.shuffle)
+        return self.of(self._reseeded_members(seed), seed, self.shuffle)
 
     @locked
     def copy(self) -> Self:
@@ -435,7 +419,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             "shuffle": self.shuffle,
             "temperature": self.temperature,
         }
-        self._check_level()
+        self._check_same_rows()
         return self._with_members(header, {})
 
     @classmethod
@@ -450,7 +434,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         return cls.of(members, seed, shuffle, temperature)
 
 
-def _know(state: TreeState, labels: list[Any]) -> None:
+def _share_labels(state: TreeState, labels: list[Any]) -> None:
     """Give new labels their places in the order of the rows, for every cloud alike."""
     known = state.options.classes
     if state.cloud is not None:
@@ -461,7 +445,9 @@ def _know(state: TreeState, labels: list[Any]) -> None:
     state.options = replace(state.options, classes=classes)
 
 
-def _fitted(proba: Matrix, classes: tuple[Hashable, ...], y: list[Any]) -> float:
+def _fitted_temperature(
+    proba: Matrix, classes: tuple[Hashable, ...], y: list[Any]
+) -> float:
     """Temperature by what clouds foresaw, of shape (n_clouds, n_rows, n_classes).
 
     A row counts where a third of the clouds foresaw it.

@@ -14,7 +14,7 @@ from dyntree.trees.answers.view import LeafView, SplitView, TreeView
 
 
 def picked(sizes: Sequence[int], weights: Vector) -> NDArray[np.int64]:
-    """Places of trees that stand, each alike, for clouds of different weights.
+    """Sizes and weights of clouds -> places of trees, as many from each as it weighs.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from dyntree.trees.state import TreeState, n_waiting, with_ones
 
 
 def is_idle(state: TreeState, X: Any, y: Any) -> bool:
-    """Whether there is no row to learn, and no response; columns must be known."""
+    """Whether X and y are both empty; an empty table must have the known columns."""
     if not is_nothing(X) or np.size(y):
         return False
     if state.features is not None and np.ndim(X) == 2:
@@ -54,7 +54,7 @@ def is_plain_row(state: TreeState, X: Any, y: Any) -> bool:
 
 
 def scaled_row(state: TreeState, row: Matrix, place: float) -> tuple[Matrix, Vector]:
-    """One encoded row and its response or label's place -> both as the cloud has them.
+    """An encoded row, and its response or label's place -> both as the cloud has them.
 
     Parameters
     ----------
@@ -119,18 +119,18 @@ def _with_levels(state: TreeState, X: Any) -> tuple[Matrix, Growth]:
         return encoded(state, features, X), Growth(features, [], features.widen)
     steps, rows = features.grown(X)
     growth = Growth(features, steps, lambda old: growth.features.widen(old))
-    tell_full(state, growth.features, X)
+    warn_once_if_full(state, growth.features, X)
     return rows, growth
 
 
-def tell_full(state: TreeState, features: FeatureMap, X: Any) -> None:
+def warn_once_if_full(state: TreeState, features: FeatureMap, X: Any) -> None:
     """Warn the first time that a column has more levels than it can take."""
     full = full_columns(features)
-    if not full or "full" in state.told or isinstance(X, Encoded):
+    if not full or "full" in state.warned or isinstance(X, Encoded):
         return
     late = [name for name in features.unseen(features.codes(X)) if name in full]
     if late:
-        state.told.add("full")
+        state.warned.add("full")
         warn_full(late[0])
 
 
@@ -159,8 +159,8 @@ def encoded(
     if state.options.new_levels == "error":
         refuse_unseen(features, X, codes, argument)
     late = features.unseen(codes) or features.undecided(X)
-    if late and "unseen" not in state.told:
-        state.told.add("unseen")
+    if late and "unseen" not in state.warned:
+        state.warned.add("unseen")
         warn_unseen(late[0], state.options.new_levels == "grow")
     return features.expand(codes)
 
@@ -187,7 +187,7 @@ def previewed(
     if features.may_grow and state.options.new_levels == "grow":
         steps, rows = features.grown(X)
         features = steps[-1][1] if steps else features
-        tell_full(state, features, X)
+        warn_once_if_full(state, features, X)
     else:
         rows = encoded(state, features, X)
     if not len(rows):

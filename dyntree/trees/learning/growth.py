@@ -42,7 +42,7 @@ class Growth:
         return self.steps[-1][1] if self.steps else self.before
 
     def since(self, row: int) -> Growth:
-        """The growth among the rows from one on, which become row 0."""
+        """The growth among the rows from one on, which becomes row 0."""
         steps = [(max(0, first - row), features) for first, features in self.steps]
         return Growth(self.before, steps, self.widen)
 
@@ -52,11 +52,11 @@ class Growth:
         return known[-1] if known else self.before
 
     def steady(self, row: int, end: int) -> int:
-        """Up to which row, at most `end`, no other column begins."""
+        """End of the rows from one on, at most `end`, before another column begins."""
         return min([end, *(first for first, _ in self.steps if first > row)])
 
     def widen_to(self, width: int) -> Callable[[Matrix], Matrix]:
-        """What gives narrower rows so many columns."""
+        """A function that gives narrower rows so many columns."""
         return lambda rows: np.ascontiguousarray(self.widen(rows)[:, :width])
 
 

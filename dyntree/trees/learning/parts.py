@@ -81,7 +81,7 @@ def learn_rows(state: TreeState, rows: Matrix, responses: Vector) -> int:
 
 
 @contextmanager
-def degenerate_told(state: TreeState) -> Iterator[None]:
+def degenerate_rows_warned(state: TreeState) -> Iterator[None]:
     """Warn at the end of the block if rows had no density under any particle."""
     before = state.n_degenerate
     yield

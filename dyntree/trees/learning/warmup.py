@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,10 @@ from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import N_SCALE, NIG, TreeOptions
 from dyntree.runtime.parallel import late_interrupts
-from dyntree.trees.learning.check import checked, responses_of, tell_full
+from dyntree.trees.learning.check import checked, responses_of, warn_once_if_full
 from dyntree.trees.learning.growth import Grown, Growth
 from dyntree.trees.learning.levels import count_new
-from dyntree.trees.learning.parts import degenerate_told
+from dyntree.trees.learning.parts import degenerate_rows_warned
 from dyntree.trees.learning.scaling import frozen_scale, on_scale
 from dyntree.trees.state import TreeState, n_ones, n_waiting, with_ones
 
@@ -102,15 +102,15 @@ def keep_or_plant(
         state.features = growth.features
         state.waiting_X, state.waiting_y = rows, labels
         return np.empty((0, rows.shape[1] + ones)), np.empty(0), growth, 0
-    planted = plant(options, rows[:, :width], labels, state.seed, state.n_scale)
-    rows = on_scale(planted.cloud, growth.features, rows, planted.responses, n_before)
-    state.features, state.options = first, planted.options
-    state.cloud = planted.cloud
+    cloud, options, responses = plant(
+        options, rows[:, :width], labels, state.seed, state.n_scale
+    )
+    rows = on_scale(cloud, growth.features, rows, responses, n_before)
+    state.features, state.options, state.cloud = first, options, cloud
     state.waiting_X, state.waiting_y = np.empty((0, 0)), []
-    rows, responses = with_ones(rows, ones), planted.responses
-    n_held = planted.n_held
-    n_old = max(0, n_before - n_held)
-    return rows[n_held:], responses[n_held:], growth.since(n_held), n_old
+    held, rows = options.n_start or 0, with_ones(rows, ones)
+    n_old = max(0, n_before - held)
+    return rows[held:], responses[held:], growth.since(held), n_old
 
 
 def _settled(
@@ -125,7 +125,7 @@ def _settled(
         return rows, Growth(first, [], first.widen)
     steps, last = first.grown(X)
     features = steps[-1][1] if steps else first
-    tell_full(state, features, X)
+    warn_once_if_full(state, features, X)
     n_before = len(rows) - len(last)
     rows = np.concatenate([features.widen(rows[:n_before]), last])
     return rows, Growth(first, steps, features.widen).since(-n_before)
@@ -146,7 +146,7 @@ def _learn_old(state: TreeState, rows: Matrix, responses: Vector) -> None:
     """Learn what earlier calls have kept back; an interrupt waits for all of it."""
     interrupt = None
     first = state.n_seen
-    with degenerate_told(state):
+    with degenerate_rows_warned(state):
         while (done := state.n_seen - first) < len(rows):
             try:
                 state.cloud.update(rows[done:], responses[done:])
@@ -171,31 +171,10 @@ def options_for(options: TreeOptions, X: Matrix) -> TreeOptions:
     return options.with_width(width, n_used)
 
 
-@dataclass(frozen=True, eq=False)
-class Planted:
-    """Trees that have just begun.
-
-    Attributes
-    ----------
-    cloud : Cloud
-    options : TreeOptions
-        With the labels.
-    responses : ndarray of shape (n_rows,)
-        y as the cloud takes it.
-    n_held : int
-        Rows that the trees hold already.
-    """
-
-    cloud: Any
-    options: TreeOptions
-    responses: Vector
-    n_held: int
-
-
 def plant(
     options: TreeOptions, X: Matrix, y: list[Any], seed: int, n_scale: int = N_SCALE
-) -> Planted:
-    """Return a cloud with trees that can learn, and what is left to be learned.
+) -> tuple[Any, TreeOptions, Vector]:
+    """Return a cloud with trees on the first n_start rows, if any, and what it knows.
 
     Parameters
     ----------
@@ -211,7 +190,11 @@ def plant(
 
     Returns
     -------
-    Planted
+    cloud : Cloud
+    options : TreeOptions
+        With the labels.
+    responses : ndarray of shape (n_rows,)
+        y as the cloud takes it.
 
     Raises
     ------
@@ -250,7 +233,7 @@ def plant(
         cloud.set_scale(*scale)
     held = options.n_start or 0
     cloud.start(with_ones(X[:held], ones), responses[:held])
-    return Planted(cloud, options, responses, held)
+    return cloud, options, responses
 
 
 def cloud_options(options: TreeOptions, n_features: int) -> dict[str, Any]:
