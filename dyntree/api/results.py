@@ -17,9 +17,9 @@ from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.summaries import ClassPrediction, Prediction
-from dyntree.trees.averaging import AveragedStream
+from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.factory import Trees
-from dyntree.trees.growth import Grown, Growth
+from dyntree.trees.learning.growth import Grown, Growth
 from dyntree.trees.named import cloud_sizes
 from dyntree.trees.streaming import StreamingTree
 

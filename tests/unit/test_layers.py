@@ -66,12 +66,14 @@ FOLDER_ORDER = {
         {"feature_map"}, {"growing_map", "design"},
     ],
     "trees": [
-        {"scaling", "criteria", "growth", "levels", "memories", "named",
-         "positions"},
-        {"warmup"}, {"queries", "validate"}, {"view"}, {"learning"}, {"model"},
-        {"streaming", "average_view"}, {"average"}, {"averaging", "averaged_trees"},
-        {"factory"},
+        {"state", "positions"}, {"learning"}, {"files", "named"}, {"answers"},
+        {"model"}, {"streaming"}, {"averages"}, {"factory"},
     ],
+    "trees/learning": [
+        {"scaling", "growth", "levels"}, {"check", "parts", "windows"}, {"warmup"},
+    ],
+    "trees/answers": [{"predictions"}, {"criteria"}, {"sensitivity"}, {"view"}],
+    "trees/averages": [{"view", "memories"}, {"base"}, {"stream", "tables"}],
     # companions know nothing of one another
     "mixtures": [{"shared"}, {"sva", "ddp", "hdp", "canopy", "cover_tree"}],
     "mixtures/shared": [{"arrays", "rows", "base"}],
@@ -292,19 +294,28 @@ def test_an_arrow_of_python_that_points_up_is_found(
 ) -> None:
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path / "dyntree")
-    for name in ("trees/warmup", "trees/model", "trees/scaling", "params", "api/plots"):
+    files = "learning/warmup", "learning/scaling", "learning/check", "files", "model"
+    for name in (*(f"trees/{file}" for file in files), "params", "api/plots"):
         path = tmp_path / "dyntree" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
-    path = tmp_path / "dyntree" / "trees" / "warmup.py"
+    path = tmp_path / "dyntree" / "trees" / "learning" / "check.py"
     path.write_text(
         "import rbridge\nimport numpy\nfrom dyntree import params\n"
-        "from dyntree.trees import scaling\n\ndef f():\n"
+        "from dyntree.trees.learning import scaling\n\ndef f():\n"
+        "    from dyntree.trees.learning import warmup\n"
         "    from dyntree.trees.model import DynamicTree\n"
         "    from dyntree.api.plots import plot_fit\n"
     )
-    up = {"dyntree.trees.model.DynamicTree", "dyntree.api.plots.plot_fit", "rbridge"}
-    assert set(python_arrows_up(path)) == up
+    up = {"model.DynamicTree", "learning.warmup"}
+    up = {f"dyntree.trees.{name}" for name in up}
+    assert set(python_arrows_up(path)) == up | {"dyntree.api.plots.plot_fit", "rbridge"}
+    path = tmp_path / "dyntree" / "trees" / "files.py"
+    path.write_text("from dyntree.trees.learning.warmup import plant\n")
+    assert not python_arrows_up(path)
+    path = tmp_path / "dyntree" / "trees" / "state.py"
+    path.write_text("from dyntree.trees.learning.warmup import plant\n")
+    assert python_arrows_up(path) == ["dyntree.trees.learning.warmup.plant"]
 
 
 def circles(paths: list[Path]) -> list[list[str]]:
