@@ -36,7 +36,7 @@ LEAVES = {
 }
 
 
-class FittedModel(Protocol):
+class _FittedModel(Protocol):
     """What results ask of the `DynamicTreeModel` that they are of."""
 
     design: Design
@@ -100,7 +100,7 @@ class DynamicTreeResults:
 
     def __init__(
         self,
-        model: FittedModel,
+        model: _FittedModel,
         tree: Trees,
         design: Design | None = None,
     ) -> None:

@@ -22,7 +22,7 @@ from dyntree.mixtures.canopy.parts import check_weight
 from dyntree.mixtures.canopy.scaling import Scaling, check_counts, read
 from dyntree.mixtures.canopy.state import State
 from dyntree.mixtures.shared.arrays import Ids
-from dyntree.mixtures.shared.base import Mixture
+from dyntree.mixtures.shared.base import Mixture, tell_of_new_name
 from dyntree.runtime.locking import locked
 
 SCORES = 1 << 21  # held at a time
@@ -86,21 +86,27 @@ class CanopyAnswers(Mixture):
         return unscaled(*self._ready("means")).mean
 
     @property
-    def covariances(self) -> NDArray[np.float64]:
+    def covariances_(self) -> NDArray[np.float64]:
         """Variances or covariances in the units of the columns.
 
         Of shape (n_components,) for the spherical families, (n_components, n_features)
         for "diag", (n_components, n_features, n_features) for "full"; there are none in
         families of counts.
         """
-        known, scaling = self._ready("covariances")
+        known, scaling = self._ready("covariances_")
         family = FAMILY_OF[self.options.family]
         if family.is_count:
             raise ValueError(
-                f"covariances are those of Gaussian families; this is "
+                f"covariances_ are those of Gaussian families; this is "
                 f"{family.name!r}. Its parameters are `means`."
             )
         return unscaled(known, scaling).spread
+
+    @property
+    def covariances(self) -> NDArray[np.float64]:
+        """Return `covariances_`, which is the name now."""
+        tell_of_new_name(self, "covariances", "covariances_")
+        return self.covariances_
 
     # ------------------------------------------------------------ answers
     @locked

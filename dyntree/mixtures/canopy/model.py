@@ -85,7 +85,7 @@ class Canopy(CanopyStreams):
 
     Attributes
     ----------
-    weights, means, covariances : ndarray
+    weights, means, covariances_ : ndarray
         Parameters, in the units of the columns.
     labels_ : ndarray of int32 of shape (n_rows,)
         Components of the rows of the last `fit` or batch, as they were last drawn;

@@ -22,6 +22,7 @@ from dyntree.mixtures.ddp.records import (
 from dyntree.mixtures.ddp.state import Particles, State, unseen, without_rows
 from dyntree.mixtures.ddp.transitions import RandomWalk
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
+from dyntree.mixtures.shared.base import n_samples_of, tell_of_new_name
 from dyntree.runtime.locking import locked
 
 
@@ -101,18 +102,22 @@ class Answers(Learning):
             mean=family.means(p.row), covariance=family.covariances(p.row),
         )  # fmt: skip
 
-    @locked
-    def covariances(self) -> Matrix:
+    @property
+    def covariances_(self) -> Matrix:
         """Covariances of rows about their particles, in the order of `particles`.
 
-        Returns
-        -------
-        ndarray of shape (n_particles, n_columns, n_columns)
-            For `AffineFlow` that of velocities is about the field. `Multinomial` has
-            none.
+        Of shape (n_particles, n_columns, n_columns). For `AffineFlow` that of
+        velocities is about the field; `Multinomial` has none.
         """
-        family = self._ready("covariances")
-        return family.row_covariances(self._state.particles.row[self._state.live()])
+        with self._lock:
+            family = self._ready("covariances_")
+            live = self._state.live()
+            return family.row_covariances(self._state.particles.row[live])
+
+    def covariances(self) -> Matrix:
+        """Return `covariances_`, which is the name now."""
+        tell_of_new_name(self, "covariances()", "covariances_")
+        return self.covariances_
 
     @locked
     def lifelines(self) -> Lifelines:
@@ -311,30 +316,42 @@ class Answers(Learning):
 
     @locked
     def sample(
-        self, n: int, ahead: int = 0, seed: int | np.random.Generator | None = None
-    ) -> Matrix:
+        self,
+        n_samples: int = 1,
+        ahead: int = 0,
+        seed: int | np.random.Generator | None = None,
+        *,
+        n: int | None = None,
+    ) -> tuple[Matrix, Ids]:
         """Draw rows from the predictive density of `log_predictive`.
 
         Parameters
         ----------
-        n : int
+        n_samples : int, default 1
         ahead : int, default 0
+            Phases after the last one.
         seed : int or numpy Generator, optional
+        n : int, optional
+            Old name of `n_samples`.
 
         Returns
         -------
-        ndarray of shape (n, n_columns)
+        X : ndarray of shape (n_samples, n_columns)
+        labels : ndarray of int64 of shape (n_samples,)
+            Ids of their particles; -1 for rows of new ones. Before version 0.1 only
+            rows were returned.
         """
         family = self._ready("sample")
-        n, rng = params.count("n", n, 0), params.generator(seed)
+        count, rng = n_samples_of(self, n_samples, n, 0), params.generator(seed)
         ahead = params.count("ahead", ahead, 0)
-        _, priors, share = self._shares(self._after(ahead), family)
-        chosen = rng.choice(len(share), size=n, p=share)
-        rows = np.empty((n, len(self.feature_names)))
+        particles, priors, share = self._shares(self._after(ahead), family)
+        chosen = rng.choice(len(share), size=count, p=share)
+        rows = np.empty((count, len(self.feature_names)))
         for k in np.unique(chosen).tolist():
             at = np.flatnonzero(chosen == k)
             rows[at] = family.draw(priors[k], len(at), rng)
-        return rows
+        new = np.full(len(share) - len(particles), -1, dtype=np.int64)
+        return rows, np.concatenate([particles.id, new])[chosen]
 
     @locked
     def forecast(self, steps: int = 1) -> Forecast:

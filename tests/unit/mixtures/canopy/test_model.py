@@ -171,7 +171,7 @@ def test_em_is_scikit_learns_where_there_is_no_prior() -> None:
         peer.fit(X.astype(float))
     np.testing.assert_allclose(model.means, peer.means_, atol=1e-4)
     np.testing.assert_allclose(model.weights, peer.weights_, atol=1e-5)
-    np.testing.assert_allclose(model.covariances, peer.covariances_, rtol=1e-3)
+    np.testing.assert_allclose(model.covariances_, peer.covariances_, rtol=1e-3)
     assert model.score(X) == pytest.approx(peer.score(X), abs=1e-6)
 
 
@@ -353,7 +353,7 @@ def test_a_dirichlet_process_leaves_components_empty(
 def test_answers_agree_with_plain_densities(family: str) -> None:
     X = rows_for(family, 500)
     model = Canopy(5, family=family, **QUICK).fit(X)
-    spread = np.empty(0) if FAMILY_OF[family].is_count else model.covariances
+    spread = np.empty(0) if FAMILY_OF[family].is_count else model.covariances_
     joint = oracle.log_density(family, X, model.means, spread) + np.log(model.weights)
     density = np.log(np.exp(joint - joint.max(axis=1, keepdims=True)).sum(axis=1))
     density += joint.max(axis=1)
@@ -416,7 +416,7 @@ def test_known_parameters_are_kept_wherever_they_are(family: str) -> None:
     factor, shift = (1.0, 0.0) if FAMILY_OF[family].is_count else (1e-5, 3e4)
     means, spread = source.means * factor + shift, None
     if not FAMILY_OF[family].is_count:
-        spread = source.covariances * factor**2
+        spread = source.covariances_ * factor**2
     model = Canopy(4, family=family, seed=1)
     model.set_components(source.weights, means, spread)
     Z = X * factor + shift
