@@ -78,7 +78,7 @@ CODECS = {
         _is_pandas("Period"), lambda one: [one.ordinal, one.freqstr], _period
     ),
     "interval": Codec(
-        lambda one: _is_pandas("Interval")(one) and isinstance(one.left, int | float),
+        lambda one: _is_pandas("Interval")(one) and isinstance(one.left, Real),
         lambda one: [plain_label(one.left), plain_label(one.right), one.closed],
         _interval,
     ),
@@ -118,9 +118,10 @@ def plain_label(label: Any) -> Any:
     (3, datetime.datetime(2024, 1, 1, 12, 0))
     """
     if isinstance(label, np.datetime64 | np.timedelta64):
-        coarse = np.datetime_data(label.dtype)[0] in ("Y", "M", "W", "D")
-        plain = label if coarse else label.astype(f"{label.dtype.kind}8[us]")
-        return plain.item() if plain == label else label
+        as_is = np.datetime_data(label.dtype)[0] in ("Y", "M", "W", "D", "generic")
+        plain = label if as_is else label.astype(f"{label.dtype.kind}8[us]")
+        found = plain.item()  # an int of months, and of a year beyond Python's
+        return found if plain == label and not isinstance(found, int) else label
     if isinstance(label, np.generic):
         return label.item()
     for name, turned in ("Timestamp", "datetime"), ("Timedelta", "timedelta"):

@@ -373,6 +373,8 @@ class DynamicTreeModel:
         designs : list of (int, Design)
             As from `Design.grown`.
         """
+        if _is_empty(endog) and (exog is None or _is_empty(exog)):
+            return np.empty((0, len(design.names))), [], []
         if exog is not None:
             if self.formula is not None:
                 raise ValueError(
@@ -522,6 +524,11 @@ class DynamicTreeModel:
         model = cls.__new__(cls)
         model._describe(design, notes["formula"], notes["missing"])
         return DynamicTreeResults(model, tree)
+
+
+def _is_empty(rows: Any) -> bool:
+    """Whether rows are a list of none, which names no columns."""
+    return isinstance(rows, list | tuple) and not rows
 
 
 def file_notes(design: Design, formula: str | None, missing: str) -> dict[str, Any]:

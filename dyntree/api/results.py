@@ -414,7 +414,8 @@ class DynamicTreeResults:
         left.extend_right(right)
         summary = Summary()
         summary.tables.append(left)
-        if self.tree.is_ready:
+        has_rows = self.tree.is_ready and self.inner.n_active > 0
+        if has_rows:
             table = self.importance()
             summary.tables.append(
                 SimpleTable(
@@ -425,7 +426,7 @@ class DynamicTreeResults:
                 )
             )
         notes = [f"{name}: {unit}" for name, unit in self.design.units.items()]
-        if self.tree.is_ready:
+        if has_rows:
             notes.append("importance: share of the predicted variance, with its error")
             notes.append("use: share of the trees that split on the input")
         summary.add_extra_txt(notes)

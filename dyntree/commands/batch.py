@@ -80,6 +80,7 @@ def predict(arguments: argparse.Namespace) -> None:
         frame = _features(design, table_of(read.frame))
     else:
         frame = read.columns(model.columns or list(read.frame.columns))
+        warn_of_levels(frame, dict(model.tree.options.categories or ()))
     answer = model.predict(frame)
     columns = answer_columns(answer, arguments.quantiles)
     write_table(pd.DataFrame(columns), arguments.out)

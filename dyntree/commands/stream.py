@@ -33,7 +33,7 @@ from dyntree.commands.rows import (
     format_of,
     opened,
 )
-from dyntree.commands.tables import answer_columns, split_formula
+from dyntree.commands.tables import NamedLevels, answer_columns, split_formula
 from dyntree.encoding.design import Design, check_columns
 from dyntree.encoding.expressions import response_name
 from dyntree.encoding.tables import Table
@@ -59,6 +59,7 @@ def stream(arguments: argparse.Namespace) -> None:
         if number < 0 and not arguments.input_continues:
             raise ValueError(f"{arguments.table} cannot be read: it has no row.")
         session.save(out)
+    session.named.tell()
     session.tell(last=True)
 
 
@@ -105,6 +106,7 @@ class Session:
                 f"a stream must be CSV or NDJSON; got {arguments.table}, by its name "
                 "Parquet. See --format."
             )
+        self.named = NamedLevels(self.notes["options"].get("categories", {}))
         self.place: Callable[[], None] = lambda: None  # the output where it belongs
         self.design: Design | None = None
         if "design" in self.notes:
@@ -212,7 +214,11 @@ class Session:
             return encoded_row(self.design, row, kinds)
         notes = self.notes
         values = kinds.values(row, [*notes["inputs"], notes["response"]])
-        return values, values.pop(notes["response"])
+        y = values.pop(notes["response"])
+        for name in notes["options"].get("categories", {}):
+            if values.get(name) is not None:
+                self.named.look(name, [values[name]])
+        return values, y
 
     def _kinds(self, response: str) -> Kinds:
         """What columns hold, as far as it is known; what is found is added to it."""

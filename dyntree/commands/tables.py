@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from dyntree.commands.rows import (
     READERS,
@@ -23,6 +25,8 @@ from dyntree.storage.plain import in_cell
 
 if TYPE_CHECKING:
     import pandas as pd
+
+LOOKED_AT = 100  # values of a column, before it is told that none is a named level
 
 
 def split_formula(formula: str, columns: Sequence[str]) -> tuple[str, list[str]]:
@@ -178,19 +182,64 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
             )
 
 
+class NamedLevels:
+    """Columns whose levels somebody named, as long as they have had none of them.
+
+    It warns of a column once: when so many values have come, or at the end.
+
+    Parameters
+    ----------
+    named : dict
+        Levels of each such column.
+    most : float, default 100
+        Values of a column to wait for.
+    """
+
+    def __init__(
+        self, named: Mapping[str, Sequence[str]], most: float = LOOKED_AT
+    ) -> None:
+        self._most = most
+        self._places = {
+            name: {level: k for k, level in enumerate(levels)}
+            for name, levels in named.items()
+        }
+        self._others: dict[str, list[Any]] = {name: [] for name in named}
+
+    def look(self, name: str, values: Iterable[Any]) -> None:
+        """Look at values of a column that are not missing."""
+        for value in values:
+            if name not in self._places:
+                return
+            if place_of(value, self._places[name]) is not None:
+                del self._places[name], self._others[name]
+                return
+            self._others[name].append(value)
+            if len(self._others[name]) >= self._most:
+                self._warn(name)
+
+    def tell(self) -> None:
+        """Warn of columns that had values, and none of the levels."""
+        for name in [name for name, others in self._others.items() if others]:
+            self._warn(name)
+
+    def _warn(self, name: str) -> None:
+        levels, others = self._places.pop(name), self._others.pop(name)
+        warnings.warn(
+            f"column {name!r} has none of the levels that were named, "
+            f"{', '.join(levels)}, in its first {len(others)} values, but "
+            f"{others[0]!r}; such values count as missing. Name levels as the table "
+            f"writes them, where the model is made: --levels {name}=A,B,...",
+            stacklevel=2,
+        )
+
+
 def warn_of_levels(frame: pd.DataFrame, named: Mapping[str, Sequence[str]]) -> None:
     """Warn of columns that have none of the levels that somebody named."""
-    for name, levels in named.items():
-        column = column_of(frame[name].dropna()) if name in frame else column_of([])
-        places = {level: k for k, level in enumerate(levels)}
-        values = column.objects()
-        if values and all(place_of(value, places) is None for value in values):
-            warnings.warn(
-                f"column {name!r} has none of the levels that were named, "
-                f"{', '.join(levels)}, but {values[0]!r}, and so all of it counts as "
-                f"missing. Name its levels: --levels {name}=A,B,...",
-                stacklevel=2,
-            )
+    levels = NamedLevels(named, np.inf)
+    for name in named:
+        if name in frame:
+            levels.look(name, column_of(frame[name].dropna()).objects())
+    levels.tell()
 
 
 def write_table(frame: pd.DataFrame, path: str | None) -> None:

@@ -82,8 +82,23 @@ class Column:
         if code in "mM" and np.datetime_data(fine.dtype)[0] not in ("Y", "M", "W", "D"):
             fine = fine.astype(f"{code}8[us]")
         plain: list[Any] = fine.tolist()
+        if code in "mM":  # Python has no months, and no year 10,000
+            raw = self.values
+            plain = [raw[k] if isinstance(v, int) else v for k, v in enumerate(plain)]
         if self.is_zoned:
-            return [None if v is None else v.replace(tzinfo=UTC) for v in plain]
+            return [_in_utc(value) for value in plain]
+        return plain
+
+    def labels(self) -> list[Any]:
+        """Values as labels: as objects, but times finer than a microsecond as NumPy's.
+
+        These cannot be labels, and would be one with others if they were cut.
+        """
+        plain = self.objects()
+        if self.values.dtype.kind in "mM":
+            cut = self.values.astype(f"{self.values.dtype.kind}8[us]")
+            for row in np.flatnonzero((cut != self.values) & ~np.isnat(self.values)):
+                plain[row] = self.values[row]
         return plain
 
     def present(self) -> Iterator[tuple[int, Any]]:
@@ -91,6 +106,11 @@ class Column:
         for row, value in enumerate(self.objects()):
             if not is_missing(value):
                 yield row, value
+
+
+def _in_utc(value: Any) -> Any:
+    """A time that is in UTC, and says so where Python has such a time."""
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) else value
 
 
 def value_kind(value: Any) -> str | None:

@@ -44,7 +44,7 @@ from dyntree.encoding.values import (
     is_missing,
 )
 from dyntree.errors import UnseenLevelWarning, warn
-from dyntree.labels import Level, can_store, level_of, plain_label
+from dyntree.labels import Level, can_store, checked_label, level_of, plain_label
 from dyntree.params import NEW_LEVELS, TreeOptions, one_of
 
 OLD_NAMES = {"raise": "error"}  # in files from before levels came late
@@ -431,8 +431,8 @@ class Design:
         """Numbers or labels, one a row; NaN or None where missing."""
         check_columns(table, self.response.columns)
         if self.is_class:
-            values = table.read(self.response.columns[0]).objects()
-            return [None if is_missing(v) else plain_label(v) for v in values]
+            values = table.read(self.response.columns[0]).labels()
+            return [self._label(value, row) for row, value in enumerate(values)]
 
         def read(name: str) -> Vector:
             return numbers_of(name, table.read(name), self.kinds[name])
@@ -447,8 +447,12 @@ class Design:
             raise absence(absent, list(row))
         if not self.is_class:
             return self._number(self.response, row)
-        label = row[self.response.columns[0]]
-        return None if is_missing(label) else plain_label(label)
+        return self._label(row[self.response.columns[0]], 0)
+
+    def _label(self, value: Any, row: int) -> Any:
+        """A label as a plain object; None where it is missing."""
+        where = f" in row {row}, column {self.response.columns[0]!r}"
+        return None if is_missing(value) else checked_label(value, "data", where)
 
     # ------------------------------------------------------------ files
     def to_header(self) -> dict[str, Any]:
@@ -553,7 +557,7 @@ def _holds_labels(response: Expression, table: Table) -> bool:
     present = [value for _, value in column.present()]
     for row, value in column.present():
         kind = value_kind(value)
-        if kind is None and not can_store(value):
+        if kind is None and not can_store(plain_label(value)):
             raise unusable("data", response.columns[0], value, row)
         if kind in (LEVELS, None):
             return True

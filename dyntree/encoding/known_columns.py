@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -106,6 +106,12 @@ class KnownColumns:
             places[name] = n
             n += len(levels.get(name, ("",)))
         return places
+
+    def first(self, n: int) -> Self:
+        """The first columns, where all are of numbers or times."""
+        names = None if self.names is None else self.names[:n]
+        times = tuple(one for one in self.times if one[0] < n)
+        return replace(self, n_columns=n, names=names, times=times)
 
     def codes(self, X: Any, argument: str = "X") -> Matrix:
         """Codes of rows, ndarray of shape (n_rows, n_columns); see `encode`.

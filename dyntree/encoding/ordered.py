@@ -1,4 +1,4 @@
-"""Columns of a table in the order of names that are known, for models of numbers."""
+"""Columns of a table in the order of names that are known, for counts of words."""
 
 from __future__ import annotations
 

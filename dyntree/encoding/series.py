@@ -88,7 +88,14 @@ def _of_narwhals(series: Any) -> Column:
 
 def _by_narwhals(series: Any) -> Any:
     """A series or an array of polars' or Arrow's, as narwhals has it."""
-    import narwhals as nw
+    try:
+        import narwhals as nw
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"reading a {type(series).__name__} of {type(series).__module__} needs "
+            "narwhals >= 2. Install it with: pip install 'dyntree[formula]', or give "
+            "an array."
+        ) from error
 
     if hasattr(series, "type") and not hasattr(series, "chunks"):  # an array of Arrow's
         import pyarrow as pa

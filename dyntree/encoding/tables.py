@@ -144,11 +144,15 @@ class PandasTable(Table):
         """The frame's index."""
         return self._frame.index
 
-    def positions(self, subset: Sequence[Any]) -> NDArray[np.int64]:
+    def positions(self, subset: Any) -> NDArray[np.int64]:
         """Positions of rows that ``data.loc[subset]`` gives: a Series by its index."""
         import pandas as pd
 
         rows = pd.Series(np.arange(self.n_rows), index=self._frame.index)
+        if callable(subset):
+            subset = subset(self._frame)
+        if type(subset).__module__.partition(".")[0] in ("polars", "pyarrow"):
+            subset = column_of(subset).values
         try:
             found = rows.loc[subset]
         except (

@@ -48,7 +48,7 @@ def label_list(y: Any, n_rows: int) -> list[Any]:
 def _label_objects(y: Any, n_rows: int) -> list[Any]:
     """Labels as they were given, one a row; times of arrays as those of NumPy's."""
     if type(y).__module__.partition(".")[0] in ("polars", "pyarrow"):
-        y = column_of(y).objects()
+        y = column_of(y).labels()
     if isinstance(y, list | tuple) and any(isinstance(label, tuple) for label in y):
         y = objects_of(y)
     elif isinstance(y, list | tuple):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree._core.covertree import build, centre_places
 from dyntree._core.treesearch import Searcher
-from dyntree.encoding.ordered import Names, ordered
+from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.locking import locked
@@ -26,22 +26,8 @@ REBUILT_FROM = (
 )
 
 
-def rows_of(
-    argument: str, X: Any, n_features: int | None = None, names: Names = None
-) -> Matrix:
-    """A table of finite numbers as float64, C order, its columns in order of names."""
-    X, _ = ordered(X, names, argument)
-    rows = np.ascontiguousarray(params.as_array(argument, X, float))
-    if rows.ndim != 2 or not rows.shape[1]:
-        raise ValueError(
-            f"{argument} must be of shape (n_rows, n_features); got "
-            f"{params.short(rows)}."
-        )
-    if n_features is not None and rows.shape[1] != n_features:
-        raise ValueError(
-            f"{argument} must have {n_features} columns, as the rows of the tree; got "
-            f"{rows.shape[1]}."
-        )
+def checked(argument: str, rows: Matrix) -> Matrix:
+    """Rows as they are, if they have distances."""
     bad = ~(np.abs(rows) <= LARGEST)
     if bad.any():
         row, column = np.argwhere(bad)[0]
@@ -139,8 +125,9 @@ class CoverTree(checkpoint.Stored):
     Parameters
     ----------
     X : array_like of shape (n_rows, n_features) or frame
-        Finite; one row at least. Where its columns have names, frames of later calls
-        are matched by them, and arrays by position.
+        Finite numbers, or times, which count in days; one row at least. Where its
+        columns have names, frames of later calls are matched by them, and arrays by
+        position.
     base : float in [1.1, 4], default 1.3
         Ratio of the radii of two levels.
     leaf_size : int, default 16
@@ -200,8 +187,8 @@ class CoverTree(checkpoint.Stored):
         seed: int = 0,
     ) -> None:
         self._begin(base, leaf_size, max_nodes, seed)
-        X, self.columns = ordered(X, None)
-        rows = rows_of("X", X)
+        self._features, rows = FeatureMap.learn(X)
+        checked("X", rows)
         if not len(rows):
             raise ValueError("X must have at least one row; got none.")
         self._held = self._built(rows, numbers(0, len(rows)), len(rows))
@@ -217,6 +204,10 @@ class CoverTree(checkpoint.Stored):
         )
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self._lock = RLock()
+
+    def _rows(self, X: Any) -> Matrix:
+        """Rows of a later call, their columns in the order of the tree's."""
+        return checked("X", self._features.encode(X))
 
     def _tree_of(
         self, rows: Matrix, leaf_size: int, max_nodes: int | None
@@ -255,6 +246,11 @@ class CoverTree(checkpoint.Stored):
         return int(self._held.rows.shape[1])
 
     @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns, where the first rows had names."""
+        return self._features.names
+
+    @property
     def nodes(self) -> dict[str, NDArray[Any]]:
         """The tree as arrays: rows that wait are not in it, rows just removed are."""
         held = self._held
@@ -282,7 +278,7 @@ class CoverTree(checkpoint.Stored):
             lower comes first.
         """
         held = self._held
-        rows = rows_of("X", X, self.n_features, self.columns)
+        rows = self._rows(X)
         k = params.count("k", k, 1)
         if k > held.n_rows:
             raise ValueError(
@@ -308,7 +304,7 @@ class CoverTree(checkpoint.Stored):
         index : list of ndarray of int64 of shape (n_found,)
         """
         held = self._held
-        rows = rows_of("X", X, self.n_features, self.columns)
+        rows = self._rows(X)
         limit = params.real("radius", radius)
         if limit < 0.0:
             raise ValueError(f"radius must be >= 0; got {radius!r}.")
@@ -362,7 +358,7 @@ class CoverTree(checkpoint.Stored):
         -------
         self
         """
-        rows = rows_of("X", X, self.n_features, self.columns)
+        rows = self._rows(X)
         held = self._held
         n, next_id = held.n_late, held.next_id + len(rows)
         new = replace(
@@ -457,9 +453,8 @@ class CoverTree(checkpoint.Stored):
             "max_nodes": self.max_nodes,
             "seed": self.seed,
             "next_id": held.next_id,
+            "features": self._features.to_header(),
         }
-        if self.columns is not None:
-            header["columns"] = list(self.columns)
         rows, ids = held.all()
         return header, {"rows": rows, "ids": ids}
 
@@ -490,16 +485,19 @@ class CoverTree(checkpoint.Stored):
         ids = arrays["ids"]
         if arrays["rows"].dtype != np.float64 or ids.dtype != np.int64:
             raise ValueError("rows must be of float64, and ids of int64.")
-        rows = rows_of("rows", arrays["rows"])
+        rows = arrays["rows"]
+        if rows.ndim != 2 or not rows.shape[1]:
+            raise ValueError("rows must be of shape (n_rows, n_features).")
+        checked("rows", rows)
         if not len(rows) or ids.shape != (len(rows),):
             raise ValueError("ids must be one number for each row, of one at least.")
         if ids[0] < 0 or ids[-1] >= next_id or (ids[1:] <= ids[:-1]).any():
             raise ValueError("ids must ascend, from 0 on and below next_id.")
-        tree.columns = None
-        if (names := header.get("columns")) is not None:
-            texts = isinstance(names, list) and all(isinstance(n, str) for n in names)
-            if not texts or not len(set(names)) == len(names) == rows.shape[1]:
-                raise ValueError("columns must name each column of the rows, once.")
-            tree.columns = tuple(names)
+        width = rows.shape[1]
+        tree._features = FeatureMap(width)  # files from before names were kept
+        if "features" in header:
+            tree._features = FeatureMap.from_header(header["features"])
+        if tree._features.n_features != width or tree._features.may_grow:
+            raise ValueError("features must be numbers, one for each column of rows.")
         tree._held = tree._built(rows, ids, next_id)
         return tree

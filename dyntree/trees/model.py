@@ -283,12 +283,12 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
     def remove_data(self) -> Self:
         """Let go of every row; what is kept is what predictions need (native rules).
 
-        All rows are retired: predictions stay the same to the bit, and learning goes on
-        as in a window, with splits that later rows alone can move. Row by row there is
-        nothing left, in memory or in a file: `importance`, ``score_active`` and
-        ``score(..., "ei", best="rows")`` have no rows to look at, and ``score("alc")``,
-        `relevance` and `sensitivity` need `bounds` and `categorical`, until new rows
-        have come.
+        All rows are retired: predictions stay the same, in a window to rounding, and
+        learning goes on as in one, with splits that later rows alone can move. Row by
+        row there is nothing left, in memory or in a file: `importance`,
+        ``score_active`` and ``score(..., "ei", best="rows")`` have no rows to look at,
+        and ``score("alc")``, `relevance` and `sensitivity` need `bounds` and
+        `categorical`, until new rows have come.
 
         Returns
         -------

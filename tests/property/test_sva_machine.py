@@ -133,7 +133,7 @@ class Life(RuleBasedStateMachine):
         np.testing.assert_allclose(found.weight, weight, rtol=1e-12)
         mean = np.array([c.mean for c in plain]).reshape(-1, WIDTH)
         np.testing.assert_allclose(found.mean, mean, rtol=0, atol=1e-10)
-        lost = self.model._clusters.lost
+        lost = self.model._state.clusters.lost
         assert lost == pytest.approx(self.plain.lost)
         if not self.forget:
             assert found.weight.sum() + lost == pytest.approx(self.n)
@@ -145,13 +145,15 @@ class Life(RuleBasedStateMachine):
         aliases = self.model.aliases_
         assert not set(aliases) & set(aliases.values())
         assert not set(aliases) & set(self.model.clusters(provisional=True).id.tolist())
-        assert all(into < self.model._clusters.next_id for into in aliases.values())
+        assert all(
+            into < self.model._state.clusters.next_id for into in aliases.values()
+        )
 
     @invariant()
     def moves_balance(self) -> None:
         if self.kind != "hsmm" or not getattr(self, "n", 0):
             return
-        chain, known = self.plain.chain, self.model._clusters
+        chain, known = self.plain.chain, self.model._state.clusters
         ids = [c.id for c in self.plain.clusters]
         expected = [[chain.moves.get((i, j), 0) for j in ids] for i in ids]
         assert known.chain.counts(known.n).tolist() == expected

@@ -14,6 +14,7 @@ from dyntree.api.formula import DynamicTreeModel
 from dyntree.evaluate import prequential, prequential_density
 from dyntree.mixtures import (
     Canopy,
+    CoverTree,
     DependentDPMixture,
     GaussianUnknown,
     MemoryBoundedHDP,
@@ -123,6 +124,11 @@ def density(X: Any, y: Any) -> Ask:
     return lambda X: np.concatenate([seen.log_density, model.score_samples(X)])
 
 
+def cover_tree(X: Any, y: Any) -> Ask:
+    tree = CoverTree(X)
+    return lambda X: tree.query(X, k=3)[0]
+
+
 TREES: dict[str, Teach] = {
     "tree": engine(lambda: DynamicTree(**SMALL)),
     "tree linear": engine(lambda: DynamicTree("linear", **SMALL)),
@@ -157,6 +163,7 @@ MIXTURES: dict[str, Teach] = {
     "canopy": mixture(lambda: Canopy(2, seed=1)),
     "hdp": mixture(lambda: MemoryBoundedHDP(seed=1), "transform"),
     "prequential density": density,
+    "cover tree": cover_tree,
     "dpgmm clusterer": estimator("DPGMMClusterer", lambda_=25.0),
     "ddp clusterer": estimator("DependentDPClusterer", random_state=1),
     "canopy clusterer": estimator("CanopyMixture", n_components=2, random_state=1),

@@ -56,6 +56,7 @@ LABELS: dict[str, tuple[Any, Any, Any]] = {
     "intervals": (
         pd.Interval(0, 1), pd.Interval(1, 2.5), pd.Interval(2, 3, closed="both"),
     ),
+    "intervals of a range": tuple(pd.interval_range(0, 3)),
     "Timestamps": (
         pd.Timestamp("2024-01-01"), pd.Timestamp(0), pd.Timestamp("2024-06-01"),
     ),
@@ -167,8 +168,11 @@ BAD: dict[str, Any] = {
     "a function": len, "a tuple of an object": ("u", object()), "a range": range(3),
     "a tuple of nothing": ("u", None), "a tuple of NaN": (1, float("nan")),
     "finer than a microsecond": pd.Timestamp("2024-01-01") + pd.Timedelta(1, "ns"),
-    "NumPy's finer time": np.datetime64(1, "ns"), "an interval of times": pd.Interval(
-        pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-02")),
+    "NumPy's finer time": np.datetime64(1, "ns"), "months": np.timedelta64(1, "M"),
+    "a year beyond Python's": np.datetime64("20000-01-01"),
+    "an interval of times": pd.Interval(
+        pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-02")
+    ),
 }  # fmt: skip
 
 
@@ -184,6 +188,40 @@ def test_what_is_no_label_is_refused_with_its_row(name: str, what: str) -> None:
     if what not in ("a list", "a dict"):
         with pytest.raises(TypeError, match="classes must hold labels"):
             MODELS[name](classes=("u", BAD[what]))
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_formulas_refuse_what_is_no_label_with_its_row(what: str) -> None:
+    from dyntree.api.formula import DynamicTreeModel
+
+    column = np.array(["u", "v", "w"] * 10, dtype=object)
+    fit = DynamicTreeModel(column, X, model="class", **SMALL).fit()
+    column[7] = BAD[what]
+    row = {"x1": 0.5, "x2": 0.5, "y": BAD[what]}
+    told = "data must hold labels; got .* in row {}, column 'y'"
+    with pytest.raises(TypeError, match=told.format(7)):
+        DynamicTreeModel(column, X, model="class", **SMALL)
+    with same_bytes(fit.tree), pytest.raises(TypeError, match=told.format(0)):
+        fit.append([row])
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("kind", ["M8[ns]", "m8[ns]"])
+def test_columns_of_finer_times_are_not_merged(kind: str, form: str) -> None:
+    from dyntree.api.formula import DynamicTreeModel
+    from dyntree.mixtures import MemoryBoundedHDP
+
+    pytest.importorskip("narwhals", reason="needs narwhals: dyntree[formula]")
+    library = pytest.importorskip(form, reason=f"needs {form}")
+    make = library.array if form == "pyarrow" else library.Series
+    y = make(PLACES.astype(kind))
+    with pytest.raises(TypeError, match="y must hold labels; got"):
+        MODELS["tree"]().update(X, y)
+    with pytest.raises(TypeError, match="data must hold labels; got"):
+        DynamicTreeModel(y, X, model="class", **SMALL)
+    table = pd.DataFrame({"a": X[:, 0], "page": PLACES.astype(kind)})
+    model = MemoryBoundedHDP(seed=1, init_topics=2).fit(table, groups="page")
+    assert len(model.group_sizes_) == 3
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
-from dyntree.encoding.ordered import ordered
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.ddp.answers import Answers
 from dyntree.mixtures.ddp.families import Family
@@ -196,13 +195,9 @@ class DependentDPMixture(Answers):
             raise ValueError(
                 f"velocity needs family=AffineFlow(...); got {type(family).__name__}."
             )
-        half = len(self.feature_names) // 2
-        names = None if self.columns is None else self.columns[:half]
-        places = params.as_array("points", ordered(points, names, "points")[0], float)
-        if places.ndim != 2 or places.shape[1] != half:
-            raise ValueError(
-                f"points must have shape (n_points, {half}); got {places.shape}."
-            )
+        assert self._features is not None
+        located = self._features.first(len(self.feature_names) // 2)
+        places = located.encode(points, "points")
         live = self._state.live()
         particles = self._state.particles
         return particles.id[live], family.velocities(particles.row[live], places)

@@ -23,7 +23,7 @@ from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.given import named_columns
 from dyntree.encoding.ordered import ordered
 from dyntree.encoding.pairing import check_paired
-from dyntree.encoding.series import objects_of
+from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.tables import is_frame
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.labels import is_label
@@ -190,13 +190,14 @@ def group_numbers(
     groups: Any, n_rows: int
 ) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
     """Number of each row's document, from 0 as labels come, and the labels."""
-    column = np.asarray(groups)
-    if column.ndim != 1 or len(column) != n_rows:
-        n = len(column) if column.ndim else 0
+    column = column_of(groups)
+    if column.values.ndim != 1 or len(column) != n_rows:
+        came = column.values.shape
+        n = came[0] if len(came) == 1 else f"shape {came}"
         raise ValueError(f"groups must have one label per row ({n_rows}); got {n}.")
     labels: dict[Any, int] = {}
     place = []
-    for row, label in enumerate(column.tolist()):
+    for row, label in enumerate(column.labels()):
         if not is_label(label):
             raise ValueError(f"groups[{row}] must be a label; got {label!r}.")
         place.append(labels.setdefault(label, len(labels)))
@@ -217,7 +218,7 @@ def read_table(documents: Any, groups: Any, sample_weight: Any) -> Batch:
             raise ValueError(
                 f"groups={groups!r} is not a column; columns are {list(found)}."
             )
-        column = objects_of(found.pop(groups).objects())
+        column = objects_of(found.pop(groups).labels())
         documents = found
     if isinstance(documents, dict) and column is not None:
         rows, times = columns_of(documents, "documents")
@@ -228,7 +229,7 @@ def read_table(documents: Any, groups: Any, sample_weight: Any) -> Batch:
         raise ValueError("one array needs groups=...; pass groups or a list of arrays.")
     if column is None:
         check_paired(documents, groups, "groups", "documents")
-        column = np.asarray(groups)
+        column = groups
     check_paired(documents, sample_weight, "sample_weight", "documents")
     check_finite(rows, "documents", names)
     weight = read_weight(sample_weight, len(rows))

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from dyntree import checkpoint, params
-from dyntree._core.mixtures.spheres import Spheres
-from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.shared.arrays import Ids
+from dyntree.encoding.values import Matrix
+from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.model import SmallVarianceMixture
 from dyntree.mixtures.sva.options import GMM_OPTIONS, GMMOptions
 from dyntree.mixtures.sva.records import LambdaPath
@@ -113,21 +112,6 @@ class OnlineDPGMM(SmallVarianceMixture):
         given = params.given_options(locals(), GMM_OPTIONS)
         self._begin(GMMOptions(**given), seed)
 
-    @property
-    def _n_kept_back(self) -> int:
-        return self.options.warm_up if self.options.lambda_ == "auto" else 0
-
-    def _clusters_of(
-        self, n_features: int, lambda_: float, noise: float | None
-    ) -> Spheres:
-        options = self.options
-        return Spheres(
-            n_features, lambda_, options.merge_factor * lambda_,
-            options.check_every if options.merge_factor > 0.0 else 0,
-            options.min_weight, options.patience, options.forget,
-            options.max_clusters, options.criterion == "objective",
-        )  # fmt: skip
-
     def _scales_of(
         self, rows: Matrix, names: tuple[str, ...]
     ) -> tuple[float, float | None]:
@@ -140,8 +124,8 @@ class OnlineDPGMM(SmallVarianceMixture):
         check_columns(rows, names)
         rows = varying(rows)
 
-        def run(lambda_: float) -> Spheres:
-            clusters = self._clusters_of(rows.shape[1], lambda_, None)
+        def run(lambda_: float) -> Any:
+            clusters = new_clusters(self.options, rows.shape[1], lambda_, None)
             clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
             clusters.merge()
             return clusters
@@ -192,22 +176,6 @@ class OnlineDPGMM(SmallVarianceMixture):
         if not variance > 0.0:
             variance = self.lambda_ / radius(1.0, width)
         return float(np.sqrt(variance))
-
-    def _nearest(
-        self, rows: Matrix, places: Ids, with_distance: bool
-    ) -> tuple[Ids, Vector]:
-        found: tuple[Ids, Vector] = self._clusters.assign(
-            rows, places, params.n_threads()
-        )
-        return found
-
-    def _log_density(self, rows: Matrix, places: Ids) -> Matrix:
-        variance = self.noise**2
-        distance = self._clusters.squared_distances(rows)[:, places]
-        constant = rows.shape[1] * np.log(2.0 * np.pi * variance)
-        with np.errstate(over="ignore"):  # a row that is beyond all density
-            density: Matrix = -0.5 * (constant + distance / variance)
-        return density
 
     @locked
     def transform(self, X: Any) -> Matrix:

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from dyntree import checkpoint, params
-from dyntree._core.mixtures.subspaces import Subspaces
 from dyntree.encoding.values import Matrix
+from dyntree.mixtures.sva.coordinates import SubspaceMixture
+from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import MPPCA_OPTIONS, MPPCAOptions
 from dyntree.mixtures.sva.records import LambdaPath
 from dyntree.mixtures.sva.scales import check_columns, varying
 from dyntree.mixtures.sva.subspace_scales import subspace_path, subspace_scales
-from dyntree.mixtures.sva.subspaces import SubspaceMixture, make_subspaces
 from dyntree.runtime.locking import locked
 
 
@@ -133,18 +133,6 @@ class OnlineDPMPPCA(SubspaceMixture):
         self._begin(MPPCAOptions(**given), seed)
         self._warn_of_lambda_1()
 
-    @property
-    def _n_kept_back(self) -> int:
-        given = self.options
-        waits = "auto" in (given.lambda_, given.noise)
-        return given.warm_up if waits else 0
-
-    def _clusters_of(
-        self, n_features: int, lambda_: float, noise: float | None
-    ) -> Subspaces:
-        assert noise is not None
-        return make_subspaces(self.options, n_features, lambda_, noise)
-
     def _scales_of(
         self, rows: Matrix, names: tuple[str, ...]
     ) -> tuple[float, float | None]:
@@ -158,8 +146,8 @@ class OnlineDPMPPCA(SubspaceMixture):
     def _run_on(self, rows: Matrix) -> Any:
         """A function that makes clusters at scales, learns rows, and merges."""
 
-        def run(lambda_: float, noise: float) -> Subspaces:
-            clusters = self._clusters_of(rows.shape[1], lambda_, noise)
+        def run(lambda_: float, noise: float) -> Any:
+            clusters = new_clusters(self.options, rows.shape[1], lambda_, noise)
             clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
             if self.options.merge:
                 clusters.merge()
@@ -194,5 +182,6 @@ class OnlineDPMPPCA(SubspaceMixture):
             raise ValueError(f"X must have at least two rows; got {len(rows)}.")
         check_columns(rows, features.feature_names)
         rows = varying(rows)
-        given = self.options.noise if self._noise is None else self._noise
+        found = self._state.noise
+        given = self.options.noise if found is None else found
         return subspace_path(rows, given, self._run_on(rows))

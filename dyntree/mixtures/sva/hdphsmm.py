@@ -8,18 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
-from dyntree._core.mixtures.chain import Chain
-from dyntree._core.mixtures.spheres import Spheres
 from dyntree.encoding.feature_map import is_nothing
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import HSMM_OPTIONS, HSMMOptions
 from dyntree.mixtures.sva.records import LambdaPath
 from dyntree.mixtures.sva.scales import spherical_path
 from dyntree.mixtures.sva.semi_markov import SemiMarkov, ends_of
 from dyntree.mixtures.sva.sequences import SequenceMixture
 from dyntree.mixtures.sva.subspace_scales import subspace_path
-from dyntree.mixtures.sva.subspaces import make_subspaces
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -99,7 +97,6 @@ class OnlineHDPHSMM(SequenceMixture):
     """
 
     _options = HSMMOptions
-    _more_arrays = ("belief",)
     options: HSMMOptions
 
     def __init__(
@@ -137,29 +134,6 @@ class OnlineHDPHSMM(SequenceMixture):
         self._belief: Matrix = np.empty((0, 0))
         self._belief_at: tuple[Any, ...] = ()
         self._chain: tuple[tuple[Any, ...], SemiMarkov] | None = None
-
-    @property
-    def _n_kept_back(self) -> int:
-        return 0
-
-    def _clusters_of(self, n_features: int, lambda_: float, noise: float | None) -> Any:
-        options = self.options
-        assert noise is not None
-        variance = noise**2
-        moves, new = options.lambda_2, options.lambda_3
-        chain = Chain(
-            4.0 * variance if moves is None else moves,
-            2.0 * variance * np.log(100.0) if new is None else new,
-            options.lambda_4,
-            options.duration != "gaussian",
-        )
-        if options.emission == "mppca":
-            return make_subspaces(options, n_features, lambda_, noise, chain)
-        return Spheres(
-            n_features, lambda_, options.merge_factor * lambda_,
-            options.check_every if options.merge else 0, options.min_weight,
-            options.patience, options.forget, options.max_clusters, False, chain,
-        )  # fmt: skip
 
     def _scales_of(
         self, rows: Matrix, names: tuple[str, ...]
@@ -219,8 +193,9 @@ class OnlineHDPHSMM(SequenceMixture):
         -------
         self
         """
-        if self._clusters is not None:
-            self._clusters.chain.end(self._clusters.n_rows)
+        if self.is_ready:
+            known = self._state.clusters
+            known.chain.end(known.n_rows)
             self._belief_at = ()
         return self
 
@@ -243,8 +218,7 @@ class OnlineHDPHSMM(SequenceMixture):
         _, rows = self._encoded(X)
         if len(rows) < 2:
             raise ValueError(f"X must have at least two rows; got {len(rows)}.")
-
-        if self.options.emission == "gmm":
+        if self.options.is_round:
             return spherical_path(rows, lambda value: self._tried(rows, value))
         return subspace_path(
             rows, self.noise, lambda value, _: self._tried(rows, value)
@@ -252,7 +226,7 @@ class OnlineHDPHSMM(SequenceMixture):
 
     def _tried(self, rows: Matrix, lambda_: float) -> Any:
         """Clusters that have learned rows at another cost of a new one."""
-        clusters = self._clusters_of(rows.shape[1], lambda_, self.noise)
+        clusters = new_clusters(self.options, rows.shape[1], lambda_, self.noise)
         clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
         if self.options.merge:
             clusters.merge()
@@ -263,7 +237,7 @@ class OnlineHDPHSMM(SequenceMixture):
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Everything the model is, and how far it has filtered; see `OnlineDPGMM`."""
         header, arrays = super().to_arrays()
-        filters = self._clusters is not None and self._belief_at == self._now()
+        filters = self.is_ready and self._belief_at == self._now()
         arrays["belief"] = self._belief.copy() if filters else np.empty((0, 0))
         return header, arrays
 

@@ -17,7 +17,9 @@ from dyntree.errors import NotReadyError
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.base import Mixture
 from dyntree.mixtures.shared.rows import encoded
+from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import ClusterOptions
+from dyntree.mixtures.sva.state import State, no_rows
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -33,8 +35,7 @@ def first_chunk(n_features: int) -> int:
 class Learning(Mixture):
     """The part of a small-variance mixture that takes rows in.
 
-    A class says by `_clusters_of` what kind of clusters it has, and by `_scales_of` how
-    it finds the scales that its user leaves to it.
+    A class says by `_scales_of` how it finds the scales that its user leaves to it.
     """
 
     unit = "row"
@@ -46,24 +47,10 @@ class Learning(Mixture):
         self.options = options
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self._lock = RLock()
-        self._features: FeatureMap | None = None
+        self._state = State()
         self._keys: tuple[Any, ...] = ()
-        self._waiting: Matrix = np.empty((0, 0))
-        self._clusters: Any = None
-        self._lambda: float | None = None
-        self._noise: float | None = None
         self._labels: Ids | None = np.empty(0, dtype=np.int64)
         self._last_label = -1  # what stands for `_labels` where these are None
-
-    # ------------------------------------------------------------ kinds say what
-    @property
-    @abstractmethod
-    def _n_kept_back(self) -> int:
-        """Rows to hold back before scales are chosen; 0 where all are given."""
-
-    @abstractmethod
-    def _clusters_of(self, n_features: int, lambda_: float, noise: float | None) -> Any:
-        """New clusters of the kernel."""
 
     @abstractmethod
     def _scales_of(
@@ -74,12 +61,12 @@ class Learning(Mixture):
     # ------------------------------------------------------------ rows
     @property
     def _columns_learned(self) -> FeatureMap | None:
-        return self._features
+        return self._state.features
 
     @property
     def n_seen(self) -> int:
         """Rows ever given to `update`."""
-        return len(self._waiting) if self._clusters is None else self._clusters.n_rows
+        return self._state.n_seen
 
     @property
     def last_label_(self) -> int:
@@ -126,7 +113,7 @@ class Learning(Mixture):
         """
         if (progress is None or progress is False) and self._is_plain(X):
             self._labels = np.empty(len(X), dtype=np.int64)
-            self._clusters.learn(X, self._labels)
+            self._state.clusters.learn(X, self._labels)
             return self
         check_progress(progress)
         if is_nothing(X):
@@ -139,11 +126,12 @@ class Learning(Mixture):
 
     def _is_plain(self, X: Any) -> bool:
         """Whether X is a short array that can be learned as it is, without a bar."""
+        state = self._state
         return (
             type(X) is np.ndarray
-            and self._clusters is not None
-            and self._features is not None
-            and self._features.is_plain(X)
+            and state.clusters is not None
+            and state.features is not None
+            and state.features.is_plain(X)
             and len(X) <= first_chunk(X.shape[1])
         )
 
@@ -151,7 +139,7 @@ class Learning(Mixture):
         """Keep rows back, or learn them in chunks of about a tenth of a second."""
         labels = np.full(len(rows), -1, dtype=np.int64)
         first = 0
-        if self._clusters is None:
+        if self._state.clusters is None:
             first = self._keep_back(features, rows, labels)
             tell(first)
         self._labels = labels[:first]
@@ -159,7 +147,7 @@ class Learning(Mixture):
         while first < len(rows):
             last = min(first + size, len(rows))
             clock = time.perf_counter()
-            self._clusters.learn(rows[first:last], labels[first:last])
+            self._state.clusters.learn(rows[first:last], labels[first:last])
             clock = time.perf_counter() - clock
             self._labels = labels[:last]
             tell(last - first)
@@ -169,24 +157,23 @@ class Learning(Mixture):
 
     def _keep_back(self, features: FeatureMap, rows: Matrix, labels: Ids) -> int:
         """Hold the first rows back until scales can be chosen; returns how many."""
-        n_waiting, n_needed = len(self._waiting), self._n_kept_back
-        n_new = min(len(rows), max(0, n_needed - n_waiting))
-        held = self._waiting.reshape(-1, rows.shape[1])
+        held = self._state.waiting.reshape(-1, rows.shape[1])
+        n_needed = self.options.n_kept_back
+        n_new = min(len(rows), max(0, n_needed - len(held)))
         waiting = np.concatenate([held, rows[:n_new]])
         if len(waiting) < n_needed:
-            self._features, self._waiting = features, waiting
+            self._state = State(features, waiting)
             return n_new
-        labels[:n_new] = self._start(features, waiting)[n_waiting:]
+        labels[:n_new] = self._start(features, waiting)[len(held) :]
         return n_new
 
     def _start(self, features: FeatureMap, waiting: Matrix) -> Ids:
         """Choose scales, and learn the rows held back; returns their labels."""
         lambda_, noise = self._scales_of(waiting, features.feature_names)
-        clusters = self._clusters_of(waiting.shape[1], lambda_, noise)
+        clusters = new_clusters(self.options, waiting.shape[1], lambda_, noise)
         labels = np.full(len(waiting), -1, dtype=np.int64)
         clusters.learn(waiting, labels)
-        self._features, self._waiting = features, np.empty((0, 0))
-        self._lambda, self._noise, self._clusters = lambda_, noise, clusters
+        self._state = State(features, no_rows(), lambda_, noise, clusters)
         return labels
 
     @locked
@@ -202,13 +189,14 @@ class Learning(Mixture):
         NotReadyError
             With fewer than two rows.
         """
-        if self._clusters is None:
-            if len(self._waiting) < 2 or self._features is None:
+        state = self._state
+        if state.clusters is None:
+            if len(state.waiting) < 2 or state.features is None:
                 raise NotReadyError(
-                    f"finish_warm_up needs at least 2 rows; {len(self._waiting)} have "
+                    f"finish_warm_up needs at least 2 rows; {len(state.waiting)} have "
                     "come."
                 )
-            self._labels = self._start(self._features, self._waiting)
+            self._labels = self._start(state.features, state.waiting)
         return self
 
     def learn_one(self, x: Any) -> Self:
@@ -225,17 +213,17 @@ class Learning(Mixture):
         """
         with self._lock:
             if type(x) is dict and self._keys:
-                label = self._clusters.learn_dict(x, self._keys)
+                label = self._state.clusters.learn_dict(x, self._keys)
                 if label >= 0:
                     self._labels, self._last_label = None, label
                     return self
             self.update(self._one_row(x), progress=False)
-            if isinstance(x, dict) and self._clusters is not None:
+            features = self._state.features
+            if isinstance(x, dict) and self.is_ready and features is not None:
                 names = {str(key): key for key in x}
-                assert self._features is not None
-                if self._features.times:  # which are no floats
+                if features.times:  # which are no floats
                     return self
-                self._keys = tuple(names[name] for name in self._features.names or ())
+                self._keys = tuple(names[name] for name in features.names or ())
         return self
 
     @staticmethod
@@ -252,25 +240,26 @@ class Learning(Mixture):
         return row[None, :]
 
     def _encoded(self, X: Any, argument: str = "X") -> tuple[FeatureMap, Matrix]:
-        features, rows = encoded(X, self._features, argument)
-        if self._features is None:
+        known = self._state.features
+        features, rows = encoded(X, known, argument)
+        if known is None:
             self.options.with_width(features.n_features)
         return features, rows
 
     @property
     def is_ready(self) -> bool:
         """Whether there are clusters to answer from."""
-        return self._clusters is not None
+        return self._state.clusters is not None
 
     def _ready(self, what: str) -> Any:
         """The clusters of the kernel, or why there are none."""
-        if self._clusters is not None:
-            return self._clusters
+        if self._state.clusters is not None:
+            return self._state.clusters
         if not self.n_seen:
             raise NotReadyError(f"{what} needs rows; none has come. Call update first.")
         raise NotReadyError(
-            f"warm-up: {self.n_seen} of {self._n_kept_back} rows seen; pass lambda_ "
-            "and noise, or call finish_warm_up()."
+            f"warm-up: {self.n_seen} of {self.options.n_kept_back} rows seen; pass "
+            "lambda_ and noise, or call finish_warm_up()."
         )
 
     def _answered(self, X: Any, what: str) -> tuple[Any, Matrix]:

@@ -93,6 +93,21 @@ class ClusterOptions:
         most = params.count("max_clusters", self.max_clusters, 2, MOST_CLUSTERS)
         self._set("max_clusters", most)
 
+    @property
+    def n_kept_back(self) -> int:
+        """Rows to hold back before scales are chosen; 0 where all are given."""
+        return 0
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether clusters need the noise, told or chosen, before their first row."""
+        return True
+
+    @property
+    def is_round(self) -> bool:
+        """Whether clusters spread alike in all directions; else along subspaces."""
+        return False
+
     def with_width(self, n_features: int) -> None:
         """Raise ValueError where options do not fit so many columns."""
 
@@ -120,6 +135,21 @@ class GMMOptions(ClusterOptions):
         super().__post_init__()
         params.one_of("criterion", self.criterion, CRITERIA)
         self._set("warm_up", params.count("warm_up", self.warm_up, 2, MOST_ROWS))
+
+    @property
+    def n_kept_back(self) -> int:
+        """Rows to hold back before `lambda_` is chosen; 0 where it is given."""
+        return self.warm_up if self.lambda_ == "auto" else 0
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether clusters need the noise: it follows from them."""
+        return False
+
+    @property
+    def is_round(self) -> bool:
+        """Whether clusters spread alike in all directions: they do."""
+        return True
 
 
 GMM_OPTIONS = params.defaults_of(GMMOptions)
@@ -212,6 +242,11 @@ class MPPCAOptions(SubspaceOptions):
         super().__post_init__()
         self._set("warm_up", params.count("warm_up", self.warm_up, 2, MOST_ROWS))
 
+    @property
+    def n_kept_back(self) -> int:
+        """Rows to hold back before scales are chosen; 0 where both are given."""
+        return self.warm_up if "auto" in (self.lambda_, self.noise) else 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class HSMMOptions(SubspaceOptions):
@@ -257,6 +292,11 @@ class HSMMOptions(SubspaceOptions):
             most = params.count("max_duration", self.max_duration, 1, 10**6)
             self._set("max_duration", most)
         params.one_of("emission", self.emission, EMISSIONS)
+
+    @property
+    def is_round(self) -> bool:
+        """Whether states spread alike in all directions; else along subspaces."""
+        return self.emission == "gmm"
 
 
 MPPCA_OPTIONS = params.defaults_of(MPPCAOptions)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.sva.coordinates import SubspaceMixture
 from dyntree.mixtures.sva.options import HSMMOptions
 from dyntree.mixtures.sva.records import Durations, Path
 from dyntree.mixtures.sva.semi_markov import (
@@ -20,7 +21,6 @@ from dyntree.mixtures.sva.semi_markov import (
     segments_of,
     smooth_path,
 )
-from dyntree.mixtures.sva.subspaces import SubspaceMixture
 from dyntree.runtime.locking import locked
 
 SMOOTHING = 1.0  # of counts of moves, where sequences are decoded
@@ -33,34 +33,6 @@ class SequenceMixture(SubspaceMixture):
     _belief: Matrix  # state and dwell at the last row filtered
     _belief_at: tuple[Any, ...]  # what had been learned then
     _chain: tuple[tuple[Any, ...], SemiMarkov] | None
-
-    # ------------------------------------------------------------ round states
-    def _subspaces(
-        self, places: Ids
-    ) -> tuple[Ids, tuple[Matrix, ...], tuple[Vector, ...]]:
-        if self.options.emission == "mppca":
-            return super()._subspaces(places)
-        return self._no_subspaces(places)
-
-    def _nearest(
-        self, rows: Matrix, places: Ids, with_distance: bool
-    ) -> tuple[Ids, Vector]:
-        if self.options.emission == "mppca":
-            return super()._nearest(rows, places, with_distance)
-        found: tuple[Ids, Vector] = self._clusters.assign(
-            rows, places, params.n_threads()
-        )
-        return found
-
-    def _log_density(self, rows: Matrix, places: Ids) -> Matrix:
-        if self.options.emission == "mppca":
-            return super()._log_density(rows, places)
-        variance = self.noise**2
-        distance = self._clusters.squared_distances(rows)[:, places]
-        constant = rows.shape[1] * np.log(2.0 * np.pi * variance)
-        with np.errstate(over="ignore"):  # a row that is beyond all density
-            density: Matrix = -0.5 * (constant + distance / variance)
-        return density
 
     # ------------------------------------------------------------ moves and durations
     @locked
@@ -120,7 +92,7 @@ class SequenceMixture(SubspaceMixture):
 
     def _now(self) -> tuple[Any, ...]:
         """What tells whether anything was learned since."""
-        known = self._clusters
+        known = self._state.clusters
         return known.n_rows, known.n, known.lost, known.chain.last
 
     def _semi_markov(self, what: str) -> SemiMarkov:
@@ -224,7 +196,7 @@ class SequenceMixture(SubspaceMixture):
         """State and dwell at the last row; None before the first row of a sequence."""
         if self._belief_at == self._now():
             return self._belief
-        known = self._clusters.chain
+        known = self._state.clusters.chain
         if known.state < 0:
             return None
         belief = np.zeros(chain.log_duration.shape)
@@ -320,7 +292,7 @@ class SequenceMixture(SubspaceMixture):
             Ids of their states.
         """
         places, labels, rng = self._walk(n, seed, "sample")
-        mean, spread = self._clusters.means(), self._roots()
+        mean, spread = self._state.clusters.means(), self._roots()
         X = mean[places]
         for k in np.unique(places):
             mine = places == k
@@ -346,7 +318,7 @@ class SequenceMixture(SubspaceMixture):
             Ids of the states.
         """
         places, labels, _ = self._walk(n, seed, "sample_path")
-        return smooth_path(self._clusters.means()[places], labels), labels
+        return smooth_path(self._state.clusters.means()[places], labels), labels
 
     def _walk(
         self, n: Any, seed: Any, what: str

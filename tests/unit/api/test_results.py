@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[formula]")
 
 import dyntree.formula.api as dtf
+from dyntree.api.formula import DynamicTreeModel
 from dyntree.errors import StaleWindowWarning, UnseenLevelWarning
 from dyntree.trees import model as trees_model
 from dyntree.trees.learning.parts import learn_rows
@@ -118,10 +119,18 @@ def test_where_there_is_nothing_to_learn_a_stream_goes_on(missing: str) -> None:
     before, hole = fit.nobs, sites(3).assign(a=np.nan)
     with same_bytes(fit.tree):
         assert fit.append(sites(0)) is fit
+        assert fit.append([]) is fit
         if missing == "drop":
             assert fit.append(hole) is fit
             fit.append(hole.to_dict("records")[0])
     assert fit.append(sites(3)).nobs == before + 3
+    X, y = sites(40)[["a"]], sites(40)["y"]
+    made = DynamicTreeModel(y, X, missing=missing, **SMALL).fit()
+    for none in ([], X[:0]):
+        with same_bytes(made.tree):
+            made.append([], none)
+    with pytest.raises(ValueError, match=r"exog must be|data must be"):
+        made.append([1.0], [])
 
 
 @pytest.mark.parametrize("data", [sites(3).iloc[0], np.ones((2, 2)), 3, []])

@@ -87,15 +87,45 @@ def test_a_saved_model_finds_them_too(formula: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("always")
-@pytest.mark.parametrize("command", ["fit", "evaluate"])
+@pytest.mark.parametrize("command", ["fit", "evaluate", "stream"])
 def test_named_levels_that_a_column_never_has_are_told(
     command: str, tmp_path: Path, capsys: Any
 ) -> None:
-    path = table(tmp_path / "a.csv", CELLS["whole"])
+    path = table(tmp_path / "a.csv", ["", *CELLS["whole"][1:]])
     call(command, path, "y ~ s + x", "--levels", "s=one,two")
-    assert "column 's' has none of the levels" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert told.count("column 's' has none of the levels") == 1
+    assert "in its first 59 values" in told
     call(command, path, "y ~ s + x", "--levels", "s=1,two")
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize(("command", "told"), [("stream", 1), ("evaluate", 0)])
+def test_a_stream_without_an_end_tells_of_named_levels_in_time(
+    command: str, told: int, tmp_path: Path, capsys: Any
+) -> None:
+    rows = [[k / 200, "late" if k > 150 else "early", k % 7] for k in range(200)]
+    path = written(tmp_path / "a.csv", [["x", "s", "y"], *rows])
+    call(command, path, "y ~ s + x", "--levels", "s=late,never")
+    err = capsys.readouterr().err
+    assert err.count("column 's' has none of the levels") == told
+    assert err.count("in its first 100 values, but 'early'") == told
+
+
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize("window", ["500", "0", "auto"])
+def test_predict_tells_of_named_levels_that_never_come(
+    window: str, tmp_path: Path, capsys: Any
+) -> None:
+    path = table(tmp_path / "a.csv", CELLS["whole"])
+    named = ["--levels", "s=1,2", "--window", window]
+    saved = call("fit", path, "y ~ s + x", *named)
+    other = table(tmp_path / "b.csv", ["one" if s == 1 else "two" for s in S])
+    for asked, n_told in ((path, 0), (other, 1)):
+        assert run("predict", saved, asked, "--out", tmp_path / "p.csv") == 0
+        err = capsys.readouterr().err
+        assert err.count("column 's' has none of the levels that were named") == n_told
 
 
 def test_levels_that_look_like_numbers_and_are_none_stay_text(tmp_path: Path) -> None:

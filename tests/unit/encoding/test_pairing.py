@@ -137,6 +137,21 @@ def test_subset_takes_the_rows_that_loc_gives(name: str) -> None:
     np.testing.assert_array_equal(model.exog, rows[["a", "b"]])
 
 
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_masks_of_other_libraries_are_by_position(library: str) -> None:
+    pytest.importorskip("narwhals", reason="needs narwhals: dyntree[formula]")
+    made = pytest.importorskip(library, reason=f"needs {library}")
+    mask = (Y > 2.0).to_numpy()
+    given = made.array(mask) if library == "pyarrow" else made.Series(mask)
+    model = dtf.dynamic_tree("y ~ a + b", FRAME, subset=given, **SMALL)
+    np.testing.assert_array_equal(model.endog, Y[mask])
+
+
+def test_a_function_as_subset_is_given_the_data() -> None:
+    model = dtf.dynamic_tree("y ~ a", FRAME, subset=lambda d: d["y"] > 2.0, **SMALL)
+    np.testing.assert_array_equal(model.endog, Y[Y > 2.0])
+
+
 @pytest.mark.parametrize(
     "subset",
     [

@@ -12,6 +12,7 @@ import pytest
 
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
+from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import is_row, table_of
 
 DATA = {
@@ -170,4 +171,6 @@ def test_without_narwhals_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
         ImportError, match=r"polars.DataFrame needs narwhals .*\[formula\]"
     ):
         table_of(frame)
+    with pytest.raises(ImportError, match=r"Series of polars.* needs narwhals .*\[for"):
+        column_of(frame["x"])
     assert table_of(pandas(DATA)).n_rows == 3

@@ -391,6 +391,23 @@ def test_more_leaves_and_nodes_than_any_row_are_no_more() -> None:
     assert tree.truncate(2**70)[0].tolist() == [0, 1]
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_copy_knows_names_and_times(way: str, tmp_path: Path) -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(12)
+    when = pd.to_timedelta(rng.integers(0, 900, 40), unit="h")
+    frame = pd.DataFrame({"when": when, "x": rng.random(40)})
+    tree = CoverTree(frame)
+    again = WAYS[way](tree, tmp_path)
+    assert again.columns == ("when", "x")
+    turned = frame[["x", "when"]]
+    assert again.query(turned)[1].ravel().tolist() == list(range(40))
+    assert tree.insert(turned[:5]).query(turned[:1], 2)[1].tolist() == [[0, 40]]
+    with pytest.raises(ValueError, match="durations in column 'when'"):
+        again.query(turned.assign(when=1.0))
+
+
 def test_all_rows_of_the_tree_may_go_while_others_wait() -> None:
     tree = CoverTree([[0.0], [1.0]]).insert([[5.0]]).remove([0, 1])
     assert tree.query([[0.0]])[1].tolist() == [[2]]

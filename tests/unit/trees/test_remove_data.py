@@ -129,3 +129,16 @@ def test_a_formula_fit_sheds_its_rows(window: Any, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"data were removed|loaded from"):
             one.fittedvalues  # noqa: B018
         assert one.append(data[:9]).nobs == 69
+
+
+@pytest.mark.parametrize("window", [None, 25, "auto"])
+def test_a_summary_needs_no_rows(window: Any) -> None:
+    pytest.importorskip("statsmodels", reason="needs statsmodels: dyntree[formula]")
+    data = pd.DataFrame({"x": np.linspace(0.0, 1.0, 40)}).assign(y=lambda d: d["x"])
+    small: dict[str, Any] = {"n_particles": 15, "seed": 1, "window": window}
+    fit = dtf.dynamic_tree("y ~ x", data, **small).fit()
+    assert "importance" in str(fit.summary())
+    fit.remove_data()
+    assert "Dynamic Tree Results" in str(fit.summary())
+    assert "importance" not in str(fit.summary())
+    assert "importance" in str(fit.append(data).summary())

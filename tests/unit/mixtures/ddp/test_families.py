@@ -203,3 +203,21 @@ def test_velocities_are_those_of_the_field() -> None:
     at = int(np.argmax(model.particles().count))
     np.testing.assert_allclose(found[at, 0], data.means[0][0, 2:], atol=0.05)
     assert len(ids) == len(found)
+
+
+def test_locations_are_read_as_rows_are() -> None:
+    import pandas as pd
+
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame(rng.standard_normal((60, 4)), columns=["x", "y", "u", "v"])
+    hours = rng.integers(-40, 40, 60)
+    frame["x"] = pd.to_timedelta(hours, unit="h")
+    flow = DependentDPMixture(AffineFlow(), n_sweeps=6, burn_in=2).update(frame)
+    plain = frame.assign(x=hours / 24.0)
+    twin = DependentDPMixture(AffineFlow(), n_sweeps=6, burn_in=2).update(plain)
+    found = flow.velocity(frame[["y", "x"]])[1]
+    np.testing.assert_array_equal(found, twin.velocity(plain[["x", "y"]])[1])
+    with pytest.raises(ValueError, match="points must hold durations in column 'x'"):
+        flow.velocity(plain[["x", "y"]])
+    with pytest.raises(ValueError, match="points must hold numbers in column 'y'"):
+        flow.velocity(frame[["x", "y"]].astype({"y": str}))

@@ -133,6 +133,15 @@ def test_points_are_single_words(words: MemoryBoundedHDP, ask: str) -> None:
             answer(bad)
 
 
+def test_groups_may_be_any_labels() -> None:
+    X = rows()
+    codes = np.arange(len(X)) % 3
+    kinds = [(k, "u") for k in codes], codes.astype("M8[ns]"), codes.astype("m8[D]")
+    found = [MemoryBoundedHDP(seed=1).fit(X, groups=one) for one in (codes, *kinds)]
+    for other in found[1:]:
+        assert other.group_sizes_.tolist() == found[0].group_sizes_.tolist()
+
+
 def test_groups(model: MemoryBoundedHDP) -> None:
     import pandas as pd
 
@@ -140,6 +149,10 @@ def test_groups(model: MemoryBoundedHDP) -> None:
     refused(
         model, "groups must have one label per row (1200); got 1199.", X,
         groups=np.zeros(1199),
+    )  # fmt: skip
+    refused(
+        model, "groups must have one label per row (1200); got shape (1200, 2).", X,
+        groups=np.zeros((1200, 2)),
     )  # fmt: skip
     text = "one array needs groups=...; pass groups or a list of arrays."
     refused(model, text, X)

@@ -59,7 +59,7 @@ def agreement(a: Any, b: Any) -> float:
 
 def same_clusters(model: Any, other: oracle.Mixture) -> None:
     """Equal ids and counters, close sums."""
-    known = model._clusters
+    known = model._state.clusters
     found = other.clusters
     assert known.array("ids").tolist() == [c.id for c in found]
     for name in ("born", "seen", "since", "settled"):
@@ -248,7 +248,11 @@ def test_densities_are_those_of_a_mixture() -> None:
     model = OnlineDPGMM(25.0).update(X)
     found = model.clusters()
     assert len(found) == 3
-    variance = model._clusters.array("scatter").sum() / 2 / (500 - model._clusters.n)
+    variance = (
+        model._state.clusters.array("scatter").sum()
+        / 2
+        / (500 - model._state.clusters.n)
+    )
     assert model.noise**2 == pytest.approx(variance, rel=1e-12)
     joint = np.column_stack(
         [
@@ -287,7 +291,7 @@ def test_a_cluster_can_be_removed() -> None:
     n = int((model.predict(X) == gone).sum())
     model.remove(gone)
     assert gone not in model.clusters().id
-    assert model._clusters.lost == n
+    assert model._state.clusters.lost == n
     assert model.clusters().weight.sum() == 300 - n
     with same_bytes(model), pytest.raises(ValueError, match="a cluster there is"):
         model.remove(gone)

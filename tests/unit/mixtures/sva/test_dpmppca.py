@@ -72,7 +72,7 @@ def test_it_is_the_plain_version(name: str, seed: int) -> None:
     other = oracle.DPMPPCA(3.0, NOISE, **options)
     assert model.update(X).labels_.tolist() == other.learn(X)
     same_clusters(model, other)
-    known = model._clusters
+    known = model._state.clusters
     assert known.array("dim").tolist() == [c.dim for c in other.clusters]
     for eig, cols, c in zip(
         known.array("eig"), known.array("cols"), other.clusters, strict=True
@@ -97,7 +97,7 @@ def test_the_gated_distance_is_that_of_the_projected_row() -> None:
         if gate == "ppca":
             C = U @ np.diag(variances - 0.09) @ U.T + 0.09 * np.eye(6)
             expected = 0.09 * np.einsum("ij,ij->i", y, np.linalg.solve(C, y.T).T)
-            volume = model._clusters.volumes(np.array([0]))[0]
+            volume = model._state.clusters.volumes(np.array([0]))[0]
             sign, log_det = np.linalg.slogdet(C / 0.09)
             assert sign == 1.0
             assert volume == pytest.approx(log_det, rel=1e-12)
@@ -106,7 +106,7 @@ def test_the_gated_distance_is_that_of_the_projected_row() -> None:
             if gate == "bandwidth":
                 rho = np.exp(-(y**2).sum(axis=1, keepdims=True) / 30.0)
             expected = ((y - rho * (y @ U @ U.T)) ** 2).sum(axis=1)
-        found = model._clusters.squared_distances(rows)[:, 0]
+        found = model._state.clusters.squared_distances(rows)[:, 0]
         size = (y**2).sum(axis=1).max()
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * size)
 
@@ -120,7 +120,7 @@ def test_the_dimension_is_that_of_least_cost() -> None:
         rule = float(rng.gamma(2.0))
         model = OnlineDPMPPCA(1e12, noise=1e-3, lambda_1=rule)
         model.update(X)
-        known = model._clusters
+        known = model._state.clusters
         values, U = batch(X[: int(known.array("w_ref")[0])])
         y = X[: int(known.array("w_ref")[0])]
         y = y - y.mean(axis=0)
@@ -140,7 +140,7 @@ def test_with_all_columns_the_incremental_basis_is_that_of_batch_pca(
     spread = np.sqrt(np.geomspace(26.0, 0.01, width))
     X = rng.normal(size=(800, width)) * spread + 7.0
     model = OnlineDPMPPCA(1e9, noise=0.01, spare=width, subspace="incremental")
-    known = model.update(X)._clusters
+    known = model.update(X)._state.clusters
     values, vectors = batch(X)
     np.testing.assert_allclose(known.array("eig")[0], values, rtol=1e-10)
     turned = np.abs(known.array("basis")[0] @ vectors)
@@ -171,8 +171,8 @@ def test_a_long_stream_leaves_the_basis_orthonormal() -> None:
         model = OnlineDPMPPCA(
             1e9, noise=0.5, spare=spare, subspace="incremental", check_every=10**9
         ).update(X)
-        cols = model._clusters.array("cols")[0]
-        U = model._clusters.array("basis")[0, :cols]
+        cols = model._state.clusters.array("cols")[0]
+        U = model._state.clusters.array("basis")[0, :cols]
         assert np.abs(U @ U.T - np.eye(cols)).max() < 1e-8
     values, _ = batch(X)
     np.testing.assert_allclose(model.clusters().variances[0], values[:4], rtol=1e-3)
@@ -187,7 +187,7 @@ def test_a_merged_cluster_has_the_basis_of_all_its_rows(subspace: str) -> None:
         1.0, noise=0.3, spare=5, subspace=subspace, check_every=10**9, min_weight=1,
         merge_factor=1e3,
     ).update(X)  # fmt: skip
-    known = model._clusters
+    known = model._state.clusters
     assert model.n_clusters > 1
     while known.n > 1:  # whether or not the likelihood says so
         known.merge_nearest()
@@ -258,7 +258,7 @@ def test_scales_are_found_and_with_them_the_subspaces(seed: int) -> None:
     assert given.noise == NOISE
     assert agreement(given.predict(X), label) == 1.0
     other = OnlineDPMPPCA(given.lambda_).update(X).merge_now()
-    assert (other.lambda_, other._n_kept_back) == (given.lambda_, 800)
+    assert (other.lambda_, other.options.n_kept_back) == (given.lambda_, 800)
     assert agreement(other.predict(X), label) == 1.0
 
 

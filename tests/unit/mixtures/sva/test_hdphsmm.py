@@ -69,7 +69,7 @@ def test_it_is_the_plain_version(name: str, seed: int) -> None:
     other = oracle.HDPHSMM(1.5, NOISE, **options)
     assert model.update(X).labels_.tolist() == other.learn(X)
     same_clusters(model, other)
-    known, chain = model._clusters, other.chain
+    known, chain = model._state.clusters, other.chain
     ids = [c.id for c in other.clusters]
     counts = [[chain.moves.get((i, j), 0) for j in ids] for i in ids]
     assert known.chain.counts(known.n).tolist() == counts
@@ -137,7 +137,7 @@ def test_hazards_are_those_of_the_law(binomial: bool) -> None:
         duration="negative-binomial" if binomial else "gaussian",
     )  # fmt: skip
     model.update(np.repeat(np.tile([0.0, 10.0], 20), rows)[:, None])
-    chain = model._clusters.chain
+    chain = model._state.clusters.chain
     count, mean, m2 = chain.durations(2)[0]
     sd = np.sqrt(m2 / (count - 1.0))
     for s in range(1, 40):

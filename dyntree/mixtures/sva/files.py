@@ -1,49 +1,92 @@
-"""Checks on arrays that claim to describe a small-variance mixture."""
+"""What a file holds of a small-variance mixture, and checks of such files."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 
 from dyntree import params
+from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST
 from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
+from dyntree.mixtures.sva.emission import new_clusters
+from dyntree.mixtures.sva.options import ClusterOptions, HSMMOptions
+from dyntree.mixtures.sva.state import State
 
-if TYPE_CHECKING:
-    from dyntree.mixtures.sva.model import SmallVarianceMixture
+
+def described(
+    options: ClusterOptions, seed: int, state: State
+) -> tuple[dict[str, Any], Arrays]:
+    """Return header and arrays of a model."""
+    features = state.features
+    header: dict[str, Any] = {
+        "options": asdict(options),
+        "seed": seed,
+        "features": None if features is None else features.to_header(),
+        "lambda_": state.lambda_,
+        "noise": state.noise,
+        "has_clusters": state.clusters is not None,
+    }
+    arrays = {"waiting": state.waiting.copy()}
+    if state.clusters is not None:
+        arrays |= state.clusters.to_arrays()
+    return header, arrays
+
+
+def scales_told(header: dict[str, Any]) -> State:
+    """Return what a header alone tells: columns and scales, checked."""
+    features = header["features"]
+    lambda_, noise = header["lambda_"], header["noise"]
+    return State(
+        features=None if features is None else FeatureMap.from_header(features),
+        lambda_=None if lambda_ is None else params.positive("lambda_", lambda_),
+        noise=None if noise is None else params.positive("noise", noise),
+    )
+
+
+def restored(options: ClusterOptions, header: dict[str, Any], arrays: Arrays) -> State:
+    """Return the state that header and arrays describe, once they are checked."""
+    told, clusters = scales_told(header), None
+    if header["has_clusters"]:
+        assert told.features is not None
+        assert told.lambda_ is not None
+        width = told.features.n_features
+        clusters = new_clusters(options, width, told.lambda_, told.noise)
+        clusters.take(arrays)
+    return replace(told, waiting=arrays["waiting"].copy(), clusters=clusters)
 
 
 def check_arrays(
-    model: SmallVarianceMixture, header: dict[str, Any], arrays: Arrays
+    options: ClusterOptions, header: dict[str, Any], arrays: Arrays
 ) -> None:
     """Raise ValueError unless arrays describe such a model."""
     has_clusters = params.flag("has_clusters", header["has_clusters"])
-    features = model._features
+    features = scales_told(header).features
+    more = {"waiting", "belief"} if isinstance(options, HSMMOptions) else {"waiting"}
     width = 0 if features is None else features.n_features
     check_shape(arrays, "waiting", np.float64, (None, None))
     waiting = arrays["waiting"]
     n_waiting = len(waiting)
     if not has_clusters:
-        named = {"waiting", *model._more_arrays}
-        demand(set(arrays) == named, "clusters without being told of them")
+        demand(set(arrays) == more, "clusters without being told of them")
         demand(header["lambda_"] is None, "scales before the first cluster")
         demand(header["noise"] is None, "scales before the first cluster")
-        demand(n_waiting < max(model._n_kept_back, 1), "rows that should be clusters")
+        demand(n_waiting < max(options.n_kept_back, 1), "rows that should be clusters")
         demand((n_waiting > 0) <= (features is not None), "columns of rows")
         demand(not n_waiting or waiting.shape[1] == width, "columns of rows")
         demand(np.abs(waiting) <= LARGEST, "rows that are finite")
         return
     demand(features is not None and header["lambda_"] is not None, "columns, scales")
     demand(not n_waiting, "rows held back beside clusters")
-    demand((header["noise"] is not None) == model._has_noise, "noise")
-    given = model.options.lambda_
+    demand((header["noise"] is not None) == options.has_noise, "noise")
+    given = options.lambda_
     demand(isinstance(given, str) or given == header["lambda_"], "lambda_")
     check_shape(arrays, "mean", np.float64, (None, width))  # before so much is reserved
-    known = model._clusters_of(width, header["lambda_"], header["noise"])
+    known = new_clusters(options, width, header["lambda_"], header["noise"])
     expected = known.to_arrays()
-    named = {"waiting", *model._more_arrays, *expected}
-    demand(set(arrays) == named, "names of arrays")
+    demand(set(arrays) == {*more, *expected}, "names of arrays")
     n, n_merged = len(arrays["ids"]), len(arrays["merged"])
     sizes: dict[str, tuple[int, ...]] = {
         "merged": (n_merged,), "merged_into": (n_merged,), "moves": (n, n),
@@ -56,19 +99,19 @@ def check_arrays(
         whole = name in ("counts", "lost", "place")
         shape = empty.shape if whole else (n, *empty.shape[1:])
         check_shape(arrays, name, empty.dtype, sizes.get(name, shape))
-    check_clusters(model, arrays)
+    check_clusters(options.max_clusters, arrays)
     if "cols" in arrays:
         check_subspaces(known, arrays)
     if "moves" in arrays:
         check_chain(arrays)
 
 
-def check_clusters(model: SmallVarianceMixture, arrays: Arrays) -> None:
+def check_clusters(max_clusters: int, arrays: Arrays) -> None:
     """Raise ValueError unless what all kinds of clusters have is sound."""
     n_rows, next_id = (int(count) for count in arrays["counts"])
     ids, weight = arrays["ids"], arrays["weight"]
     check_shape(arrays, "ids", np.int64, (None,))
-    demand(len(ids) <= model.options.max_clusters, "more clusters than allowed")
+    demand(len(ids) <= max_clusters, "more clusters than allowed")
     demand(n_rows >= 1, "a row at least")
     demand(np.diff(ids) > 0, "ids that ascend")
     demand((ids >= 0) & (ids < next_id), "ids below the next")

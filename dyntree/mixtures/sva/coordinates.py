@@ -1,4 +1,4 @@
-"""SubspaceMixture: what mixtures whose clusters have subspaces have in common."""
+"""Coordinates of rows in the subspaces of clusters, and back."""
 
 from __future__ import annotations
 
@@ -9,56 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree._core.mixtures.subspaces import Subspaces
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
-from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.sva.model import SmallVarianceMixture
-from dyntree.mixtures.sva.options import GATES, SubspaceOptions
+from dyntree.mixtures.sva.options import SubspaceOptions
 from dyntree.runtime.locking import locked
-
-MOST_EXACT = 64  # columns up to which subspace="auto" holds the whole scatter
-NEAR = 4.0  # clusters may merge that are nearer than so many lambda_
-
-
-def make_subspaces(
-    options: SubspaceOptions,
-    n_features: int,
-    lambda_: float,
-    noise: float,
-    chain: Any = None,
-) -> Subspaces:
-    """Clusters of the kernel, by the options of a model.
-
-    Parameters
-    ----------
-    options : SubspaceOptions
-    n_features : int
-    lambda_, noise : float
-        In force.
-    chain : Chain, optional
-        Of a sequence.
-    """
-    exact = options.subspace == "exact" or (
-        options.subspace == "auto" and n_features <= MOST_EXACT
-    )
-    dim, rule = options.max_dim, options.lambda_1
-    return Subspaces(
-        n_features, lambda_, options.check_every if options.merge else 0,
-        options.min_weight, options.patience, options.forget, options.max_clusters,
-        NEAR * options.merge_factor * lambda_, noise**2,
-        4.0 * noise**2 if rule is None else rule,
-        GATES.index(options.gate), options.bandwidth or 0.0,
-        n_features - 1 if dim is None else min(dim, n_features - 1), options.spare,
-        exact, chain,
-    )  # fmt: skip
 
 
 class SubspaceMixture(SmallVarianceMixture):
     """A mixture of probabilistic principal components."""
 
     options: SubspaceOptions
-    _has_noise = True
 
     def _warn_of_lambda_1(self) -> None:
         """Warn where every direction would count as one of a subspace."""
@@ -77,43 +38,12 @@ class SubspaceMixture(SmallVarianceMixture):
         if isinstance(given, float):
             return given
         self._ready("noise")
-        assert self._noise is not None
-        return self._noise
-
-    def _subspaces(
-        self, places: Ids
-    ) -> tuple[Ids, tuple[Matrix, ...], tuple[Vector, ...]]:
-        known = self._clusters
-        dim = known.array("dim")[places].astype(np.int64)
-        basis, eig = known.array("basis")[places], known.array("eig")[places]
-        return (
-            dim,
-            tuple(
-                np.ascontiguousarray(u[:d].T) for u, d in zip(basis, dim, strict=True)
-            ),
-            tuple(e[:d].copy() for e, d in zip(eig, dim, strict=True)),
-        )
-
-    def _nearest(
-        self, rows: Matrix, places: Ids, with_distance: bool
-    ) -> tuple[Ids, Vector]:
-        nearest: Ids = self._clusters.assign(rows, places, params.n_threads())
-        if not with_distance:
-            return nearest, np.empty(0)
-        distance: Matrix = self._clusters.squared_distances(rows)[:, places]
-        return nearest, distance.min(axis=1)
-
-    def _log_density(self, rows: Matrix, places: Ids) -> Matrix:
-        known, variance = self._clusters, self.noise**2
-        with np.errstate(over="ignore"):  # a row that is beyond all density
-            constant = rows.shape[1] * np.log(2.0 * np.pi * variance)
-            distance = known.mahalanobis(rows, places) / variance
-            density: Matrix = -0.5 * (constant + known.volumes(places) + distance)
-        return density
+        assert self._state.noise is not None
+        return self._state.noise
 
     def _place_of(self, cluster: Any) -> int:
         """Place of a cluster, by its id."""
-        ids = self._clusters.array("ids").tolist()
+        ids = self._state.clusters.array("ids").tolist()
         number = params.count("cluster", cluster, 0)
         if number not in ids:
             raise ValueError(
@@ -136,13 +66,13 @@ class SubspaceMixture(SmallVarianceMixture):
         ndarray of shape (n_rows, dim), or list of ndarray of shape (dim,)
             A list, one entry a row, where each row has its own cluster.
         """
-        _, rows = self._answered(X, "transform")
+        known, rows = self._answered(X, "transform")
         if cluster is not None:
             mean, basis = self._plane(self._place_of(cluster))
             coordinates: Matrix = (rows - mean) @ basis
             return coordinates
         places = self._some("transform")
-        nearest, _ = self._nearest(rows, places, False)
+        nearest, _ = self._emission.nearest(known, rows, places, False)
         planes = [self._plane(int(k)) for k in places]
         return [
             (x - planes[k][0]) @ planes[k][1]
@@ -186,5 +116,6 @@ class SubspaceMixture(SmallVarianceMixture):
 
     def _plane(self, place: int) -> tuple[Vector, Matrix]:
         """Mean and basis of a cluster."""
-        _, (basis,), _ = self._subspaces(np.array([place]))
-        return self._clusters.means()[place], basis
+        known = self._state.clusters
+        _, (basis,), _ = self._emission.planes(known, np.array([place]))
+        return known.means()[place], basis

@@ -1,0 +1,250 @@
+"""What a small-variance mixture answers from its confirmed clusters."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from dyntree import params
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import NotReadyError
+from dyntree.mixtures.shared.arrays import Ids, settled_aliases
+from dyntree.mixtures.sva.emission import Emission, emission_of
+from dyntree.mixtures.sva.learning import Learning
+from dyntree.mixtures.sva.records import Clusters, LambdaPath
+from dyntree.runtime.locking import locked
+
+
+class ClusterAnswers(Learning):
+    """Questions to the confirmed clusters; none of them teaches anything."""
+
+    @property
+    def _emission(self) -> Emission:
+        return emission_of(self.options)
+
+    @property
+    @abstractmethod
+    def noise(self) -> float:
+        """Standard deviation of the noise."""
+
+    # ------------------------------------------------------------ what it is
+    @property
+    def lambda_(self) -> float:
+        """Cost of a new cluster: as given, or as chosen from the first rows."""
+        given = self.options.lambda_
+        if isinstance(given, float):
+            return given
+        self._ready("lambda_")
+        assert self._state.lambda_ is not None
+        return self._state.lambda_
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of confirmed clusters."""
+        return 0 if not self.is_ready else len(self._confirmed())
+
+    @property
+    def aliases_(self) -> dict[int, int]:
+        """What merged clusters became: id -> id of the cluster that took them in.
+
+        Of very many merges the oldest are forgotten.
+        """
+        if not self.is_ready:
+            return {}
+        merged, into = (
+            self._state.clusters.array(name) for name in ("merged", "merged_into")
+        )
+        return settled_aliases(zip(merged.tolist(), into.tolist(), strict=True))
+
+    def _own_facts(self) -> dict[str, Any]:
+        facts: dict[str, Any] = {"clusters": self.n_clusters}
+        if self.is_ready:
+            facts |= {
+                "provisional": int(self._state.clusters.n) - self.n_clusters,
+                "lambda_": self.lambda_,
+                "forget": self.options.forget,
+            }
+        return facts
+
+    def memory_usage(self) -> int:
+        """Bytes held by clusters, and by rows that are held back."""
+        return self._state.nbytes + self.labels_.nbytes + 1000
+
+    # ------------------------------------------------------------ clusters
+    def _confirmed(self) -> Ids:
+        """Places of the confirmed clusters."""
+        return np.flatnonzero(self._state.clusters.array("confirmed")).astype(np.int64)
+
+    @locked
+    def clusters(self, provisional: bool = False) -> Clusters:
+        """Return the clusters there are.
+
+        Parameters
+        ----------
+        provisional : bool, default False
+            Whether those that are not confirmed are wanted, too.
+
+        Returns
+        -------
+        Clusters
+        """
+        known = self._ready("clusters")
+        every = params.flag("provisional", provisional)
+        places = np.arange(known.n) if every else self._confirmed()
+        dim, basis, variances = self._emission.planes(known, places)
+        return Clusters(
+            id=known.array("ids")[places],
+            weight=known.array("weight")[places],
+            mean=known.means()[places],
+            dim=dim,
+            basis=basis,
+            variances=variances,
+            confirmed=known.array("confirmed")[places].astype(bool),
+            born=known.array("born")[places] - 1,
+            last_seen=known.array("seen")[places] - 1,
+        )
+
+    @locked
+    def covariances(self) -> Matrix:
+        """Covariances of the confirmed clusters, in the order of `clusters`.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters, n_features, n_features)
+            ``noise**2`` in all directions but those of the subspace, which have their
+            own variance where that is larger.
+        """
+        known = self._ready("covariances")
+        variance = float(self.noise) ** 2
+        _, bases, variances = self._emission.planes(known, self._confirmed())
+        out = np.empty((len(bases), known.n_features, known.n_features))
+        for place, basis, along in zip(out, bases, variances, strict=True):
+            place[:] = variance * np.eye(known.n_features)
+            place += basis * np.maximum(along - variance, 0.0) @ basis.T
+        return out
+
+    # ------------------------------------------------------------ answers
+    @locked
+    def predict(self, X: Any, *, outliers: bool = False) -> Ids:
+        """Ids of the clusters of rows: the nearest, with subspaces the most probable.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+        outliers : bool, default False
+            Whether a row has -1 where its distance is more than `lambda_`.
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_rows,)
+            -1 while no cluster is confirmed.
+        """
+        known, rows = self._answered(X, "predict")
+        wanted = params.flag("outliers", outliers)
+        places = self._confirmed()
+        if not len(places):
+            return np.full(len(rows), -1, dtype=np.int64)
+        nearest, distance = self._emission.nearest(known, rows, places, wanted)
+        labels: Ids = known.array("ids")[places[nearest]]
+        if wanted:
+            labels[distance > self.lambda_] = -1
+        return labels
+
+    def predict_one(self, x: Any, *, outliers: bool = False) -> int:
+        """Id of the cluster of one row; see `predict`.
+
+        Parameters
+        ----------
+        x : dict or array_like of shape (n_features,)
+        outliers : bool, default False
+
+        Returns
+        -------
+        int
+        """
+        return int(self.predict(self._one_row(x), outliers=outliers)[0])
+
+    @locked
+    def predict_proba(self, X: Any) -> Matrix:
+        """Probability of each confirmed cluster, in the order of `clusters`.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_clusters)
+        """
+        _, rows = self._answered(X, "predict_proba")
+        joint = self._log_joint(rows, self._confirmed())
+        if not joint.size:
+            return joint
+        proba: Matrix = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        return proba
+
+    @locked
+    def score_samples(self, X: Any) -> Vector:
+        """Log density of each row under the mixture of confirmed clusters.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        NotReadyError
+            While no cluster is confirmed.
+        """
+        _, rows = self._answered(X, "score_samples")
+        places = self._some("score_samples")
+        density: Vector = logsumexp(self._log_joint(rows, places), axis=1)
+        return density
+
+    def _some(self, what: str) -> Ids:
+        """Places of the confirmed clusters, one at least."""
+        places = self._confirmed()
+        if not len(places):
+            raise NotReadyError(
+                f"{what} needs a confirmed cluster; none has had "
+                f"{self.options.min_weight:g} rows yet. Learn more rows, or set "
+                "min_weight=1."
+            )
+        return places
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log density of rows.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        y : object, optional
+            Of no effect.
+
+        Returns
+        -------
+        float
+        """
+        return float(np.mean(self.score_samples(X)))
+
+    def _log_joint(self, rows: Matrix, places: Ids) -> Matrix:
+        """Log weight plus log density of each cluster, shape (n_rows, n_places)."""
+        weight = self._state.clusters.array("weight")[places]
+        joint: Matrix = self._log_density(rows, places) + np.log(weight / weight.sum())
+        return joint
+
+    def _log_density(self, rows: Matrix, places: Ids) -> Matrix:
+        """Log density of rows in each of some clusters, shape (n_rows, n_places)."""
+        known = self._state.clusters
+        return self._emission.log_density(known, self.noise**2, rows, places)
+
+    @abstractmethod
+    def lambda_path(self, X: Any) -> LambdaPath:
+        """Return how many clusters rows have under each of several costs."""

@@ -1,0 +1,207 @@
+"""What rows of a cluster look like: round, or spread along a subspace."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from dyntree import params
+from dyntree._core.mixtures.chain import Chain
+from dyntree._core.mixtures.spheres import Spheres
+from dyntree._core.mixtures.subspaces import Subspaces
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.sva.options import (
+    GATES,
+    ClusterOptions,
+    GMMOptions,
+    HSMMOptions,
+    SubspaceOptions,
+)
+
+MOST_EXACT = 64  # columns up to which subspace="auto" holds the whole scatter
+NEAR = 4.0  # clusters may merge that are nearer than so many lambda_
+
+Planes = tuple[Ids, tuple[Matrix, ...], tuple[Vector, ...]]
+
+
+class Emission(ABC):
+    """Questions to clusters of the kernel that depend on their shape.
+
+    `known` are these clusters, `places` those of them that are asked, by place.
+    """
+
+    @abstractmethod
+    def new_clusters(
+        self,
+        options: Any,
+        n_features: int,
+        lambda_: float,
+        noise: float | None,
+        chain: Chain | None = None,
+    ) -> Any:
+        """Return clusters of the kernel that have seen no row."""
+
+    @abstractmethod
+    def planes(self, known: Any, places: Ids) -> Planes:
+        """Return dimensions, bases and variances of subspaces."""
+
+    @abstractmethod
+    def nearest(
+        self, known: Any, rows: Matrix, places: Ids, with_distance: bool
+    ) -> tuple[Ids, Vector]:
+        """Return the cluster of each row among `places`, and the least distance."""
+
+    @abstractmethod
+    def log_density(
+        self, known: Any, variance: float, rows: Matrix, places: Ids
+    ) -> Matrix:
+        """Return log densities of rows, shape (n_rows, n_places), given the noise's."""
+
+
+class Round(Emission):
+    """Clusters that spread alike in all directions."""
+
+    def new_clusters(
+        self,
+        options: Any,
+        n_features: int,
+        lambda_: float,
+        noise: float | None,
+        chain: Chain | None = None,
+    ) -> Spheres:
+        """Return spheres that have seen no row."""
+        if isinstance(options, GMMOptions):
+            merges = options.merge_factor > 0.0
+            by_objective = options.criterion == "objective"
+        else:
+            merges, by_objective = options.merge, False
+        return Spheres(
+            n_features, lambda_, options.merge_factor * lambda_,
+            options.check_every if merges else 0, options.min_weight,
+            options.patience, options.forget, options.max_clusters, by_objective, chain,
+        )  # fmt: skip
+
+    def planes(self, known: Any, places: Ids) -> Planes:
+        """Return subspaces without a dimension."""
+        return (
+            np.zeros(len(places), dtype=np.int64),
+            tuple(np.empty((known.n_features, 0)) for _ in places),
+            tuple(np.empty(0) for _ in places),
+        )
+
+    def nearest(
+        self, known: Any, rows: Matrix, places: Ids, with_distance: bool
+    ) -> tuple[Ids, Vector]:
+        """Return the nearest cluster of each row, and the squared distance to it."""
+        found: tuple[Ids, Vector] = known.assign(rows, places, params.n_threads())
+        return found
+
+    def log_density(
+        self, known: Any, variance: float, rows: Matrix, places: Ids
+    ) -> Matrix:
+        """Return log densities of round normals."""
+        distance = known.squared_distances(rows)[:, places]
+        constant = rows.shape[1] * np.log(2.0 * np.pi * variance)
+        with np.errstate(over="ignore"):  # a row that is beyond all density
+            density: Matrix = -0.5 * (constant + distance / variance)
+        return density
+
+
+class Planar(Emission):
+    """Clusters with more variance along the directions of a subspace."""
+
+    def new_clusters(
+        self,
+        options: SubspaceOptions,
+        n_features: int,
+        lambda_: float,
+        noise: float | None,
+        chain: Chain | None = None,
+    ) -> Subspaces:
+        """Return clusters with subspaces that have seen no row."""
+        assert noise is not None
+        exact = options.subspace == "exact" or (
+            options.subspace == "auto" and n_features <= MOST_EXACT
+        )
+        dim, rule = options.max_dim, options.lambda_1
+        return Subspaces(
+            n_features, lambda_, options.check_every if options.merge else 0,
+            options.min_weight, options.patience, options.forget, options.max_clusters,
+            NEAR * options.merge_factor * lambda_, noise**2,
+            4.0 * noise**2 if rule is None else rule,
+            GATES.index(options.gate), options.bandwidth or 0.0,
+            n_features - 1 if dim is None else min(dim, n_features - 1), options.spare,
+            exact, chain,
+        )  # fmt: skip
+
+    def planes(self, known: Any, places: Ids) -> Planes:
+        """Return dimensions, orthonormal columns, and variances along these."""
+        dim = known.array("dim")[places].astype(np.int64)
+        basis, eig = known.array("basis")[places], known.array("eig")[places]
+        return (
+            dim,
+            tuple(
+                np.ascontiguousarray(u[:d].T) for u, d in zip(basis, dim, strict=True)
+            ),
+            tuple(e[:d].copy() for e, d in zip(eig, dim, strict=True)),
+        )
+
+    def nearest(
+        self, known: Any, rows: Matrix, places: Ids, with_distance: bool
+    ) -> tuple[Ids, Vector]:
+        """Return the most probable cluster of each row, and the least distance."""
+        nearest: Ids = known.assign(rows, places, params.n_threads())
+        if not with_distance:
+            return nearest, np.empty(0)
+        distance: Matrix = known.squared_distances(rows)[:, places]
+        return nearest, distance.min(axis=1)
+
+    def log_density(
+        self, known: Any, variance: float, rows: Matrix, places: Ids
+    ) -> Matrix:
+        """Return log densities of probabilistic principal components."""
+        with np.errstate(over="ignore"):  # a row that is beyond all density
+            constant = rows.shape[1] * np.log(2.0 * np.pi * variance)
+            distance = known.mahalanobis(rows, places) / variance
+            density: Matrix = -0.5 * (constant + known.volumes(places) + distance)
+        return density
+
+
+def emission_of(options: ClusterOptions) -> Emission:
+    """Return what clusters look like by the options of a model."""
+    return Round() if options.is_round else Planar()
+
+
+def chain_of(options: HSMMOptions, noise: float) -> Chain:
+    """Return a chain of the kernel that has seen no segment."""
+    variance = noise**2
+    moves, new = options.lambda_2, options.lambda_3
+    return Chain(
+        4.0 * variance if moves is None else moves,
+        2.0 * variance * np.log(100.0) if new is None else new,
+        options.lambda_4,
+        options.duration != "gaussian",
+    )
+
+
+def new_clusters(
+    options: ClusterOptions, n_features: int, lambda_: float, noise: float | None
+) -> Any:
+    """Return clusters of the kernel that have seen no row, by the options of a model.
+
+    Parameters
+    ----------
+    options : GMMOptions, MPPCAOptions or HSMMOptions
+    n_features : int
+    lambda_ : float
+    noise : float or None
+        Scales in force.
+    """
+    chain = None
+    if isinstance(options, HSMMOptions):
+        assert noise is not None
+        chain = chain_of(options, noise)
+    return emission_of(options).new_clusters(options, n_features, lambda_, noise, chain)
