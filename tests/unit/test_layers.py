@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,32 @@ FOLDER_ORDER = {
     ],
     "trees/answers": [{"predictions"}, {"criteria"}, {"sensitivity"}, {"view"}],
     "trees/averages": [{"view", "memories"}, {"base"}, {"stream", "tables"}],
+    # companions know nothing of one another
+    "mixtures": [{"shared"}, {"sva", "ddp", "hdp", "canopy", "cover_tree"}],
+    "mixtures/shared": [{"arrays", "rows", "base"}],
+    "mixtures/sva": [
+        {"options", "records", "semi_markov"}, {"state", "emission", "scales"},
+        {"subspace_scales", "files", "learning"}, {"answers"}, {"model"},
+        {"coordinates", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},
+    ],
+    "mixtures/ddp": [
+        {"transitions", "phases", "records", "metrics", "processes"}, {"families"},
+        {"rows", "gaussian", "multinomial", "regression"}, {"options"}, {"state"},
+        {"sampling", "merging", "files"}, {"learning", "finite"}, {"answers"},
+        {"model"},
+    ],
+    "mixtures/canopy": [
+        {"components", "groups", "options"}, {"component_tree", "counts", "gaussians"},
+        {"families", "parquet"}, {"scaling", "starts"}, {"shards", "given"},
+        {"fitting"}, {"parts", "state", "trouble"}, {"answers", "files"},
+        {"streams"}, {"model"},
+    ],
+    "mixtures/hdp": [
+        {"options", "records", "documents"}, {"families"}, {"store"}, {"sweeps"},
+        {"heldout", "grouping", "moves"}, {"answers", "building", "compression"},
+        {"learned"}, {"learning", "fitting", }, {"working", "files", "attributes"},
+        {"questions"}, {"model"}, {"merging", "reports"},
+    ],
 }  # fmt: skip
 # Faces that use another. Plots are a face for people and where the others draw; they
 # know none of them. A formula makes results, and these make predictions.
@@ -220,15 +247,6 @@ def test_the_cython_reader_sees_what_it_should(tmp_path: Path) -> None:
     assert cython_imports(path) == expected
 
 
-def parting(path: Path, parts: list[str]) -> tuple[str, str, str]:
-    """The last folder that a file and what it imports share, and what of it each is."""
-    own = path.relative_to(PACKAGE).with_suffix("").parts
-    k = 1
-    while "/".join(own[: k + 1]) in FOLDER_ORDER and parts[: k + 1] == [*own[: k + 1]]:
-        k += 1
-    return "/".join(own[:k]), own[k], parts[k]
-
-
 def python_arrows_up(path: Path) -> list[str]:
     """What a Python file imports that is not below it."""
     bridge = ROOT / "rbridge" in path.parents
@@ -244,14 +262,26 @@ def python_arrows_up(path: Path) -> list[str]:
         other = parts[0] if parts else "__init__"
         if not ((PACKAGE / other).is_dir() or (PACKAGE / f"{other}.py").is_file()):
             other = "__init__"  # a name of the package itself, such as __version__
-        if other == own and own in FOLDER_ORDER:  # their __init__ files hold no code
-            folder, mine, theirs = parting(path, parts)
-            order = FOLDER_ORDER[folder]
-            if level(theirs, order) >= level(mine, order):
+        if other == own:
+            if not bridge and points_up_inside(path, parts):
                 found.append(name)
-        elif other not in ("data", own) and level(other, PYTHON_ORDER) >= allowed:
+        elif other != "data" and level(other, PYTHON_ORDER) >= allowed:
             found.append(name)
     return found
+
+
+def points_up_inside(path: Path, parts: list[str]) -> bool:
+    """Whether a file imports, from its own folder of the package, what is above it."""
+    own = list(path.relative_to(PACKAGE).with_suffix("").parts)
+    shared = 0
+    while shared < min(len(own), len(parts)) and own[shared] == parts[shared]:
+        shared += 1
+    order = FOLDER_ORDER.get("/".join(own[:shared]))
+    if order is None or shared == len(own) or shared == len(parts):
+        return False
+    if own[shared] == "__init__":  # which holds the public names, and no code
+        return False
+    return level(parts[shared], order) >= level(own[shared], order)
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
@@ -286,6 +316,37 @@ def test_an_arrow_of_python_that_points_up_is_found(
     path = tmp_path / "dyntree" / "trees" / "state.py"
     path.write_text("from dyntree.trees.learning.warmup import plant\n")
     assert python_arrows_up(path) == ["dyntree.trees.learning.warmup.plant"]
+
+
+def circles(paths: list[Path]) -> list[list[str]]:
+    """Files that lead back to themselves by imports of any kind."""
+    names = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in paths
+    }
+    graph: dict[str, set[str]] = {}
+    for own, path in names.items():
+        wanted = {name for name, _ in imports(path)}
+        wanted |= {name.rpartition(".")[0] for name in wanted}
+        graph[own] = (wanted & set(names)) - {own}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [error.args[1]]
+    return []
+
+
+def test_no_file_leads_back_to_itself() -> None:
+    """Imports inside functions and those for types alone are counted."""
+    assert not circles(modules())
+
+
+def test_a_circle_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    one, two = tmp_path / "one.py", tmp_path / "two.py"
+    one.write_text("import two\n")
+    two.write_text("def f():\n    from one import g\n")
+    (found,) = circles([one, two])
+    assert set(found) == {"one", "two"}
 
 
 @pytest.mark.parametrize(
@@ -366,8 +427,11 @@ def test_every_file_of_the_house_has_a_level() -> None:
     for path in modules():
         if PACKAGE in path.parents:
             level(room(path), PYTHON_ORDER)
-            folder = path.parent.relative_to(PACKAGE).as_posix()
-            if room(path) in FOLDER_ORDER and path.name != "__init__.py":
-                level(path.stem, FOLDER_ORDER[folder])
+            *folders, name = path.relative_to(PACKAGE).with_suffix("").parts
+            for depth in range(1, len(folders) + 1):
+                order = FOLDER_ORDER.get("/".join(folders[:depth]))
+                below = [*folders, name][depth]
+                if order is not None and below != "__init__":
+                    level(below, order)
     for path in SOURCES:
         place(".".join(path.relative_to(ROOT).with_suffix("").parts))

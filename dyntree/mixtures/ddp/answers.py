@@ -48,7 +48,7 @@ class Answers(Learning):
         ndarray of int64 of shape (n_rows,)
             -1 for a row that no particle could be told for.
         """
-        n, held = self.n_phases, len(self._labels)
+        n, held = self.n_phases, len(self._state.labels)
         if isinstance(phase, bool) or not isinstance(phase, int | np.integer):
             raise ValueError(f"phase must be an int; got {phase!r}.")
         number = int(phase) + n if phase < 0 else int(phase)
@@ -58,13 +58,15 @@ class Answers(Learning):
                 f"phase must be one whose labels are held, {known}; got {phase!r}. "
                 "history= says how many are."
             )
-        return self._resolved(self._labels[number - (n - held)])
+        return self._resolved(self._state.labels[number - (n - held)])
 
     @property
     def labels_(self) -> Ids:
         """Ids of the particles of the rows of the last phase."""
         with self._lock:
-            return self.labels(-1) if self._labels else np.empty(0, dtype=np.int64)
+            return (
+                self.labels(-1) if self._state.labels else np.empty(0, dtype=np.int64)
+            )
 
     def _resolved(self, ids: Ids) -> Ids:
         """Ids with those of merged particles replaced."""
@@ -203,7 +205,7 @@ class Answers(Learning):
         -------
         Diagnostics
         """
-        return self._diagnostics
+        return self._state.diagnostics
 
     # ------------------------------------------------------------ rows
     def _after(self, ahead: int) -> State:
@@ -328,8 +330,7 @@ class Answers(Learning):
         ahead = params.count("ahead", ahead, 0)
         _, priors, share = self._shares(self._after(ahead), family)
         chosen = rng.choice(len(share), size=n, p=share)
-        assert self._features is not None
-        rows = np.empty((n, self._features.n_features))
+        rows = np.empty((n, len(self.feature_names)))
         for k in np.unique(chosen).tolist():
             at = np.flatnonzero(chosen == k)
             rows[at] = family.draw(priors[k], len(at), rng)

@@ -430,7 +430,7 @@ def test_known_parameters_are_kept_wherever_they_are(family: str) -> None:
     for one in (model, again):
         one.learn_batch(Z[:20])
     assert again.means.tobytes() == model.means.tobytes()
-    width = np.sqrt(model._scaling.variance)
+    width = np.sqrt(model._state.scaling.variance)
     assert (np.abs(model.means - before) / width).max() < 0.5
     heavy = Canopy(4, family=family, seed=1)
     heavy.set_components(source.weights, means, spread, n_rows=1e7)
@@ -473,7 +473,7 @@ def test_tiny_weights_keep_their_digits() -> None:
     drawn = Canopy(4, seed=1, max_iter=5, tol=0.0).fit(
         X, sample_weight=np.full(1500, 1e-13)
     )
-    np.testing.assert_allclose(drawn._moments.weight.sum(), 1.5e-10, rtol=1e-9)
+    np.testing.assert_allclose(drawn._state.moments.weight.sum(), 1.5e-10, rtol=1e-9)
 
 
 # ---------------------------------------------------------------- streams
@@ -491,7 +491,7 @@ def test_batches_are_learned_at_once() -> None:
     X = blobs(900)
     model = Canopy(4, seed=1).learn_batch(X[:500]).learn_batch(X[500:])
     assert model.n_seen == 900
-    np.testing.assert_allclose(model._moments.weight.sum(), 900, rtol=1e-6)
+    np.testing.assert_allclose(model._state.moments.weight.sum(), 900, rtol=1e-6)
     bad = X[:9].copy()
     bad[2, 1] = np.nan
     with same_bytes(model), pytest.raises(ValueError, match="row 2"):
