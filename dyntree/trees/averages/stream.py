@@ -453,7 +453,12 @@ class AveragedStream(TreeAverage):
     def with_columns(
         self, features: FeatureMap, widen: Callable[[Matrix], Matrix]
     ) -> Iterator[None]:
-        """Have more columns from the block on; see `DynamicTree.with_columns`.
+        """Have more columns from the block on.
+
+        Parameters
+        ----------
+        features, widen
+            As in `DynamicTree.with_columns`, which also says what errors do.
 
         Yields
         ------
