@@ -4,18 +4,9 @@ from dyntree.mixtures.canopy.fitting import CanopySweep
 from dyntree.mixtures.canopy.model import Canopy
 from dyntree.mixtures.canopy.options import CanopyOptions, MixturePrior
 from dyntree.mixtures.cover_tree import CoverTree
-from dyntree.mixtures.ddp.finite import DynamicFiniteMixture
 from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
-from dyntree.mixtures.ddp.metrics import variation_of_information
 from dyntree.mixtures.ddp.model import DependentDPMixture
 from dyntree.mixtures.ddp.multinomial import Multinomial
-from dyntree.mixtures.ddp.processes import (
-    DirichletDraw,
-    draw_dirichlet_process,
-    move,
-    superpose,
-    thin,
-)
 from dyntree.mixtures.ddp.regression import AffineFlow, GaussianUnknown
 from dyntree.mixtures.ddp.transitions import Discount, RandomWalk
 from dyntree.mixtures.hdp.merging import merge_models
@@ -36,6 +27,15 @@ from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
 from dyntree.mixtures.sva.frames import product_over_frames
 from dyntree.mixtures.sva.hdphsmm import OnlineHDPHSMM
 from dyntree.mixtures.sva.records import Clusters, Durations, LambdaPath, Path
+from dyntree.mixtures.teaching.finite import DynamicFiniteMixture
+from dyntree.mixtures.teaching.metrics import variation_of_information
+from dyntree.mixtures.teaching.processes import (
+    DirichletDraw,
+    draw_dirichlet_process,
+    move,
+    superpose,
+    thin,
+)
 
 __all__ = [
     "LDA",

@@ -75,7 +75,9 @@ FOLDER_ORDER = {
     "trees/answers": [{"predictions"}, {"criteria"}, {"sensitivity"}, {"view"}],
     "trees/averages": [{"view", "memories"}, {"base"}, {"stream", "tables"}],
     # companions know nothing of one another
-    "mixtures": [{"shared"}, {"sva", "ddp", "hdp", "canopy", "cover_tree"}],
+    "mixtures": [
+        {"shared"}, {"sva", "ddp", "hdp", "canopy", "cover_tree"}, {"teaching"},
+    ],
     "mixtures/shared": [{"arrays", "rows", "base"}],
     "mixtures/sva": [
         {"options", "records", "semi_markov"}, {"state", "emission", "scales"},
@@ -83,16 +85,15 @@ FOLDER_ORDER = {
         {"coordinates", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},
     ],
     "mixtures/ddp": [
-        {"transitions", "phases", "records", "metrics", "processes"}, {"families"},
-        {"rows", "gaussian", "multinomial", "regression"}, {"options"}, {"state"},
-        {"sampling", "merging", "files"}, {"learning", "finite"}, {"answers"},
-        {"model"},
+        {"transitions", "records"}, {"families"},
+        {"input", "gaussian", "multinomial", "regression"}, {"options"}, {"state"},
+        {"sampling", "merging", "files"}, {"learning"}, {"answers"}, {"model"},
     ],
     "mixtures/canopy": [
         {"components", "groups", "options"}, {"component_tree", "counts", "gaussians"},
-        {"families", "parquet"}, {"scaling", "starts"}, {"shards", "given"},
+        {"families", "parquet"}, {"scaling", "starts"}, {"shards", "user_components"},
         {"fitting"}, {"parts", "state", "trouble"}, {"answers", "files"},
-        {"streams"}, {"model"},
+        {"learning"}, {"model"},
     ],
     "mixtures/hdp": [
         {"options", "records", "documents"}, {"families"}, {"store"}, {"sweeps"},

@@ -14,8 +14,8 @@ from dyntree.api.estimators.base import seed_of
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import DependentDPMixture, GaussianUnknown
+from dyntree.mixtures.ddp.input import separated
 from dyntree.mixtures.ddp.options import DDP_OPTIONS, Survival
-from dyntree.mixtures.ddp.phases import separated
 
 Ids = NDArray[np.int64]
 

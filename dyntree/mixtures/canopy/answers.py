@@ -16,11 +16,11 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.canopy.components import Components
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.given import unscaled
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.parts import check_weight
 from dyntree.mixtures.canopy.scaling import Scaling, check_counts, read
 from dyntree.mixtures.canopy.state import State
+from dyntree.mixtures.canopy.user_components import unscaled
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.base import Mixture, tell_of_new_name
 from dyntree.runtime.locking import locked

@@ -16,7 +16,6 @@ from dyntree.errors import CheckpointError
 from dyntree.mixtures.canopy.components import Components, Moments
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import CanopySweep, Fit, history_of
-from dyntree.mixtures.canopy.given import is_positive
 from dyntree.mixtures.canopy.options import (
     CanopyOptions,
     MixtureOptions,
@@ -25,6 +24,7 @@ from dyntree.mixtures.canopy.options import (
 from dyntree.mixtures.canopy.parts import LocalShards, Parts
 from dyntree.mixtures.canopy.scaling import Scaling
 from dyntree.mixtures.canopy.state import State
+from dyntree.mixtures.canopy.user_components import is_positive
 from dyntree.mixtures.shared.arrays import Arrays
 
 Header = dict[str, Any]

@@ -15,10 +15,11 @@ from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.errors import CheckpointError
-from dyntree.mixtures.canopy import files, given
+from dyntree.mixtures.canopy import files, user_components
 from dyntree.mixtures.canopy.components import Components
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import CanopySweep, Fit, history_of
+from dyntree.mixtures.canopy.learning import CanopyStreams
 from dyntree.mixtures.canopy.options import (
     CanopyOptions,
     MixtureOptions,
@@ -29,7 +30,6 @@ from dyntree.mixtures.canopy.scaling import FARTHEST
 from dyntree.mixtures.canopy.shards import Plan
 from dyntree.mixtures.canopy.starts import chosen_start, n_wanted, start, too_few
 from dyntree.mixtures.canopy.state import State
-from dyntree.mixtures.canopy.streams import CanopyStreams
 from dyntree.mixtures.canopy.trouble import tell_trouble
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -320,7 +320,9 @@ class Canopy(CanopyStreams):
         if start is None:
             known = family.begin(self._starts(parts, plan), prior)
         else:
-            known = given.scaled(self._components_at(start, parts.features), scaling)
+            known = user_components.scaled(
+                self._components_at(start, parts.features), scaling
+            )
         shards = parts.shards(plan, scratch)
         watched = scaling.doubles(
             parts.take(parts.drawn(np.random.default_rng([self.seed, 4]), WATCHED))
@@ -341,8 +343,10 @@ class Canopy(CanopyStreams):
             raise ValueError(
                 f"start must be a Canopy that has components; got {params.short(what)}."
             )
-        given.check_alike(self.options, features, start.options, start._state.features)
-        return given.unscaled(*start._ready("start"))
+        user_components.check_alike(
+            self.options, features, start.options, start._state.features
+        )
+        return user_components.unscaled(*start._ready("start"))
 
     def _starts(self, parts: Parts, plan: Plan) -> Matrix:
         """Where components begin, in scaled coordinates."""
@@ -490,14 +494,14 @@ class Canopy(CanopyStreams):
         worth = ROWS_GIVEN * m
         if n_rows is not None:
             worth = params.positive("n_rows", n_rows)
-        own = given.components_of(family, m, weights, means, covariances)
-        scaling = given.scaling_of(family, own)
-        known = given.scaled(own, scaling)
+        own = user_components.components_of(family, m, weights, means, covariances)
+        scaling = user_components.scaling_of(family, own)
+        known = user_components.scaled(own, scaling)
         self._state = State(
             features=FeatureMap.learn(np.zeros((1, own.mean.shape[1])))[0],
             scaling=scaling,
             components=known,
-            moments=given.moments_of(family, known, worth),
+            moments=user_components.moments_of(family, known, worth),
         )
         return self
 

@@ -14,11 +14,10 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.errors import MixingWarning, NotReadyError, warn
 from dyntree.mixtures.ddp.families import Family
+from dyntree.mixtures.ddp.input import Rows, separated
 from dyntree.mixtures.ddp.merging import merged
 from dyntree.mixtures.ddp.options import DDPOptions
-from dyntree.mixtures.ddp.phases import separated
 from dyntree.mixtures.ddp.records import Diagnostics, no_diagnostics
-from dyntree.mixtures.ddp.rows import Rows
 from dyntree.mixtures.ddp.sampling import outcome, run_chains, sampler_of
 from dyntree.mixtures.ddp.state import (
     State,

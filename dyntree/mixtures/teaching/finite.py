@@ -15,9 +15,8 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.ddp.families import Family
+from dyntree.mixtures.ddp.input import Rows, separated
 from dyntree.mixtures.ddp.options import SweepOptions, check_family, check_transition
-from dyntree.mixtures.ddp.phases import separated
-from dyntree.mixtures.ddp.rows import Rows
 from dyntree.mixtures.ddp.transitions import Transition
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.locking import locked

@@ -1,0 +1,1 @@
+"""Models and operations to learn from, and to measure the others against."""
