@@ -49,7 +49,7 @@ def folded(
     *,
     steps: int = MOST_STEPS,
 ) -> Folded:
-    """Iterate (20) and (21) for each document until its counts change by little."""
+    """Iterate eqs. 20 and 21 for each document until its counts change by little."""
     sizes = store.group_sums(
         np.arange(store.n_items), np.ones(store.n_items), n_documents
     )
@@ -134,7 +134,7 @@ def log_predictive(search: Search, found: Folded, proportions_of: Matrix) -> Vec
 
 
 def documents_free_energy(search: Search, found: Folded) -> float:
-    """Free energy of documents, q(eta) and alpha as they are: 3.1 of the model."""
+    """Free energy of documents with q(eta) and alpha as they are (section 3.1)."""
     table = table_of_logs(found.topics, found.expected)
     new = swept(search, found.store, table, found.expected)
     topics = replace(found.topics, counts=new.counts)
@@ -181,8 +181,8 @@ def index_logs(found: Folded) -> Matrix:
 def retrieval_scores(search: Search, found: Folded, stored: Any, method: str) -> Matrix:
     """Scores of stored documents for each query document, shape (n_queries, n_stored).
 
-    Equation (28): hard puts each point on its best topic, soft sums over topics, fast
-    takes the hard counts that a query has under its own proportions.
+    By eq. 28 (section 3.8): hard puts each point on its best topic, soft sums over
+    topics, fast takes the hard counts that a query has under its own proportions.
     """
     store = found.store
     n_queries = found.topics.S

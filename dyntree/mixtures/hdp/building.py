@@ -1,4 +1,4 @@
-"""Model building: an epoch's documents join, and topics split and merge (4.3)."""
+"""Building: documents of an epoch are added; topics split and merge (section 4.3)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Work:
 
 
 def usage_counts(topics: Topics, sizes: Vector) -> Matrix:
-    """Expected counts of new groups of so many points: as all points are (4.3)."""
+    """Expected topic counts of new groups, shared as all points are (section 4.3)."""
     out: Matrix = np.outer(sizes, topics.N / topics.N.sum())
     return out
 

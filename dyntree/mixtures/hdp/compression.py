@@ -1,4 +1,4 @@
-"""Compression: a budget of bytes or items goes to clumps, best split first (4.4)."""
+"""Compression: items are split into clumps within the limits (section 4.4)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Limits:
         return most
 
     def most_topics(self, family: Family, S: int, fixed: int) -> int:
-        """K_cap of 5.3, with the groups that will be there after grouping."""
+        """Most topics that the limits leave room for (section 5.3)."""
         most = 2**31 if self.items is None else self.items
         if self.memory is not None:
             most_groups = S if self.groups is None else min(S, self.groups)
@@ -148,7 +148,7 @@ def compressed(
     m_p: float = 1.0,
     m_d: float = 1.0,
 ) -> Compressed:
-    """Points and clumps within the limits; `fixed` bytes are not theirs to spend."""
+    """Store and topics within the limits, beside `fixed` bytes of other arrays."""
     family, rule = search.family, search.options.group_merge
     group_of = np.arange(topics.S, dtype=np.int32)
     aliases: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Groups of documents that share their proportions: which ones join (3.7)."""
+"""Groups of documents that share their proportions: which ones join (section 3.7)."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Learned:
 
     @property
     def fixed_bytes(self) -> int:
-        """Bytes that are no one's to spend: all but topics, groups, points, clumps."""
+        """Bytes of all arrays but those of topics, groups, points and clumps."""
         held: list[NDArray[Any]] = [self.history, self.aliases]
         if self.family.kind != 2:
             held += [self.shift, self.scale]

@@ -310,7 +310,7 @@ def new_store(learned: Learned, batch: Batch, group: Any) -> Store:
 def magnification(
     context: Context, learned: Learned, n_documents: int, n_points: float
 ) -> tuple[float, float, float, tuple[str, ...]]:
-    """m_p, m_d, documents of the lifetime, and what was warned of (3.5)."""
+    """m_p, m_d, documents of the lifetime, and what was warned of (section 3.5)."""
     settings, warned = context.settings, learned.warned
     total = settings.expected_documents or context.total_documents
     lifetime = 2.0 * n_documents if total is None else float(total)
@@ -355,7 +355,7 @@ def built(
     cap: int,
     gain: float,
 ) -> tuple[State, Work]:
-    """Model building of one epoch (4.3)."""
+    """Topics of an epoch's documents, before compression (section 4.3)."""
     work = Work(cap, gain, learned.next_id)
     S = learned.topics.S + n_new
     if not learned.topics.K:
@@ -506,7 +506,7 @@ def squeezed(
 
 
 def held_free_energy(search: Search, store: Store, topics: Topics) -> float:
-    """Free energy of what is held with topics and alpha as they are: (29)."""
+    """Free energy (eq. 29) of the items held, with topics and alpha as they are."""
     expected = search.family.expected(*topics.statistics)
     found = swept(search, store, table_of_logs(topics, expected), expected)
     alive = found.N > 0.0
@@ -520,7 +520,7 @@ def held_free_energy(search: Search, store: Store, topics: Topics) -> float:
 def transient_bytes(
     search: Search, K: int, store: Store, passing: int
 ) -> tuple[tuple[str, int], ...]:
-    """Most bytes beside what rests, counted from sizes: 5.2."""
+    """Bytes that learning an epoch takes beside what is held, by use (section 5.2)."""
     from dyntree._core.mixtures.topic_sweep import n_lanes, tile_rows
 
     family = search.family

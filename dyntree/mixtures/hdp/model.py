@@ -102,7 +102,7 @@ class MemoryBoundedHDP(TopicAnswers):
     -----
     alpha_k ~ Gamma(a, b), pi_j ~ Dirichlet(alpha), z_ij ~ pi_j, x_ij ~ p(x | eta_z)
     with a conjugate prior of eta. Updates and free energy are those of Gomes, Welling
-    and Perona (2008), "Memory bounded inference in topic models", ICML, eqs. 8-30; the
+    and Perona (2008), "Memory bounded inference in topic models", ICML, eqs. 18-30; the
     step of alpha is Newton's on the first of Minka's bounds, as the second one is
     reversed for counts below 1. Columns are shifted and scaled by the first epoch.
 

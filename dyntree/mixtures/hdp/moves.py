@@ -86,13 +86,13 @@ def halving(
 
 
 def ranked(search: Search, store: Store, state: State) -> Swept:
-    """One more sweep, for labels and for what moves are ranked by (4.2)."""
+    """One more sweep, for labels and the ranks of moves (section 4.2)."""
     table = table_of_logs(state.topics, state.expected)
     return swept(search, store, table, state.expected, labels=True, ranks=True)
 
 
 def split_order(search: Search, state: State, found: Swept) -> Longs:
-    """Topics by J_split, worst fit first: local Kullback divergences (4.2)."""
+    """Topics by local Kullback divergence, worst fit first (section 4.2)."""
     topics, expected = state.topics, state.expected
     N = np.maximum(found.N, 1e-300)
     if search.family.kind == 2:
@@ -143,7 +143,7 @@ def proposed_splits(
 def proposed_merges(
     search: Search, store: Store, state: State, found: Swept, skip: set[frozenset[int]]
 ) -> list[Move]:
-    """The pairs whose responsibilities are most alike, by J_merge (4.2)."""
+    """Merges of topics whose responsibilities are most alike (section 4.2)."""
     topics = state.topics
     if topics.K < 2 or not search.options.merges:
         return []
@@ -225,7 +225,7 @@ def merge_gains(
     m_p: float = 1.0,
     m_d: float = 1.0,
 ) -> tuple[Vector, Vector]:
-    """Changes of the free energy by merges, but for their entropy; and alphas (3.6).
+    """Changes of F by merges, without their entropy, and alphas (section 3.6).
 
     log_z is of m_p times the statistics; first and second hold the topics of pairs.
     """

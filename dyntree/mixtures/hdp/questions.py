@@ -254,7 +254,7 @@ class TopicAnswers(TopicsHeld):
         Notes
         -----
         log sum_k E[pi_jk] p(x | data of topic k), with the proportions of each document
-        found by (20) and (21), topics fixed.
+        found by eqs. 20 and 21, topics fixed.
         """
         params.one_of("per", per, PER)
         _, batch, found, density = self._densities(documents, given, "score")

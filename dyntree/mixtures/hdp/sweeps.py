@@ -1,7 +1,6 @@
 """Variational sweeps: topics and proportions to a fixed point, free energy falling.
 
-Equations are those of Gomes, Welling and Perona (2008), eqs. 8-14 and 18-29, in the
-form that holds for clumps and for groups of documents.
+Sections and equations are those of vignettes/maths/hdp.md.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ class Search:
     monitor: Any = None  # told of every sweep; its `ended` ends the build
 
     def den(self, topics: Topics, m_d: float = 1.0, share: float = 1.0) -> float:
-        """The rate at which alpha is paid for: 3.4 and 3.5."""
+        """Denominator delta of the step of alpha (sections 3.4 and 3.5)."""
         alpha_0 = topics.alpha.sum()
         totals = topics.counts.sum(1) / topics.documents
         rise = digamma(alpha_0 + share * totals) - digamma(alpha_0)
@@ -141,7 +140,7 @@ def swept(
     labels: bool = False,
     ranks: bool = False,
 ) -> Swept:
-    """One pass over all items: responsibilities, their sums, their entropy (3.3)."""
+    """One pass over all items: sums and entropy of responsibilities (section 3.3)."""
     family, (S, K) = search.family, table.shape
     is_words = family.kind == 2
     shape = (family.n_words, K) if is_words else (K, family.n_statistics)
@@ -204,7 +203,7 @@ def free_energy(
     m_p: float = 1.0,
     m_d: float = 1.0,
 ) -> float:
-    """Equations (29) and, magnified, (30); log_z is of m_p times the statistics."""
+    """Free energy by eq. 29, magnified 30; log_z is of m_p times the statistics."""
     share = m_p / m_d
     terms = document_terms(
         topics.per_document, topics.documents, topics.alpha, share,
@@ -227,7 +226,7 @@ def alpha_step(
     m_d: float = 1.0,
     steps: int = NEWTON_STEPS,
 ) -> Vector:
-    """One step of all alphas: (14), (22), (25), or Newton on the bound (i) of 3.4."""
+    """One step of all alphas: eq. 22, magnified 25, or Newton's (section 3.4)."""
     if topics.K < 2:
         return np.ones(topics.K)
     share, prior = m_p / m_d, search.prior
@@ -255,7 +254,7 @@ class State:
 def one_sweep(
     search: Search, store: Store, topics: Topics, expected: Expected
 ) -> State:
-    """(18)-(22) once: responsibilities, topics, proportions, alpha."""
+    """Responsibilities, topics, proportions and alpha, once (eqs. 18-22)."""
     table = table_of_logs(topics, expected)
     found = swept(search, store, table, expected)
     new = replace(

@@ -51,7 +51,7 @@ def golden(name: str, clumps: bool = False) -> Both:
 def engine_F(
     both: Both, q: Any, alpha: Any, m_p: float = 1.0, m_d: float = 1.0
 ) -> float:
-    """(29) and (30) of the engine."""
+    """The engine's free energy, by eqs. 29 and 30."""
     topics = both.topics(q, alpha)
     N, mean, scatter = topics.statistics
     mean = mean * m_p if both.family.kind == 2 else mean
@@ -577,7 +577,7 @@ def test_blocks_give_the_same_sums(name: str) -> None:
 
 
 def test_a_far_topic_keeps_its_digits() -> None:
-    """Offset/spread 1e5, where plain products would be off by 1e4 nats (4.5)."""
+    """Offset/spread 1e5, plain products would be 1e4 nats off (section 4.5)."""
     rng = np.random.default_rng(20)
     spread = 1e-5
     rows = np.concatenate(

@@ -40,7 +40,7 @@ def assert_mean(draws: NDArray[np.float64], value: float) -> None:
 
 
 def divergence(family: Any, N: Any, mean: Any, scatter: Any) -> float:
-    """KL(q(eta) || p(eta)) by the formula under 3.1."""
+    """KL(q(eta) || p(eta)) by the formula of section 3.1."""
     expected = family.expected(N, mean, scatter)
     second = scatter[0] + N[0] * family.outer(mean)[0]
     sums = np.concatenate([N[0] * mean[0], second])
