@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, multigammaln
 from scipy.stats import wishart
 
-from dyntree.mixtures.hdp.families import DiagonalGaussian, FullGaussian, family_of
+from dyntree.mixtures.hdp.gaussian import DiagonalGaussian, FullGaussian
 from dyntree.mixtures.hdp.options import HDPPrior
+from dyntree.mixtures.hdp.registry import family_of
 
 N_DRAWS = 60_000
 # P(|z| > 5.1) = 3.4e-7, two checks a test, and 1.2 for the skewness of logs: below 1e-6
