@@ -1,4 +1,4 @@
-"""Extension list and build switches; everything else stands in pyproject.toml.
+"""Packages, extensions and build switches; everything else stands in pyproject.toml.
 
 DYNTREE_DEBUG=1 builds without optimisation and with Cython's bounds checks,
 DYNTREE_SANITIZE=1 with address and undefined-behaviour checks, DYNTREE_OPENMP=0 without
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Extension, find_packages, setup
 
 OPENMP_TEST = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 
@@ -74,6 +74,8 @@ extensions = [
 ]
 
 setup(
+    # dyntree.data is the folder data/, which no search beside dyntree/ would find
+    packages=[*find_packages(include=["dyntree*", "rbridge*"]), "dyntree.data"],
     options={"build_ext": {"parallel": os.cpu_count() or 1}},
     ext_modules=cythonize(
         extensions,

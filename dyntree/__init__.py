@@ -13,8 +13,8 @@ from dyntree import mixtures
 from dyntree.checkpoint import load, save
 from dyntree.repeats import fit_repeats
 from dyntree.storage.old_names import keep_old_names
-from dyntree.trees.averaged_trees import AveragedTrees
-from dyntree.trees.averaging import AveragedStream
+from dyntree.trees.averages.stream import AveragedStream
+from dyntree.trees.averages.tables import AveragedTrees
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 

@@ -169,6 +169,14 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
+def discount_factor(name: str, value: Any) -> float:
+    """Return `value` as a float in (0, 1]."""
+    factor = real(name, value)
+    if not 0.0 < factor <= 1.0:
+        raise ValueError(f"{name} must be in (0, 1]; got {value!r}.")
+    return factor
+
+
 def forget_factor(value: Any, rules: str) -> float:
     """Return a forgetting factor, in [0, 1], or (0, 1] under R's rules."""
     factor = real("forget", value)

@@ -12,7 +12,7 @@ from dyntree.online import OnlineModel, check_online_model
 from dyntree.runtime.parallel import side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import spawned
-from dyntree.trees.averaged_trees import AveragedTrees, taught
+from dyntree.trees.averages.tables import AveragedTrees, taught
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 

@@ -17,8 +17,8 @@ from dyntree.api.rmirror.combine import Extras
 from dyntree.api.rmirror.progress import print_step
 from dyntree.api.rmirror.repeats import fit_orders
 from dyntree.params import N_SCALE, TreeOptions
-from dyntree.trees.scaling import frozen_scale
-from dyntree.trees.warmup import cloud_options
+from dyntree.trees.learning.scaling import frozen_scale
+from dyntree.trees.learning.warmup import cloud_options
 
 _OF_THE_FIT = ("model", "nu0s20", "ab", "minp", "sb", "nstart", "icept", "rprop")
 

@@ -181,7 +181,7 @@ def use(model: Any) -> None:
     tree = model.tree
     X, y = data("class" if tree.options.model == "class" else "constant", 8, seed=5)
     (first, *_) = getattr(model, "members", [model])
-    features, names = first.tree._features, tree.columns
+    features, names = first.tree.state.features, tree.columns
     width = 2 if features is None else features.n_columns
     X = np.resize(X, (8, min(width, 5)))
     if names is not None:

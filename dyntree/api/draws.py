@@ -14,10 +14,10 @@ from dyntree.api.plots import Trace
 from dyntree.encoding.targets import label_codes, label_list, real_response
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import student_log_density
+from dyntree.trees.answers.sensitivity import TreeAnswers
+from dyntree.trees.answers.view import TreeView
 from dyntree.trees.model import DynamicTree
-from dyntree.trees.queries import TreeQueries
 from dyntree.trees.streaming import StreamingTree
-from dyntree.trees.view import TreeView
 
 try:
     from xarray import Dataset, DataTree
@@ -190,7 +190,7 @@ def _over_time(
     return time, noted
 
 
-def _observed(tree: TreeQueries, y: Any, n_rows: int) -> Vector:
+def _observed(tree: TreeAnswers, y: Any, n_rows: int) -> Vector:
     """Responses, or places of labels."""
     if tree.classes is None:
         return real_response(y, n_rows)
@@ -249,14 +249,14 @@ def _chain(
     return groups
 
 
-def _labels_or_numbers(tree: TreeQueries, values: Any) -> NDArray[Any]:
+def _labels_or_numbers(tree: TreeAnswers, values: Any) -> NDArray[Any]:
     """Responses as they are; places as their labels."""
     if tree.classes is None:
         return np.asarray(values)
     return _label_names(tree)[np.asarray(values, dtype=np.int64)]
 
 
-def _label_names(tree: TreeQueries) -> NDArray[Any]:
+def _label_names(tree: TreeAnswers) -> NDArray[Any]:
     """Labels as an array of one plain type."""
     labels = list(tree.classes or ())
     kinds = {type(label) for label in labels}
@@ -287,7 +287,7 @@ def _with(
     return variables, {dim: coords[dim] for dim in coords if dim in used}
 
 
-def _attributes(trees: list[TreeQueries]) -> dict[str, Any]:
+def _attributes(trees: list[TreeAnswers]) -> dict[str, Any]:
     """Where the draws come from."""
     return {
         "created_at": datetime.now(UTC).isoformat(),

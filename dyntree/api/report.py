@@ -18,9 +18,9 @@ from dyntree.api.plots.canvas import levels_of, record_of, view_of, with_values
 from dyntree.config import show_config
 from dyntree.evaluate import Prequential
 from dyntree.storage.plain import in_cell
+from dyntree.trees.answers.view import TreeView
 from dyntree.trees.factory import Trees
 from dyntree.trees.streaming import StreamingTree
-from dyntree.trees.view import TreeView
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree.api.predictions import PredictionResults
@@ -16,9 +17,9 @@ from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.summaries import ClassPrediction, Prediction
-from dyntree.trees.averaging import AveragedStream
+from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.factory import Trees
-from dyntree.trees.growth import Grown, Growth
+from dyntree.trees.learning.growth import Grown, Growth
 from dyntree.trees.named import cloud_sizes
 from dyntree.trees.streaming import StreamingTree
 
@@ -27,14 +28,41 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dyntree.api.formula import DynamicTreeModel
-
 LEAVES = {
     "constant": "constant leaves",
     "linear": "linear leaves",
     "class": "class leaves",
     "prior": "prior only",
 }
+
+
+class _FittedModel(Protocol):
+    """What results ask of the `DynamicTreeModel` that they are of."""
+
+    design: Design
+    endog: NDArray[Any] | None
+    table: Table | None
+
+    @property
+    def endog_names(self) -> str:
+        """The response as the formula has it."""
+
+    def table_of(self, data: Any) -> Table:
+        """Return raw data as a table."""
+
+    def rows(
+        self, design: Design, endog: Any, exog: Any = None
+    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
+        """Return features, responses, and designs with levels that come late."""
+
+    def replay(self) -> tuple[list[Any], Vector]:
+        """Return what each row was foreseen as before it was learned, and its score."""
+
+    def remove_data(self) -> None:
+        """Let go of the data."""
+
+    def notes(self, design: Design) -> dict[str, Any]:
+        """Return what a file keeps beside the trees."""
 
 
 class DynamicTreeResults:
@@ -72,7 +100,7 @@ class DynamicTreeResults:
 
     def __init__(
         self,
-        model: DynamicTreeModel,
+        model: _FittedModel,
         tree: Trees,
         design: Design | None = None,
     ) -> None:

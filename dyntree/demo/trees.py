@@ -14,8 +14,8 @@ from dyntree.config import show_config
 from dyntree.datasets import load_spambase
 from dyntree.evaluate import Prequential, compare, prequential
 from dyntree.runtime.progress import Progress
-from dyntree.trees.averaging import AveragedStream
-from dyntree.trees.memories import MEMORIES
+from dyntree.trees.averages.memories import MEMORIES
+from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:

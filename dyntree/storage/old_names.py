@@ -1,7 +1,7 @@
-"""Names of modules in pickles that were written before models had folders.
+"""Names that modules had in earlier layouts, for pickles that were written then.
 
-A pickle names the module of each class it holds. Those of a first layout are found
-here under the names they had, and imported only where a pickle asks.
+A pickle names the module of each class it holds. Those that have moved are found here
+under the names they had, and imported only where a pickle asks.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ MOVED = {
     "dyntree.growing": "dyntree.encoding.growing_map",
     "dyntree.model": "dyntree.trees.model",
     "dyntree.streaming": "dyntree.trees.streaming",
+    "dyntree.trees.averaging": "dyntree.trees.averages.stream",
+    "dyntree.trees.growth": "dyntree.trees.learning.growth",
+    "dyntree.trees.view": "dyntree.trees.answers.view",
 }
 
 

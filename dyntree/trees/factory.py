@@ -13,9 +13,9 @@ from dyntree.params import (
     count,
     defaults_of,
 )
-from dyntree.trees.averaged_trees import AveragedTrees
-from dyntree.trees.averaging import AveragedStream
-from dyntree.trees.memories import MEMORIES
+from dyntree.trees.averages.memories import MEMORIES
+from dyntree.trees.averages.stream import AveragedStream
+from dyntree.trees.averages.tables import AveragedTrees
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 

@@ -1,41 +1,40 @@
-"""DynamicTree: options, columns and labels around a cloud of particles."""
+"""DynamicTree: a Bayesian tree, or a cloud of them, that learns row by row."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict
-from threading import RLock
+from functools import partial
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dyntree import checkpoint, params
-from dyntree._core.rng import CounterSource, RSource
-from dyntree._core.trees.cloud import Cloud
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.values import Matrix
-from dyntree.params import N_SCALE, NIG, TREE_OPTIONS, TreeOptions
+from dyntree.online import Arrays, Header
+from dyntree.params import NIG, TREE_OPTIONS, TreeOptions
 from dyntree.runtime.locking import locked
-from dyntree.trees.learning import TreeLearning
+from dyntree.runtime.progress import Progress, check_progress
+from dyntree.runtime.seeds import given_or_drawn
+from dyntree.trees.answers.sensitivity import TreeAnswers
+from dyntree.trees.answers.view import Rehearsal, TreeView, rehearsed
+from dyntree.trees.files import tree_arrays, tree_state
+from dyntree.trees.learning.check import checked, is_idle, responses_of
+from dyntree.trees.learning.growth import widened, with_columns
+from dyntree.trees.learning.parts import (
+    degenerate_rows_warned,
+    learn_in_parts,
+    learn_rows,
+)
+from dyntree.trees.learning.warmup import take_in
+from dyntree.trees.learning.windows import rejuvenate
 from dyntree.trees.positions import row_positions
-from dyntree.trees.validate import check_model
-from dyntree.trees.view import TreeView
-
-RowIds = NDArray[np.int64]
-
-# what a file says by not naming an option, by its rules: those from before it do not
-UNSAID: dict[str, dict[str, Any]] = {
-    "native": {"new_levels": "missing"},
-    "r": {"new_levels": "grow"},
-}
+from dyntree.trees.state import TreeState, with_ones
 
 
 @checkpoint.savable
-class DynamicTree(TreeLearning):
+class DynamicTree(TreeAnswers, checkpoint.Stored):
     """A Bayesian regression or classification tree that learns row by row.
 
     The posterior over trees is a cloud of particles (Taddy, Gramacy and Polson 2011):
@@ -163,20 +162,19 @@ class DynamicTree(TreeLearning):
         new_levels: str = "grow",
         seed: int | None = None,
     ) -> None:
-        self.options = TreeOptions(**params.given_options(locals(), TREE_OPTIONS))
-        if seed is None:
-            self.seed = secrets.randbits(31)
-        else:
-            self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        self._lock = RLock()
-        self._features: FeatureMap | None = None
-        self._told: set[str] = set()
-        self._new_levels: NewLevels | None = NewLevels()
-        self._cloud: Any = None
-        self._waiting_X: Matrix = np.empty((0, 0))
-        self._waiting_y: list[Any] = []
-        self._n_scale = N_SCALE
-        self._settles_all = False
+        options = TreeOptions(**params.given_options(locals(), TREE_OPTIONS))
+        self._hold(TreeState(options, given_or_drawn(seed)))
+
+    def _hold(self, state: TreeState) -> None:
+        """Have this state, and its lock."""
+        self.state, self._lock = state, state.lock
+
+    @classmethod
+    def around(cls, state: TreeState) -> Self:
+        """Return a tree that teaches and asks a state that there is."""
+        tree = cls.__new__(cls)
+        tree._hold(state)
+        return tree
 
     @property
     def tree(self) -> Self:
@@ -187,6 +185,52 @@ class DynamicTree(TreeLearning):
     def is_frozen(self) -> bool:
         """Whether `update` learns nothing; see `StreamingTree.freeze`."""
         return False
+
+    @locked
+    def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
+        """Learn rows in order.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            Numbers; under native rules also strings and categories, and NaN for what is
+            missing. Without rows there is nothing to learn, which is no error. The
+            first call fixes the columns, and the rows until there are trees their kinds
+            and first levels. Levels that come later bring columns of their own (and
+            where no row had a value, the first one says of which kind the column is),
+            count as missing, with a warning the first time (copies and loaded models
+            warn anew), or are an error, as `new_levels` says.
+        y : array_like of shape (n_rows,)
+            Responses, or labels of a class model. They belong to the rows of X by their
+            places; where X and y both have an index, these must be equal.
+        progress : bool, callable or None, default None
+            True: progress bar; False: none; None: a bar for long work on a terminal;
+            a callable is called with (rows done, rows in all).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad input; the model is then what it was before.
+        KeyboardInterrupt
+            The model is then what it is after the last complete row.
+        """
+        check_progress(progress)
+        state = self.state
+        if is_idle(state, X, y):
+            return self
+        before = state.n_seen
+        rows, responses, growth = take_in(state, X, y)
+        n_kept = state.n_seen - before
+        with degenerate_rows_warned(state):
+            learn_in_parts(
+                state, rows, responses, growth, progress, n_kept,
+                partial(learn_rows, state), self.with_columns,
+            )  # fmt: skip
+        return self
 
     @locked
     def retire(self, row_ids: ArrayLike, forget: float = 1.0) -> Self:
@@ -215,7 +259,7 @@ class DynamicTree(TreeLearning):
         against the leaf's active rows given all that it has retired. Sums that no child
         inherits are lost. Once `forget` has been below 1, every split releases them.
         """
-        cloud = self._ready("retire")
+        cloud = self.state.ready("retire")
         options = self.options
         forget = params.forget_factor(forget, options.rules)
         if (
@@ -257,13 +301,13 @@ class DynamicTree(TreeLearning):
         ValueError
             Under R's rules, whose leaves are not those of their retired rows.
         """
-        cloud = self._ready("remove_data")
+        cloud = self.state.ready("remove_data")
         if self.options.rules == "r":
             raise ValueError(
                 "remove_data is for rules='native'; under R's rules retire rows, of "
                 "which one at least stays."
             )
-        self._cloud = cloud.without_rows()
+        self.state.cloud = cloud.without_rows()
         return self
 
     @locked
@@ -283,37 +327,57 @@ class DynamicTree(TreeLearning):
         -------
         self
         """
-        self._rejuvenate(order)
+        rejuvenate(self.state.ready("rejuvenate"), order)
         return self
 
-    def _rejuvenate(self, order: ArrayLike | None = None) -> None:
-        """`rejuvenate`, for callers that hold the lock, maybe in another thread."""
-        cloud = self._ready("rejuvenate")
-        if not cloud.n_active:
-            raise ValueError("rejuvenate needs rows; remove_data took all of them.")
-        if order is None:
-            saved, n_particles = cloud.source.save(), cloud.n_particles
-            try:
-                uniforms = cloud.source.uniforms(cloud.n_active)
-                cloud.rejuvenate(np.argsort(uniforms, kind="stable"))
-            except BaseException:
-                if cloud.n_particles == n_particles:  # not an interrupt at the end
-                    cloud.source.restore(saved)
-                raise
-            return
-        positions = row_positions(cloud, order, "order")
-        if len(positions) != cloud.n_active:
-            raise ValueError(
-                f"order must name all {cloud.n_active} active rows; got "
-                f"{len(positions)}."
-            )
-        destinations = np.empty(cloud.n_active, dtype=np.int64)
-        destinations[positions] = np.arange(cloud.n_active)
-        cloud.rejuvenate(destinations)
+    @locked
+    def rehearse(self, X: Any, y: Any) -> Rehearsal | None:
+        """What would become of the particles at one more row; nothing changes.
 
-    def exclusive(self) -> AbstractContextManager[Any]:
-        """Context in which no other thread's call comes between the caller's calls."""
-        return self._lock
+        Parameters
+        ----------
+        X, y
+            One row, as for `update`.
+
+        Returns
+        -------
+        Rehearsal, or None for a label that comes for the first time
+        """
+        state = self.state
+        cloud, (rows, labels, growth) = state.ready("rehearse"), checked(state, X, y)
+        if len(rows) != 1:
+            raise ValueError(f"X must be one row to rehearse; got {len(rows)}.")
+        if growth.steps:
+            cloud = widened(cloud, growth.widen)
+        known = state.options.classes
+        if known is not None and labels[0] not in known:
+            return None
+        rows = with_ones(rows, state.ones)
+        return rehearsed(cloud, rows, responses_of(state, labels))
+
+    def hush(self) -> None:
+        """Say nothing of columns of text: another model that learns the same does."""
+        self.state.new_levels = None
+
+    def with_columns(
+        self, features: FeatureMap, widen: Callable[[Matrix], Matrix]
+    ) -> AbstractContextManager[None]:
+        """Have more columns from the block on; an error in it takes them back.
+
+        An interrupt does where the block has not learned a row by then.
+
+        Parameters
+        ----------
+        features : FeatureMap
+            The columns then, the new ones last.
+        widen : callable
+            Gives rows, an array of shape (n_rows, old width), their new columns.
+
+        Returns
+        -------
+        context manager
+        """
+        return with_columns(self.state, features, widen)
 
     @locked
     def reseeded(self, seed: int) -> Self:
@@ -324,7 +388,7 @@ class DynamicTree(TreeLearning):
                 f"{self.n_seen}. Make a new one with the same options."
             )
         again = self.copy()
-        again.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        again.state.seed = params.count("seed", seed, 0, params.MAX_SEED)
         return again
 
     @locked
@@ -345,27 +409,16 @@ class DynamicTree(TreeLearning):
         NotReadyError
             While there are no trees.
         """
-        self._ready(what)
-        copied = self.copy()
-        return TreeView(copied, copied._cloud)
+        self.state.ready(what)
+        return TreeView(self.copy())
 
     @locked
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
-        header, arrays = self.to_arrays()
-        again = self._outline(header)._filled(header, arrays)
-        counts = self._new_levels
-        again._new_levels = None if counts is None else counts.copy()
-        return again
-
-    def __copy__(self) -> Self:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
+        return self.around(self.state.copy())
 
     @locked
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def to_arrays(self) -> tuple[Header, Arrays]:
         """Everything the model is, as a plain header and arrays.
 
         Equal models give equal headers and equal bytes, however they came about.
@@ -375,26 +428,10 @@ class DynamicTree(TreeLearning):
         header : dict
         arrays : dict of ndarray
         """
-        unsaid = UNSAID[self.options.rules].items()
-        options = asdict(self.options).items()
-        header: dict[str, Any] = {
-            "kind": "DynamicTree",
-            "options": dict(option for option in options if option not in unsaid),
-            "seed": self.seed,
-            "features": None if self._features is None else self._features.to_header(),
-            "waiting_y": list(self._waiting_y),
-            "cloud": None,
-        }
-        arrays = {"waiting_X": self._waiting_X.copy()}
-        if self._cloud is not None:
-            header["cloud"], cloud_arrays = self._cloud.to_arrays()
-            arrays |= cloud_arrays
-        return header, arrays
+        return tree_arrays(self.state)
 
     @classmethod
-    def from_arrays(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Self:
+    def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
         """Return the model that `to_arrays` described.
 
         Parameters
@@ -413,30 +450,4 @@ class DynamicTree(TreeLearning):
             If header and arrays do not describe a model; also LookupError,
             AttributeError or TypeError for what is no such header at all.
         """
-        model = cls._outline(header)
-        check_model(model.options, model._features, header, arrays)
-        return model._filled(header, arrays)
-
-    @classmethod
-    def _outline(cls, header: dict[str, Any]) -> Self:
-        """A model with its options and columns, and no rows."""
-        options = UNSAID[header["options"]["rules"]] | dict(header["options"])
-        if isinstance(options["prior"], dict):
-            options["prior"] = NIG(**options["prior"])
-        model = cls(**options, seed=header["seed"])
-        if header["features"] is not None:
-            model._features = FeatureMap.from_header(header["features"])
-        return model
-
-    def _filled(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Give an outline its rows and trees."""
-        self._waiting_X = arrays["waiting_X"].copy()
-        self._waiting_y = list(header["waiting_y"])
-        if header["cloud"] is not None:
-            kind = RSource if self.options.rules == "r" else CounterSource
-            source = kind.from_state(arrays["random_state"])
-            self._cloud = Cloud.from_arrays(header["cloud"], arrays, source)
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return checkpoint.loads, (checkpoint.dumps(self),)
+        return cls.around(tree_state(header, arrays))

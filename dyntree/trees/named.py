@@ -1,8 +1,16 @@
-"""What models of trees say of themselves at a prompt or in a log."""
+"""What models of trees say of themselves: in code, at a prompt or in a log."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from contextlib import AbstractContextManager
 from typing import Any
+
+from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.labels import is_label
+from dyntree.runtime.locking import locked
+from dyntree.trees.learning.check import previewed
+from dyntree.trees.state import TreeState
 
 
 def cloud_sizes(model: Any) -> str:
@@ -12,9 +20,121 @@ def cloud_sizes(model: Any) -> str:
 
 
 class Named:
-    """A model whose repr tells its leaves, its particles and how much it learned."""
+    """A model that tells what it is by its state, or by that of its first member.
+
+    Attributes
+    ----------
+    state : TreeState
+        What learns, for models that are made of others.
+    """
 
     unit = "row"
+    state: TreeState
+    _lock: AbstractContextManager[Any]
+
+    @property
+    def n_seen(self) -> int:
+        """Rows ever given to `update`."""
+        return self.state.n_seen
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether trees have been planted, so that questions can be answered."""
+        return self.state.cloud is not None
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether responses are labels."""
+        return self.state.options.model == "class"
+
+    @property
+    def log_evidence(self) -> float:
+        """Sum of the log predictive densities of the rows, each given those before."""
+        cloud = self.state.cloud
+        return 0.0 if cloud is None else cloud.log_evidence
+
+    @property
+    def classes(self) -> tuple[Hashable, ...] | None:
+        """Labels in the order of the probabilities; None while they are not known."""
+        return self.state.options.classes
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the columns of X, where it had names; None while not known."""
+        features = self.state.features
+        return None if features is None else features.names
+
+    @property
+    def columns_with_levels(self) -> tuple[str, ...]:
+        """Columns of strings or categories, as far as they are known or were named."""
+        state = self.state
+        found = () if state.features is None else state.features.levels
+        return tuple(dict([*(state.options.categories or ()), *found]))
+
+    @property
+    def columns_without_values(self) -> tuple[str, ...]:
+        """Columns that had no value so far and may become one of any kind."""
+        features = self.state.features
+        return () if features is None else features.unknown
+
+    @property
+    def level_places(self) -> dict[str, list[int]]:
+        """Places of its levels among the features, of each column that has levels."""
+        features = self.state.features
+        return {} if features is None else dict(features.level_places)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features; x0, x1, ... where none were given."""
+        features = self.state.features
+        return () if features is None else features.feature_names
+
+    def class_place(self, label: Hashable) -> int:
+        """Place of a label among `classes`.
+
+        Raises
+        ------
+        ValueError
+            If it is none of them.
+        """
+        classes = self.state.options.classes or ()
+        if not is_label(label) or label not in classes:
+            raise ValueError(
+                "label must name the class whose probability is analysed, one of "
+                f"{list(classes)}; got {label!r}."
+            )
+        return classes.index(label)
+
+    def exclusive(self) -> AbstractContextManager[Any]:
+        """Context in which no other thread's call comes between the caller's calls."""
+        return self._lock
+
+    @locked
+    def preview(
+        self, X: Any, y: Any, start: int | None = None
+    ) -> tuple[Encoded, list[Any]]:
+        """Check a stream that is to be learned, and encode it; see `Learner.preview`.
+
+        The first rows fix the encoding just as they will when the model learns them.
+        While there are no trees, values that are beyond the scale of the first rows are
+        refused by `update` alone.
+        """
+        return previewed(self.state, X, y, start)
+
+    @locked
+    def fix_columns(self, features: FeatureMap) -> None:
+        """Settle which columns rows have, before the first row comes.
+
+        Parameters
+        ----------
+        features : FeatureMap
+        """
+        if self.n_seen:
+            raise ValueError(
+                f"columns can be fixed before the first row only; {self.n_seen} rows "
+                "have come."
+            )
+        self.state.features = features
 
     def __repr__(self) -> str:
         model: Any = self

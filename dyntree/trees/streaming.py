@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict
+from functools import partial
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dyntree import checkpoint, params
-from dyntree._core.trees.window import next_to_go, roll
-from dyntree.encoding.feature_map import Encoded, FeatureMap
-from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
+from dyntree.encoding.values import Matrix
 from dyntree.errors import StaleWindowWarning, warn
-from dyntree.params import N_SCALE, NIG, STREAM_OPTIONS, TREE_OPTIONS, StreamOptions
+from dyntree.online import Arrays, Header
+from dyntree.params import (
+    N_SCALE,
+    NIG,
+    STREAM_OPTIONS,
+    TREE_OPTIONS,
+    StreamOptions,
+    TreeOptions,
+)
 from dyntree.runtime.progress import Progress, check_progress
+from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.trees.answers.view import TreeView
+from dyntree.trees.files import stream_arrays, stream_state
+from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_row
+from dyntree.trees.learning.parts import (
+    degenerate_rows_warned,
+    learn_in_parts,
+    warn_degenerate,
+)
+from dyntree.trees.learning.warmup import take_in
+from dyntree.trees.learning.windows import learn_in_window, roll_some
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.named import Named
-from dyntree.trees.scaling import on_scale
-from dyntree.trees.view import TreeView
+from dyntree.trees.state import TreeState
 
 
 @checkpoint.savable
-class StreamingTree(Named):
+class StreamingTree(Named, checkpoint.Stored):
     """The online scheme: a bounded window of active rows around a dynamic tree.
 
     Once the window is full, a row retires for each new one: its leaf keeps it as
@@ -113,58 +125,36 @@ class StreamingTree(Named):
     ) -> None:
         given = locals()
         options = StreamOptions.given(**params.given_options(given, STREAM_OPTIONS))
-        tree = params.given_options(given, TREE_OPTIONS)
-        self.tree = DynamicTree(**tree, seed=seed)
-        self.options = options.for_model(self.tree.options)
-        self.options.check_model(self.tree.options)
-        self.tree._n_scale = min(N_SCALE, window)
+        tree = TreeOptions(**params.given_options(given, TREE_OPTIONS))
+        state = TreeState(tree, given_or_drawn(seed))
+        options = options.for_model(tree)
+        options.check_model(tree)
+        self._hold(state, options, False)
         if options.discard == "alc" and options.forget < 1.0 and rules == "native":
             warn(
                 StaleWindowWarning,
                 "discard='alc' keeps rows that say much and so seldom touches their "
                 "leaves, whose past then never fades; with forget < 1 use 'age'.",
             )
-        self.is_frozen = False
 
-    @property
-    def n_seen(self) -> int:
-        """Rows learned so far."""
-        return self.tree.n_seen
+    def _hold(self, state: TreeState, options: StreamOptions, is_frozen: bool) -> None:
+        """Have this state, a tree that asks it, and options of the window."""
+        self.state, self._lock = state, state.lock
+        self.tree = DynamicTree.around(state)
+        self.options, self.is_frozen = options, is_frozen
+        state.n_scale = min(N_SCALE, options.window)
+
+    @classmethod
+    def around(cls, state: TreeState, options: StreamOptions, is_frozen: bool) -> Self:
+        """Return a stream that teaches a state that there is, in such a window."""
+        stream = cls.__new__(cls)
+        stream._hold(state, options, is_frozen)
+        return stream
 
     @property
     def seed(self) -> int:
         """What all random draws of the tree come from."""
-        return self.tree.seed
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether responses are labels."""
-        return self.tree.is_classifier
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns of X, where it had names; None while not known."""
-        return self.tree.columns
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features; x0, x1, ... where none were given."""
-        return self.tree.feature_names
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether trees have been planted, so that questions can be answered."""
-        return self.tree.is_ready
-
-    @property
-    def classes(self) -> tuple[Hashable, ...] | None:
-        """Labels in the order of the probabilities; None while they are not known."""
-        return self.tree.classes
-
-    @property
-    def log_evidence(self) -> float:
-        """Sum of the log predictive densities of the rows, each given those before."""
-        return self.tree.log_evidence
+        return self.state.seed
 
     def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
         """Learn rows in order, retiring one for each that the window cannot hold.
@@ -172,44 +162,14 @@ class StreamingTree(Named):
         A frozen model checks the rows and learns nothing from them. Parameters, what is
         returned and what bad rows and interrupts do are those of `DynamicTree.update`.
         """
-        with self.tree._lock:
-            if progress in (None, False) and self._is_one_plain_row(X, y):
+        with self._lock:
+            if progress in (None, False) and is_plain_row(self.state, X, y):
                 self.learn_row(X, y.item())
             else:
                 check_progress(progress)
-                if not self.tree._is_idle(X, y):
-                    self._learn_rows(X, y, progress)
+                if not is_idle(self.state, X, y):
+                    self._learn(X, y, progress)
             return self
-
-    def _learn_rows(self, X: Any, y: Any, progress: Progress) -> None:
-        """Check and learn rows of any form."""
-        tree = self.tree
-        if self.is_frozen:
-            tree._check(X, y)
-            return
-        before = tree.n_seen
-        rows, responses, growth = tree._accept(X, y, self.options.check_model)
-        learn = self._replace if tree.options.rules == "r" else self._roll_some
-        n_kept = tree.n_seen - before
-        with tree._watch():
-            tree._learn(rows, responses, growth, progress, n_kept, learn)
-
-    def _is_one_plain_row(self, X: Any, y: Any) -> bool:
-        """Whether these are one row and its response that need no encoding."""
-        tree = self.tree
-        return (
-            type(y) is np.ndarray
-            and y.shape == (1,)
-            and tree._cloud is not None
-            and tree._features is not None
-            and tree._features.is_plain(X)
-            and len(X) == 1
-            and tree.options.rules == "native"
-            and (
-                tree.options.classes is not None
-                or (y.dtype == np.float64 and abs(y.item()) <= LARGEST)  # not NaN
-            )
-        )
 
     def learn_row(self, row: Matrix, y: Any) -> None:
         """Learn one row by a shorter way than `update` (native rules).
@@ -221,117 +181,40 @@ class StreamingTree(Named):
         y : float or label
             Checked.
         """
-        tree = self.tree
-        with tree._lock:
-            cloud, known = tree._cloud, tree.options.classes
+        state = self.state
+        with self._lock:
+            cloud, known = state.cloud, state.options.classes
             is_new = known is not None and y not in known
             if cloud is None or self.is_frozen or is_new:
-                self._learn_rows(row, [y], None)
+                self._learn(row, [y], None)
                 return
             place = y if known is None else known.index(y)
-            if not abs(place) <= LARGEST:  # NaN, too
-                raise ValueError(too_large("y", place, "in the row"))
-            response = np.array([place], dtype=np.float64)
-            assert tree._features is not None
-            row = on_scale(cloud, tree._features, row, response)
+            row, response = scaled_row(state, row, place)
             before = cloud.n_degenerate
-            self._roll(row, response)
-            tree._warn_degenerate(before)
+            roll_some(cloud, self.options, row, response)
+            warn_degenerate(cloud.n_degenerate - before)
 
-    def _roll_some(self, rows: Matrix, responses: Vector) -> int:
-        """Learn rows up to the next rejuvenation; returns how many."""
-        return len(self._roll(rows, responses))
-
-    def _roll(
-        self, rows: Matrix, responses: Vector, proba: Matrix | None = None
-    ) -> Vector:
-        """Learn rows and retire as many, up to the next rejuvenation (native rules).
-
-        Returns the log predictive densities of the rows learned, each given those
-        before it; `proba`, if it is there, is given the probabilities of all classes.
-        An interrupt leaves complete rows, a rejuvenation that is due among them.
-        """
-        cloud, options = self.tree._cloud, self.options
-        every, discard = options.rejuvenate_every, options.discard
-        assert discard is not None
-        seen, n = cloud.n_seen, len(rows)
-        if every and n > every - seen % every:
-            n = every - seen % every
-            rows, responses = rows[:n], responses[:n]
-        log_densities = np.empty(0)
-        n_particles = interrupt = None
-        while True:
-            try:
-                if interrupt is None:
-                    log_densities = roll(
-                        cloud, rows, responses, options.window, discard,
-                        options.forget, None if proba is None else proba[:n],
-                    )  # fmt: skip
-                due = every and cloud.n_seen == seen + n and cloud.n_seen % every == 0
-                if due and cloud.n_retired:
-                    n_particles = n_particles or cloud.n_particles
-                    if cloud.n_particles == n_particles:
-                        self.tree._rejuvenate()
-                break
-            except KeyboardInterrupt as error:
-                interrupt = error
-        if interrupt is not None:
-            raise interrupt
-        return log_densities
-
-    def _roll_all(
-        self, rows: Matrix, responses: Vector, proba: Matrix | None = None
-    ) -> Vector:
-        """Learn rows as `_roll` does, with every rejuvenation among them."""
-        found, done = [np.empty(0)], 0
-        while done < len(rows):
-            ahead = None if proba is None else proba[done:]
-            found.append(self._roll(rows[done:], responses[done:], ahead))
-            done += len(found[-1])
-        return np.concatenate(found)
-
-    def _replace(self, rows: Matrix, responses: Vector) -> int:
-        """Fill the window, or let one row take another's place; returns how many.
-
-        R's rules, which retire before they learn. An interrupt waits for both, and for
-        the rejuvenation that may be due.
-        """
-        tree, options, every = self.tree, self.options, self.options.rejuvenate_every
-        cloud, seen = tree._cloud, tree.n_seen
-        assert options.discard is not None
-        room = options.window - tree.n_active
-        if room > 0:
-            return len(cloud.update(rows[:room], responses[:room]))
-        drawn = cloud.source.save()
-        n_particles = interrupt = None
-        while True:
-            try:
-                if tree.n_seen == seen:
-                    cloud.source.restore(drawn)
-                    place = next_to_go(cloud, options.discard)
-                    cloud.replace(place, options.forget, rows[:1], responses[:1])
-                if every and tree.n_seen % every == 0:
-                    n_particles = n_particles or cloud.n_particles
-                    if cloud.n_particles == n_particles:
-                        tree.rejuvenate()
-                break
-            except KeyboardInterrupt as error:
-                interrupt = error
-        if interrupt is not None:
-            raise interrupt
-        return 1
+    def _learn(self, X: Any, y: Any, progress: Progress) -> None:
+        """Check and learn rows of any form."""
+        state = self.state
+        if self.is_frozen:
+            checked(state, X, y)
+            return
+        before = state.n_seen
+        rows, responses, growth = take_in(state, X, y, self.options.check_model)
+        n_kept = state.n_seen - before
+        learn = partial(learn_in_window, state, self.options)
+        with degenerate_rows_warned(state):
+            learn_in_parts(
+                state, rows, responses, growth, progress, n_kept, learn,
+                self.tree.with_columns,
+            )  # fmt: skip
 
     def predict(
         self, X: Any, *, threads: int | None = None
     ) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X; see `DynamicTree.predict`."""
         return self.tree.predict(X, threads=threads)
-
-    def preview(
-        self, X: Any, y: Any, start: int | None = None
-    ) -> tuple[Encoded, list[Any]]:
-        """Check a stream that is to be learned; see `DynamicTree.preview`."""
-        return self.tree.preview(X, y, start)
 
     def remove_data(self) -> Self:
         """Let go of every row; see `DynamicTree.remove_data`."""
@@ -351,25 +234,17 @@ class StreamingTree(Named):
         -------
         StreamingTree
         """
-        tree = self.tree.copy()
         options = StreamOptions.given(**others | {"window": window})
-        return self._around(tree, options.for_model(tree.options), self.is_frozen)
-
-    def fix_columns(self, features: FeatureMap) -> None:
-        """Settle which columns rows have; see `DynamicTree.fix_columns`."""
-        self.tree.fix_columns(features)
+        options = options.for_model(self.state.options)
+        return self.around(self.tree.copy().state, options, self.is_frozen)
 
     def frozen_view(self, what: str = "a view") -> TreeView:
         """Return the particles as they are now; see `DynamicTree.frozen_view`."""
         return self.tree.frozen_view(what)
 
-    def exclusive(self) -> AbstractContextManager[Any]:
-        """Context in which no other thread's call comes between the caller's calls."""
-        return self.tree.exclusive()
-
     def reseeded(self, seed: int) -> Self:
         """Return a copy of a stream that has seen no row, with another seed."""
-        return self._around(self.tree.reseeded(seed), self.options, self.is_frozen)
+        return self.around(self.tree.reseeded(seed).state, self.options, self.is_frozen)
 
     def facts(self) -> dict[str, Any]:
         """What the model is, by name, as values for JSON."""
@@ -393,43 +268,14 @@ class StreamingTree(Named):
 
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
-        return self._around(self.tree.copy(), self.options, self.is_frozen)
+        return self.around(self.tree.copy().state, self.options, self.is_frozen)
 
-    def __copy__(self) -> Self:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()
-
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def to_arrays(self) -> tuple[Header, Arrays]:
         """Everything the model is; see `DynamicTree.to_arrays`."""
-        tree, arrays = self.tree.to_arrays()
-        header = {
-            "kind": "StreamingTree",
-            "options": asdict(self.options),
-            "is_frozen": self.is_frozen,
-            "tree": tree,
-        }
-        return header, arrays
+        with self._lock:
+            return stream_arrays(self.state, self.options, self.is_frozen)
 
     @classmethod
-    def from_arrays(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Self:
+    def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
         """Return the model that `to_arrays` described, as a DynamicTree does."""
-        tree = DynamicTree.from_arrays(header["tree"], arrays)
-        options = StreamOptions(**header["options"]).for_model(tree.options)
-        options.check_model(tree.options)
-        params.flag("is_frozen", header["is_frozen"])
-        return cls._around(tree, options, header["is_frozen"])
-
-    @classmethod
-    def _around(cls, tree: DynamicTree, options: StreamOptions, frozen: bool) -> Self:
-        """A stream with this tree, without what __init__ checks and warns of."""
-        model = cls.__new__(cls)
-        model.tree, model.options, model.is_frozen = tree, options, frozen
-        tree._n_scale = min(N_SCALE, options.window)
-        return model
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return checkpoint.loads, (checkpoint.dumps(self),)
+        return cls.around(*stream_state(header, arrays))

@@ -17,6 +17,9 @@ import pytest
 
 from dyntree import DynamicTree, StreamingTree
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.trees.answers.view import SplitView
+from dyntree.trees.averages.stream import WeightHistory
+from dyntree.trees.learning.growth import Growth
 
 from .pickles.__main__ import answer, go_on
 
@@ -58,7 +61,9 @@ def test_there_is_a_pickle_of_each_kind() -> None:
 @pytest.mark.parametrize(
     ("module", "name", "now"),
     [("model", "DynamicTree", DynamicTree), ("features", "FeatureMap", FeatureMap),
-     ("streaming", "StreamingTree", StreamingTree)],
+     ("streaming", "StreamingTree", StreamingTree),
+     ("trees.averaging", "WeightHistory", WeightHistory),
+     ("trees.growth", "Growth", Growth), ("trees.view", "SplitView", SplitView)],
 )  # fmt: skip
 def test_classes_themselves_are_found_where_they_were(
     module: str, name: str, now: type

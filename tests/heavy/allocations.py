@@ -106,14 +106,14 @@ def trial(saved: bytes, deed: str, act: Callable[[Any], object], k: int) -> bool
     met = libc.disarm() == 0
     if error is not None and not any(map(tells, chain(error))):
         raise error
-    audit(tree._cloud)
+    audit(tree.state.cloud)
     if error is not None and deed not in CHANGES:
         assert model_bytes(tree) == before, "changed"
     X, y = data(KINDS.get(tree.options.model, tree.options.model), 8, seed=3)
     seen = tree.n_seen
     tree.update(X, y, progress=False).predict(X)
     assert tree.n_seen == seen + 8
-    audit(tree._cloud)
+    audit(tree.state.cloud)
     return met
 
 

@@ -49,7 +49,7 @@ def stream(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Seconds of each step, and which of them looked, or grew trees anew."""
     tree, X, y = full(model, particles, window, options)
-    cloud, every = tree.tree._cloud, tree.options.rejuvenate_every or ROWS + 1
+    cloud, every = tree.tree.state.cloud, tree.options.rejuvenate_every or ROWS + 1
     seconds, looked = np.empty(len(y)), np.zeros(len(y), dtype=bool)
     for k in range(len(y)):
         before = cloud.last_look
@@ -63,7 +63,7 @@ def stream(
 def learning_alone(particles: int, window: int) -> np.ndarray:
     """Seconds that steps of the linear stream take but for what ALC and retiring do."""
     tree, X, y = full("linear", particles, window, {})
-    cloud = tree.tree._cloud
+    cloud = tree.tree.state.cloud
     seconds = np.empty(len(y))
     for k in range(len(y)):
         clock = time.process_time_ns()

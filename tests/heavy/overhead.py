@@ -98,7 +98,7 @@ def faces(model: str, X: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, Any, 
 
 def core(tree: Any, X: np.ndarray, y: np.ndarray) -> Step:
     """The same by calls into compiled code, on a copy of the tree."""
-    cloud = tree.copy()._cloud
+    cloud = tree.copy().state.cloud
     is_class = tree.classes is not None
 
     def step(t: int) -> None:

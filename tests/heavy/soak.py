@@ -120,7 +120,7 @@ def main() -> None:
             for _ in range(40):
                 what = str(rng.choice(OPERATIONS))
                 getattr(life, what)()
-                audit(life.tree._cloud)
+                audit(life.tree.state.cloud)
                 done[what] += 1
             if not early and spent > end / 10:
                 early = resident()

@@ -200,16 +200,16 @@ MIXTURE: dict[str, Question] = {
 }
 SVA = MIXTURE | {
     "outliers": lambda model, X: model.predict(X, outliers=True),
-    "score": lambda model, X: model.score(X),
+    "score": lambda model, X: model.score_total(X),
     "clusters": lambda model, X: model.clusters().mean,
-    "covariances": lambda model, X: model.covariances(),
+    "covariances": lambda model, X: model.covariances_,
 }
 DEPENDENT = MIXTURE | {
     "log_predictive": lambda model, X: model.log_predictive(X, ahead=1),
     "particles": lambda model, X: model.particles(),
     "forecast": lambda model, X: model.forecast(2),
     "lifelines": lambda model, X: model.lifelines().count,
-    "covariances": lambda model, X: model.covariances(),
+    "covariances": lambda model, X: model.covariances_,
     "sample": lambda model, X: model.sample(5, seed=3),
 }
 EACH = ("predict", "predict_proba", "score_samples", "log_density", "topic_proba")
@@ -261,7 +261,7 @@ MIXTURES: dict[str, Subject] = {
             "aic": lambda model, X: model.aic(X),
             "bic": lambda model, X: model.bic(X),
             "means": lambda model, X: model.means,
-            "covariances": lambda model, X: model.covariances,
+            "covariances": lambda model, X: model.covariances_,
         },
         blobs,
         lambda model, X, y: model.fit(X),

@@ -84,7 +84,7 @@ class Phases(RuleBasedStateMachine):
         if not self.model.is_ready:
             return
         with same_bytes(self.model):
-            rows = self.model.sample(3, seed=seed)
+            rows, _ = self.model.sample(3, seed=seed)
             assert np.isfinite(self.model.log_predictive(rows, ahead=seed % 3)).all()
             table = self.model.particles()
             ids = table.id

@@ -17,7 +17,7 @@ MODULES = [
     "dyntree", "dyntree.checkpoint", "dyntree.config", "dyntree.datasets",
     "dyntree.errors", "dyntree.evaluate", "dyntree.mixtures", "dyntree.online",
     "dyntree.params",
-    "dyntree.summaries", "dyntree.trees.factory", "dyntree.trees.view",
+    "dyntree.summaries", "dyntree.trees.factory", "dyntree.trees.answers.view",
     "dyntree.api.adapters", "dyntree.api.distributed", "dyntree.api.draws",
     "dyntree.api.estimators",
     "dyntree.api.formula", "dyntree.api.plots", "dyntree.api.predictions",

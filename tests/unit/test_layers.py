@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -65,11 +66,39 @@ FOLDER_ORDER = {
         {"feature_map"}, {"growing_map", "design"},
     ],
     "trees": [
-        {"scaling", "criteria", "growth", "levels", "memories", "named",
-         "positions"},
-        {"warmup"}, {"queries", "validate"}, {"view"}, {"learning"}, {"model"},
-        {"streaming", "average_view"}, {"average"}, {"averaging", "averaged_trees"},
-        {"factory"},
+        {"state", "positions"}, {"learning"}, {"files", "named"}, {"answers"},
+        {"model"}, {"streaming"}, {"averages"}, {"factory"},
+    ],
+    "trees/learning": [
+        {"scaling", "growth", "levels"}, {"check", "parts", "windows"}, {"warmup"},
+    ],
+    "trees/answers": [{"predictions"}, {"criteria"}, {"sensitivity"}, {"view"}],
+    "trees/averages": [{"view", "memories"}, {"base"}, {"stream", "tables"}],
+    # companions know nothing of one another
+    "mixtures": [{"shared"}, {"sva", "ddp", "hdp", "canopy", "cover_tree"}],
+    "mixtures/shared": [{"arrays", "rows", "base"}],
+    "mixtures/sva": [
+        {"options", "records", "semi_markov"}, {"state", "emission", "scales"},
+        {"subspace_scales", "files", "learning"}, {"answers"}, {"model"},
+        {"coordinates", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},
+    ],
+    "mixtures/ddp": [
+        {"transitions", "phases", "records", "metrics", "processes"}, {"families"},
+        {"rows", "gaussian", "multinomial", "regression"}, {"options"}, {"state"},
+        {"sampling", "merging", "files"}, {"learning", "finite"}, {"answers"},
+        {"model"},
+    ],
+    "mixtures/canopy": [
+        {"components", "groups", "options"}, {"component_tree", "counts", "gaussians"},
+        {"families", "parquet"}, {"scaling", "starts"}, {"shards", "given"},
+        {"fitting"}, {"parts", "state", "trouble"}, {"answers", "files"},
+        {"streams"}, {"model"},
+    ],
+    "mixtures/hdp": [
+        {"options", "records", "documents"}, {"families"}, {"store"}, {"sweeps"},
+        {"heldout", "grouping", "moves"}, {"answers", "building", "compression"},
+        {"learned"}, {"learning", "fitting", }, {"working", "files", "attributes"},
+        {"questions"}, {"model"}, {"merging", "reports"},
     ],
 }  # fmt: skip
 # Faces that use another. Plots are a face for people and where the others draw; they
@@ -233,13 +262,26 @@ def python_arrows_up(path: Path) -> list[str]:
         other = parts[0] if parts else "__init__"
         if not ((PACKAGE / other).is_dir() or (PACKAGE / f"{other}.py").is_file()):
             other = "__init__"  # a name of the package itself, such as __version__
-        if other == own and own in FOLDER_ORDER:  # their __init__ files hold no code
-            order = FOLDER_ORDER[own]
-            if level(parts[1], order) >= level(path.stem, order):
+        if other == own:
+            if not bridge and points_up_inside(path, parts):
                 found.append(name)
-        elif other not in ("data", own) and level(other, PYTHON_ORDER) >= allowed:
+        elif other != "data" and level(other, PYTHON_ORDER) >= allowed:
             found.append(name)
     return found
+
+
+def points_up_inside(path: Path, parts: list[str]) -> bool:
+    """Whether a file imports, from its own folder of the package, what is above it."""
+    own = list(path.relative_to(PACKAGE).with_suffix("").parts)
+    shared = 0
+    while shared < min(len(own), len(parts)) and own[shared] == parts[shared]:
+        shared += 1
+    order = FOLDER_ORDER.get("/".join(own[:shared]))
+    if order is None or shared == len(own) or shared == len(parts):
+        return False
+    if own[shared] == "__init__":  # which holds the public names, and no code
+        return False
+    return level(parts[shared], order) >= level(own[shared], order)
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
@@ -252,19 +294,59 @@ def test_an_arrow_of_python_that_points_up_is_found(
 ) -> None:
     monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path / "dyntree")
-    for name in ("trees/warmup", "trees/model", "trees/scaling", "params", "api/plots"):
+    files = "learning/warmup", "learning/scaling", "learning/check", "files", "model"
+    for name in (*(f"trees/{file}" for file in files), "params", "api/plots"):
         path = tmp_path / "dyntree" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
-    path = tmp_path / "dyntree" / "trees" / "warmup.py"
+    path = tmp_path / "dyntree" / "trees" / "learning" / "check.py"
     path.write_text(
         "import rbridge\nimport numpy\nfrom dyntree import params\n"
-        "from dyntree.trees import scaling\n\ndef f():\n"
+        "from dyntree.trees.learning import scaling\n\ndef f():\n"
+        "    from dyntree.trees.learning import warmup\n"
         "    from dyntree.trees.model import DynamicTree\n"
         "    from dyntree.api.plots import plot_fit\n"
     )
-    up = {"dyntree.trees.model.DynamicTree", "dyntree.api.plots.plot_fit", "rbridge"}
-    assert set(python_arrows_up(path)) == up
+    up = {"model.DynamicTree", "learning.warmup"}
+    up = {f"dyntree.trees.{name}" for name in up}
+    assert set(python_arrows_up(path)) == up | {"dyntree.api.plots.plot_fit", "rbridge"}
+    path = tmp_path / "dyntree" / "trees" / "files.py"
+    path.write_text("from dyntree.trees.learning.warmup import plant\n")
+    assert not python_arrows_up(path)
+    path = tmp_path / "dyntree" / "trees" / "state.py"
+    path.write_text("from dyntree.trees.learning.warmup import plant\n")
+    assert python_arrows_up(path) == ["dyntree.trees.learning.warmup.plant"]
+
+
+def circles(paths: list[Path]) -> list[list[str]]:
+    """Files that lead back to themselves by imports of any kind."""
+    names = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in paths
+    }
+    graph: dict[str, set[str]] = {}
+    for own, path in names.items():
+        wanted = {name for name, _ in imports(path)}
+        wanted |= {name.rpartition(".")[0] for name in wanted}
+        graph[own] = (wanted & set(names)) - {own}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [error.args[1]]
+    return []
+
+
+def test_no_file_leads_back_to_itself() -> None:
+    """Imports inside functions and those for types alone are counted."""
+    assert not circles(modules())
+
+
+def test_a_circle_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    one, two = tmp_path / "one.py", tmp_path / "two.py"
+    one.write_text("import two\n")
+    two.write_text("def f():\n    from one import g\n")
+    (found,) = circles([one, two])
+    assert set(found) == {"one", "two"}
 
 
 @pytest.mark.parametrize(
@@ -345,7 +427,11 @@ def test_every_file_of_the_house_has_a_level() -> None:
     for path in modules():
         if PACKAGE in path.parents:
             level(room(path), PYTHON_ORDER)
-            if room(path) in FOLDER_ORDER and path.name != "__init__.py":
-                level(path.stem, FOLDER_ORDER[room(path)])
+            *folders, name = path.relative_to(PACKAGE).with_suffix("").parts
+            for depth in range(1, len(folders) + 1):
+                order = FOLDER_ORDER.get("/".join(folders[:depth]))
+                below = [*folders, name][depth]
+                if order is not None and below != "__init__":
+                    level(below, order)
     for path in SOURCES:
         place(".".join(path.relative_to(ROOT).with_suffix("").parts))

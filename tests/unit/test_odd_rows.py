@@ -59,7 +59,7 @@ def test_odd_rows_give_finite_answers(model: str, maker: str, odd: str) -> None:
     found = [told.proba] if model == "class" else [told.mean, told.quantile([0.1, 0.9])]
     assert all(np.all(np.isfinite(part)) for part in found)
     assert not np.isnan(getattr(tree, "tree", tree).log_evidence)
-    audit(getattr(tree, "tree", tree)._cloud)
+    audit(getattr(tree, "tree", tree).state.cloud)
 
 
 @pytest.mark.parametrize("bad", BAD)

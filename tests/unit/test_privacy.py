@@ -53,8 +53,11 @@ def reaches(path: Path, package: set[str]) -> Iterator[tuple[int, str]]:
 
 
 def neighbours(path: Path) -> list[Path]:
-    """The files of a file's package; of the top, where rooms are files, itself."""
-    if path.parent in (PACKAGE, PACKAGE / "api"):
+    """The files of a file's package; itself at the top, where rooms are files.
+
+    In the trees, too: what learns and asks there shares a state, and no private names.
+    """
+    if path.parent in (PACKAGE, PACKAGE / "api") or PACKAGE / "trees" in path.parents:
         return [path]
     return sorted(path.parent.glob("*.py"))
 

@@ -43,6 +43,56 @@ def check_class(node: ast.ClassDef, kind: Any) -> None:
                     check_function(member, found)
 
 
+# What the core alone calls, and Python has no use for.
+CORE_ONLY = {
+    "covertree": {"Builder", "Nodes", "Rows"},
+    "mixtures.chain": {"Chain.store"},
+    "mixtures.emissions": {"AxisGaussians.grow_derived", "Emission.derived"},
+    "mixtures.phase": {"Phase"},
+    "mixtures.regressions": {"Regressions.grow_derived"},
+    "mixtures.scores": {"Scores.arrays"},
+    "mixtures.words": {"Words.grow_derived"},
+    "trees.criteria": {"normal_improvement", "student_improvement"},
+    "trees.input_samples": {"draw_levels", "hypercube", "scaled_beta"},
+}
+
+
+def named(body: list[ast.stmt]) -> set[str]:
+    """Names that the statements of a stub, or of a class in it, declare."""
+    found = {
+        node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
+    targets = [node.target for node in body if isinstance(node, ast.AnnAssign)]
+    return found | {target.id for target in targets if isinstance(target, ast.Name)}
+
+
+def unnamed(module: Any, body: list[ast.stmt]) -> set[str]:
+    """Public names of a module that its stub has not."""
+    classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
+    own = {
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_")
+        and getattr(value, "__module__", None) == module.__name__
+    }
+    found = own - named(body)
+    for name, node in classes.items():
+        kind = getattr(module, name)
+        kinds = [one.__name__ for one in kind.__mro__ if one.__name__ in classes]
+        known = {member for one in kinds for member in named(classes[one].body)}
+        members = {member for member in vars(kind) if not member.startswith("_")}
+        found |= {f"{node.name}.{member}" for member in members - known}
+    return found
+
+
+@pytest.mark.parametrize("name", STUBS)
+def test_modules_have_nothing_that_stubs_do_not_name(name: str) -> None:
+    module = importlib.import_module(f"dyntree._core.{name}")
+    path = CORE / f"{name.replace('.', '/')}.pyi"
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    assert unnamed(module, body) == CORE_ONLY.get(name, set())
+
+
 @pytest.mark.parametrize("name", STUBS)
 def test_stubs_agree_with_modules(name: str) -> None:
     module = importlib.import_module(f"dyntree._core.{name}")

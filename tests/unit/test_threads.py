@@ -81,7 +81,7 @@ def work(k):
         acts[(k + turn) % len(acts)](X[first : first + 20], y[first : first + 20])
 
 together(work)
-audit(tree.tree._cloud)
+audit(tree.tree.state.cloud)
 print(tree.n_seen, tree.tree.n_active)
 """
 
@@ -126,9 +126,9 @@ def test_rows_that_come_from_many_threads_are_all_learned() -> None:
             tree.update(X[t : t + 1], y[t : t + 1])
 
     together(teach)
-    held = np.sort(tree.tree._cloud.rows()[1])
+    held = np.sort(tree.tree.state.cloud.rows()[1])
     assert held.tolist() == np.sort([*data("constant", 60)[1], *y]).tolist()
-    audit(tree.tree._cloud)
+    audit(tree.tree.state.cloud)
 
 
 def test_models_of_different_threads_do_not_meet() -> None:

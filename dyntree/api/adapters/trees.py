@@ -25,9 +25,9 @@ from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import LARGEST, Matrix, as_number
 from dyntree.params import NIG
 from dyntree.summaries import ClassPrediction, Prediction
-from dyntree.trees.averaging import AveragedStream
+from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.factory import make_tree
-from dyntree.trees.levels import warn_full
+from dyntree.trees.learning.levels import warn_full
 from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from dyntree import params
 from dyntree.api.estimators.rows import as_frame, holds_more
 from dyntree.encoding.values import Matrix
-from dyntree.trees.average import TreeAverage
+from dyntree.trees.averages.base import TreeAverage
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 

@@ -309,7 +309,7 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         self.model_ = model
         self.weights_, self.means_ = model.weights, model.means
         self.covariances_ = (
-            None if self.family in ("poisson", "multinomial") else model.covariances
+            None if self.family in ("poisson", "multinomial") else model.covariances_
         )
         for family, name in (("poisson", "rates_"), ("multinomial", "probabilities_")):
             if self.family == family:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dyntree.encoding.values import Vector
+from dyntree.trees.answers.sensitivity import TreeAnswers
+from dyntree.trees.answers.view import TreeView
 from dyntree.trees.factory import Trees
-from dyntree.trees.queries import TreeQueries
-from dyntree.trees.view import TreeView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,7 +114,7 @@ def record_of(value: Any, name: str, kind: type[Record], source: str) -> Record:
     return value
 
 
-def place_of(tree: TreeQueries, feature: str | int, argument: str) -> int:
+def place_of(tree: TreeAnswers, feature: str | int, argument: str) -> int:
     """Place of a feature, by name or number."""
     names = tree.feature_names
     if isinstance(feature, str) and feature in names:
@@ -128,7 +128,7 @@ def place_of(tree: TreeQueries, feature: str | int, argument: str) -> int:
     )
 
 
-def levels_of(tree: TreeQueries, place: int) -> list[int]:
+def levels_of(tree: TreeAnswers, place: int) -> list[int]:
     """Places of all levels of the column that a feature is a level of, if it is one."""
     columns = tree.level_places.values()
     return next((places for places in columns if place in places), [])

@@ -198,7 +198,7 @@ def plot_flow_field(
     if X is not None:
         encoded, _ = known.preview(X)
         axes.plot(*encoded.rows[:, :2].T, ".", color="0.75", markersize=2.0, zorder=1)
-    table, around = known.particles(), known.covariances()
+    table, around = known.particles(), known.covariances_
     for k in np.flatnonzero(table.last_seen == known.n_phases - 1).tolist():
         centre, spread = table.mean[k, :2], np.sqrt(np.diag(around[k])[:2])
         turn = np.linspace(-1.2, 1.2, side)

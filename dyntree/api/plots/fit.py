@@ -11,7 +11,7 @@ from dyntree import params
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
-from dyntree.trees.view import TreeView
+from dyntree.trees.answers.view import TreeView
 
 from .canvas import (
     BAND,

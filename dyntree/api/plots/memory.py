@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dyntree.trees.averaging import AveragedStream
+from dyntree.trees.averages.stream import AveragedStream
 
 from .canvas import Target, dress, panels
 

@@ -79,7 +79,7 @@ def plot_clusters(
     figure, (axes,) = panels(ax)
     _draw_rows(axes, known, X, places)
     found = known.clusters()
-    for id, mean, C in zip(found.id, found.mean, known.covariances(), strict=True):
+    for id, mean, C in zip(found.id, found.mean, known.covariances_, strict=True):
         centre = mean[places]
         root = np.linalg.cholesky(C[np.ix_(places, places)])
         edge = centre + N_SD * np.column_stack([np.cos(TURN), np.sin(TURN)]) @ root.T

@@ -11,8 +11,8 @@ from dyntree import params
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
-from dyntree.trees.queries import TreeQueries
-from dyntree.trees.view import TreeView
+from dyntree.trees.answers.sensitivity import TreeAnswers
+from dyntree.trees.answers.view import TreeView
 
 from .canvas import (
     MARKERS,
@@ -173,7 +173,7 @@ def plot_classes(
     return figure
 
 
-def _pair(tree: TreeQueries, features: Pair) -> tuple[int, int]:
+def _pair(tree: TreeAnswers, features: Pair) -> tuple[int, int]:
     """Places of two different features."""
     if len(tree.feature_names) < 2:
         raise ValueError(

@@ -20,8 +20,9 @@ from dyntree.mixtures.canopy.given import unscaled
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.parts import check_weight
 from dyntree.mixtures.canopy.scaling import Scaling, check_counts, read
+from dyntree.mixtures.canopy.state import State
 from dyntree.mixtures.shared.arrays import Ids
-from dyntree.mixtures.shared.base import Mixture
+from dyntree.mixtures.shared.base import Mixture, tell_of_new_name
 from dyntree.runtime.locking import locked
 
 SCORES = 1 << 21  # held at a time
@@ -34,32 +35,31 @@ class CanopyAnswers(Mixture):
     unit = "batch"
     _counted = "components"
     options: MixtureOptions
-    _features: FeatureMap | None
-    _scaling: Scaling | None
-    _known: Components | None
+    _state: State
 
     @property
     def _columns_learned(self) -> FeatureMap | None:
-        return self._features
+        return self._state.features
 
     @property
     def is_ready(self) -> bool:
         """Whether there are components to answer from."""
-        return self._known is not None
+        return self._state.components is not None
 
     def _ready(self, what: str) -> tuple[Components, Scaling]:
         """Components and scales, or why there are none."""
-        if self._known is None or self._scaling is None:
+        known, scaling = self._state.components, self._state.scaling
+        if known is None or scaling is None:
             raise NotReadyError(
                 f"{what} needs components; there are none yet. Call fit, give update "
                 "more rows, or use set_components."
             )
-        return self._known, self._scaling
+        return known, scaling
 
     def _joint(self, X: Any, what: str) -> Iterator[tuple[slice, Matrix]]:
         """Log weight plus log density of rows in scaled units, block by block."""
         known, scaling = self._ready(what)
-        features, rows = read(X, self._features)
+        features, rows = read(X, self._state.features)
         family = FAMILY_OF[self.options.family]
         if family.is_count:
             check_counts(rows, family, features.feature_names)
@@ -69,7 +69,7 @@ class CanopyAnswers(Mixture):
             yield part, family.log_joint(scaling.doubles(rows[part]), known)
 
     def _n_rows(self, X: Any) -> int:
-        return len(read(X, self._features)[1])
+        return len(read(X, self._state.features)[1])
 
     # ------------------------------------------------------------ parameters
     @property
@@ -86,21 +86,27 @@ class CanopyAnswers(Mixture):
         return unscaled(*self._ready("means")).mean
 
     @property
-    def covariances(self) -> NDArray[np.float64]:
+    def covariances_(self) -> NDArray[np.float64]:
         """Variances or covariances in the units of the columns.
 
         Of shape (n_components,) for the spherical families, (n_components, n_features)
         for "diag", (n_components, n_features, n_features) for "full"; there are none in
         families of counts.
         """
-        known, scaling = self._ready("covariances")
+        known, scaling = self._ready("covariances_")
         family = FAMILY_OF[self.options.family]
         if family.is_count:
             raise ValueError(
-                f"covariances are those of Gaussian families; this is "
+                f"covariances_ are those of Gaussian families; this is "
                 f"{family.name!r}. Its parameters are `means`."
             )
         return unscaled(known, scaling).spread
+
+    @property
+    def covariances(self) -> NDArray[np.float64]:
+        """Return `covariances_`, which is the name now."""
+        tell_of_new_name(self, "covariances", "covariances_")
+        return self.covariances_
 
     # ------------------------------------------------------------ answers
     @locked

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,10 @@ from dyntree.mixtures.canopy.options import (
 )
 from dyntree.mixtures.canopy.parts import LocalShards, Parts
 from dyntree.mixtures.canopy.scaling import Scaling
-
-if TYPE_CHECKING:
-    from dyntree.mixtures.canopy.model import Canopy
+from dyntree.mixtures.canopy.state import State
+from dyntree.mixtures.shared.arrays import Arrays
 
 Header = dict[str, Any]
-Arrays = dict[str, NDArray[Any]]
 KEPT = tuple(  # of the history: how long a sweep took is not what a model is
     field.name for field in fields(CanopySweep) if field.name != "seconds"
 )
@@ -63,43 +61,44 @@ def no_rows(known: Components) -> Moments:
 
 
 # ---------------------------------------------------------------- models
-def described(model: Canopy) -> tuple[Header, Arrays]:
-    """Header and arrays of a model."""
-    options = asdict(model.options)
-    prior = options.pop("prior")
-    arrays: Arrays = {"waiting": model._waiting.copy()}
+def described(
+    options: MixtureOptions, batch_size: int, seed: int, state: State
+) -> tuple[Header, Arrays]:
+    """Return header and arrays of a model."""
+    told = asdict(options)
+    prior = told.pop("prior")
+    arrays: Arrays = {"waiting": state.waiting.copy()}
     for name in ("mean", "variance"):
         if prior[name] is not None:
             arrays[f"prior_{name}"] = prior.pop(name)
-    if not isinstance(options["init"], str):
-        arrays["init"] = np.asarray(options.pop("init"), float)
+    if not isinstance(told["init"], str):
+        arrays["init"] = np.asarray(told.pop("init"), float)
     header: Header = {
         "kind": "Canopy",
-        "options": options,
+        "options": told,
         "prior": {k: v for k, v in prior.items() if v is not None},
-        "batch_size": model.batch_size,
-        "seed": model.seed,
-        "features": None if model._features is None else model._features.to_header(),
-        "n_learned": model._n_learned,
-        "n_batches": model._n_batches,
-        "converged": model.converged,
-        "is_ready": model.is_ready,
+        "batch_size": batch_size,
+        "seed": seed,
+        "features": None if state.features is None else state.features.to_header(),
+        "n_learned": state.n_learned,
+        "n_batches": state.n_batches,
+        "converged": state.converged,
+        "is_ready": state.components is not None,
     }
     for field in KEPT:
-        arrays[f"history_{field}"] = np.ascontiguousarray(model.history[field])
-    if model._scaling is not None:
-        header["power"] = model._scaling.power
-        arrays |= {f"scaling_{name}": getattr(model._scaling, name) for name in SCALES}
-    for name, record in (("known", model._known), ("moments", model._moments)):
+        arrays[f"history_{field}"] = np.ascontiguousarray(state.history[field])
+    if state.scaling is not None:
+        header["power"] = state.scaling.power
+        arrays |= {f"scaling_{name}": getattr(state.scaling, name) for name in SCALES}
+    for name, record in (("known", state.components), ("moments", state.moments)):
         if record is not None:
             arrays |= {f"{name}_{k}": v.copy() for k, v in vars(record).items()}
     return header, arrays
 
 
-def fill(model: Canopy, header: Header, arrays: Arrays) -> None:
-    """Become what `described` told, checked."""
-    given = dict(header["options"])
-    prior = dict(header["prior"])
+def options_read(header: Header, arrays: Arrays) -> tuple[MixtureOptions, int]:
+    """Return options and the size of a batch, checked."""
+    given, prior = dict(header["options"]), dict(header["prior"])
     for name in ("mean", "variance"):
         if f"prior_{name}" in arrays:
             prior[name] = arrays[f"prior_{name}"]
@@ -107,39 +106,43 @@ def fill(model: Canopy, header: Header, arrays: Arrays) -> None:
         given["init"] = arrays["init"]
     sweeps = CanopyOptions(**given.pop("sweeps"))
     options = MixtureOptions(prior=MixturePrior(**prior), sweeps=sweeps, **given)
-    batch = params.count("batch_size", header["batch_size"], 2)
-    model._begin(options, batch, header["seed"])
-    if header["features"] is not None:
-        model._features = FeatureMap.from_header(header["features"])
-    model._n_learned = params.count("n_learned", header["n_learned"], 0)
-    model._n_batches = params.count("n_batches", header["n_batches"], 0, 2**62)
-    model.converged = params.flag("converged", header["converged"])
-    model._waiting = checked(arrays, "waiting", np.float64, None)
-    if len(model._waiting) >= batch or (
-        len(model._waiting) and model._waiting.shape[1] != width_of(model)
-    ):
+    return options, params.count("batch_size", header["batch_size"], 2)
+
+
+def restored(
+    options: MixtureOptions, batch_size: int, header: Header, arrays: Arrays
+) -> State:
+    """Return the state that `described` told of, checked."""
+    told = header["features"]
+    features = None if told is None else FeatureMap.from_header(told)
+    waiting = checked(arrays, "waiting", np.float64, None)
+    width = 0 if features is None else features.n_features
+    if len(waiting) and (len(waiting) >= batch_size or waiting.shape[1] != width):
         raise ValueError("waiting must have fewer rows than a batch, of all columns.")
-    model.history = history_read(arrays)
-    if params.flag("is_ready", header["is_ready"]):
-        d = width_of(model)
-        model._scaling = Scaling(
-            power=params.positive("power", header["power"]),
-            **{
-                name: checked(arrays, f"scaling_{name}", np.float64, (d,))
-                for name in SCALES
-            },
-        )
-        if not (model._scaling.scale > 0).all():
-            raise ValueError("scaling_scale must be > 0.")
-        model._known = components_read(options, arrays, d)
-        model._moments = moments_read(model._known, arrays)
-
-
-def width_of(model: Canopy) -> int:
-    """Columns of a model; an error where it has none."""
-    if model._features is None:
-        raise ValueError("features must be known where there are rows.")
-    return model._features.n_features
+    state = State(
+        features=features,
+        waiting=waiting,
+        n_learned=params.count("n_learned", header["n_learned"], 0),
+        n_batches=params.count("n_batches", header["n_batches"], 0, 2**62),
+        history=history_read(arrays),
+        converged=params.flag("converged", header["converged"]),
+    )
+    if not params.flag("is_ready", header["is_ready"]):
+        return state
+    if features is None:
+        raise ValueError("features must be known where there are components.")
+    scaling = Scaling(
+        power=params.positive("power", header["power"]),
+        **{
+            name: checked(arrays, f"scaling_{name}", np.float64, (width,))
+            for name in SCALES
+        },
+    )
+    if not (scaling.scale > 0).all():
+        raise ValueError("scaling_scale must be > 0.")
+    known = components_read(options, arrays, width)
+    moments = moments_read(known, arrays)
+    return replace(state, scaling=scaling, components=known, moments=moments)
 
 
 def checked(
@@ -209,20 +212,29 @@ class Running:
 
     Parameters
     ----------
-    model : Canopy
-        As the fit has come to.
-    fit : Fit
-    shards : LocalShards
+    options : MixtureOptions
+    batch_size : int
+    seed : int
+    state : State
+        That the fit has come to.
+    pace : float
+    begun : ndarray of shape (n_begun, n_features)
+        Of the fit; see `Fit`.
+    arrays : dict of ndarray
+        Labels and lists of the shards.
     """
 
-    def __init__(self, model: Canopy, fit: Fit, shards: LocalShards) -> None:
-        self.model, self.pace, self.begun = model, fit.pace, fit.begun
-        self.arrays = shards.state()
+    def __init__(
+        self, options: MixtureOptions, batch_size: int, seed: int, state: State,
+        pace: float, begun: Matrix, arrays: Arrays,
+    ) -> None:  # fmt: skip
+        self.options, self.batch_size, self.seed = options, batch_size, seed
+        self.state, self.pace, self.begun, self.arrays = state, pace, begun, arrays
 
     def to_arrays(self) -> tuple[Header, Arrays]:
         """Header and arrays: the model's, the pace, labels and lists."""
-        header, arrays = described(self.model)
-        arrays = {f"model_{name}": array for name, array in arrays.items()}
+        header, own = described(self.options, self.batch_size, self.seed, self.state)
+        arrays = {f"model_{name}": array for name, array in own.items()}
         return {"kind": "Running", "model": header, "pace": self.pace}, (
             arrays | self.arrays | {"begun": self.begun}
         )
@@ -230,33 +242,33 @@ class Running:
     @classmethod
     def from_arrays(cls, header: Header, arrays: Arrays) -> Running:
         """Return what `to_arrays` described."""
-        from dyntree.mixtures.canopy.model import Canopy
-
-        again = cls.__new__(cls)
         own = {
             name.removeprefix("model_"): array
             for name, array in arrays.items()
             if name.startswith("model_")
         }
-        again.model = Canopy.from_arrays(header["model"], own)
-        again.pace = params.positive("pace", header["pace"])
-        again.begun = checked(arrays, "begun", np.float64, None)
-        again.arrays = {k: v for k, v in arrays.items() if k.startswith("shard")}
-        return again
+        options, batch_size = options_read(header["model"], own)
+        return cls(
+            options,
+            batch_size,
+            params.count("seed", header["model"]["seed"], 0, params.MAX_SEED),
+            restored(options, batch_size, header["model"], own),
+            params.positive("pace", header["pace"]),
+            checked(arrays, "begun", np.float64, None),
+            {k: v for k, v in arrays.items() if k.startswith("shard")},
+        )
 
     def restore(self, fit: Fit, shards: LocalShards) -> None:
         """Bring a new fit and its shards to where they were."""
-        assert self.model._known is not None
-        fit.known, fit.moments, fit.pace = (
-            self.model._known,
-            self.model._moments,
-            self.pace,
-        )
+        state = self.state
+        if state.components is None:
+            raise CheckpointError("a fit under way must have components.")
+        fit.known, fit.moments, fit.pace = state.components, state.moments, self.pace
         if self.begun.shape[1] != fit.known.mean.shape[1]:
             raise CheckpointError("begun must have the columns of these rows.")
         fit.begun = self.begun
-        fit.reports = [CanopySweep(*row.tolist()) for row in self.model.history]
-        fit.converged = self.model.converged
+        fit.reports = [CanopySweep(*row.tolist()) for row in state.history]
+        fit.converged = state.converged
         m = len(fit.known.weight)
         most = min(m, fit.options.sweeps.list_max)
         if not 1.0 <= self.pace <= fit.options.sweeps.refresh_max:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,8 @@ from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST
 from dyntree.mixtures.canopy.components import Components, Family, Moments
+from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.scaling import Scaling
-
-if TYPE_CHECKING:
-    from dyntree.mixtures.canopy.model import Canopy
 
 EQUAL = 1e-9  # how far variances that are one may differ, relatively
 
@@ -149,35 +147,33 @@ def moments_of(family: Family, known: Components, n_rows: float) -> Moments:
     return Moments(weight, weight[:, None] * mean, second)
 
 
-def components_at(model: Canopy, start: Any, features: FeatureMap) -> Components:
-    """Components of a model at which another begins, in the units of the columns.
+def check_alike(
+    options: MixtureOptions, features: FeatureMap, start: MixtureOptions, columns: Any
+) -> None:
+    """Raise ValueError unless a fit can begin at another mixture.
 
-    Raises
-    ------
-    ValueError
-        For a model without components, or of another family, size or columns.
+    Parameters
+    ----------
+    options, features
+        Of the model that is to be fitted, and of the rows.
+    start : MixtureOptions
+        Of the mixture at which it begins.
+    columns : FeatureMap
+        Of that mixture.
     """
-    from dyntree.mixtures.canopy.model import Canopy
-
-    if not isinstance(start, Canopy) or not start.is_ready:
-        what = "one without components" if isinstance(start, Canopy) else start
-        raise ValueError(
-            f"start must be a Canopy that has components; got {params.short(what)}."
-        )
     for name in ("family", "n_components"):
-        own, its = (getattr(one.options, name) for one in (model, start))
+        own, its = (getattr(one, name) for one in (options, start))
         if own != its:
             raise ValueError(
                 f"start must have the same {name} as the model, {own!r}; got {its!r}."
             )
-    width, columns = start.means.shape[1], features.n_features
-    if width != columns:
+    if columns.n_features != features.n_features:
         raise ValueError(
-            f"start must have the columns of X, {columns}; it has {width}."
+            f"start must have the columns of X, {features.n_features}; it has "
+            f"{columns.n_features}."
         )
-    if features.names and start.columns and features.names != start.columns:
+    if features.names and columns.names and features.names != columns.names:
         raise ValueError(
             f"start must have the columns of X in their order, {features.names}; it "
-            f"has {start.columns}."
+            f"has {columns.names}."
         )
-    return unscaled(*start._ready("start"))

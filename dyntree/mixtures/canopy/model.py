@@ -16,7 +16,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.errors import CheckpointError
 from dyntree.mixtures.canopy import files, given
-from dyntree.mixtures.canopy.components import Components, Moments
+from dyntree.mixtures.canopy.components import Components
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import CanopySweep, Fit, history_of
 from dyntree.mixtures.canopy.options import (
@@ -25,9 +25,10 @@ from dyntree.mixtures.canopy.options import (
     MixturePrior,
 )
 from dyntree.mixtures.canopy.parts import LocalShards, Parts, held_out
-from dyntree.mixtures.canopy.scaling import FARTHEST, Scaling
+from dyntree.mixtures.canopy.scaling import FARTHEST
 from dyntree.mixtures.canopy.shards import Plan
 from dyntree.mixtures.canopy.starts import chosen_start, n_wanted, start, too_few
+from dyntree.mixtures.canopy.state import State
 from dyntree.mixtures.canopy.streams import CanopyStreams
 from dyntree.mixtures.canopy.trouble import tell_trouble
 from dyntree.runtime.locking import locked
@@ -84,7 +85,7 @@ class Canopy(CanopyStreams):
 
     Attributes
     ----------
-    weights, means, covariances : ndarray
+    weights, means, covariances_ : ndarray
         Parameters, in the units of the columns.
     labels_ : ndarray of int32 of shape (n_rows,)
         Components of the rows of the last `fit` or batch, as they were last drawn;
@@ -153,21 +154,28 @@ class Canopy(CanopyStreams):
         self.options, self.batch_size = options, batch_size
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self._lock = RLock()
-        self._features: FeatureMap | None = None
-        self._scaling: Scaling | None = None
-        self._known: Components | None = None
-        self._moments: Moments | None = None
-        self._waiting: Matrix = np.empty((0, 0))
-        self._n_learned = self._n_batches = 0
-        self.labels_: NDArray[np.int32] = np.empty(0, dtype=np.int32)
-        self.history = history_of([])
-        self.converged = False
+        self._state = State()
 
     # ------------------------------------------------------------ what it is
     @property
     def n_seen(self) -> int:
         """Rows ever given to `fit` and `update`."""
-        return self._n_learned + len(self._waiting)
+        return self._state.n_learned + len(self._state.waiting)
+
+    @property
+    def labels_(self) -> NDArray[np.int32]:
+        """Components of the rows of the last `fit` or batch, as last drawn."""
+        return self._state.labels
+
+    @property
+    def history(self) -> np.recarray[Any, Any]:
+        """One `CanopySweep` a sweep of the last `fit`, as a record array."""
+        return self._state.history
+
+    @property
+    def converged(self) -> bool:
+        """Whether the last `fit` settled before `max_iter`."""
+        return self._state.converged
 
     def _own_facts(self) -> dict[str, Any]:
         return {
@@ -178,11 +186,7 @@ class Canopy(CanopyStreams):
 
     def memory_usage(self) -> int:
         """Bytes of parameters, their sums, and rows that wait."""
-        held = self._waiting.nbytes + self.labels_.nbytes + 2000
-        for record in (self._known, self._moments):
-            if record is not None:
-                held += sum(array.nbytes for array in vars(record).values())
-        return int(held)
+        return self._state.nbytes + 2000
 
     # ------------------------------------------------------------ fitting
     @locked
@@ -316,9 +320,7 @@ class Canopy(CanopyStreams):
         if start is None:
             known = family.begin(self._starts(parts, plan), prior)
         else:
-            known = given.scaled(
-                given.components_at(self, start, parts.features), scaling
-            )
+            known = given.scaled(self._components_at(start, parts.features), scaling)
         shards = parts.shards(plan, scratch)
         watched = scaling.doubles(
             parts.take(parts.drawn(np.random.default_rng([self.seed, 4]), WATCHED))
@@ -331,6 +333,16 @@ class Canopy(CanopyStreams):
             watched, n, parts.total, scaling.log_scale,
         )  # fmt: skip
         return fit, shards
+
+    def _components_at(self, start: Any, features: FeatureMap) -> Components:
+        """Components at which a fit begins, in the units of the columns."""
+        if not isinstance(start, Canopy) or start._state.features is None:
+            what = "one without components" if isinstance(start, Canopy) else start
+            raise ValueError(
+                f"start must be a Canopy that has components; got {params.short(what)}."
+            )
+        given.check_alike(self.options, features, start.options, start._state.features)
+        return given.unscaled(*start._ready("start"))
 
     def _starts(self, parts: Parts, plan: Plan) -> Matrix:
         """Where components begin, in scaled coordinates."""
@@ -363,37 +375,28 @@ class Canopy(CanopyStreams):
         def store(fit: Fit) -> None:
             path, every, notes = keep
             if fit.time % every == 0 or fit.converged:
-                self._as_of(fit, shards, parts).save_running(path, fit, shards, notes)
+                self._save_running(path, fit, shards, parts, notes)
 
         with rows_bar(progress, self.options.max_iter, "fitting", "sweep") as tell:
             tell(fit.time)
             fit.run(shards, held_out, tell, callback, store if keep else None)
-        done = self._as_of(fit, shards, parts)
-        lock = self._lock
-        vars(self).update(vars(done), _lock=lock)
+        self._state = state_of(fit, shards, parts)
         tell_trouble(fit)
-
-    def _as_of(self, fit: Fit, shards: LocalShards, parts: Parts) -> Canopy:
-        """The model that a fit has come to."""
-        done = Canopy.__new__(Canopy)
-        done._begin(self.options, self.batch_size, self.seed)
-        done._features, done._scaling = parts.features, shards.plan.scaling
-        done._known, done._moments = fit.known, fit.moments
-        done._n_learned = parts.n_rows
-        done.labels_, done.history = shards.labels, history_of(fit.reports)
-        done.converged = fit.converged
-        return done
 
     def _fit_first(self, parts: Parts) -> None:
         fit, shards = self._prepared(parts, None, None)
         self._run(fit, shards, parts, False, False, None, None)
 
     # ------------------------------------------------------------ files of running fits
-    def save_running(
-        self, path: Any, fit: Fit, shards: LocalShards, notes: dict[str, Any]
+    def _save_running(
+        self, path: Any, fit: Fit, shards: LocalShards, parts: Parts, notes: Any
     ) -> None:
         """Write a checkpoint of a fit under way; see `fit` and `resume`."""
-        checkpoint.save_with(files.Running(self, fit, shards), notes, path)
+        running = files.Running(
+            self.options, self.batch_size, self.seed, state_of(fit, shards, parts),
+            fit.pace, fit.begun, shards.state(),
+        )  # fmt: skip
+        checkpoint.save_with(running, notes, path)
 
     @classmethod
     def resume(
@@ -432,7 +435,8 @@ class Canopy(CanopyStreams):
                 f"{os.fspath(path)} holds a {type(stored).__name__}, no fit under way. "
                 "Load it by dyntree.load."
             )
-        model = stored.model
+        model = cls.__new__(cls)
+        model._begin(stored.options, stored.batch_size, stored.seed)
         parts = Parts(X, None, sample_weight)
         parts, out = model._held_out(parts, validation)
         if files.notes_of(parts, out) != notes:
@@ -487,21 +491,23 @@ class Canopy(CanopyStreams):
         if n_rows is not None:
             worth = params.positive("n_rows", n_rows)
         own = given.components_of(family, m, weights, means, covariances)
-        done = Canopy.__new__(Canopy)
-        done._begin(self.options, self.batch_size, self.seed)
-        done._features = FeatureMap.learn(np.zeros((1, own.mean.shape[1])))[0]
-        done._scaling = given.scaling_of(family, own)
-        done._known = given.scaled(own, done._scaling)
-        done._moments = given.moments_of(family, done._known, worth)
-        vars(self).update(vars(done), _lock=self._lock)
+        scaling = given.scaling_of(family, own)
+        known = given.scaled(own, scaling)
+        self._state = State(
+            features=FeatureMap.learn(np.zeros((1, own.mean.shape[1])))[0],
+            scaling=scaling,
+            components=known,
+            moments=given.moments_of(family, known, worth),
+        )
         return self
 
     # ------------------------------------------------------------ copies and files
     @locked
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
-        again = type(self).from_arrays(*self.to_arrays())
-        again.labels_, again.history = self.labels_.copy(), self.history.copy()
+        again = type(self).__new__(type(self))
+        again._begin(self.options, self.batch_size, self.seed)
+        again._state = self._state.independent()
         return again
 
     @locked
@@ -513,7 +519,7 @@ class Canopy(CanopyStreams):
         header : dict
         arrays : dict of ndarray
         """
-        return files.described(self)
+        return files.described(self.options, self.batch_size, self.seed, self._state)
 
     @classmethod
     def from_arrays(
@@ -537,8 +543,24 @@ class Canopy(CanopyStreams):
             for what is no such header at all.
         """
         model = cls.__new__(cls)
-        files.fill(model, header, arrays)
+        options, batch_size = files.options_read(header, arrays)
+        model._begin(options, batch_size, header["seed"])
+        model._state = files.restored(options, batch_size, header, arrays)
         return model
+
+
+def state_of(fit: Fit, shards: LocalShards, parts: Parts) -> State:
+    """Return the state that a fit has come to."""
+    return State(
+        features=parts.features,
+        scaling=shards.plan.scaling,
+        components=fit.known,
+        moments=fit.moments,
+        n_learned=parts.n_rows,
+        labels=shards.labels,
+        history=history_of(fit.reports),
+        converged=fit.converged,
+    )
 
 
 def starts_given(init: Any) -> Any:

@@ -9,18 +9,17 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.canopy.answers import CanopyAnswers
-from dyntree.mixtures.canopy.components import Moments
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import Fit
 from dyntree.mixtures.canopy.parts import LocalShards, Parts, check_weight
 from dyntree.mixtures.canopy.scaling import Scaling, read
 from dyntree.mixtures.canopy.shards import Plan
+from dyntree.mixtures.canopy.state import State, no_rows
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -29,11 +28,6 @@ class CanopyStreams(CanopyAnswers):
     """The part of `Canopy` that learns a stream."""
 
     batch_size: int
-    labels_: NDArray[np.int32]
-    _moments: Moments | None
-    _waiting: Matrix
-    _n_learned: int
-    _n_batches: int
 
     @abstractmethod
     def _fit_first(self, parts: Parts) -> None:
@@ -68,11 +62,11 @@ class CanopyStreams(CanopyAnswers):
         if is_nothing(X):
             return self
         features, rows = self._encoded(X)
-        before = dict(vars(self))
+        before = self._state
         with rows_bar(progress, len(rows), "learning") as tell:
             first = 0
             while first < len(rows):
-                room = self.batch_size - len(self._waiting)
+                room = self.batch_size - len(self._state.waiting)
                 new = rows[first : first + room]
                 with self._kept_on_errors(before):
                     self._wait_or_learn(features, new)
@@ -82,34 +76,33 @@ class CanopyStreams(CanopyAnswers):
 
     def _encoded(self, X: Any) -> tuple[FeatureMap, Matrix]:
         """Columns and rows of a batch, checked whole; nothing changes."""
-        features, given = read(X, self._features)
+        features, given = read(X, self._state.features)
         if not len(given):
             raise ValueError("X must have at least one row; got none.")
         rows = np.array(given, dtype=np.float64)
         family = FAMILY_OF[self.options.family]
         Parts(rows, features).check(family)
-        if self._scaling is not None:
-            self._room_for(rows)
+        if self._state.scaling is not None:
+            self._room_for(rows, self._state.scaling)
         return features, rows
 
-    def _room_for(self, rows: Matrix) -> Scaling:
+    def _room_for(self, rows: Matrix, scaling: Scaling) -> Scaling:
         """The scales of the first rows, with room for the sums of others."""
-        assert self._scaling is not None
         with np.errstate(over="ignore"):
-            most = float((self._scaling.doubles(rows) ** 2).sum(axis=1).max())
-        again = replace(self._scaling, power=max(self._scaling.power, most))
+            most = float((scaling.doubles(rows) ** 2).sum(axis=1).max())
+        again = replace(scaling, power=max(scaling.power, most))
         family = FAMILY_OF[self.options.family]
         again.units(float(max(self.batch_size, len(rows))), family)
         return again
 
     def _wait_or_learn(self, features: FeatureMap, new: Matrix) -> None:
         """Let rows wait, or learn the batch that they complete."""
-        batch = np.concatenate([self._waiting.reshape(-1, new.shape[1]), new])
+        held = self._state.waiting.reshape(-1, new.shape[1])
+        batch = np.concatenate([held, new])
         if len(batch) < self.batch_size:
-            self._features, self._waiting = features, batch
+            self._state = replace(self._state, features=features, waiting=batch)
             return
         self._learn(batch, features)
-        self._waiting = np.empty((0, 0))
 
     @locked
     def flush(self) -> Self:
@@ -119,23 +112,19 @@ class CanopyStreams(CanopyAnswers):
         -------
         self
         """
-        if len(self._waiting):
-            assert self._features is not None
-            with self._kept_on_errors():
-                self._learn(self._waiting, self._features)
-                self._waiting = np.empty((0, 0))
+        state = self._state
+        if len(state.waiting) and state.features is not None:
+            with self._kept_on_errors(state):
+                self._learn(state.waiting, state.features)
         return self
 
     @contextmanager
-    def _kept_on_errors(self, before: dict[str, Any] | None = None) -> Iterator[None]:
-        """Be what one was before, where anything but an interrupt ends the learning."""
-        if before is None:
-            before = dict(vars(self))  # arrays are replaced, none is written into
+    def _kept_on_errors(self, before: State) -> Iterator[None]:
+        """Be as before, where anything but an interrupt ends the learning."""
         try:
             yield
         except Exception:
-            vars(self).clear()
-            vars(self).update(before)
+            self._state = before
             raise
 
     @locked
@@ -153,13 +142,12 @@ class CanopyStreams(CanopyAnswers):
         """
         features, rows = self._encoded(X)
         weight = check_weight(sample_weight, len(rows), X)
-        with self._kept_on_errors():
-            waiting = self._waiting
-            if self._known is None and len(waiting):  # too few for a batch of their own
+        with self._kept_on_errors(self._state):
+            waiting = self._state.waiting
+            if not self.is_ready and len(waiting):  # too few for a batch of their own
                 rows = np.concatenate([waiting, rows])
                 if weight is not None:
                     weight = np.concatenate([np.ones(len(waiting)), weight])
-                self._waiting = np.empty((0, 0))
             else:
                 self.flush()
             self._learn(rows, features, weight)
@@ -167,38 +155,39 @@ class CanopyStreams(CanopyAnswers):
 
     def _learn(self, rows: Matrix, features: FeatureMap, weight: Any = None) -> None:
         """Fit the first batch, or give a later one an exact sweep."""
-        n_before, n_batches = self._n_learned, self._n_batches
+        before = self._state
         parts = Parts(rows, features, weight)
-        if self._known is None:
+        if before.components is None:
             self._fit_first(parts)
         else:
-            self._sweep(parts)
-        self._features = features
-        self._n_learned, self._n_batches = n_before + len(rows), n_batches + 1
+            self._state = self._swept(parts)
+        self._state = replace(
+            self._state, features=features, waiting=no_rows(),
+            n_learned=before.n_learned + len(rows), n_batches=before.n_batches + 1,
+        )  # fmt: skip
 
-    def _sweep(self, parts: Parts) -> None:
-        """One exact sweep over a batch, on top of the sums of those before."""
-        assert self._known is not None
-        assert self._moments is not None
-        assert self._scaling is not None
+    def _swept(self, parts: Parts) -> State:
+        """The state after one exact sweep over a batch, on top of those before."""
+        state, own = self._state, self._state.scaling
+        assert own is not None
+        assert state.components is not None
         family = FAMILY_OF[self.options.family]
-        scaling = self._room_for(parts.arrays[0])
+        scaling = self._room_for(parts.arrays[0], own)
         how = "em" if self.options.inference == "em" else "esca"
         plan = Plan(
             family.name, how, self.options.sweeps, scaling,
             scaling.units(parts.total, family), self.seed, params.n_threads(),
         )  # fmt: skip
-        prior = self._scaling.prior(
-            self.options.prior, family, self.options.concentration
-        )
+        prior = own.prior(self.options.prior, family, self.options.concentration)
         options = replace(self.options, inference=how, max_iter=1)
         fit = Fit(
-            family, options, how, prior, plan.units, self.seed, self._known,
+            family, options, how, prior, plan.units, self.seed, state.components,
             np.empty((0, len(scaling.scale))), parts.n_rows, parts.total,
             scaling.log_scale,
         )  # fmt: skip
         shards = LocalShards(parts, plan)
-        fit.before, fit.turn = self._moments, 1000 + self._n_batches
+        fit.before, fit.turn = state.moments, 1000 + state.n_batches
         fit.step(shards)
-        self._known, self._moments = fit.known, fit.moments
-        self.labels_ = shards.labels
+        return replace(
+            state, components=fit.known, moments=fit.moments, labels=shards.labels
+        )

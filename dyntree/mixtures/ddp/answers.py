@@ -22,6 +22,7 @@ from dyntree.mixtures.ddp.records import (
 from dyntree.mixtures.ddp.state import Particles, State, unseen, without_rows
 from dyntree.mixtures.ddp.transitions import RandomWalk
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
+from dyntree.mixtures.shared.base import n_samples_of, tell_of_new_name
 from dyntree.runtime.locking import locked
 
 
@@ -48,7 +49,7 @@ class Answers(Learning):
         ndarray of int64 of shape (n_rows,)
             -1 for a row that no particle could be told for.
         """
-        n, held = self.n_phases, len(self._labels)
+        n, held = self.n_phases, len(self._state.labels)
         if isinstance(phase, bool) or not isinstance(phase, int | np.integer):
             raise ValueError(f"phase must be an int; got {phase!r}.")
         number = int(phase) + n if phase < 0 else int(phase)
@@ -58,13 +59,15 @@ class Answers(Learning):
                 f"phase must be one whose labels are held, {known}; got {phase!r}. "
                 "history= says how many are."
             )
-        return self._resolved(self._labels[number - (n - held)])
+        return self._resolved(self._state.labels[number - (n - held)])
 
     @property
     def labels_(self) -> Ids:
         """Ids of the particles of the rows of the last phase."""
         with self._lock:
-            return self.labels(-1) if self._labels else np.empty(0, dtype=np.int64)
+            return (
+                self.labels(-1) if self._state.labels else np.empty(0, dtype=np.int64)
+            )
 
     def _resolved(self, ids: Ids) -> Ids:
         """Ids with those of merged particles replaced."""
@@ -99,18 +102,22 @@ class Answers(Learning):
             mean=family.means(p.row), covariance=family.covariances(p.row),
         )  # fmt: skip
 
-    @locked
-    def covariances(self) -> Matrix:
+    @property
+    def covariances_(self) -> Matrix:
         """Covariances of rows about their particles, in the order of `particles`.
 
-        Returns
-        -------
-        ndarray of shape (n_particles, n_columns, n_columns)
-            For `AffineFlow` that of velocities is about the field. `Multinomial` has
-            none.
+        Of shape (n_particles, n_columns, n_columns). For `AffineFlow` that of
+        velocities is about the field; `Multinomial` has none.
         """
-        family = self._ready("covariances")
-        return family.row_covariances(self._state.particles.row[self._state.live()])
+        with self._lock:
+            family = self._ready("covariances_")
+            live = self._state.live()
+            return family.row_covariances(self._state.particles.row[live])
+
+    def covariances(self) -> Matrix:
+        """Return `covariances_`, which is the name now."""
+        tell_of_new_name(self, "covariances()", "covariances_")
+        return self.covariances_
 
     @locked
     def lifelines(self) -> Lifelines:
@@ -203,7 +210,7 @@ class Answers(Learning):
         -------
         Diagnostics
         """
-        return self._diagnostics
+        return self._state.diagnostics
 
     # ------------------------------------------------------------ rows
     def _after(self, ahead: int) -> State:
@@ -309,31 +316,42 @@ class Answers(Learning):
 
     @locked
     def sample(
-        self, n: int, ahead: int = 0, seed: int | np.random.Generator | None = None
-    ) -> Matrix:
+        self,
+        n_samples: int = 1,
+        ahead: int = 0,
+        seed: int | np.random.Generator | None = None,
+        *,
+        n: int | None = None,
+    ) -> tuple[Matrix, Ids]:
         """Draw rows from the predictive density of `log_predictive`.
 
         Parameters
         ----------
-        n : int
+        n_samples : int, default 1
         ahead : int, default 0
+            Phases after the last one.
         seed : int or numpy Generator, optional
+        n : int, optional
+            Old name of `n_samples`.
 
         Returns
         -------
-        ndarray of shape (n, n_columns)
+        X : ndarray of shape (n_samples, n_columns)
+        labels : ndarray of int64 of shape (n_samples,)
+            Ids of their particles; -1 for rows of new ones. Before version 0.1 only
+            rows were returned.
         """
         family = self._ready("sample")
-        n, rng = params.count("n", n, 0), params.generator(seed)
+        count, rng = n_samples_of(self, n_samples, n, 0), params.generator(seed)
         ahead = params.count("ahead", ahead, 0)
-        _, priors, share = self._shares(self._after(ahead), family)
-        chosen = rng.choice(len(share), size=n, p=share)
-        assert self._features is not None
-        rows = np.empty((n, self._features.n_features))
+        particles, priors, share = self._shares(self._after(ahead), family)
+        chosen = rng.choice(len(share), size=count, p=share)
+        rows = np.empty((count, len(self.feature_names)))
         for k in np.unique(chosen).tolist():
             at = np.flatnonzero(chosen == k)
             rows[at] = family.draw(priors[k], len(at), rng)
-        return rows
+        new = np.full(len(share) - len(particles), -1, dtype=np.int64)
+        return rows, np.concatenate([particles.id, new])[chosen]
 
     @locked
     def forecast(self, steps: int = 1) -> Forecast:

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from dyntree import params
 from dyntree._core.mixtures.ddp import PhaseSampler, voted
 from dyntree._core.mixtures.phase import shuffled
+from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.ddp.families import Family
@@ -89,12 +90,16 @@ class DynamicFiniteMixture(Rows):
         self.sweeps = SweepOptions(n_sweeps, burn_in, thin, sampler)
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self._lock = RLock()
-        self._features = None
+        self._features: FeatureMap | None = None
         self._family: Family | None = None
         self._rows: Matrix | None = None
         self._share: Vector = np.full(self.n_components, 1.0 / self.n_components)
         self._labels: list[Ids] = []
         self.n_phases = 0
+
+    @property
+    def _columns_learned(self) -> FeatureMap | None:
+        return self._features
 
     @property
     def _rows_of(self) -> Family:

@@ -17,7 +17,7 @@ from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.merging import merged
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.phases import separated
-from dyntree.mixtures.ddp.records import Diagnostics
+from dyntree.mixtures.ddp.records import Diagnostics, no_diagnostics
 from dyntree.mixtures.ddp.rows import Rows
 from dyntree.mixtures.ddp.sampling import outcome, run_chains, sampler_of
 from dyntree.mixtures.ddp.state import (
@@ -36,13 +36,6 @@ from dyntree.runtime.progress import Progress, check_progress, rows_bar
 TELLING = 20  # rows from which statistical trouble is worth a warning
 
 
-def no_diagnostics() -> Diagnostics:
-    """Those of a phase without rows."""
-    return Diagnostics(
-        np.empty(0, dtype=np.int64), np.empty(0), np.empty(0), 0, 0, 0, 1.0, False
-    )
-
-
 class Learning(Rows, Mixture):
     """The part of `DependentDPMixture` that takes phases in."""
 
@@ -59,23 +52,17 @@ class Learning(Rows, Mixture):
         self.options = options
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self._lock = RLock()
-        self._features = None
-        self._family: Family | None = None
-        self._still = np.zeros(0, dtype=bool)
         self._state = State.fresh(options)
-        self._n_rows = 0
-        self._labels: list[Ids] = []
-        self._diagnostics = no_diagnostics()
 
     # ------------------------------------------------------------ rows
     @property
     def _columns_learned(self) -> FeatureMap | None:
-        return self._features
+        return self._state.features
 
     @property
     def n_seen(self) -> int:
         """Rows ever given to `update`."""
-        return self._n_rows
+        return self._state.n_rows
 
     @property
     def n_phases(self) -> int:
@@ -85,15 +72,15 @@ class Learning(Rows, Mixture):
     @property
     def is_ready(self) -> bool:
         """Whether a phase with rows has come, to answer from."""
-        return self._family is not None
+        return self._state.family is not None
 
     def _ready(self, what: str) -> Family:
         """The family with its scales, or why there are none."""
-        if self._family is None:
+        if self._state.family is None:
             raise NotReadyError(
                 f"{what} needs a phase with rows; none has come. Call update first."
             )
-        return self._family
+        return self._state.family
 
     @locked
     def update(
@@ -147,12 +134,14 @@ class Learning(Rows, Mixture):
 
     def _learn(self, features: FeatureMap | None, rows: Matrix, tell: Any) -> None:
         """Learn one phase; nothing changes before all of it is done."""
-        family = self._family
+        family, history = self._state.family, self.options.history
         if family is None:
             if not len(rows):
-                self._state = replace(self._state, n_phases=self._state.n_phases + 1)
-                self._labels = [*self._labels, np.empty(0, dtype=np.int64)]
-                self._labels = self._labels[-self.options.history :]
+                self._state = replace(
+                    self._state,
+                    n_phases=self._state.n_phases + 1,
+                    labels=(*self._state.labels, no_labels(0))[-history:],
+                )
                 return
             family = self.options.family.resolved(rows)
             still = self._standing(family, rows)
@@ -164,7 +153,7 @@ class Learning(Rows, Mixture):
             fresh = State.fresh(self.options, n_prior, family.n_sums())
             state = replace(state, particles=fresh.particles, history=fresh.history)
         counting = family.counting(rows)
-        labels, diagnostics = np.full(len(rows), -1, dtype=np.int64), no_diagnostics()
+        labels, diagnostics = no_labels(len(rows)), no_diagnostics()
         if not np.any(counting):
             state = without_rows(state, self.options, family)
             tell(len(rows))
@@ -173,12 +162,12 @@ class Learning(Rows, Mixture):
                 state, family, rows, counting, tell
             )
         self._warn(diagnostics, len(rows))
-        self._features, self._family, self._state = features, family, state
-        self._still = still
-        self._n_rows += len(rows)
-        labels[~counting] = self._most_probable()
-        self._labels = [*self._labels, labels][-self.options.history :]
-        self._diagnostics = diagnostics
+        labels[~counting] = most_probable(state, self.options)
+        self._state = replace(
+            state, features=features, family=family, still=still,
+            labels=(*state.labels, labels)[-history:],
+            n_rows=state.n_rows + len(rows), diagnostics=diagnostics,
+        )  # fmt: skip
 
     def _standing(self, family: Family, rows: Matrix) -> NDArray[np.bool_]:
         """Columns that have no unit: their scale is the rows' to give, which all stand.
@@ -194,7 +183,7 @@ class Learning(Rows, Mixture):
         self, family: Family, rows: Matrix
     ) -> tuple[Family, State, NDArray[np.bool_]]:
         """Family and state, where columns that stood still move in these rows."""
-        still, state = self._still, self._state
+        still, state = self._state.still, self._state
         if not still.any() or not len(rows):
             return family, state, still
         moves = still & ~self._standing(family, rows)
@@ -235,14 +224,6 @@ class Learning(Rows, Mixture):
         diagnostics = replace(diagnostics, merges=len(after.aliases) - n_before)
         return folded(pruned(after, options), options, family), labels, diagnostics
 
-    def _most_probable(self) -> int:
-        """Id of the particle of the largest expected weight; -1 where there is none."""
-        particles = self._state.particles.taken(self._state.live())
-        if not len(particles):
-            return -1
-        rate = 1.0 if self.options.is_counting else particles.E
-        return int(particles.id[np.argmax(particles.alive * particles.m / rate)])
-
     def _warn(self, found: Diagnostics, n_rows: int) -> None:
         """Tell of statistical trouble; of a few rows chance decides anyway."""
         if found.was_full:
@@ -266,6 +247,20 @@ class Learning(Rows, Mixture):
                 f"only {found.agreement:.0%} of the votes agree with the labels: "
                 "particles overlap, or sweeps do not mix. Give more n_sweeps.",
             )
+
+
+def no_labels(n: int) -> Ids:
+    """Return -1 for each of n rows."""
+    return np.full(n, -1, dtype=np.int64)
+
+
+def most_probable(state: State, options: DDPOptions) -> int:
+    """Return the id of the particle of the largest expected weight, or else -1."""
+    particles = state.particles.taken(state.live())
+    if not len(particles):
+        return -1
+    rate = 1.0 if options.is_counting else particles.E
+    return int(particles.id[np.argmax(particles.alive * particles.m / rate)])
 
 
 def new_places(labels: Ids, K: int) -> tuple[Ids, Ids]:

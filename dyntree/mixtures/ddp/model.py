@@ -13,10 +13,15 @@ from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.ddp.answers import Answers
 from dyntree.mixtures.ddp.families import Family
-from dyntree.mixtures.ddp.options import DDP_OPTIONS, DDPOptions, Survival
+from dyntree.mixtures.ddp.files import described, restored
+from dyntree.mixtures.ddp.options import (
+    DDP_OPTIONS,
+    DDPOptions,
+    Survival,
+    options_from_header,
+)
 from dyntree.mixtures.ddp.records import Calibration
 from dyntree.mixtures.ddp.regression import AffineFlow
-from dyntree.mixtures.ddp.storage import from_arrays, to_arrays
 from dyntree.mixtures.ddp.transitions import Transition
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.locking import locked
@@ -170,11 +175,7 @@ class DependentDPMixture(Answers):
 
     def memory_usage(self) -> int:
         """Bytes held by particles, their histories, and labels."""
-        state = self._state
-        held = [*vars(state.particles).values(), *vars(state.history).values()]
-        held += [state.mass, state.source_exposure, state.age, state.u, state.counts]
-        held += self._labels
-        return int(sum(array.nbytes for array in held)) + 1000
+        return self._state.nbytes + 1000
 
     @locked
     def velocity(self, points: Any) -> tuple[Ids, Matrix]:
@@ -195,8 +196,8 @@ class DependentDPMixture(Answers):
             raise ValueError(
                 f"velocity needs family=AffineFlow(...); got {type(family).__name__}."
             )
-        assert self._features is not None
-        located = self._features.first(len(self.feature_names) // 2)
+        assert self._state.features is not None
+        located = self._state.features.first(len(self.feature_names) // 2)
         places = located.encode(points, "points")
         live = self._state.live()
         particles = self._state.particles
@@ -266,10 +267,7 @@ class DependentDPMixture(Answers):
         """Return an independent model that would go on alike."""
         again = type(self).__new__(type(self))
         again._begin(self.options, self.seed)
-        again._features, again._family = self._features, self._family
-        again._still = self._still
-        again._state, again._labels = self._state, list(self._labels)
-        again._n_rows, again._diagnostics = self._n_rows, self._diagnostics
+        again._state = self._state
         return again  # states are replaced as a whole, never changed
 
     @locked
@@ -286,7 +284,8 @@ class DependentDPMixture(Answers):
         ValueError
             Where `survival` is a function, which no file can hold.
         """
-        return to_arrays(self)
+        header, arrays = described(self.options, self.seed, self._state)
+        return {"kind": type(self).__name__} | header, arrays
 
     @classmethod
     def from_arrays(
@@ -310,5 +309,6 @@ class DependentDPMixture(Answers):
             for what is no such header at all.
         """
         model = cls.__new__(cls)
-        from_arrays(model, header, arrays)
+        model._begin(options_from_header(header["options"]), header["seed"])
+        model._state = restored(model.options, header, arrays)
         return model

@@ -199,3 +199,10 @@ class Calibration:
     def best(self) -> dict[str, Any]:
         """The setting of the highest score; of equal ones the first."""
         return dict(self.settings[int(np.argmax(self.score))])
+
+
+def no_diagnostics() -> Diagnostics:
+    """Return the diagnostics of a phase without rows."""
+    return Diagnostics(
+        np.empty(0, dtype=np.int64), np.empty(0), np.empty(0), 0, 0, 0, 1.0, False
+    )

@@ -19,7 +19,10 @@ from dyntree.mixtures.shared.rows import encoded
 class Rows(ABC):
     """A model that knows its columns once a row has come."""
 
-    _features: FeatureMap | None
+    @property
+    @abstractmethod
+    def _columns_learned(self) -> FeatureMap | None:
+        """The columns that the first rows had; None while not known."""
 
     @property
     @abstractmethod
@@ -29,12 +32,11 @@ class Rows(ABC):
     def _encoded(self, X: Any, argument: str = "X") -> tuple[FeatureMap | None, Matrix]:
         """Columns and rows, checked; nothing changes."""
         params.check_dense(argument, X)
-        if self._features is None and is_nothing(X):
-            return None, np.empty((0, 0))
+        known = self._columns_learned
+        if is_nothing(X):
+            return known, np.empty((0, 0 if known is None else known.n_features))
         self._check_missing(X, argument)
-        if self._features is not None and is_nothing(X):
-            return self._features, np.empty((0, self._features.n_features))
-        features, rows = encoded(X, self._features, argument)
+        features, rows = encoded(X, known, argument)
         self._rows_of.check_rows(rows, features.feature_names)
         return features, rows
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.options import DDPOptions
+from dyntree.mixtures.ddp.records import Diagnostics, no_diagnostics
 from dyntree.mixtures.shared.arrays import Ids
 
 LEAST_MASS = 1e-4  # of a cohort, as a share of the innovation
@@ -102,9 +105,9 @@ class History:
         return self.phase[entries], self.sums[entries]
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class State:
-    """Everything a model has learned, apart from columns and labels."""
+    """Everything a model has learned; a phase makes a new state."""
 
     particles: Particles
     history: History
@@ -116,6 +119,12 @@ class State:
     u: Vector = field(default_factory=lambda: np.empty(0))  # of the last phases
     counts: Ids = field(default_factory=lambda: np.empty((0, 3), dtype=np.int64))
     aliases: dict[int, int] = field(default_factory=dict)
+    features: FeatureMap | None = None
+    family: Family | None = None  # with the scales of the first rows
+    still: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    labels: tuple[Ids, ...] = ()  # of the rows of the last phases
+    n_rows: int = 0
+    diagnostics: Diagnostics = field(default_factory=no_diagnostics)
 
     @classmethod
     def fresh(cls, options: DDPOptions, n_prior: int = 0, n_sums: int = 0) -> State:
@@ -124,6 +133,13 @@ class State:
             Particles.none(n_prior), History.none(n_sums),
             np.array([options.concentration]), np.ones(1), np.zeros(1, dtype=np.int64),
         )  # fmt: skip
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by particles, their histories, and labels."""
+        held = [*vars(self.particles).values(), *vars(self.history).values()]
+        held += [self.mass, self.source_exposure, self.age, self.u, self.counts]
+        return int(sum(array.nbytes for array in (*held, *self.labels)))
 
     def live(self) -> Ids:
         """Places of the particles that may be alive."""

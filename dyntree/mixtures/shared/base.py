@@ -7,9 +7,12 @@ from contextlib import AbstractContextManager
 from threading import RLock
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, FeatureMap
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import warn
 from dyntree.runtime.locking import locked
 
 NAMED_COLUMNS = 64  # of more, `facts` tells only how many there are
@@ -107,6 +110,41 @@ class Mixture(checkpoint.Stored, ABC):
         rows = rows.copy() if rows is X else rows  # which is the caller's to change
         return Encoded(rows), [None] * len(rows)
 
+    # ------------------------------------------------------------ densities
+    @abstractmethod
+    def score_samples(self, X: Any) -> Vector:
+        """Log density of each row."""
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log density of rows, in nats a row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        y : object, optional
+            Of no effect.
+
+        Returns
+        -------
+        float
+        """
+        return float(np.mean(self.score_samples(X)))
+
+    def score_total(self, X: Any, y: Any = None) -> float:
+        """Log density of all rows together, in nats.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        y : object, optional
+            Of no effect.
+
+        Returns
+        -------
+        float
+        """
+        return float(np.sum(self.score_samples(X)))
+
     # ------------------------------------------------------------ copies
     def exclusive(self) -> AbstractContextManager[Any]:
         """Context in which no other thread's call comes between the caller's calls."""
@@ -123,3 +161,20 @@ class Mixture(checkpoint.Stored, ABC):
         again = self.copy()
         again.seed = params.count("seed", seed, 0, params.MAX_SEED)
         return again
+
+
+def tell_of_new_name(model: Any, old: str, new: str) -> None:
+    """Warn that a name of a model is another one now."""
+    warn(
+        DeprecationWarning,
+        f"{type(model).__name__}.{old} is called {new} now; the old name goes with the "
+        "next version.",
+    )
+
+
+def n_samples_of(model: Any, n_samples: Any, n: Any, least: int) -> int:
+    """Return how many samples are to be drawn, checked; `n` is the old name."""
+    if n is not None:
+        tell_of_new_name(model, "sample(n=...)", "sample(n_samples=...)")
+        n_samples = n
+    return params.count("n_samples", n_samples, least)

@@ -12,6 +12,7 @@ from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
+from dyntree.mixtures.shared.base import tell_of_new_name
 from dyntree.mixtures.sva.emission import Emission, emission_of
 from dyntree.mixtures.sva.learning import Learning
 from dyntree.mixtures.sva.records import Clusters, LambdaPath
@@ -107,17 +108,24 @@ class ClusterAnswers(Learning):
             last_seen=known.array("seen")[places] - 1,
         )
 
-    @locked
-    def covariances(self) -> Matrix:
+    @property
+    def covariances_(self) -> Matrix:
         """Covariances of the confirmed clusters, in the order of `clusters`.
 
-        Returns
-        -------
-        ndarray of shape (n_clusters, n_features, n_features)
-            ``noise**2`` in all directions but those of the subspace, which have their
-            own variance where that is larger.
+        Of shape (n_clusters, n_features, n_features): ``noise**2`` in all directions
+        but those of the subspace, which have their own variance where that is larger.
         """
-        known = self._ready("covariances")
+        with self._lock:
+            return self._covariances()
+
+    def covariances(self) -> Matrix:
+        """Return `covariances_`, which is the name now."""
+        tell_of_new_name(self, "covariances()", "covariances_")
+        return self.covariances_
+
+    def _covariances(self) -> Matrix:
+        """Covariances of the confirmed clusters."""
+        known = self._ready("covariances_")
         variance = float(self.noise) ** 2
         _, bases, variances = self._emission.planes(known, self._confirmed())
         out = np.empty((len(bases), known.n_features, known.n_features))
@@ -219,20 +227,39 @@ class ClusterAnswers(Learning):
             )
         return places
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log density of rows.
+    @locked
+    def sample(self, n_samples: int = 1, *, seed: Any = None) -> tuple[Matrix, Ids]:
+        """Draw rows from the mixture of confirmed clusters.
 
         Parameters
         ----------
-        X : array_like of shape (n_rows, n_features)
-        y : object, optional
-            Of no effect.
+        n_samples : int, default 1
+        seed : int or numpy Generator, optional
+            Default the model's own seed.
 
         Returns
         -------
-        float
+        X : ndarray of shape (n_samples, n_features)
+        labels : ndarray of int64 of shape (n_samples,)
+            Ids of their clusters.
         """
-        return float(np.mean(self.score_samples(X)))
+        known = self._ready("sample")
+        n = params.count("n_samples", n_samples, 1)
+        rng = params.generator(self.seed if seed is None else seed)
+        places = self._some("sample")
+        weight = known.array("weight")[places]
+        drawn = rng.choice(len(places), size=n, p=weight / weight.sum())
+        return self._rows_of(places[drawn], rng), known.array("ids")[places[drawn]]
+
+    def _rows_of(self, places: Ids, rng: np.random.Generator) -> Matrix:
+        """Draw a row of each of some confirmed clusters."""
+        own = self._confirmed()
+        rows: Matrix = self._state.clusters.means()[places]
+        for place, C in zip(own, self._covariances(), strict=True):
+            mine = places == place
+            normal = rng.normal(size=(int(mine.sum()), rows.shape[1]))
+            rows[mine] += normal @ np.linalg.cholesky(C).T
+        return rows
 
     def _log_joint(self, rows: Matrix, places: Ids) -> Matrix:
         """Log weight plus log density of each cluster, shape (n_rows, n_places)."""

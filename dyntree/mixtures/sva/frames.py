@@ -60,7 +60,7 @@ def product_over_frames(
     precision: Any = 0.0
     weighted: Any = 0.0
     for k, (model, frame) in enumerate(zip(models, frames, strict=True)):
-        means, covariances = model.clusters().mean, model.covariances()
+        means, covariances = model.clusters().mean, model.covariances_
         A, b = checked_frame(frame, means.shape[1], k)
         if k and precision.shape != (len(means), len(b), len(b)):
             raise ValueError(

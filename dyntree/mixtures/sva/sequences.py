@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import warn
 from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.base import n_samples_of
 from dyntree.mixtures.sva.coordinates import SubspaceMixture
 from dyntree.mixtures.sva.options import HSMMOptions
 from dyntree.mixtures.sva.records import Durations, Path
@@ -156,9 +158,8 @@ class SequenceMixture(SubspaceMixture):
             log_density=total,
         )
 
-    @locked
     def score(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
-        """Log density of sequences, over all paths through the states (forward).
+        """Log density of sequences, over all paths through the states, in nats a row.
 
         Parameters
         ----------
@@ -171,15 +172,47 @@ class SequenceMixture(SubspaceMixture):
         Returns
         -------
         float
+            `score_total` by the number of rows. Before version 0.1 it was the total.
+
+        Warns
+        -----
+        DeprecationWarning
+            As long as there are users of that.
+        """
+        warn(
+            DeprecationWarning,
+            "score of OnlineHDPHSMM is the mean of the rows now, as of all mixtures; "
+            "score_total is their sum, which score was. This warning goes with the "
+            "next version.",
+        )
+        total, n_rows = self._total(X, lengths, "score")
+        return total / n_rows if n_rows else float("nan")
+
+    def score_total(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
+        """Log density of sequences, over all paths through the states (forward).
+
+        Parameters
+        ----------
+        X, y, lengths
+            As for `score`.
+
+        Returns
+        -------
+        float
             Of all rows together; the chain is that of `decode`.
         """
-        chain, density, ends = self._sequences(X, lengths, "score")
+        return self._total(X, lengths, "score_total")[0]
+
+    @locked
+    def _total(self, X: Any, lengths: Any, what: str) -> tuple[float, int]:
+        """Log density of sequences, and how many rows these have."""
+        chain, density, ends = self._sequences(X, lengths, what)
         top = density.max(axis=1, keepdims=True)
         total = float(top.sum())
         for first, last in ends:
             law = chain.lasting(last - first).law()
             total += law.log_likelihood(density[first:last] - top[first:last])
-        return total
+        return total, len(density)
 
     def _sequences(
         self, X: Any, lengths: Any, what: str
@@ -275,56 +308,56 @@ class SequenceMixture(SubspaceMixture):
 
     # ------------------------------------------------------------ draws
     @locked
-    def sample(self, n: int, *, seed: Any = None) -> tuple[Matrix, Ids]:
+    def sample(
+        self, n_samples: int = 1, *, seed: Any = None, n: int | None = None
+    ) -> tuple[Matrix, Ids]:
         """Draw a sequence: states, their durations, and rows.
 
         Parameters
         ----------
-        n : int
+        n_samples : int, default 1
             Rows.
         seed : int or numpy Generator, optional
             Default the model's own seed.
+        n : int, optional
+            Old name of `n_samples`.
 
         Returns
         -------
-        X : ndarray of shape (n, n_features)
-        labels : ndarray of int64 of shape (n,)
+        X : ndarray of shape (n_samples, n_features)
+        labels : ndarray of int64 of shape (n_samples,)
             Ids of their states.
         """
-        places, labels, rng = self._walk(n, seed, "sample")
-        mean, spread = self._state.clusters.means(), self._roots()
-        X = mean[places]
-        for k in np.unique(places):
-            mine = places == k
-            X[mine] += rng.normal(size=(int(mine.sum()), X.shape[1])) @ spread[k].T
-        return X, labels
+        count = n_samples_of(self, n_samples, n, 1)
+        places, labels, rng = self._walk(count, seed, "sample")
+        return self._rows_of(places, rng), labels
 
     @locked
-    def sample_path(self, n: int, *, seed: Any = None) -> tuple[Matrix, Ids]:
+    def sample_path(
+        self, n_samples: int = 1, *, seed: Any = None, n: int | None = None
+    ) -> tuple[Matrix, Ids]:
         """Draw a sequence of states, and join their means by a smooth path.
 
         Parameters
         ----------
-        n : int
-            Rows.
-        seed : int or numpy Generator, optional
-            Default the model's own seed.
+        n_samples, seed, n
+            As for `sample`.
 
         Returns
         -------
-        X : ndarray of shape (n, n_features)
+        X : ndarray of shape (n_samples, n_features)
             A cubic spline through the mean of each state in the middle of its segment.
-        labels : ndarray of int64 of shape (n,)
+        labels : ndarray of int64 of shape (n_samples,)
             Ids of the states.
         """
-        places, labels, _ = self._walk(n, seed, "sample_path")
+        count = n_samples_of(self, n_samples, n, 1)
+        places, labels, _ = self._walk(count, seed, "sample_path")
         return smooth_path(self._state.clusters.means()[places], labels), labels
 
     def _walk(
-        self, n: Any, seed: Any, what: str
+        self, count: int, seed: Any, what: str
     ) -> tuple[Ids, Ids, np.random.Generator]:
         """States of so many rows, drawn: places and ids."""
-        count = params.count("n", n, 1)
         rng = params.generator(self.seed if seed is None else seed)
         chain = self._semi_markov(what)
         states: list[int] = []
@@ -337,11 +370,3 @@ class SequenceMixture(SubspaceMixture):
                 state = int(rng.choice(len(chain.id), p=chain.move[state]))
         own = np.array(states[:count], dtype=np.int64)
         return self._confirmed()[own], chain.id[own], rng
-
-    def _roots(self) -> dict[int, Matrix]:
-        """Roots of the covariances of the confirmed states, by place."""
-        places = self._confirmed()
-        return {
-            int(k): np.linalg.cholesky(c)
-            for k, c in zip(places, self.covariances(), strict=True)
-        }

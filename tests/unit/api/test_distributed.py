@@ -100,7 +100,7 @@ def test_a_worker_that_is_killed_in_mid_sweep_changes_nothing(
     assert len(struck.history) == 8
     if inference in ("em", "esca"):
         assert struck.means.tobytes() == calm.means.tobytes()
-        assert struck.covariances.tobytes() == calm.covariances.tobytes()
+        assert struck.covariances_.tobytes() == calm.covariances_.tobytes()
         assert struck.weights.tobytes() == calm.weights.tobytes()
     else:
         whole = np.concatenate([rows(k) for k in range(N_SHARDS)])

@@ -182,7 +182,7 @@ def test_params_describe_the_trees() -> None:
     assert fit.params["height"] == pytest.approx(fit.inner.stats().height)
     assert fit.params["relevance[x1]"] > fit.params["relevance[x2]"]
     interval = fit.conf_int(0.5)
-    shapes = fit.inner._cloud.shapes()
+    shapes = fit.inner.state.cloud.shapes()
     assert interval.loc["n_leaves"].tolist() == pytest.approx(
         np.quantile(shapes[:, 1], [0.25, 0.75]).tolist()
     )

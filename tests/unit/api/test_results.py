@@ -14,9 +14,10 @@ import pytest
 pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[formula]")
 
 import dyntree.formula.api as dtf
-from dyntree import DynamicTree
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.errors import StaleWindowWarning, UnseenLevelWarning
+from dyntree.trees import model as trees_model
+from dyntree.trees.learning.parts import learn_rows
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.api.test_formula import SMALL, sites
 from tests.unit.models import Pressed
@@ -267,8 +268,7 @@ def test_an_interrupt_leaves_the_design_of_complete_rows(
     fit.append(frame[:9])
     expected = fit.copy().append(frame[9:])
     with monkeypatch.context() as patch:
-        take = Pressed(DynamicTree._take, late)
-        patch.setattr(DynamicTree, "_take", lambda *given: take(*given))
+        patch.setattr(trees_model, "learn_rows", Pressed(learn_rows, late))
         with pytest.raises(KeyboardInterrupt):
             fit.append(frame[9:])
     assert ("site[z]" in fit.exog_names) is late

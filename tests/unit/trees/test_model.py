@@ -130,7 +130,7 @@ def test_an_order_of_rejuvenation_names_rows_from_first_to_last() -> None:
     odr = np.empty_like(places)
     odr[places] = np.arange(1, len(places) + 1)
     assert_same_answers(model.rejuvenate(order), r.rejuvenate(obj, odr, verb=0), X)
-    assert model._cloud.n_particles == 40
+    assert model.state.cloud.n_particles == 40
 
 
 # ---------------------------------------------------------------- learning
@@ -423,7 +423,7 @@ class PressedAtTheEnd:
 def test_ctrl_c_at_the_end_of_rejuvenation_keeps_all_of_it() -> None:
     model = grown("constant")
     twin = model.copy().rejuvenate()
-    model._cloud = PressedAtTheEnd(model._cloud)
+    model.state.cloud = PressedAtTheEnd(model.state.cloud)
     with pytest.raises(KeyboardInterrupt):
         model.rejuvenate()
     assert model_bytes(model) == model_bytes(twin)

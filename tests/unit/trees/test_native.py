@@ -394,10 +394,10 @@ def test_options_belong_to_their_rules() -> None:
 
 def test_a_fixed_prior_stays_and_an_adaptive_one_moves() -> None:
     X, y = smooth(300)
-    fixed = native("linear", prior=NIG(0.2, 0.02)).update(X, y)._cloud.prior_point
+    fixed = native("linear", prior=NIG(0.2, 0.02)).update(X, y).state.cloud.prior_point
     assert (fixed["b0"], fixed["kappa0"]) == (0.2, 0.02)
     still = 0.5 + 1e-4 * X[:, 0] + 1e-4 * np.round(y)  # but for a step, a few per cent
-    tuned = native("constant").update(X, still)._cloud.prior_point
+    tuned = native("constant").update(X, still).state.cloud.prior_point
     assert tuned["b0"] < 0.03 * tuned["y_unit"]
 
 

@@ -76,7 +76,7 @@ def test_the_grain_is_that_of_the_rows_held() -> None:
     rng = np.random.default_rng(2)
     X, y = rng.random((400, 1)), np.round(rng.standard_normal(400), 1)
     tree = DynamicTree(n_particles=20, seed=1).update(X, y)
-    state = tree._cloud.prior_point
+    state = tree.state.cloud.prior_point
     hidden = hidden_variance(y)
     assert hidden == pytest.approx(0.01 / 12, rel=0.3)
     assert state["grain"] * state["y_spread"] ** 2 == pytest.approx(hidden, rel=0.3)
@@ -103,7 +103,7 @@ def test_equal_responses_say_nothing_of_a_prior() -> None:
     tree = DynamicTree(n_particles=20, seed=1).update(
         np.arange(300.0)[:, None], [5.0] * 300
     )
-    state = tree._cloud.prior_point
+    state = tree.state.cloud.prior_point
     assert (state["b0"], state["kappa0"], state["grain"]) == (0.03, 0.01, 0.0)
     assert tree.predict([[10.0]]).mean == pytest.approx(5.0)
 

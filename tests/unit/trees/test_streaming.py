@@ -12,8 +12,7 @@ from dyntree import DynamicTree, StreamingTree
 from dyntree._core.trees.cloud import Cloud
 from dyntree._core.trees.window import worth
 from dyntree.errors import DegenerateWeightsWarning, NotReadyError
-from dyntree.trees import streaming as streaming_module
-from dyntree.trees import warmup as planting
+from dyntree.trees.learning import warmup, windows
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.models import (
     BAD_LABELS,
@@ -91,9 +90,9 @@ def test_a_window_that_is_not_full_is_a_plain_tree() -> None:
 def test_rejuvenation_adds_particles_until_the_next_row() -> None:
     X, y = data("constant", 80)
     model = stream("constant", rejuvenate_every=30).update(X[:30], y[:30])
-    assert model.tree._cloud.n_particles == 40
+    assert model.tree.state.cloud.n_particles == 40
     model.update(X[30:31], y[30:31])
-    assert model.tree._cloud.n_particles == 20
+    assert model.tree.state.cloud.n_particles == 20
 
 
 def test_forgetting_shrinks_what_leaves_remember() -> None:
@@ -285,7 +284,7 @@ def test_a_native_stream_is_its_tree_driven_by_hand(
     tree.update(X[:25], y[:25])
     for row in range(25, 90):
         tree.update(X[row : row + 1], y[row : row + 1])
-        score = worth(tree._cloud, rule)  # draws from the stream that learns
+        score = worth(tree.state.cloud, rule)  # draws from the stream that learns
         equal = score <= score.min() * (1 + 1e-12)  # as the stream has it: rounding
         worst = min(tree.active_ids[equal])
         tree.retire([worst], options.get("forget", 1.0))
@@ -316,7 +315,7 @@ def test_rounding_does_not_choose_the_row_that_goes(
     tree.update(np.tile(X, (3, 1)), np.tile(y, 3))
     assert tree.stats().n_leaves == 2.0
     assert np.ptp(tree.score_active("entropy")) < 1e-14
-    assert tree.active_ids[streaming_module.next_to_go(tree._cloud, "entropy")] == 0
+    assert tree.active_ids[windows.next_to_go(tree.state.cloud, "entropy")] == 0
 
 
 # ---------------------------------------------------------------- interrupts
@@ -337,7 +336,7 @@ def test_an_interrupt_as_trees_are_planted_keeps_the_rows_of_earlier_calls(
     class Pressed(Cloud):
         update = pressed
 
-    monkeypatch.setattr(planting, "Cloud", Pressed)
+    monkeypatch.setattr(warmup, "Cloud", Pressed)
     with pytest.raises(KeyboardInterrupt):
         tree.update(X[9:], y[9:])
     assert (tree.n_seen, calls) == (9, [9, 9])
@@ -397,18 +396,16 @@ def test_ctrl_c_leaves_the_model_after_the_last_complete_row(
     assert_interrupts_leave_complete_rows(model, X, y)
 
 
-@pytest.mark.parametrize(
-    ("owner", "where"), [(streaming_module, "next_to_go"), (DynamicTree, "rejuvenate")]
-)
+@pytest.mark.parametrize("where", ["next_to_go", "rejuvenate"])
 @pytest.mark.parametrize("late", [False, True])
 def test_an_interrupt_inside_a_row_waits_for_its_end(
-    owner: Any, where: str, late: bool, monkeypatch: pytest.MonkeyPatch
+    where: str, late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X, y = data("constant", 40)
     options = {"discard": "random", "rejuvenate_every": 35}
     expected = stream("constant", **options).update(X[:35], y[:35])
     model = stream("constant", **options).update(X[:34], y[:34])
-    plain, calls = getattr(owner, where), []
+    plain, calls = getattr(windows, where), []
 
     def pressed(*arguments: Any) -> Any:
         calls.append(where)
@@ -417,7 +414,7 @@ def test_an_interrupt_inside_a_row_waits_for_its_end(
             raise KeyboardInterrupt
         return answer
 
-    monkeypatch.setattr(owner, where, pressed)
+    monkeypatch.setattr(windows, where, pressed)
     with pytest.raises(KeyboardInterrupt):
         model.update(X[34:], y[34:])
     assert model_bytes(model) == model_bytes(expected)

@@ -20,7 +20,7 @@ from dyntree.api.adapters import (
     RiverDynamicTreeRegressor,
 )
 from dyntree.errors import DistantInputsWarning, UnseenLevelWarning
-from dyntree.trees import learning
+from dyntree.trees.learning import growth
 from tests.helpers import model_bytes
 from tests.unit.models import Pressed, data, refused
 
@@ -143,7 +143,7 @@ def test_rows_one_by_one_are_the_models_own(name: str, changes: Any) -> None:
     other = stream_of(name, **changes)
     for row in range(80):
         other.update(X[row : row + 1], y[row : row + 1])
-    assert model_bytes(model.stream.tree._cloud) == model_bytes(other.tree._cloud)
+    assert model_bytes(model.stream.state.cloud) == model_bytes(other.tree.state.cloud)
     told = other.predict(X)
     for row, x in enumerate(dicts(X)):
         if name == "class":
@@ -220,7 +220,7 @@ def test_a_late_column_was_missing_until_then(name: str, late: int) -> None:
     for row in range(80):
         other.update(X[row : row + 1], y[row : row + 1])
     assert model.stream.tree.feature_names == ("p", "q")
-    assert model_bytes(model.stream.tree._cloud) == model_bytes(other.tree._cloud)
+    assert model_bytes(model.stream.state.cloud) == model_bytes(other.tree.state.cloud)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -267,7 +267,7 @@ def test_ranges_of_late_columns_count_the_rows_that_retired() -> None:
         model.learn_one(row, row["p"])
     assert min(model.stream.tree.active_ids) > 2
     encoded = np.concatenate([model._columns.encode(row) for row in rows])
-    low, high, binary = model.stream.tree._cloud.spans()
+    low, high, binary = model.stream.state.cloud.spans()
     np.testing.assert_array_equal(low, np.nanmin(encoded, axis=0))
     np.testing.assert_array_equal(high, np.nanmax(encoded, axis=0))
     names = model.stream.tree.feature_names
@@ -440,7 +440,7 @@ def test_an_interrupt_before_a_column_is_there_leaves_neither(
         tree.learn_one({"a": float(k)}, float(k))
     before = model_bytes(tree.stream)
     with monkeypatch.context() as patch:
-        patch.setattr(learning, "widened", Pressed(learning.widened, late=True))
+        patch.setattr(growth, "widened", Pressed(growth.widened, late=True))
         with pytest.raises(KeyboardInterrupt):
             tree.learn_one({"a": 1.0, "b": 2.0}, 3.0)
     assert model_bytes(tree.stream) == before

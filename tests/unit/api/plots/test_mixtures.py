@@ -37,7 +37,7 @@ def test_ellipses_are_those_of_the_covariances(flat: Any) -> None:
         (axes,) = plots.plot_clusters(model, X, (2, 0)).axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("x2", "x0")
     ellipses = [line for line in axes.lines if len(line.get_xdata()) == 121]
-    found, covariances = model.clusters(), model.covariances()
+    found, covariances = model.clusters(), model.covariances_
     assert len(ellipses) == len(found)
     for line, mean, C in zip(ellipses, found.mean, covariances, strict=True):
         y = np.column_stack(line.get_data()) - mean[[2, 0]]

@@ -271,7 +271,7 @@ def test_a_drawn_tree_has_the_trees_splits_and_leaves(name: str) -> None:
     for particle in range(5):
         (ax,) = plots.plot_tree(model, particle).axes
         texts = [text.get_text() for text in ax.texts]
-        parts = nodes(tree._cloud.tree(particle))
+        parts = nodes(tree.state.cloud.tree(particle))
         splits = [part for part in parts if part[0] == "split"]
         leaves = [part for part in parts if part[0] == "leaf"]
         assert texts[: len(splits)] == [f"x{s[2]} ≤ {s[3]:.3g}" for s in splits]
@@ -286,14 +286,17 @@ def test_a_drawn_tree_has_the_trees_splits_and_leaves(name: str) -> None:
             if not rows:
                 continue
             place = np.flatnonzero(tree.active_ids == rows[0])
-            row = tree._cloud.rows()[0][place]
+            row = tree.state.cloud.rows()[0][place]
             if name == "class":
-                p = [query.class_probabilities(tree._cloud, k, row) for k in range(3)]
+                p = [
+                    query.class_probabilities(tree.state.cloud, k, row)
+                    for k in range(3)
+                ]
                 p = [part[particle, 0] for part in p]
                 assert tree.classes is not None
                 assert told == f"{tree.classes[np.argmax(p)]}: {max(p):.2f}"
             else:
-                mean = query.predictive(tree._cloud, row)[0][particle, 0]
+                mean = query.predictive(tree.state.cloud, row)[0][particle, 0]
                 assert told == f"{mean:.3g}"
 
 

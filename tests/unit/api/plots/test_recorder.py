@@ -69,10 +69,10 @@ def test_the_step_of_a_copy_is_the_step_of_the_model(rules: str) -> None:
     X, y = data("constant")
     tree = DynamicTree(rules=rules, n_particles=20, seed=1).update(X[:30], y[:30])
     for k in range(30, 60):
-        copy = tree._cloud.copy(tree._cloud.source.copy())
+        copy = tree.state.cloud.copy(tree.state.cloud.source.copy())
         copy.update(X[k : k + 1], y[k : k + 1])
         tree.update(X[k : k + 1], y[k : k + 1])
-        np.testing.assert_array_equal(copy.shapes(), tree._cloud.shapes())
+        np.testing.assert_array_equal(copy.shapes(), tree.state.cloud.shapes())
 
 
 def test_the_weights_noted_are_the_densities_of_the_row() -> None:

@@ -230,7 +230,7 @@ def test_full_covariances_of_few_rows_are_kept_positive() -> None:
             60, family="full", inference="em", prior=MixturePrior.none(1e-15),
             max_iter=30, tol=0.0, seed=1,
         ).fit(X)  # fmt: skip
-    assert (np.linalg.eigvalsh(model.covariances) > 0).all()
+    assert (np.linalg.eigvalsh(model.covariances_) > 0).all()
 
 
 def test_the_tree_passes_over_components_without_weight() -> None:

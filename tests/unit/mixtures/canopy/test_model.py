@@ -171,7 +171,7 @@ def test_em_is_scikit_learns_where_there_is_no_prior() -> None:
         peer.fit(X.astype(float))
     np.testing.assert_allclose(model.means, peer.means_, atol=1e-4)
     np.testing.assert_allclose(model.weights, peer.weights_, atol=1e-5)
-    np.testing.assert_allclose(model.covariances, peer.covariances_, rtol=1e-3)
+    np.testing.assert_allclose(model.covariances_, peer.covariances_, rtol=1e-3)
     assert model.score(X) == pytest.approx(peer.score(X), abs=1e-6)
 
 
@@ -353,7 +353,7 @@ def test_a_dirichlet_process_leaves_components_empty(
 def test_answers_agree_with_plain_densities(family: str) -> None:
     X = rows_for(family, 500)
     model = Canopy(5, family=family, **QUICK).fit(X)
-    spread = np.empty(0) if FAMILY_OF[family].is_count else model.covariances
+    spread = np.empty(0) if FAMILY_OF[family].is_count else model.covariances_
     joint = oracle.log_density(family, X, model.means, spread) + np.log(model.weights)
     density = np.log(np.exp(joint - joint.max(axis=1, keepdims=True)).sum(axis=1))
     density += joint.max(axis=1)
@@ -416,7 +416,7 @@ def test_known_parameters_are_kept_wherever_they_are(family: str) -> None:
     factor, shift = (1.0, 0.0) if FAMILY_OF[family].is_count else (1e-5, 3e4)
     means, spread = source.means * factor + shift, None
     if not FAMILY_OF[family].is_count:
-        spread = source.covariances * factor**2
+        spread = source.covariances_ * factor**2
     model = Canopy(4, family=family, seed=1)
     model.set_components(source.weights, means, spread)
     Z = X * factor + shift
@@ -430,7 +430,7 @@ def test_known_parameters_are_kept_wherever_they_are(family: str) -> None:
     for one in (model, again):
         one.learn_batch(Z[:20])
     assert again.means.tobytes() == model.means.tobytes()
-    width = np.sqrt(model._scaling.variance)
+    width = np.sqrt(model._state.scaling.variance)
     assert (np.abs(model.means - before) / width).max() < 0.5
     heavy = Canopy(4, family=family, seed=1)
     heavy.set_components(source.weights, means, spread, n_rows=1e7)
@@ -473,7 +473,7 @@ def test_tiny_weights_keep_their_digits() -> None:
     drawn = Canopy(4, seed=1, max_iter=5, tol=0.0).fit(
         X, sample_weight=np.full(1500, 1e-13)
     )
-    np.testing.assert_allclose(drawn._moments.weight.sum(), 1.5e-10, rtol=1e-9)
+    np.testing.assert_allclose(drawn._state.moments.weight.sum(), 1.5e-10, rtol=1e-9)
 
 
 # ---------------------------------------------------------------- streams
@@ -491,7 +491,7 @@ def test_batches_are_learned_at_once() -> None:
     X = blobs(900)
     model = Canopy(4, seed=1).learn_batch(X[:500]).learn_batch(X[500:])
     assert model.n_seen == 900
-    np.testing.assert_allclose(model._moments.weight.sum(), 900, rtol=1e-6)
+    np.testing.assert_allclose(model._state.moments.weight.sum(), 900, rtol=1e-6)
     bad = X[:9].copy()
     bad[2, 1] = np.nan
     with same_bytes(model), pytest.raises(ValueError, match="row 2"):

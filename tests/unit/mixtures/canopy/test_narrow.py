@@ -68,7 +68,7 @@ def test_em_ends_where_float64_would(family: str, sd: float) -> None:
         4, family=family, inference="em", init=CENTRES + 0.3 * sd,
         prior=MixturePrior.none(1e-16), max_iter=30, tol=0.0,
     ).fit(X)  # fmt: skip
-    joint = oracle.log_density(family, X, model.means, model.covariances)
+    joint = oracle.log_density(family, X, model.means, model.covariances_)
     share = np.exp(joint + np.log(model.weights))
     share /= share.sum(axis=1, keepdims=True)
     own = [X[labels == z] for z in range(4)]
@@ -76,7 +76,7 @@ def test_em_ends_where_float64_would(family: str, sd: float) -> None:
     # rows stand in float32: 2^-24 of what they are, against sd
     assert np.abs(means - model.means).max() < sd * (1e-3 + 2e-7 / sd)
     inner = np.array([((rows - rows.mean(axis=0)) ** 2).mean() for rows in own])
-    found = model.covariances
+    found = model.covariances_
     if family == "full":
         found = np.diagonal(found, axis1=1, axis2=2)
     if found.ndim == 2:
@@ -98,7 +98,7 @@ def test_drawn_labels_find_narrow_clusters(inference: str, sd: float) -> None:
     assert (model.labels_ == labels).all()
     own = [((X[labels == z] - X[labels == z].mean(axis=0)) ** 2) for z in range(4)]
     inner = np.array([squares.mean(axis=0) for squares in own])
-    np.testing.assert_allclose(model.covariances, inner, rtol=5e-3)
+    np.testing.assert_allclose(model.covariances_, inner, rtol=5e-3)
 
 
 def test_two_clusters_side_by_side_are_told_apart() -> None:

@@ -23,7 +23,7 @@ def test_clusters_that_are_far_apart_keep_their_widths(
     X = centres[labels] + rng.normal(size=(1500, 2))
     model = Canopy(5, family=family, init=centres, seed=1).fit(X)
     assert (model.predict(X) == labels).all()
-    spread = model.covariances
+    spread = model.covariances_
     if spread.ndim == 3:
         spread = np.diagonal(spread, axis1=1, axis2=2)
     assert (np.abs(np.log(spread)) < 6.0 * np.sqrt(2.0 / 300)).all()
@@ -34,7 +34,7 @@ def test_a_variance_that_is_given_stays() -> None:
     X = blobs(2000)
     given = MixturePrior(variance=np.full(3, 50.0), df=1e6)
     model = Canopy(8, prior=given, **QUICK).fit(X)
-    np.testing.assert_allclose(model.covariances, 50.0, rtol=0.05)
+    np.testing.assert_allclose(model.covariances_, 50.0, rtol=0.05)
 
 
 def test_units_of_one_column_are_no_matter_of_the_others() -> None:

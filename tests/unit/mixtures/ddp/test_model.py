@@ -109,12 +109,13 @@ def test_the_predictive_density_is_one(model: DependentDPMixture) -> None:
 
 def test_samples_are_of_the_predictive_density(model: DependentDPMixture) -> None:
     """The ratio of two densities has mean 1 under the second; false alarms 4e-8."""
-    drawn = model.sample(20000, ahead=1, seed=5)
+    drawn, labels = model.sample(20000, ahead=1, seed=5)
     assert drawn.shape == (20000, 2)
+    assert {*labels.tolist()} <= {-1, *model.particles().id.tolist()}
     ratio = np.exp(model.log_predictive(drawn) - model.log_predictive(drawn, ahead=1))
     assert abs(ratio.mean() - 1.0) < 5.5 * ratio.std() / np.sqrt(len(ratio))
-    assert (model.sample(3, seed=1) == model.sample(3, seed=1)).all()
-    assert model.sample(0).shape == (0, 2)
+    assert (model.sample(3, seed=1)[0] == model.sample(3, seed=1)[0]).all()
+    assert model.sample(0)[0].shape == (0, 2)
 
 
 def test_a_forecast_fades_and_widens(model: DependentDPMixture) -> None:

@@ -172,7 +172,7 @@ def test_families_are_checked_against_the_first_rows(
             model.update(rows)
         assert model.n_phases == 0
         assert not getattr(model, "n_seen", 0)
-        assert model._features is None
+        assert model._columns_learned is None
 
 
 def test_a_survival_that_is_no_probability_is_refused() -> None:
@@ -257,7 +257,7 @@ QUESTIONS: list[tuple[Callable[[DependentDPMixture], Any], str]] = [
     (lambda m: m.trajectory(99), "id must be of a particle"),
     (lambda m: m.trajectory(-1), "id must be an int >= 0"),
     (lambda m: m.trajectory(0, smooth=3), "smooth must be True or False"),  # type: ignore[arg-type]
-    (lambda m: m.sample(-1), "n must be an int >= 0"),
+    (lambda m: m.sample(-1), "n_samples must be an int >= 0"),
     (lambda m: m.sample(1, seed="a"), "seed must be"),  # type: ignore[arg-type]
     (lambda m: m.forecast(0), "steps must be an int >= 1"),
     (lambda m: m.log_predictive([[0.0, 0.0]], ahead=-1), "ahead must be an int >= 0"),

@@ -27,7 +27,7 @@ def test_a_product_is_that_of_gaussian_densities() -> None:
     for k in range(2):
         precision, weighted = np.zeros((2, 2)), np.zeros(2)
         for model, (A, b) in zip(seen, frames, strict=True):
-            C = A @ model.covariances()[k] @ A.T
+            C = A @ model.covariances_[k] @ A.T
             precision += np.linalg.inv(C)
             weighted += np.linalg.solve(C, A @ model.clusters().mean[k] + b)
         np.testing.assert_allclose(covariances[k], np.linalg.inv(precision), rtol=1e-9)
@@ -39,7 +39,7 @@ def test_one_frame_that_changes_nothing_changes_nothing() -> None:
     model = models()[0]
     means, covariances = product_over_frames([model], [(np.eye(3), np.zeros(3))])
     np.testing.assert_allclose(means, model.clusters().mean, rtol=1e-12)
-    np.testing.assert_allclose(covariances, model.covariances(), rtol=1e-9)
+    np.testing.assert_allclose(covariances, model.covariances_, rtol=1e-9)
 
 
 I3 = np.eye(3)

@@ -186,7 +186,7 @@ def test_a_state_alone_lasts_through_all_rows() -> None:
     model = OnlineHDPHSMM(5.0, noise=1.0).update(np.zeros((30, 2)))
     path = model.decode(np.zeros((500, 2)))
     assert (len(path), path.stop.tolist()) == (1, [500])
-    assert np.isfinite(model.score(np.zeros((500, 2))))
+    assert np.isfinite(model.score_total(np.zeros((500, 2))))
     assert model.transition_matrix().tolist() == [[0.0]]
     assert model.predict_next(3).tolist() == [[1.0]] * 3
     assert model.filter_one([0.0, 0.0]).tolist() == [1.0]
@@ -271,8 +271,8 @@ def test_demonstrations_are_kept_apart() -> None:
     assert len(apart.labels_) == 180
     path = apart.decode(np.tile(rows, (2, 1)), lengths=[45, 45])
     assert len(path) == 6
-    assert apart.score(np.tile(rows, (2, 1)), lengths=[45, 45]) == pytest.approx(
-        2.0 * apart.score(rows), rel=1e-12
+    assert apart.score_total(np.tile(rows, (2, 1)), lengths=[45, 45]) == pytest.approx(
+        2.0 * apart.score_total(rows), rel=1e-12
     )
     for bad, told in (([44], "add up to the rows of X, 45; got 44"), ([0, 45], ">= 1")):
         with same_bytes(apart), pytest.raises(ValueError, match=told):
@@ -284,7 +284,7 @@ def test_round_states_are_spheres_of_the_noise() -> None:
     X = X + 0.2 * np.random.default_rng(0).normal(size=(600, 2))
     model = OnlineHDPHSMM(1.5, noise=0.2, emission="gmm").update(X)
     assert model.n_clusters == 3
-    assert model.covariances()[0].tolist() == [[0.2**2, 0.0], [0.0, 0.2**2]]
+    assert model.covariances_[0].tolist() == [[0.2**2, 0.0], [0.0, 0.2**2]]
     assert model.transform(X[:2], cluster=0).shape == (2, 0)
     assert model.predict(X, outliers=True).tolist() == model.decode(X).labels.tolist()
     assert model.lambda_path(X).n_clusters.min() <= 3
@@ -410,7 +410,7 @@ def test_bad_questions_are_refused() -> None:
         (lambda: model.decode([[np.nan]]), "finite"),
         (lambda: model.decode([[0.0, 1.0]]), "1 columns"),
         (lambda: model.predict_next(0), "steps must be an int >= 1"),
-        (lambda: model.sample(0), "n must be an int >= 1"),
+        (lambda: model.sample(0), "n_samples must be an int >= 1"),
         (lambda: model.sample(3, seed="x"), "seed must be"),
         (lambda: model.transition_matrix(-1.0), "smoothing must be >= 0"),
         (lambda: model.filter_one([[0.0]]), "x must be one row"),

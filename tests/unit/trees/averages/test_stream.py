@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree import AveragedStream, DynamicTree, StreamingTree, load, save
+from dyntree import AveragedStream, StreamingTree, load, save
 from dyntree.errors import UnseenLevelWarning
 from dyntree.evaluate import prequential
-from dyntree.trees.memories import MEMORIES
+from dyntree.trees.averages import stream as averaged_stream
+from dyntree.trees.averages.memories import MEMORIES
+from dyntree.trees.learning import warmup
 from tests.contract import same_answers
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.models import data, interrupt_after, refused
@@ -273,15 +275,16 @@ def test_an_interrupt_among_new_labels_waits_for_all_members(
 ) -> None:
     X, y = data("class", 60)
     stream = small("class").update(X, y)
-    take, calls = DynamicTree._take_new_labels, []
+    take, calls = warmup.take_new_labels, []
 
-    def pressed(tree: Any, labels: Any) -> None:
-        calls.append(tree)
+    def pressed(state: Any, labels: Any) -> None:
+        calls.append(state)
         if len(calls) == 2:
             signal.raise_signal(signal.SIGINT)
-        take(tree, labels)
+        take(state, labels)
 
-    monkeypatch.setattr(DynamicTree, "_take_new_labels", pressed)
+    for module in (warmup, averaged_stream):
+        monkeypatch.setattr(module, "take_new_labels", pressed)
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -298,17 +301,18 @@ def test_an_interrupt_of_the_planting_call_loses_no_row(
     X, y = data("constant", 30)
     for fresh in (small, lambda: StreamingTree(window=20, n_particles=9, seed=1)):
         model = fresh().update(X[:9], y[:9])
-        admit = DynamicTree._admit
+        plant = warmup.keep_or_plant
 
-        def pressed(tree: Any, *given: Any, admit: Any = admit) -> Any:
-            found = admit(tree, *given)
+        def pressed(*given: Any, plant: Any = plant) -> Any:
+            found = plant(*given)
             signal.raise_signal(signal.SIGINT)
             return found
 
         handler = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             with monkeypatch.context() as patched:
-                patched.setattr(DynamicTree, "_admit", pressed)
+                for module in (warmup, averaged_stream):
+                    patched.setattr(module, "keep_or_plant", pressed)
                 with pytest.raises(KeyboardInterrupt):
                     model.update(X[9:10], y[9:10])
         finally:

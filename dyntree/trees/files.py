@@ -1,4 +1,4 @@
-"""What a cloud's arrays must be like before the core may follow their numbers.
+"""State of a tree <-> header and arrays of a file, checked before they are believed.
 
 The core trusts its trees: a child's handle, a row's place or a column's number leads
 straight to memory. Arrays that come from outside are therefore checked here first, so
@@ -8,6 +8,7 @@ that a file changed by chance or on purpose makes an error and nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,10 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.targets import label_list, real_response
 from dyntree.encoding.values import LARGEST
 from dyntree.errors import CheckpointError
-from dyntree.online import Arrays
-from dyntree.params import TreeOptions
-from dyntree.trees.memories import discount_factor
-from dyntree.trees.warmup import cloud_options
+from dyntree.online import Arrays, Header
+from dyntree.params import NIG, StreamOptions, TreeOptions
+from dyntree.trees.learning.warmup import cloud_options
+from dyntree.trees.state import TreeState
 
 Ints = NDArray[np.int64]
 
@@ -35,26 +36,96 @@ MAX_COUNT = 1 << 62
 BLOCK = 1 << 13  # leaf rows looked at together
 
 
-def check_model(
-    options: TreeOptions,
-    features: FeatureMap | None,
-    header: dict[str, Any],
-    arrays: Arrays,
-) -> None:
-    """Raise an error unless the rest of a model's header and its arrays fit these.
+# what a file says by not naming an option, by its rules: those from before it do not
+UNSAID: dict[str, dict[str, Any]] = {
+    "native": {"new_levels": "missing"},
+    "r": {"new_levels": "grow"},
+}
+
+
+def tree_arrays(state: TreeState) -> tuple[Header, Arrays]:
+    """State of a tree -> its header and its arrays."""
+    unsaid = UNSAID[state.options.rules].items()
+    options = asdict(state.options).items()
+    header: Header = {
+        "kind": "DynamicTree",
+        "options": dict(option for option in options if option not in unsaid),
+        "seed": state.seed,
+        "features": None if state.features is None else state.features.to_header(),
+        "waiting_y": list(state.waiting_y),
+        "cloud": None,
+    }
+    arrays = {"waiting_X": state.waiting_X.copy()}
+    if state.cloud is not None:
+        header["cloud"], cloud_arrays = state.cloud.to_arrays()
+        arrays |= cloud_arrays
+    return header, arrays
+
+
+def tree_state(header: Header, arrays: Arrays) -> TreeState:
+    """Header and arrays -> the state of a tree that they describe, checked.
 
     Parameters
     ----------
-    options : TreeOptions
-    features : FeatureMap or None
-        None before the first row.
     header, arrays : dict
-        As from ``DynamicTree.to_arrays``; lists may stand for tuples.
+        As from `tree_arrays`; lists may stand for tuples.
 
     Raises
     ------
     CheckpointError, LookupError, TypeError or ValueError
+        Where they do not describe one.
     """
+    options = UNSAID[header["options"]["rules"]] | dict(header["options"])
+    if isinstance(options["prior"], dict):
+        options["prior"] = NIG(**options["prior"])
+    seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
+    state = TreeState(TreeOptions(**options), seed)
+    if header["features"] is not None:
+        state.features = FeatureMap.from_header(header["features"])
+    _check_tree(state.options, state.features, header, arrays)
+    state.waiting_X = arrays["waiting_X"].copy()
+    state.waiting_y = list(header["waiting_y"])
+    if header["cloud"] is not None:
+        kind = RSource if state.options.rules == "r" else CounterSource
+        source = kind.from_state(arrays["random_state"])
+        state.cloud = Cloud.from_arrays(header["cloud"], arrays, source)
+    return state
+
+
+def stream_arrays(
+    state: TreeState, options: StreamOptions, is_frozen: bool
+) -> tuple[Header, Arrays]:
+    """State of a tree in a window, and the window -> header and arrays."""
+    tree, arrays = tree_arrays(state)
+    header = {
+        "kind": "StreamingTree",
+        "options": asdict(options),
+        "is_frozen": is_frozen,
+        "tree": tree,
+    }
+    return header, arrays
+
+
+def stream_state(
+    header: Header, arrays: Arrays
+) -> tuple[TreeState, StreamOptions, bool]:
+    """Header and arrays -> the state of a tree, its window, and whether it is frozen.
+
+    Parameters and errors are those of `tree_state`.
+    """
+    state = tree_state(header["tree"], arrays)
+    options = StreamOptions(**header["options"]).for_model(state.options)
+    options.check_model(state.options)
+    return state, options, params.flag("is_frozen", header["is_frozen"])
+
+
+def _check_tree(
+    options: TreeOptions,
+    features: FeatureMap | None,
+    header: Header,
+    arrays: Arrays,
+) -> None:
+    """Raise an error unless the rest of a header and its arrays fit these."""
     waiting = arrays["waiting_X"]
     fits = waiting.dtype == np.float64 and waiting.ndim == 2
     demand(fits and isinstance(header["waiting_y"], list), "no rows can wait like that")
@@ -94,9 +165,7 @@ def _check_waiting(
         real_response(responses, len(rows), options.rules)
 
 
-def check_cloud(
-    header: dict[str, Any], arrays: Arrays, options: dict[str, Any]
-) -> None:
+def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
     """Raise an error unless header and arrays describe a sound cloud.
 
     Parameters
@@ -150,7 +219,7 @@ def _template(options: dict[str, Any]) -> Cloud:
 
 
 def _check_layout(
-    header: dict[str, Any], arrays: Arrays, like_header: dict[str, Any], like: Arrays
+    header: Header, arrays: Arrays, like_header: Header, like: Arrays
 ) -> None:
     """The same fields, types and widths as in a cloud that is known to be sound."""
     demand(header.keys() == like_header.keys(), "its cloud has other fields")
@@ -175,9 +244,7 @@ def _listed(value: Any) -> Any:
     return value
 
 
-def _check_counts(
-    header: dict[str, Any], arrays: Arrays, options: dict[str, Any]
-) -> None:
+def _check_counts(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
     for name in ("n_seen", "n_retired", "n_degenerate", "time", "last_look"):
         params.count(name, header[name], 0, MAX_COUNT)
     n_held = header["n_seen"] - header["n_retired"]
@@ -214,9 +281,7 @@ def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
             demand(min(values, default=0.0) >= 0.0, f"{name} is {value!r}")
 
 
-def _check_rows(
-    header: dict[str, Any], arrays: Arrays, options: dict[str, Any]
-) -> None:
+def _check_rows(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
     X, y, ids = arrays["X"], arrays["y"], arrays["row_ids"]
     if options["rules"] == "native":
         demand(not np.any(np.abs(X) > LARGEST), "X is too large")
@@ -244,9 +309,7 @@ def _check_spans(arrays: Arrays) -> None:
     demand(np.all(within[there]), "a row is beyond the spans")
 
 
-def _check_splits(
-    header: dict[str, Any], arrays: Arrays, options: dict[str, Any]
-) -> None:
+def _check_splits(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
     """Columns that splits use, and where."""
     least, most = options["first_split"], options["n_features"] - 1
     columns = header["open_columns"]
@@ -420,44 +483,42 @@ class Forest:
             first = last
 
 
-def check_members(members: list[Any]) -> None:
-    """Raise an error unless models of trees have learned the same rows.
-
-    Parameters
-    ----------
-    members : list of DynamicTree or StreamingTree
-        Checked by themselves.
-
-    Raises
-    ------
-    CheckpointError
-    """
-    states = {
-        (t.options.model, t.classes, t.is_ready, t.n_seen, t.feature_names, t.columns)
-        for t in (member.tree for member in members)
+def check_members(states: list[TreeState]) -> None:
+    """Raise CheckpointError unless trees, each checked, have learned the same rows."""
+    known = {
+        (
+            s.options.model,
+            s.options.classes,
+            s.cloud is None,
+            s.n_seen,
+            None
+            if s.features is None
+            else (s.features.feature_names, s.features.names),
+        )
+        for s in states
     }
-    demand(len(states) == 1, "its members do not belong together")
+    demand(len(known) == 1, "its members do not belong together")
 
 
-def check_average(header: dict[str, Any], arrays: Arrays, members: list[Any]) -> None:
-    """Raise an error unless the state of an average fits its members.
+def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> None:
+    """Raise an error unless the state of an averaged stream fits its members.
 
     Parameters
     ----------
     header, arrays : dict
         As from ``AveragedStream.to_arrays``, without those of the members.
-    members : list of StreamingTree
-        Checked by themselves.
+    states : list of TreeState
+        Of the members, each checked.
 
     Raises
     ------
     CheckpointError, LookupError, TypeError or ValueError
     """
-    m = len(members)
-    check_members(members)
-    for member in members:
-        params.one_of("rules", member.tree.options.rules, ("native",))
-    discount_factor("discount", header["discount"])
+    m = len(states)
+    check_members(states)
+    for state in states:
+        params.one_of("rules", state.options.rules, ("native",))
+    params.discount_factor("discount", header["discount"])
     params.positive("tempering", header["tempering"])
     params.count("seed", header["seed"], 0, params.MAX_SEED)
     params.flag("is_frozen", header["is_frozen"])

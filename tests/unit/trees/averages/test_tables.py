@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dyntree import AveragedTrees, DynamicTree, StreamingTree, fit_repeats, load, save
-from dyntree.trees.averaged_trees import temperature_of, tempered
+from dyntree.trees.averages.tables import temperature_of, tempered
 from tests.contract import same_answers
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.models import data, fresh, interrupt_after, refused

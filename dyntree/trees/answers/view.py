@@ -13,8 +13,9 @@ from dyntree import params
 from dyntree._core.trees import query
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import student_log_density
-from dyntree.trees.queries import TreeQueries
-from dyntree.trees.warmup import with_ones
+from dyntree.trees.answers.sensitivity import TreeAnswers
+from dyntree.trees.learning.check import stored
+from dyntree.trees.state import with_ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,14 +69,14 @@ class TreeView:
         Trees in the cloud: more than the options say right after a rejuvenation.
     """
 
-    def __init__(self, tree: TreeQueries, cloud: Any) -> None:
-        self.tree, self._cloud = tree, cloud
-        self.n_particles: int = cloud.n_particles
-        self._ones = cloud.n_features - len(tree.feature_names)
+    def __init__(self, tree: TreeAnswers) -> None:
+        self.tree, self._cloud = tree, tree.state.cloud
+        self.n_particles: int = self._cloud.n_particles
+        self._ones = tree.state.ones
 
     def encode(self, X: Any) -> Matrix:
         """Features of rows, ndarray of shape (n_rows, n_features), checked."""
-        return np.array(self.tree._rows(X)[:, self._ones :])
+        return np.array(stored(self.tree.state, X)[:, self._ones :])
 
     def rows(self) -> tuple[Matrix, NDArray[Any]]:
         """Active rows as features, and their responses or places of labels."""
@@ -122,9 +123,9 @@ class TreeView:
             raise ValueError(
                 f"proba needs model='class'; got model={self.tree.options.model!r}."
             )
-        stored = self._stored(rows)
+        features = self._stored(rows)
         classes = range(len(self.tree.classes or ()))
-        parts = [query.class_probabilities(self._cloud, k, stored) for k in classes]
+        parts = [query.class_probabilities(self._cloud, k, features) for k in classes]
         return np.stack(parts, axis=2)
 
     def particle(self, particle: int) -> SplitView | LeafView:

@@ -18,8 +18,9 @@ from dyntree.encoding import feature_map
 from dyntree.encoding.feature_map import FeatureMap, take
 from dyntree.errors import UnseenLevelWarning
 from dyntree.evaluate import prequential
-from dyntree.trees import learning, streaming
-from dyntree.trees.growth import Growth
+from dyntree.trees import model as trees_model
+from dyntree.trees.learning import growth, windows
+from dyntree.trees.learning.growth import Growth
 from tests.contract import same_answers
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.models import Pressed, refused
@@ -330,24 +331,22 @@ def test_an_interrupt_leaves_the_columns_of_complete_rows(
 ) -> None:
     """Before a row that brings a level is learned, or right after it was."""
     frame, y = late_levels()
-    for name, place in (("constant", learning.TreeLearning), ("drift", streaming)):
+    for name, place in (("constant", trees_model), ("drift", windows)):
         model = MAKERS[name]()
-        learn = "_take" if name == "constant" else "roll"
+        learn = "learn_rows" if name == "constant" else "roll"
         call = getattr(place, learn)
         before = model_bytes(fed(MAKERS[name](), frame[:row], y[:row], []))
         after = model_bytes(fed(MAKERS[name](), frame[: row + 1], y[: row + 1], []))
         model.update(frame[:row], y[:row])
         width = len(model.tree.feature_names)
         with monkeypatch.context() as patch:
-            pressed = Pressed(call, late)
-            # a method of the class gets its self by this
-            patch.setattr(place, learn, lambda *given, call=pressed: call(*given))
+            patch.setattr(place, learn, Pressed(call, late))
             with pytest.raises(KeyboardInterrupt):
                 model.update(frame[row : row + 1], y[row : row + 1])
         assert model_bytes(model) == (after if late else before)
         assert (len(model.tree.feature_names) > width) is late
         with monkeypatch.context() as patch:
-            patch.setattr(learning, "widened", Pressed(learning.widened, True))
+            patch.setattr(growth, "widened", Pressed(growth.widened, True))
             if not late:
                 with pytest.raises(KeyboardInterrupt):
                     model.update(frame[row:], y[row:])
@@ -481,7 +480,7 @@ def test_a_column_takes_so_many_levels(
     frame, y = stream_of(name)
     for module in ("feature_map", "values"):
         monkeypatch.setattr(f"dyntree.encoding.{module}.MOST_LEVELS", 4)
-    monkeypatch.setattr("dyntree.trees.levels.MOST_LEVELS", 4)
+    monkeypatch.setattr("dyntree.trees.learning.levels.MOST_LEVELS", 4)
     assert feature_map.MOST_LEVELS == 4
     whole, parts = MAKERS[name](), MAKERS[name]()
     with pytest.warns(UnseenLevelWarning, match="more than 4 levels in column") as told:

@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, TreeOptions, real, short
+from dyntree.params import (
+    STREAM_OPTIONS,
+    TREE_OPTIONS,
+    TreeOptions,
+    given_options,
+    one_of,
+    short,
+)
 
 # Windows that an average of streams has by default, by leaf model: measured on the
 # streams of tests/statistical/streams.py (averaged.txt beside it). Clouds of one memory
@@ -44,6 +51,15 @@ SHARED = {
 }  # fmt: skip
 
 
+def averaged_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of an average -> the options that all its trees share."""
+    options = given_options(given, TREE_OPTIONS)
+    one_of("model", options["model"], tuple(MEMORIES))
+    if options["tree_prior"] is None:
+        options["tree_prior"] = AVERAGED_PRIOR.get(options["model"])
+    return options
+
+
 def own_memories(members: Any) -> list[dict[str, Any]]:
     """Return `members`, options of each stream in an average, as dicts."""
     if (
@@ -75,11 +91,3 @@ def default_memories(options: TreeOptions) -> list[dict[str, Any]]:
         memory | {"window": max(memory["window"], least)}
         for memory in MEMORIES[options.model]
     ]
-
-
-def discount_factor(name: str, value: Any) -> float:
-    """Return `value` as a float in (0, 1]."""
-    factor = real(name, value)
-    if not 0.0 < factor <= 1.0:
-        raise ValueError(f"{name} must be in (0, 1]; got {value!r}.")
-    return factor

@@ -62,7 +62,7 @@ def test_standard_errors_are_those_of_the_draws() -> None:
     shares, told = [], []
     tree = DynamicTree("linear", n_particles=20, seed=1).update(frame, y)
     for seed in range(60):
-        tree.seed = seed
+        tree.state.seed = seed
         found = tree.importance(n_samples=100)
         shares.append(found.values[0])
         told.append(found.se[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,25 +16,27 @@ from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree._core import averaging
-from dyntree.encoding.feature_map import Encoded, FeatureMap
-from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
-from dyntree.params import N_AVERAGED, NIG, TREE_OPTIONS, TreeOptions
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.online import Arrays, Header
+from dyntree.params import N_AVERAGED, NIG, TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress, check_progress
-from dyntree.runtime.seeds import spawned
-from dyntree.trees.average import TreeAverage
-from dyntree.trees.growth import Growth
-from dyntree.trees.memories import (
-    AVERAGED_PRIOR,
-    MEMORIES,
+from dyntree.runtime.seeds import given_or_drawn, spawned
+from dyntree.trees.averages.base import TreeAverage
+from dyntree.trees.averages.memories import (
+    averaged_options,
     default_memories,
-    discount_factor,
     own_memories,
 )
-from dyntree.trees.scaling import on_scale
+from dyntree.trees.files import check_average
+from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_row
+from dyntree.trees.learning.growth import Growth
+from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
+from dyntree.trees.learning.warmup import keep_or_plant, take_new_labels
+from dyntree.trees.learning.windows import roll_all
 from dyntree.trees.streaming import StreamingTree
-from dyntree.trees.validate import check_average
 
 STACK_DISCOUNT = 0.99  # of the two weights of average and stacker
 N_NOTES = 512  # rows at most whose weights are remembered
@@ -159,25 +160,20 @@ class AveragedStream(TreeAverage):
         new_levels: str = "grow",
         seed: int | None = None,
     ) -> None:
-        shared = params.given_options(locals(), TREE_OPTIONS)
-        params.one_of("model", model, tuple(MEMORIES))
-        if tree_prior is None:
-            shared["tree_prior"] = AVERAGED_PRIOR.get(model)
+        shared = averaged_options(locals())
         if members is None:
             given = default_memories(TreeOptions(**shared))
         else:
             given = own_memories(members)
-        self.discount = discount_factor("discount", discount)
+        self.discount = params.discount_factor("discount", discount)
         self.tempering = params.positive("tempering", tempering)
-        if seed is None:
-            seed = secrets.randbits(31)
-        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        self.seed = given_or_drawn(seed)
         self._lock = RLock()
         self._follows_width = members is None
         self.is_frozen = False
         self.members = [
             StreamingTree(**shared | dict(memory), seed=own)
-            for memory, own in zip(given, spawned(seed, len(given)), strict=True)
+            for memory, own in zip(given, spawned(self.seed, len(given)), strict=True)
         ]
         self._align()
         m = len(self.members)
@@ -192,9 +188,9 @@ class AveragedStream(TreeAverage):
 
     def _align(self) -> None:
         """Let all members keep as many first rows back, so that they begin together."""
-        least = min(member.tree._n_scale for member in self.members)
-        for member in self.members:
-            member.tree._n_scale = least
+        least = min(state.n_scale for state in self._states)
+        for state in self._states:
+            state.n_scale = least
 
     # ------------------------------------------------------------ what it is
     @property
@@ -230,23 +226,13 @@ class AveragedStream(TreeAverage):
     def facts(self) -> dict[str, Any]:
         """What the model is, by name, as values for JSON."""
         weights = self.weights.round(4).tolist()
-        return self._lead.facts() | {
-            "kind": type(self).__name__,
-            "particles": sum(tree.options.n_particles for tree in self._trees),
-            "seed": self.seed,
-            "rows held": self.n_active,
-            "log evidence": self.log_evidence,
-            "bytes in memory": self.memory_usage(),
-            "frozen": self.is_frozen,
-            "members": [
-                {
-                    "window": member.options.window,
-                    "forget": member.options.forget,
-                    "weight": weight,
-                }
-                for member, weight in zip(self.members, weights, strict=True)
-            ],
-        }
+        windows = [member.options for member in self.members]
+        members = [
+            {"window": options.window, "forget": options.forget, "weight": weight}
+            for options, weight in zip(windows, weights, strict=True)
+        ]
+        own = {"frozen": self.is_frozen, "members": members}
+        return self._trees[0].facts() | self._facts_of_all() | own
 
     # ------------------------------------------------------------ learning
     def update(
@@ -279,47 +265,43 @@ class AveragedStream(TreeAverage):
         """
         n_threads = params.n_threads(threads)
         with self._lock:
-            lead = self.members[0]
-            if progress in (None, False) and lead._is_one_plain_row(X, y):
+            if progress in (None, False) and is_plain_row(self.state, X, y):
                 self.learn_row(X, y.item())
                 return self
             check_progress(progress)
-            if not self._lead._is_idle(X, y):
-                self._learn_rows(X, y, n_threads, progress)
+            if not is_idle(self.state, X, y):
+                self._learn(X, y, n_threads, progress)
         return self
 
     def learn_row(self, row: Matrix, y: Any) -> None:
         """Learn one row by a shorter way; see `StreamingTree.learn_row`."""
         with self._lock:
-            lead, known = self._lead, self.classes
+            state = self.state
+            known = state.options.classes
             is_new = known is not None and y not in known
             if not self.is_ready or self.is_frozen or is_new:
-                self._learn_rows(row, [y], 1, None)
+                self._learn(row, [y], 1, None)
                 return
             place = y if known is None else known.index(y)
-            if not abs(place) <= LARGEST:  # NaN, too
-                raise ValueError(too_large("y", place, "in the row"))
-            response = np.array([place], dtype=np.float64)
-            assert lead._features is not None
-            self._check_level()
-            row = on_scale(lead._cloud, lead._features, row, response)
+            self._check_same_rows()
+            row, response = scaled_row(state, row, place)
             before = self.n_degenerate
-            self._learn_part(row, response, map)
-            lead._warn_degenerate(before, self.n_degenerate)
+            self._teach(row, response, map)
+            warn_degenerate(self.n_degenerate - before)
 
-    def _learn_rows(self, X: Any, y: Any, n_threads: int, progress: Progress) -> None:
+    def _learn(self, X: Any, y: Any, n_threads: int, progress: Progress) -> None:
         """Check and learn rows of any form."""
         if self.is_frozen:
-            self._lead._check(X, y)
+            checked(self.state, X, y)
             return
-        self._check_level()
+        self._check_same_rows()
         before, degenerate = self.n_seen, self.n_degenerate
         with late_interrupts():  # all members know the same, and keep what waited
-            rows, responses, growth, n_old = self._admit(X, y)
+            rows, responses, growth, n_old = self._keep_or_plant(X, y)
             if n_old:
                 width = len(self.feature_names)
                 old = np.ascontiguousarray(rows[:n_old, :width])
-                self._learn_part(old, responses[:n_old], map)
+                self._teach(old, responses[:n_old], map)
         rows, responses, growth = rows[n_old:], responses[n_old:], growth.since(n_old)
         n_kept = self.n_seen - before
         n_threads = min(n_threads, len(self.members))
@@ -327,53 +309,51 @@ class AveragedStream(TreeAverage):
             run: Callable[..., Any] = map
             if n_threads > 1 and len(rows) > 1:
                 run = stack.enter_context(ThreadPoolExecutor(n_threads)).map
-            learn = partial(self._learn_part, run=run)
-            self._lead._learn(
-                rows, responses, growth, progress, n_kept, learn, self.with_columns
-            )
-        self._lead._warn_degenerate(degenerate, self.n_degenerate)
+            learn_in_parts(
+                self.state, rows, responses, growth, progress, n_kept,
+                partial(self._teach, run=run), self.with_columns,
+            )  # fmt: skip
+        warn_degenerate(self.n_degenerate - degenerate)
 
-    def _admit(self, X: Any, y: Any) -> tuple[Matrix, Vector, Growth, int]:
+    def _keep_or_plant(self, X: Any, y: Any) -> tuple[Matrix, Vector, Growth, int]:
         """Let all members check rows, and keep them back or plant trees.
 
-        The first member encodes and checks for all; returns as its own `_admit`.
+        The first member encodes and checks for all; returns what `keep_or_plant` does.
         """
         if self.is_ready:
-            lead, *others = self._trees
-            found = lead._admit(X, y)
-            for tree in others:
-                tree._take_new_labels(list(lead.classes or ()))
+            lead, *others = self._states
+            found = keep_or_plant(lead, X, y)
+            for state in others:
+                take_new_labels(state, list(lead.options.classes or ()))
             return found
-        fresh = self._fitting(X, y)
-        found = fresh[0].tree._admit(X, y, fresh[0].options.check_model)
+        fresh = self._members_for(X, y)
+        found = keep_or_plant(fresh[0].state, X, y, fresh[0].options.check_model)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the first has said it
             for member in fresh[1:]:
-                member.tree.hush()
-                member.tree._admit(X, y, member.options.check_model)
+                member.state.new_levels = None
+                keep_or_plant(member.state, X, y, member.options.check_model)
         self.members = fresh
         return found
 
-    def _fitting(self, X: Any, y: Any) -> list[StreamingTree]:
+    def _members_for(self, X: Any, y: Any) -> list[StreamingTree]:
         """Copies of members without trees, with windows for the leaves of such rows."""
         fresh = [member.copy() for member in self.members]
         if self._follows_width:
-            trial = self._lead.copy()
+            trial = self.state.copy()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the members will say it
-                trial._admit(X, y)
-            width = len(trial.feature_names)
-            memories = default_memories(trial.options.with_width(width))
-            for k, memory in enumerate(memories):
+                keep_or_plant(trial, X, y)
+            assert trial.features is not None
+            options = trial.options.with_width(trial.features.n_features)
+            for k, memory in enumerate(default_memories(options)):
                 if memory["window"] != fresh[k].options.window:
                     fresh[k] = fresh[k].with_window(**memory)
         for old, new in zip(self.members, fresh, strict=True):
-            new.tree._n_scale = old.tree._n_scale
+            new.state.n_scale = old.state.n_scale
         return fresh
 
-    def _learn_part(
-        self, rows: Matrix, responses: Vector, run: Callable[..., Any]
-    ) -> int:
+    def _teach(self, rows: Matrix, responses: Vector, run: Callable[..., Any]) -> int:
         """Let every member learn rows, and the rows move the weights; returns how many.
 
         An interrupt waits until all members have learned all rows.
@@ -381,10 +361,12 @@ class AveragedStream(TreeAverage):
         n_classes = len(self.classes or ()) if self._stacks else 0
         proba = np.empty((len(self.members), len(rows), n_classes))
         ahead = proba if n_classes else [None] * len(proba)
-        had_unit, n_before = self._lead._cloud.has_unit, self.n_seen
+        had_unit, n_before = self.state.cloud.has_unit, self.n_seen
         with late_interrupts():
             learned = run(
-                lambda member, own: member._roll_all(rows, responses, own),
+                lambda member, own: roll_all(
+                    member.state.cloud, member.options, rows, responses, own
+                ),
                 self.members,
                 ahead,
             )
@@ -401,7 +383,7 @@ class AveragedStream(TreeAverage):
         Also what its unit takes off the log density of all before it, which were told
         in a unit of 1.
         """
-        cloud = self._lead._cloud
+        cloud = self.state.cloud
         if not cloud.has_unit:
             return None
         scale = cloud.prior_point
@@ -453,10 +435,8 @@ class AveragedStream(TreeAverage):
         while len(self._noted) > N_NOTES:
             self._note_every *= 2
             kept = self._noted % self._note_every == 0
-            self._noted, self._noted_weights = (
-                self._noted[kept],
-                self._noted_weights[kept],
-            )
+            self._noted = self._noted[kept]
+            self._noted_weights = self._noted_weights[kept]
 
     def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
         """Probabilities at each row: of the average, and of the stacker beside it."""
@@ -468,12 +448,6 @@ class AveragedStream(TreeAverage):
             proba = (1.0 - share) * proba + share * regressed
         proba /= proba.sum(axis=1, keepdims=True)  # weights are rounded
         return proba
-
-    def preview(
-        self, X: Any, y: Any, start: int | None = None
-    ) -> tuple[Encoded, list[Any]]:
-        """Check a stream that is to be learned; see `DynamicTree.preview`."""
-        return self._lead.preview(X, y, start)
 
     @contextmanager
     def with_columns(
@@ -507,12 +481,7 @@ class AveragedStream(TreeAverage):
         """Return a copy of a stream that has seen no row, with another seed."""
         again = self.copy()
         again.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        again.members = [
-            member.reseeded(own)
-            for member, own in zip(
-                self.members, spawned(seed, len(self.members)), strict=True
-            )
-        ]
+        again.members = self._reseeded_members(again.seed)
         again._align()
         return again
 
@@ -523,33 +492,28 @@ class AveragedStream(TreeAverage):
         return self._around([m.copy() for m in self.members], header, arrays)
 
     @locked
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def to_arrays(self) -> tuple[Header, Arrays]:
         """Everything the model is; see `DynamicTree.to_arrays`."""
-        self._check_level()
+        self._check_same_rows()
         return self._with_members(*self._own_arrays())
 
-    def _own_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _own_arrays(self) -> tuple[Header, Arrays]:
         """Everything the model is besides its members."""
-        header: dict[str, Any] = {"kind": "AveragedStream"}
+        header: Header = {"kind": "AveragedStream"}
         header |= {name: getattr(self, name) for name in PLAIN}
         arrays = {name.strip("_"): getattr(self, name).copy() for name in ARRAYS}
         return header, arrays
 
     @classmethod
-    def from_arrays(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Self:
+    def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
         """Return the model that `to_arrays` described, as a DynamicTree does."""
         members, own = cls._members_in(header, arrays, {"StreamingTree": StreamingTree})
-        check_average(header, own, members)
+        check_average(header, own, [member.state for member in members])
         return cls._around(members, header, own)
 
     @classmethod
     def _around(
-        cls,
-        members: list[StreamingTree],
-        header: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
+        cls, members: list[StreamingTree], header: Header, arrays: Arrays
     ) -> Self:
         """An average of these members, with the state of one."""
         model = cls.__new__(cls)
@@ -560,6 +524,3 @@ class AveragedStream(TreeAverage):
         for name in ARRAYS:
             setattr(model, name, arrays[name.strip("_")].copy())
         return model
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return checkpoint.loads, (checkpoint.dumps(self),)

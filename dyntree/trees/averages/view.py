@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.trees.view import LeafView, SplitView, TreeView
+from dyntree.trees.answers.view import LeafView, SplitView, TreeView
 
 
 def picked(sizes: Sequence[int], weights: Vector) -> NDArray[np.int64]:
-    """Places of trees that stand, each alike, for clouds of different weights.
+    """Sizes and weights of clouds -> places of trees, as many from each as it weighs.
 
     Parameters
     ----------
@@ -71,9 +71,8 @@ class AverageView(TreeView):
     def shapes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Height and number of leaves of each tree, each of shape (n_particles,)."""
         height, leaves = zip(*(view.shapes() for view in self._views), strict=True)
-        return np.concatenate(height)[self._places], np.concatenate(leaves)[
-            self._places
-        ]
+        heights, n_leaves = np.concatenate(height), np.concatenate(leaves)
+        return heights[self._places], n_leaves[self._places]
 
     def split_counts(self) -> NDArray[Any]:
         """Splits of each tree on each feature, shape (n_particles, n_features)."""
@@ -81,16 +80,7 @@ class AverageView(TreeView):
         return np.asarray(found[self._places])
 
     def predictive(self, rows: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-        """Location, scale and degrees of freedom of each tree's Student t.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n_rows, n_features)
-
-        Returns
-        -------
-        three ndarrays of shape (n_particles, n_rows)
-        """
+        """Location, scale and degrees of freedom of each tree; see `TreeView`."""
         parts = zip(*(view.predictive(rows) for view in self._views), strict=True)
         location, scale, df = (np.concatenate(part)[self._places] for part in parts)
         return location, scale, df

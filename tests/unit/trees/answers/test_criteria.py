@@ -11,7 +11,7 @@ from scipy import stats
 
 from dyntree import DynamicTree, StreamingTree, checkpoint
 from dyntree._core.trees import criteria, query
-from dyntree.trees.criteria import region
+from dyntree.trees.answers.criteria import region
 from tests.unit.models import data, fresh, grown, refused
 
 
@@ -24,7 +24,7 @@ def flagged(model: str = "augmented") -> DynamicTree:
 
 def test_the_default_region_is_the_range_of_what_there_is() -> None:
     X, _ = data("constant")
-    cloud = grown("constant")._cloud
+    cloud = grown("constant").state.cloud
     low, high, flags = region(cloud, 0)
     assert low.tolist() == X.min(axis=0).tolist()
     assert high.tolist() == X.max(axis=0).tolist()
@@ -62,11 +62,11 @@ def test_regions_cover_all_rows_learned_or_those_held(
     rows = X[-20:] if held else X
     copies = stream.tree.copy(), checkpoint.loads(checkpoint.dumps(stream.tree))
     for tree in (stream.tree, *copies):
-        low, high, flags = region(tree._cloud, tree._ones)
-        assert low[tree._ones :].tolist() == np.nanmin(rows, axis=0).tolist()
-        assert high[tree._ones :].tolist() == np.nanmax(rows, axis=0).tolist()
-        assert flags[tree._ones :].tolist() == [False, not held]
-        want = criteria.alc_active(tree._cloud, low, high, flags, False)
+        low, high, flags = region(tree.state.cloud, tree.state.ones)
+        assert low[tree.state.ones :].tolist() == np.nanmin(rows, axis=0).tolist()
+        assert high[tree.state.ones :].tolist() == np.nanmax(rows, axis=0).tolist()
+        assert flags[tree.state.ones :].tolist() == [False, not held]
+        want = criteria.alc_active(tree.state.cloud, low, high, flags, False)
         np.testing.assert_array_equal(tree.score_active("alc"), want)
 
 
@@ -100,7 +100,7 @@ def test_samples_of_active_rows_have_a_grid_over_them() -> None:
 
 
 def test_columns_of_zeros_and_ones_are_categorical_unless_said_otherwise() -> None:
-    cloud = flagged()._cloud
+    cloud = flagged().state.cloud
     low, high, flags = region(cloud, 1)
     assert flags.tolist() == [False, False, True]
     assert (low[2], high[2]) == (0.0, 1.0)
@@ -108,7 +108,7 @@ def test_columns_of_zeros_and_ones_are_categorical_unless_said_otherwise() -> No
 
 
 def test_bounds_and_flags_are_for_the_users_columns() -> None:
-    cloud = flagged()._cloud
+    cloud = flagged().state.cloud
     low, high, flags = region(cloud, 1, None, [[-1, 2], [0, 1]], [False, True])
     assert low.tolist() == [1.0, -1.0, 0.0]
     assert high.tolist() == [1.0, 2.0, 1.0]
@@ -247,7 +247,7 @@ def test_missing_references_stand_at_the_frozen_centre(model: str) -> None:
         model, rules="native", n_particles=2, seed=1, tree_prior=(0.0, 2.0)
     ).update(gaps, y)
     centred = gaps.copy()
-    centred[::3, 0] = one_leaf._cloud.prior_point["centre"][0]
+    centred[::3, 0] = one_leaf.state.cloud.prior_point["centre"][0]
     for rule in ("ieci", "alc"):
         np.testing.assert_allclose(
             one_leaf.score(gaps, rule, Xref=gaps),
@@ -303,7 +303,7 @@ def test_improvement_on_a_value_or_on_the_rows_held_is_a_row_s_own() -> None:
     high = np.argsort(tree.predict(new).mean)[-3:]  # the lowest is not asked with them
     assert np.all(tree.score(new[high], "ei") > with_all[high])
     # E max(best - Y, 0) of each particle's t, by quadrature over its quantiles
-    location, scale, df = query.predictive(tree._cloud, new)
+    location, scale, df = query.predictive(tree.state.cloud, new)
     levels = (np.arange(20_000) + 0.5) / 20_000
     draws = location[..., None] + scale[..., None] * stats.t.ppf(levels, df[..., None])
     expected = np.maximum(1.0 - draws, 0.0).mean(axis=(0, 2))

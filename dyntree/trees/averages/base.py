@@ -1,24 +1,25 @@
-"""TreeAverage: several clouds of trees, asked as one model."""
+"""TreeAverage: several clouds of trees that answer as one model."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from dyntree import params
+from dyntree import checkpoint, params
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.online import Arrays, Header
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress
+from dyntree.runtime.seeds import spawned
 from dyntree.summaries import (
     ClassPrediction,
     Importance,
@@ -28,17 +29,20 @@ from dyntree.summaries import (
     StudentMixture,
     TreeStats,
 )
-from dyntree.trees import criteria
-from dyntree.trees.average_view import AverageView, picked
+from dyntree.trees.answers.criteria import Bounds, region
+from dyntree.trees.answers.sensitivity import input_shares
+from dyntree.trees.answers.view import Rehearsal
+from dyntree.trees.averages.view import AverageView, picked
+from dyntree.trees.learning.check import stored
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.named import Named
-from dyntree.trees.view import Rehearsal
+from dyntree.trees.state import TreeState
 
 Parts = tuple[NDArray[np.int64], Vector, Vector, Vector, Vector, Vector]
 
 
 def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
-    """One mixture a row out of one a row and member.
+    """Mixtures of each member at each row -> one weighted mixture at each row.
 
     Parameters
     ----------
@@ -66,7 +70,7 @@ def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
     return start, *found  # type: ignore[return-value]
 
 
-class TreeAverage(Named, ABC):
+class TreeAverage(Named, checkpoint.Stored):
     """What several clouds say together, each by its weight.
 
     Every answer is that of the mixture of their predictive distributions.
@@ -80,7 +84,6 @@ class TreeAverage(Named, ABC):
 
     members: list[Any]
     seed: int
-    _lock: AbstractContextManager[Any]
 
     @property
     @abstractmethod
@@ -88,14 +91,18 @@ class TreeAverage(Named, ABC):
         """Weight of each member in the answers now, shape (n_members,)."""
 
     @property
-    def _lead(self) -> DynamicTree:
-        """The first member's tree: all know the same columns and labels."""
-        tree: DynamicTree = self.members[0].tree
-        return tree
+    def state(self) -> TreeState:  # type: ignore[override]
+        """State of the first member: all know the same columns and labels."""
+        state: TreeState = self.members[0].tree.state
+        return state
 
     @property
     def _trees(self) -> list[DynamicTree]:
         return [member.tree for member in self.members]
+
+    @property
+    def _states(self) -> list[TreeState]:
+        return [member.tree.state for member in self.members]
 
     @property
     def tree(self) -> Any:
@@ -105,12 +112,7 @@ class TreeAverage(Named, ABC):
     @property
     def options(self) -> TreeOptions:
         """Options of the first member's trees."""
-        return self._lead.options
-
-    @property
-    def n_seen(self) -> int:
-        """Rows ever given to `update`."""
-        return self._lead.n_seen
+        return self.state.options
 
     @property
     def n_active(self) -> int:
@@ -125,55 +127,12 @@ class TreeAverage(Named, ABC):
     @property
     def n_degenerate(self) -> int:
         """Steps at which no particle of a member gave the row a positive density."""
-        return sum(tree.n_degenerate for tree in self._trees)
+        return sum(state.n_degenerate for state in self._states)
 
     @property
     def is_ready(self) -> bool:
         """Whether trees have been planted, so that questions can be answered."""
-        return all(tree.is_ready for tree in self._trees)
-
-    @property
-    def is_classifier(self) -> bool:
-        """Whether responses are labels."""
-        return self._lead.is_classifier
-
-    @property
-    def classes(self) -> tuple[Hashable, ...] | None:
-        """Labels in the order of the probabilities; None while they are not known."""
-        return self._lead.classes
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns of X, where it had names; None while not known."""
-        return self._lead.columns
-
-    @property
-    def columns_with_levels(self) -> tuple[str, ...]:
-        """Columns of strings or categories, as far as they are known or were named."""
-        return self._lead.columns_with_levels
-
-    @property
-    def level_places(self) -> dict[str, list[int]]:
-        """Places of its levels among the features, of each column that has levels."""
-        return self._lead.level_places
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features; x0, x1, ... where none were given."""
-        return self._lead.feature_names
-
-    @property
-    def columns_without_values(self) -> tuple[str, ...]:
-        """Columns that had no value yet; see `DynamicTree`."""
-        return self._lead.columns_without_values
-
-    def class_place(self, label: Hashable) -> int:
-        """Place of a label among `classes`; see `DynamicTree.class_place`."""
-        return self._lead.class_place(label)
-
-    def exclusive(self) -> AbstractContextManager[Any]:
-        """Context in which no other thread's call comes between the caller's calls."""
-        return self._lock
+        return all(state.cloud is not None for state in self._states)
 
     @locked
     def fix_columns(self, features: FeatureMap) -> None:
@@ -191,9 +150,26 @@ class TreeAverage(Named, ABC):
         """Bytes held by trees, rows and scratch of all members."""
         return sum(member.memory_usage() for member in self.members)
 
-    def _check_level(self) -> None:
-        """Raise RuntimeError where members were taught apart from one another."""
-        if len({member.n_seen for member in self.members}) > 1:
+    def _facts_of_all(self) -> dict[str, Any]:
+        """What all members are together, by name."""
+        return {
+            "kind": type(self).__name__,
+            "particles": sum(state.options.n_particles for state in self._states),
+            "seed": self.seed,
+            "rows held": self.n_active,
+            "log evidence": self.log_evidence,
+            "bytes in memory": self.memory_usage(),
+        }
+
+    def _reseeded_members(self, seed: int) -> list[Any]:
+        """Copies of members that have seen no row, with seeds that come from one."""
+        seeds = spawned(seed, len(self.members))
+        pairs = zip(self.members, seeds, strict=True)
+        return [member.reseeded(own) for member, own in pairs]
+
+    def _check_same_rows(self) -> None:
+        """Raise RuntimeError unless all members have learned the same rows."""
+        if len({member.tree.state.n_seen for member in self.members}) > 1:
             raise RuntimeError(
                 "members must have learned the same rows; got "
                 f"{[member.n_seen for member in self.members]} rows. One was taught by "
@@ -222,7 +198,7 @@ class TreeAverage(Named, ABC):
         """Return the trees, or raise NotReadyError."""
         trees = self._trees
         for tree in trees:
-            tree._ready(what)
+            tree.state.ready(what)
         return trees
 
     # ------------------------------------------------------------ predictions
@@ -231,23 +207,12 @@ class TreeAverage(Named, ABC):
     ) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X: the mixture of the members'.
 
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-            Values may be missing (NaN).
-        threads : int, optional
-            Threads over rows, default DYNTREE_NUM_THREADS or 1. The answer does not
-            depend on it.
-
-        Returns
-        -------
-        Prediction or ClassPrediction
-            The latter for class models.
+        Parameters and what is returned are those of `DynamicTree.predict`.
         """
         n_threads = params.n_threads(threads)
         with self._lock:
             if not self.is_ready:
-                return self._lead.predict(X)
+                return self._trees[0].predict(X)
             rows = self._member_rows(X)
             n_threads = n_threads if len(rows[0]) > 1 else 1
             if self.is_classifier:
@@ -263,37 +228,33 @@ class TreeAverage(Named, ABC):
 
     def mean_at(self, row: Matrix) -> float:
         """Predictive mean at one encoded row; see `DynamicTree.mean_at`."""
-        if not self.is_ready:
-            return self._lead.mean_at(row)
+        if self.is_classifier or not self.is_ready:
+            return self._trees[0].mean_at(row)
         prediction = self.predict(Encoded(row))
-        if not isinstance(prediction, Prediction):
-            raise ValueError("mean_at needs real responses; got model='class'.")
+        assert isinstance(prediction, Prediction)
         return float(prediction.mean[0])
 
     def proba_at(self, row: Matrix) -> Vector:
         """Probabilities of the classes at one encoded row, as in `mean_at`."""
-        if not self.is_ready:
-            return self._lead.proba_at(row)
+        if not (self.is_classifier and self.is_ready):
+            return self._trees[0].proba_at(row)
         prediction = self.predict(Encoded(row))
-        if not isinstance(prediction, ClassPrediction):
-            raise ValueError(
-                f"proba_at needs model='class'; got model={self.options.model!r}."
-            )
+        assert isinstance(prediction, ClassPrediction)
         first: Vector = prediction.proba[0]
         return first
 
     def _member_rows(self, X: Any, argument: str = "X") -> list[Matrix]:
         """Rows as the cloud of each member stores them, checked."""
-        lead = self._lead
-        rows = lead._rows(X, argument)
-        plain = Encoded(rows[:, lead._ones :])
-        return [rows, *(tree._rows(plain, argument) for tree in self._trees[1:])]
+        lead, *others = self._states
+        rows = stored(lead, X, argument)
+        plain = Encoded(rows[:, lead.ones :])
+        return [rows, *(stored(state, plain, argument) for state in others)]
 
     def _mixture(self, rows: Sequence[Matrix], n_threads: int = 1) -> Parts:
         """Components of the mixture at each row."""
         parts = [
-            query.mixture(tree._cloud, own, n_threads)
-            for tree, own in zip(self._trees, rows, strict=True)
+            query.mixture(state.cloud, own, n_threads)
+            for state, own in zip(self._states, rows, strict=True)
         ]
         return joined(parts, self.weights)
 
@@ -306,8 +267,8 @@ class TreeAverage(Named, ABC):
     def _member_proba(self, rows: Sequence[Matrix], n_threads: int) -> list[Matrix]:
         """Probabilities at each row by each member."""
         return [
-            query.predict_class(tree._cloud, own, n_threads)["p"]
-            for tree, own in zip(self._trees, rows, strict=True)
+            query.predict_class(state.cloud, own, n_threads)["p"]
+            for state, own in zip(self._states, rows, strict=True)
         ]
 
     def _averaged(self, values: Any) -> Any:
@@ -325,7 +286,7 @@ class TreeAverage(Named, ABC):
         q: float = 0.0,
         alpha: float = 2.0,
         best: str | float = "candidates",
-        bounds: criteria.Bounds | None = None,
+        bounds: Bounds | None = None,
         categorical: Sequence[bool] | None = None,
         approx: bool = False,
     ) -> Vector:
@@ -363,10 +324,10 @@ class TreeAverage(Named, ABC):
     def _bounds(self, X: Any = None) -> Matrix:
         """Rectangle of all members, and of rows, shape (n_features, 2)."""
         sides = []
-        for tree in self._trees:
-            rows = None if X is None else tree._rows(X)
-            low, high, _ = criteria.region(tree._cloud, tree._ones, rows)
-            sides.append((low[tree._ones :], high[tree._ones :]))
+        for state in self._states:
+            rows = None if X is None else stored(state, X)
+            low, high, _ = region(state.cloud, state.ones, rows)
+            sides.append((low[state.ones :], high[state.ones :]))
         lows, highs = zip(*sides, strict=True)
         return np.column_stack([np.min(lows, axis=0), np.max(highs, axis=0)])
 
@@ -381,7 +342,7 @@ class TreeAverage(Named, ABC):
     def relevance(
         self,
         *,
-        bounds: criteria.Bounds | None = None,
+        bounds: Bounds | None = None,
         categorical: Sequence[bool] | None = None,
         approx: bool = False,
     ) -> Relevance:
@@ -411,24 +372,15 @@ class TreeAverage(Named, ABC):
         are those of the member that holds most.
         """
         trees = self._ready("importance")
-        holder = max(trees, key=lambda tree: tree.n_active)
-        inputs = holder._inputs(factors)
-        ones = holder._ones
-        values, errors = criteria.importance(
-            lambda rows: self._means(Encoded(np.ascontiguousarray(rows[:, ones:]))),
-            holder._cloud.rows()[0],
-            [group + ones for group in inputs.values()],
-            n_samples,
-            np.random.default_rng([self.seed, self.n_seen]),
-        )
-        return Importance(values, errors, tuple(inputs))
+        holder = max(trees, key=lambda tree: tree.n_active).state
 
-    def _means(self, rows: Encoded) -> Matrix:
-        """Mean prediction or probabilities of encoded rows, (n_rows, n_outputs)."""
-        answer = self.predict(rows)
-        if isinstance(answer, ClassPrediction):
-            return answer.proba
-        return answer.mean[:, None]
+        def mean(rows: Matrix) -> Matrix:
+            answer = self.predict(Encoded(np.ascontiguousarray(rows[:, holder.ones :])))
+            if isinstance(answer, ClassPrediction):
+                return answer.proba
+            return answer.mean[:, None]
+
+        return input_shares(holder, mean, n_samples, factors, self.seed)
 
     @locked
     def sensitivity(
@@ -439,7 +391,7 @@ class TreeAverage(Named, ABC):
         n_grid: int = 100,
         span: float = 0.3,
         method: str = "lhs",
-        bounds: criteria.Bounds | None = None,
+        bounds: Bounds | None = None,
         shape: Sequence[float] | None = None,
         mode: Sequence[float] | None = None,
         categorical: Sequence[bool] | None = None,
@@ -481,17 +433,7 @@ class TreeAverage(Named, ABC):
 
     @locked
     def frozen_view(self, what: str = "a view") -> AverageView:
-        """Return the trees as they are now, to look at one by one.
-
-        Parameters
-        ----------
-        what : str, default "a view"
-            What asks, for errors.
-
-        Returns
-        -------
-        AverageView
-        """
+        """Return the trees as they are now; see `DynamicTree.frozen_view`."""
         self._ready(what)
         twin = self.copy()
         views = [member.frozen_view(what) for member in twin.members]
@@ -503,13 +445,7 @@ class TreeAverage(Named, ABC):
     ) -> Self:
         """Let the members learn rows."""
 
-    @abstractmethod
-    def copy(self) -> Self:
-        """Return an independent model that would draw the same random numbers."""
-
-    def _with_members(
-        self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _with_members(self, header: Header, arrays: Arrays) -> tuple[Header, Arrays]:
         """State of an average with that of its members."""
         header["members"] = {}
         for k, member in enumerate(self.members):
@@ -519,8 +455,8 @@ class TreeAverage(Named, ABC):
 
     @staticmethod
     def _members_in(
-        header: dict[str, Any], arrays: dict[str, NDArray[Any]], kinds: dict[str, Any]
-    ) -> tuple[list[Any], dict[str, NDArray[Any]]]:
+        header: Header, arrays: Arrays, kinds: dict[str, Any]
+    ) -> tuple[list[Any], Arrays]:
         """Members that `_with_members` described, and arrays that belong to none."""
         members, rest = [], dict(arrays)
         for k in range(len(header["members"])):
@@ -530,9 +466,3 @@ class TreeAverage(Named, ABC):
             member = header["members"][str(k)]
             members.append(kinds[member["kind"]].from_arrays(member, plain))
         return members, rest
-
-    def __copy__(self) -> Self:
-        return self.copy()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.copy()

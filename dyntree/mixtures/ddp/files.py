@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.options import (
+    DDPOptions,
     family_from_header,
-    options_from_header,
     options_to_header,
 )
 from dyntree.mixtures.ddp.records import Diagnostics
 from dyntree.mixtures.ddp.state import History, Particles, State
-from dyntree.mixtures.shared.arrays import Ids, check_shape, demand
+from dyntree.mixtures.shared.arrays import Arrays, Ids, check_shape, demand
 
-if TYPE_CHECKING:
-    from dyntree.mixtures.ddp.model import DependentDPMixture
-
-Arrays = dict[str, NDArray[Any]]
 PARTICLES = tuple(one.name for one in fields(Particles))
 HISTORY = tuple(one.name for one in fields(History))
 STATE = ("mass", "source_exposure", "age", "u", "counts")
@@ -31,24 +27,21 @@ SCALARS = ("proposed", "accepted", "merges", "agreement", "was_full")
 MOST = 2**53  # of rows, phases and ids
 
 
-def to_arrays(model: DependentDPMixture) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of a model."""
-    state, family = model._state, model._family
+def described(
+    options: DDPOptions, seed: int, state: State
+) -> tuple[dict[str, Any], Arrays]:
+    """Return header and arrays of a model."""
+    still = np.flatnonzero(state.still).tolist()
     header = {
-        "kind": type(model).__name__,
-        "options": options_to_header(model.options),
-        "seed": model.seed,
-        "features": None if model._features is None else model._features.to_header(),
-        "family": None if family is None else family.to_header(),
-        "n_rows": model._n_rows,
+        "options": options_to_header(options),
+        "seed": seed,
+        "features": None if state.features is None else state.features.to_header(),
+        "family": None if state.family is None else state.family.to_header(),
+        "n_rows": state.n_rows,
         "n_phases": state.n_phases,
         "next_id": state.next_id,
-        **(
-            {"still": np.flatnonzero(model._still).tolist()}
-            if model._still.any()
-            else {}
-        ),
-        "diagnostics": {name: getattr(model._diagnostics, name) for name in SCALARS},
+        **({"still": still} if still else {}),
+        "diagnostics": {name: getattr(state.diagnostics, name) for name in SCALARS},
     }
     arrays: Arrays = {
         f"particles_{name}": getattr(state.particles, name).copy() for name in PARTICLES
@@ -58,62 +51,69 @@ def to_arrays(model: DependentDPMixture) -> tuple[dict[str, Any], Arrays]:
     }
     arrays |= {name: getattr(state, name).copy() for name in STATE}
     arrays |= {
-        f"draws_{name}": getattr(model._diagnostics, name).copy() for name in DRAWS
+        f"draws_{name}": getattr(state.diagnostics, name).copy() for name in DRAWS
     }
     pairs = list(state.aliases.items())
     arrays["aliases"] = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    arrays["n_labels"] = np.array([len(one) for one in model._labels], dtype=np.int64)
+    arrays["n_labels"] = np.array([len(one) for one in state.labels], dtype=np.int64)
     nothing = np.empty(0, dtype=np.int64)
-    arrays["labels"] = np.concatenate([nothing, *model._labels])
+    arrays["labels"] = np.concatenate([nothing, *state.labels])
     return header, arrays
 
 
-def from_arrays(
-    model: DependentDPMixture, header: dict[str, Any], arrays: Arrays
-) -> None:
-    """Let an empty model become what header and arrays describe."""
-    model._begin(options_from_header(header["options"]), header["seed"])
-    if header["features"] is not None:
-        model._features = FeatureMap.from_header(header["features"])
-    if header["family"] is not None:
-        family = family_from_header(header["family"])
-        demand(type(family) is type(model.options.family), "families")
-        demand(model._features is not None, "columns beside a family")
-        assert model._features is not None
-        width = model._features.n_features
-        model._family = family.resolved(np.zeros((1, width)))
-        demand(model._family.to_header() == family.to_header(), "scales of a family")
-        model._still = np.zeros(width, dtype=bool)
-        places = [
-            params.count("still", k, 0, width - 1) for k in header.get("still", [])
-        ]
-        model._still[places] = True
-    model._n_rows = params.count("n_rows", header["n_rows"], 0, MOST)
-    check_arrays(model, header, arrays)
-    state = State.fresh(model.options)
-    state.particles = Particles(
-        **{name: arrays[f"particles_{name}"].copy() for name in PARTICLES}
-    )
-    state.history = History(
-        **{name: arrays[f"history_{name}"].copy() for name in HISTORY}
-    )
-    for name in STATE:
-        setattr(state, name, arrays[name].copy())
-    state.n_phases, state.next_id = header["n_phases"], header["next_id"]
-    state.aliases = dict(arrays["aliases"].tolist())
-    model._state = state
+def family_told(
+    options: DDPOptions, header: dict[str, Any], width: int
+) -> Family | None:
+    """Return the family with its scales that a header tells of, checked."""
+    if header["family"] is None:
+        return None
+    family = family_from_header(header["family"])
+    demand(type(family) is type(options.family), "families")
+    demand(header["features"] is not None, "columns beside a family")
+    resolved: Family = family.resolved(np.zeros((1, width)))
+    demand(resolved.to_header() == family.to_header(), "scales of a family")
+    return resolved
+
+
+def restored(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> State:
+    """Return the state that header and arrays describe, checked."""
+    features = header["features"]
+    columns = None if features is None else FeatureMap.from_header(features)
+    width = 0 if columns is None else columns.n_features
+    family = family_told(options, header, width)
+    still = np.zeros(0 if family is None else width, dtype=bool)
+    places = [params.count("still", k, 0, width - 1) for k in header.get("still", [])]
+    if family is not None:
+        still[places] = True
+    n_rows = params.count("n_rows", header["n_rows"], 0, MOST)
+    check_arrays(options, family, n_rows, header, arrays)
+    diagnostics: dict[str, Any] = {
+        name: header["diagnostics"][name] for name in SCALARS
+    } | {name: arrays[f"draws_{name}"].copy() for name in DRAWS}
     ends = np.cumsum(arrays["n_labels"])[:-1]
-    n_held = len(arrays["n_labels"])
-    model._labels = (
-        [p.copy() for p in np.split(arrays["labels"], ends)] if n_held else []
+    parts = np.split(arrays["labels"], ends) if len(arrays["n_labels"]) else []
+    return State(
+        Particles(**{name: arrays[f"particles_{name}"].copy() for name in PARTICLES}),
+        History(**{name: arrays[f"history_{name}"].copy() for name in HISTORY}),
+        **{name: arrays[name].copy() for name in STATE},
+        n_phases=header["n_phases"],
+        next_id=header["next_id"],
+        aliases=dict(arrays["aliases"].tolist()),
+        features=columns,
+        family=family,
+        still=still,
+        labels=tuple(part.copy() for part in parts),
+        n_rows=n_rows,
+        diagnostics=Diagnostics(**diagnostics),
     )
-    told: dict[str, Any] = {name: header["diagnostics"][name] for name in SCALARS}
-    told |= {name: arrays[f"draws_{name}"].copy() for name in DRAWS}
-    model._diagnostics = Diagnostics(**told)
 
 
 def check_arrays(
-    model: DependentDPMixture, header: dict[str, Any], arrays: Arrays
+    options: DDPOptions,
+    family: Family | None,
+    n_rows: int,
+    header: dict[str, Any],
+    arrays: Arrays,
 ) -> None:
     """Raise ValueError unless arrays describe such a model."""
     n_phases = params.count("n_phases", header["n_phases"], 0, MOST)
@@ -122,12 +122,14 @@ def check_arrays(
     expected |= {f"history_{name}" for name in HISTORY} | set(STATE)
     expected |= {f"draws_{name}" for name in DRAWS} | {"aliases", "n_labels", "labels"}
     demand(set(arrays) == expected, "names of arrays")
-    check_particles(model, arrays, n_phases, next_id)
-    check_history(model, arrays, n_phases)
-    check_cohorts(model, arrays, n_phases)
+    check_particles(options, arrays, n_phases, next_id)
+    check_prior_rows(family, arrays)
+    demand(arrays["particles_m"] <= n_rows, "m of rows seen")
+    check_history(family, n_rows, arrays)
+    check_cohorts(options, arrays, n_phases)
     u = check_shape(arrays, "u", np.float64, (None,))
     demand(np.isfinite(u) & (u >= 0.0), "u >= 0")
-    demand(len(u) <= model.options.history, "u of phases held")
+    demand(len(u) <= options.history, "u of phases held")
     counts = check_shape(arrays, "counts", np.int64, (None, 3))
     demand((counts >= 0) & (counts[:, :1] < max(n_phases, 1)), "counts of phases")
     demand(counts[:, 1] < next_id, "counts of particles")
@@ -135,7 +137,7 @@ def check_arrays(
     demand((aliases >= 0) & (aliases[:, :1] < next_id), "aliases of ids")
     demand(aliases[:, 1] < aliases[:, 0], "aliases that are older")
     demand(len(np.unique(aliases[:, 0])) == len(aliases), "an alias each")
-    check_labels(model, arrays, n_phases, next_id)
+    check_labels(arrays, min(n_phases, options.history), n_rows, next_id)
     for name, dtype in zip(DRAWS, (np.int64, np.float64, np.float64), strict=True):
         check_shape(arrays, f"draws_{name}", dtype, (None,))
     for name in ("proposed", "accepted", "merges"):
@@ -144,13 +146,12 @@ def check_arrays(
     params.flag("was_full", header["diagnostics"]["was_full"])
 
 
-def check_cohorts(model: DependentDPMixture, arrays: Arrays, n_phases: int) -> None:
+def check_cohorts(options: DDPOptions, arrays: Arrays, n_phases: int) -> None:
     """Raise ValueError unless mass never seen is sound.
 
     All fade alike, so that the first cohort, of another mass than the others, outlives
     them by a factor of 1 + log(concentration / innovation) / -log(1e-4) at most.
     """
-    options = model.options
     mass = check_shape(arrays, "mass", np.float64, (None,))
     for name in ("mass", "source_exposure"):
         found = check_shape(arrays, name, np.float64, mass.shape)
@@ -162,7 +163,7 @@ def check_cohorts(model: DependentDPMixture, arrays: Arrays, n_phases: int) -> N
 
 
 def check_particles(
-    model: DependentDPMixture, arrays: Arrays, n_phases: int, next_id: int
+    options: DDPOptions, arrays: Arrays, n_phases: int, next_id: int
 ) -> None:
     """Raise ValueError unless particles are sound."""
     ids: Ids = check_shape(arrays, "particles_id", np.int64, (None,))
@@ -171,7 +172,7 @@ def check_particles(
     for name in ("born", "seen", "first_phase"):
         found = check_shape(arrays, f"particles_{name}", np.int64, ids.shape)
         demand((found >= 0) & (found < max(n_phases, 1)), f"{name} among the phases")
-    first = n_phases - model.options.history
+    first = n_phases - options.history
     demand(arrays["particles_first_phase"] >= first, "first phases that are held")
     gone = check_shape(arrays, "particles_gone", np.int64, ids.shape)
     demand(np.isin(gone, (0, 1)), "gone or not")
@@ -181,8 +182,11 @@ def check_particles(
         if name != "log_q":
             demand(found >= 0.0 if name == "alive" else found > 0.0, f"{name} > 0")
     demand(arrays["particles_alive"] <= 1.0, "alive at most 1")
-    demand(arrays["particles_m"] <= model._n_rows, "m of rows seen")
-    family = model._family
+
+
+def check_prior_rows(family: Family | None, arrays: Arrays) -> None:
+    """Raise ValueError unless what is known of locations is as the family has it."""
+    ids = arrays["particles_id"]
     width = 0 if family is None else len(family.base())
     for name in ("row", "first"):
         found = check_shape(arrays, f"particles_{name}", np.float64, (len(ids), None))
@@ -195,7 +199,7 @@ def check_particles(
         demand(family.is_sound(rows), "prior rows of the family")
 
 
-def check_history(model: DependentDPMixture, arrays: Arrays, n_phases: int) -> None:
+def check_history(family: Family | None, n_rows: int, arrays: Arrays) -> None:
     """Raise ValueError unless histories are of particles there are."""
     owner = check_shape(arrays, "history_owner", np.int64, (None,))
     phase = check_shape(arrays, "history_phase", np.int64, owner.shape)
@@ -208,20 +212,17 @@ def check_history(model: DependentDPMixture, arrays: Arrays, n_phases: int) -> N
     later = np.diff(phase[order]) > 0
     demand(later | (np.diff(owner[order]) > 0), "histories in the order of phases")
     demand(np.isfinite(sums), "sums that are finite")
-    if model._family is not None and len(owner):
-        demand(sums.shape[1] == model._family.n_sums(), "sums of the family")
-        demand((sums[:, 0] > 0.0) & (sums[:, 0] <= model._n_rows), "sums of rows")
+    if family is not None and len(owner):
+        demand(sums.shape[1] == family.n_sums(), "sums of the family")
+        demand((sums[:, 0] > 0.0) & (sums[:, 0] <= n_rows), "sums of rows")
 
 
-def check_labels(
-    model: DependentDPMixture, arrays: Arrays, n_phases: int, next_id: int
-) -> None:
+def check_labels(arrays: Arrays, held: int, n_rows: int, next_id: int) -> None:
     """Raise ValueError unless labels are of phases held, and of ids given."""
     n_labels = check_shape(arrays, "n_labels", np.int64, (None,))
     labels = check_shape(arrays, "labels", np.int64, (None,))
-    held = min(n_phases, model.options.history)
     demand(len(n_labels) == held, "labels of the phases held")
     demand(n_labels >= 0, "numbers of labels")
     demand(n_labels.sum() == len(labels), "labels of all rows held")
-    demand(len(labels) <= model._n_rows, "labels of rows seen")
+    demand(len(labels) <= n_rows, "labels of rows seen")
     demand((labels >= -1) & (labels < max(next_id, 1)), "labels of ids")

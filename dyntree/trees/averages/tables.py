@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
@@ -13,22 +12,26 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from dyntree import checkpoint, params
-from dyntree.encoding.feature_map import Encoded, take
+from dyntree.encoding.feature_map import take
 from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.params import N_AVERAGED, NIG, TREE_OPTIONS
+from dyntree.online import Arrays, Header
+from dyntree.params import N_AVERAGED, NIG
 from dyntree.runtime.locking import locked
 from dyntree.runtime.parallel import Brake, late_interrupts, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
-from dyntree.runtime.seeds import spawned
-from dyntree.trees.average import TreeAverage
-from dyntree.trees.growth import Grown, Growth
-from dyntree.trees.levels import count_new
-from dyntree.trees.memories import AVERAGED_PRIOR, MEMORIES
+from dyntree.runtime.seeds import given_or_drawn, spawned
+from dyntree.trees.averages.base import TreeAverage
+from dyntree.trees.averages.memories import averaged_options
+from dyntree.trees.files import check_members, demand
+from dyntree.trees.learning.check import extended, is_idle
+from dyntree.trees.learning.growth import Grown, Growth
+from dyntree.trees.learning.levels import count_new
+from dyntree.trees.learning.warmup import take_new_labels
 from dyntree.trees.model import DynamicTree
+from dyntree.trees.state import TreeState
 from dyntree.trees.streaming import StreamingTree
-from dyntree.trees.validate import check_members, demand
 
 N_BLOCKS = 10  # in which the second half of a call's rows is foreseen
 FEWEST = 20  # rows that are foreseen at least where a temperature is fitted
@@ -50,7 +53,7 @@ def taught(
     processes find it.
     """
     if isinstance(member, DynamicTree | StreamingTree):
-        member.tree._settles_all = True  # whatever the order, columns are the same
+        member.state.settles_all = True  # whatever the order, columns are the same
     if not tells and hasattr(member, "tree"):
         member.tree.hush()
     if order is not None:
@@ -75,7 +78,7 @@ def taught_ahead(
         Probabilities in the order of `y`, each tenth of that half foreseen before it
         was learned; NaN in the first half.
     """
-    member.tree._settles_all = True
+    member.state.settles_all = True
     if not tells:
         member.tree.hush()
     order = np.arange(len(y)) if order is None else order
@@ -207,20 +210,15 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         new_levels: str = "grow",
         seed: int | None = None,
     ) -> None:
-        options = params.given_options(locals(), TREE_OPTIONS)
-        params.one_of("model", model, tuple(MEMORIES))
-        if tree_prior is None:
-            options["tree_prior"] = AVERAGED_PRIOR.get(model)
+        options = averaged_options(locals())
         n_clouds = params.count("n_clouds", n_clouds, 1)
-        if seed is None:
-            seed = secrets.randbits(31)
-        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        self.seed = given_or_drawn(seed)
         self.shuffle = params.flag("shuffle", shuffle)
         self.temperature = 1.0
         self._new_levels = NewLevels()
         self._lock = RLock()
         self.members = [
-            DynamicTree(**options, seed=own) for own in spawned(seed, n_clouds)
+            DynamicTree(**options, seed=own) for own in spawned(self.seed, n_clouds)
         ]
 
     @classmethod
@@ -282,15 +280,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     def facts(self) -> dict[str, Any]:
         """What the model is, by name, as values for JSON."""
         facts: dict[str, Any] = self.members[0].facts()
-        return facts | {
-            "kind": type(self).__name__,
-            "clouds": len(self.members),
-            "particles": sum(tree.options.n_particles for tree in self._trees),
-            "seed": self.seed,
-            "rows held": self.n_active,
-            "log evidence": self.log_evidence,
-            "bytes in memory": self.memory_usage(),
-        }
+        return facts | self._facts_of_all() | {"clouds": len(self.members)}
 
     # ------------------------------------------------------------ learning
     def update(
@@ -325,10 +315,10 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         check_progress(progress)
         n_jobs = params.n_jobs(threads)
         with self._lock:
-            if self._lead._is_idle(X, y):
+            if is_idle(self.state, X, y):
                 return self
             growth = X.growth if isinstance(X, Grown) else None
-            self._check_level()
+            self._check_same_rows()
             X, y = self._checked(X.rows if isinstance(X, Grown) else X, y, growth)
             if self.is_frozen:
                 return self
@@ -353,7 +343,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             if ahead:
                 proba = np.array([foreseen for _, foreseen in found])
                 found = [member for member, _ in found]
-                temperature = _fitted(proba, found[0].classes, y)
+                temperature = _fitted_temperature(proba, found[0].classes, y)
                 self.members, self.temperature = found, temperature
             else:
                 self.members = found
@@ -363,12 +353,12 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         """Let all clouds know the labels and columns of these rows in one order."""
         if not self.is_classifier or self.options.rules == "r":
             return
-        if not self.is_ready and self._lead._features is None:
-            features, _ = self._lead._extended(X)
+        if not self.is_ready and self.state.features is None:
+            features, _ = extended(self.state, X)
             for member in fresh:
                 member.tree.fix_columns(features)
         for member in fresh:
-            _know(member.tree, y)
+            _share_labels(member.state, y)
 
     def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
         """Probabilities at each row, sharper or softer than the average."""
@@ -392,7 +382,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             rows, responses = self.members[0].preview(X, y)
             after = rows.features
             if after is not None and after.known and not self.is_frozen:
-                before = self._lead._features  # the average tells for its members
+                before = self.state.features  # the average tells for its members
                 count_new(self._new_levels, before, after, rows.rows, coded=False)
             return (rows if self.is_ready else X), responses
         wide = self.members[0].copy()
@@ -407,24 +397,12 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         rng = np.random.default_rng([seed, n_seen] if n_seen else seed)
         return rng.permutation(n_rows)
 
-    def preview(
-        self, X: Any, y: Any, start: int | None = None
-    ) -> tuple[Encoded, list[Any]]:
-        """Check rows that are to be learned; see `DynamicTree.preview`."""
-        rows, responses = self.members[0].preview(X, y, start)
-        return rows, responses
-
     # ------------------------------------------------------------ copies and files
     @locked
     def reseeded(self, seed: int) -> Self:
         """Return a copy of a model that has seen no row, with another seed."""
         seed = params.count("seed", seed, 0, params.MAX_SEED)
-        seeds = spawned(seed, len(self.members))
-        members = [
-            member.reseeded(own)
-            for member, own in zip(self.members, seeds, strict=True)
-        ]
-        return self.of(members, seed, self.shuffle)
+        return self.of(self._reseeded_members(seed), seed, self.shuffle)
 
     @locked
     def copy(self) -> Self:
@@ -433,46 +411,43 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         return self.of(members, self.seed, self.shuffle, self.temperature)
 
     @locked
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def to_arrays(self) -> tuple[Header, Arrays]:
         """Everything the model is; see `DynamicTree.to_arrays`."""
-        header: dict[str, Any] = {
+        header: Header = {
             "kind": "AveragedTrees",
             "seed": self.seed,
             "shuffle": self.shuffle,
             "temperature": self.temperature,
         }
-        self._check_level()
+        self._check_same_rows()
         return self._with_members(header, {})
 
     @classmethod
-    def from_arrays(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Self:
+    def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
         """Return the model that `to_arrays` described, as a DynamicTree does."""
         members, own = cls._members_in(header, arrays, KINDS)
         demand(not own, "it has arrays without a use")
-        check_members(members)
+        check_members([member.state for member in members])
         seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
         temperature = params.positive("temperature", header["temperature"])
         shuffle = params.flag("shuffle", header["shuffle"])
         return cls.of(members, seed, shuffle, temperature)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return checkpoint.loads, (checkpoint.dumps(self),)
 
-
-def _know(tree: DynamicTree, labels: list[Any]) -> None:
+def _share_labels(state: TreeState, labels: list[Any]) -> None:
     """Give new labels their places in the order of the rows, for every cloud alike."""
-    known = tree.options.classes
-    if tree.is_ready:
-        tree._take_new_labels(labels)
+    known = state.options.classes
+    if state.cloud is not None:
+        take_new_labels(state, labels)
         return
     classes = sorted_labels(labels) if known is None else known
     classes = tuple(dict.fromkeys([*classes, *labels]))
-    tree.options = replace(tree.options, classes=classes)
+    state.options = replace(state.options, classes=classes)
 
 
-def _fitted(proba: Matrix, classes: tuple[Hashable, ...], y: list[Any]) -> float:
+def _fitted_temperature(
+    proba: Matrix, classes: tuple[Hashable, ...], y: list[Any]
+) -> float:
     """Temperature by what clouds foresaw, of shape (n_clouds, n_rows, n_classes).
 
     A row counts where a third of the clouds foresaw it.

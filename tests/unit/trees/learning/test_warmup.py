@@ -8,33 +8,32 @@ import numpy as np
 import pytest
 
 from dyntree.params import TreeOptions
+from dyntree.trees.learning.warmup import plant
 from dyntree.trees.positions import row_positions
-from dyntree.trees.warmup import Planted, plant, with_ones
+from dyntree.trees.state import with_ones
 from tests.unit.models import data, grown, refused
 
 
-def planted(name: str, n: int = 30, **options: Any) -> tuple[Any, Any, Planted]:
+def planted(name: str, n: int = 30, **options: Any) -> tuple[Any, ...]:
     X, y = data("class" if name == "class" else "constant", n)
     full = TreeOptions(model=name, rules="r", n_particles=5, **options).with_width(2)
-    return X, y, plant(full, X, y.tolist(), 1)
+    return X, y, *plant(full, X, y.tolist(), 1)
 
 
 @pytest.mark.parametrize(("name", "start"), [("constant", 4), ("linear", 8)])
 def test_every_particle_is_one_leaf_of_the_first_rows(name: str, start: int) -> None:
-    X, y, made = planted(name)
-    cloud = made.cloud
-    assert made.n_held == made.options.n_start == start
+    X, y, cloud, options, responses = planted(name)
+    assert options.n_start == start
     assert (cloud.n_particles, cloud.n_seen) == (5, start)
     for i in range(5):
         kind, _, rows, *_ = cloud.tree(i)
         assert (kind, sorted(rows)) == ("leaf", list(range(start)))
     assert cloud.rows()[0].tolist() == X[:start].tolist()
-    assert made.responses.tolist() == y.tolist()
+    assert responses.tolist() == y.tolist()
 
 
 def test_an_augmented_intercept_is_a_column_of_ones_never_split_on() -> None:
-    X, _, made = planted("linear", intercept="augmented", n_basis=1)
-    cloud = made.cloud
+    X, _, cloud, *_ = planted("linear", intercept="augmented", n_basis=1)
     assert cloud.rows()[0][:, 0].tolist() == [1.0] * cloud.n_active
     assert cloud.rows()[0][:, 1:].tolist() == X[: cloud.n_active].tolist()
     assert (cloud.n_features, cloud.n_basis, cloud.first_split) == (3, 2, 1)
@@ -42,13 +41,12 @@ def test_an_augmented_intercept_is_a_column_of_ones_never_split_on() -> None:
 
 
 def test_labels_are_sorted_or_as_named() -> None:
-    _, y, made = planted("class")
-    assert made.options.classes == ("a", "b", "c")
-    assert made.cloud.n_classes == 3
-    known = made.options.classes
-    assert [known[int(code)] for code in made.responses] == y.tolist()
-    _, _, made = planted("class", classes=("c", "b", "a"))
-    assert made.options.classes == ("c", "b", "a")
+    _, y, cloud, options, responses = planted("class")
+    assert options.classes == ("a", "b", "c")
+    assert cloud.n_classes == 3
+    assert [options.classes[int(code)] for code in responses] == y.tolist()
+    _, _, _, options, _ = planted("class", classes=("c", "b", "a"))
+    assert options.classes == ("c", "b", "a")
 
 
 @pytest.mark.parametrize("name", ["constant", "linear"])
@@ -63,7 +61,7 @@ def test_regression_needs_two_responses_at_the_start(name: str) -> None:
 
 
 def test_row_numbers_lead_to_places_in_the_clouds_order() -> None:
-    cloud = grown("constant").retire([0, 10])._cloud
+    cloud = grown("constant").retire([0, 10]).state.cloud
     ids = cloud.row_ids()
     for form in ([5, 20, 59], (5, 20, 59), np.array([5, 20, 59], np.uint8)):
         places = row_positions(cloud, form, "rows")
@@ -77,7 +75,7 @@ def test_row_numbers_lead_to_places_in_the_clouds_order() -> None:
     [([10], "10"), ([60], "60"), ([5, 5], "[5, 5]"), ([1.5], "1.5"), ("a", "'a'")],
 )
 def test_row_numbers_must_be_those_of_active_rows(rows: Any, came: str) -> None:
-    cloud = grown("constant").retire([0, 10])._cloud
+    cloud = grown("constant").retire([0, 10]).state.cloud
     with refused("rows", came):
         row_positions(cloud, rows, "rows")
 

@@ -1,0 +1,73 @@
+"""What a large mixture has learned, as one record that is swapped whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import Matrix
+from dyntree.mixtures.canopy.components import Components, Moments
+from dyntree.mixtures.canopy.fitting import history_of
+from dyntree.mixtures.canopy.scaling import Scaling
+
+
+def no_rows() -> Matrix:
+    """Return a table without rows and columns."""
+    return np.empty((0, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Columns, components, and rows that wait; arrays are replaced, none is written to.
+
+    Attributes
+    ----------
+    features : FeatureMap or None
+        Columns; None before the first row.
+    scaling : Scaling or None
+        Scales of the columns, fixed by the first batch or fit.
+    components : Components or None
+        In scaled units.
+    moments : Moments or None
+        Sums over the rows learned, which later batches are added to.
+    waiting : ndarray of shape (n_waiting, n_features)
+        Rows that do not make a batch yet.
+    n_learned, n_batches : int
+        Rows and batches learned.
+    labels : ndarray of int32 of shape (n_rows,)
+        Components of the rows of the last fit or batch.
+    history : numpy.recarray
+        Of the sweeps of the last fit.
+    converged : bool
+        Whether that fit settled.
+    """
+
+    features: FeatureMap | None = None
+    scaling: Scaling | None = None
+    components: Components | None = None
+    moments: Moments | None = None
+    waiting: Matrix = field(default_factory=no_rows)
+    n_learned: int = 0
+    n_batches: int = 0
+    labels: NDArray[np.int32] = field(
+        default_factory=lambda: np.empty(0, dtype=np.int32)
+    )
+    history: np.recarray[Any, Any] = field(default_factory=lambda: history_of([]))
+    converged: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of components, their sums, labels, and rows that wait."""
+        held = self.waiting.nbytes + self.labels.nbytes
+        for record in (self.components, self.moments):
+            if record is not None:
+                held += sum(array.nbytes for array in vars(record).values())
+        return int(held)
+
+    def independent(self) -> State:
+        """Return the same with copies of what users can write to."""
+        return replace(self, labels=self.labels.copy(), history=self.history.copy())

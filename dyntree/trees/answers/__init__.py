@@ -1,0 +1,1 @@
+"""What trees are asked: predictions, criteria, sensitivity, and a view of each tree."""

@@ -1,0 +1,265 @@
+"""Candidate rows -> how much a response there promises; columns -> what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree._core.rng import CounterSource, RandomSource
+from dyntree._core.student_mixture import moments
+from dyntree._core.trees import criteria, query
+from dyntree._core.trees.window import worth
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.runtime.locking import locked
+from dyntree.summaries import Relevance
+from dyntree.trees.answers.predictions import TreePredictions
+from dyntree.trees.learning.check import stored
+from dyntree.trees.state import TreeState
+
+Bounds = Sequence[Sequence[float]] | Matrix
+Region = tuple[Vector, Vector, NDArray[np.bool_]]
+BARS = ("candidates", "rows")
+
+
+def region(
+    cloud: Any,
+    ones: int,
+    candidates: Matrix | None = None,
+    bounds: Bounds | None = None,
+    categorical: Sequence[bool] | None = None,
+    held: bool = False,
+) -> Region:
+    """Lower and upper bounds and 0/1 flags of every stored column.
+
+    Parameters
+    ----------
+    cloud : Cloud
+    ones : int
+        Columns of ones before the user's own: 1 with an augmented intercept, else 0.
+    candidates : ndarray of shape (n_rows, n_stored), optional
+        Rows that the default bounds cover besides those of `Cloud.spans`.
+    bounds : array_like of shape (n_features, 2), optional
+    categorical : sequence of bool of shape (n_features,), optional
+        By default the columns whose values are exactly 0 and 1.
+    held : bool, default False
+        Whether defaults are those of the active rows, whatever `Cloud.spans` says.
+    """
+    native = cloud.options["rules"] == "native"
+    if (
+        native
+        and not cloud.n_active
+        and (held or bounds is None or categorical is None)
+    ):
+        raise ValueError(
+            "bounds and categorical must be given, and no rows can be drawn, because "
+            "remove_data took all rows and what was known of their ranges."
+        )
+    low, high, flags = cloud.spans(held)
+    m = len(low)
+    if candidates is not None and len(candidates):
+        low = np.fmin(low, np.fmin.reduce(candidates, axis=0))
+        high = np.fmax(high, np.fmax.reduce(candidates, axis=0))
+    low = np.nan_to_num(low, nan=0.0)  # missing throughout
+    high = np.nan_to_num(high, nan=0.0)
+    if bounds is not None:
+        given = params.as_array("bounds", bounds, np.float64)
+        if given.shape != (m - ones, 2) or not np.all(np.isfinite(given)):
+            raise ValueError(
+                f"bounds must be finite, of shape ({m - ones}, 2), one pair a column; "
+                f"got {bounds!r}."
+            )
+        if np.any(given[:, 0] > given[:, 1]):
+            raise ValueError(
+                f"bounds must hold pairs (low, high) with low <= high; got {bounds!r}."
+            )
+        low[ones:], high[ones:] = given.T
+    if categorical is not None:
+        chosen = params.as_array("categorical", categorical)
+        if chosen.shape != (m - ones,) or chosen.dtype != bool:
+            raise ValueError(
+                f"categorical must be {m - ones} booleans; got {categorical!r}."
+            )
+        flags = np.concatenate([flags[:ones], chosen])
+    wrong = np.flatnonzero(flags & ((low != 0.0) | (high != 1.0)))
+    if len(wrong):
+        k = wrong[0]
+        name = "categorical" if candidates is None or categorical is not None else "X"
+        name = name if bounds is None else "bounds"
+        raise ValueError(_not_binary(name, k - ones, low[k], high[k]))
+    return low, high, flags
+
+
+def _not_binary(argument: str, column: int, low: float, high: float) -> str:
+    """Error message for a categorical column that is not of 0 and 1."""
+    rule = {
+        "bounds": "bounds of categorical columns must be exactly (0, 1)",
+        "categorical": "categorical must flag columns of 0 and 1 only",
+        "X": "X must be within 0 and 1 in a column of 0 and 1 only",
+    }[argument]
+    remedy = {
+        "bounds": "Set them so, or flag the column False in categorical.",
+        "categorical": "Give the column bounds of (0, 1), or flag it False.",
+        "X": "Give bounds, or flag the column False in categorical.",
+    }[argument]
+    return f"{rule}; got ({low}, {high}) in column {column}. {remedy}"
+
+
+def _bar(cloud: Any, rows: Matrix, best: str | float) -> Matrix | float:
+    """What a response must fall below to improve: of each particle, or one for all."""
+    if isinstance(best, str):
+        params.one_of("best", best, BARS)
+        if best == "rows" and not cloud.n_active:
+            raise ValueError("best='rows' needs rows; remove_data took all of them.")
+        return query.least_location(
+            cloud, rows if best == "candidates" else cloud.rows()[0]
+        )
+    return params.real("best", best)
+
+
+def drawing_source(state: TreeState) -> RandomSource | None:
+    """Random numbers for one question; None for the cloud's own stream (R's rules)."""
+    if state.options.rules == "r":
+        return None
+    words = np.random.SeedSequence([state.seed, state.n_seen]).generate_state(2)
+    return CounterSource((int(words[0]) << 32) + int(words[1]))
+
+
+class TreeCriteria(TreePredictions):
+    """The part of `DynamicTree` that scores candidates, active rows and columns."""
+
+    @locked
+    def score(
+        self,
+        X: Any,
+        rule: str,
+        *,
+        Xref: Any = None,
+        q: float = 0.0,
+        alpha: float = 2.0,
+        best: str | float = "candidates",
+        bounds: Bounds | None = None,
+        categorical: Sequence[bool] | None = None,
+        approx: bool = False,
+    ) -> Vector:
+        """How much sampling a response at each candidate row promises.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            Candidates.
+        rule : {"alm", "alc", "ei", "ieci", "qei", "qentropy"}
+            Predictive variance (MacKay 1992); reduction of variance averaged over a
+            rectangle or over `Xref` (Cohn 1996); expected improvement towards the
+            minimum; its integrated conditional form (Gramacy and Lee 2011); expected
+            improvement and entropy for the contour at q.
+        Xref : rows like X, optional
+            References of "alc" (default: the whole rectangle) and "ieci" (default X).
+        q : float, default 0.0
+            Level of the contour.
+        alpha : float, default 2.0
+            Width of its band in standard deviations, > 0.
+        best : {"candidates", "rows"} or float, default "candidates"
+            What "ei" improves on: the lowest mean, by each particle, at the candidates
+            of this call or at the active rows, or a value. By default the score of a
+            row depends on the rows asked with it, as in CRAN dynaTree.
+        bounds : array_like of shape (n_features, 2), optional
+            Rectangle of "alc", default the range of the candidates and of all rows
+            learned; where the past fades (``forget`` below 1) and under R's rules, of
+            the candidates and the active rows.
+        categorical : sequence of bool of shape (n_features,), optional
+            0/1 columns; by default those whose values in these rows, candidates left
+            out, are exactly 0 and 1.
+        approx : bool, default False
+            Weigh leaves by their rows instead of their area.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            High is promising.
+        """
+        cloud = self.state.ready("score")
+        if not isinstance(rule, str) and isinstance(X, str):
+            raise ValueError(
+                f"rule must be text, after the candidates; got {params.short(rule)}. "
+                f"Call score(X, {X!r})."
+            )
+        params.one_of("rule", rule, params.SCORES)
+        if self.options.model == "class":
+            raise ValueError(
+                f"rule={rule!r} needs a real response; for model='class' see "
+                "predict(X).entropy."
+            )
+        state, approx = self.state, params.flag("approx", approx)
+        references = None if Xref is None else stored(state, Xref, "Xref")
+        rows = stored(state, X)
+        if references is not None and not len(references):
+            raise ValueError("Xref must have at least one row; got none.")
+        if rule == "alm":
+            if state.options.rules == "r":
+                return np.asarray(query.predict(cloud, rows)["var"])
+            return moments(*query.mixture(cloud, rows)[:5])[1]
+        if rule == "ei":
+            return query.mean_improvement(cloud, rows, _bar(cloud, rows, best))
+        if rule == "qentropy":
+            return np.asarray(criteria.q_entropy(cloud, rows, params.real("q", q)))
+        if rule == "qei":
+            width, level = params.positive("alpha", alpha), params.real("q", q)
+            return np.asarray(criteria.q_improvement(cloud, rows, level, width))
+        if rule == "ieci":
+            references = rows if references is None else references
+            return np.asarray(criteria.ieci(cloud, rows, references))
+        if references is not None:
+            return np.asarray(criteria.alc_reference(cloud, rows, references))
+        where = region(cloud, state.ones, rows, bounds, categorical)
+        return np.asarray(criteria.alc_rectangle(cloud, rows, *where, approx))
+
+    @locked
+    def score_active(self, rule: str) -> Vector:
+        """How much each active row still tells; low values may go first.
+
+        Parameters
+        ----------
+        rule : {"alc", "entropy", "age", "random"}
+            Average reduction of variance over the default rectangle of `score`
+            (regression), under native rules times the root of rows learned over rows
+            held in the row's leaf; entropy of the row's leaf (classes); the row's
+            number; or chance, drawn as the class says.
+
+        Returns
+        -------
+        ndarray of shape (n_active,)
+            In the order of `active_ids`.
+        """
+        cloud = self.state.ready("score_active")
+        params.one_of("rule", rule, params.DISCARDS)
+        fits = {"entropy": ("class",), "alc": ("constant", "linear", "prior")}
+        if self.options.model not in fits.get(rule, params.MODELS):
+            raise ValueError(
+                f"rule={rule!r} does not fit model={self.options.model!r}; 'entropy' "
+                "is for class models and 'alc' for the others."
+            )
+        return worth(cloud, rule, drawing_source(self.state))
+
+    @locked
+    def relevance(
+        self,
+        *,
+        bounds: Bounds | None = None,
+        categorical: Sequence[bool] | None = None,
+        approx: bool = False,
+    ) -> Relevance:
+        """How much splits on each column reduce the predictive variance or entropy.
+
+        Parameters are those of `score`. See Gramacy, Taddy and Wild (2013), section 2.
+        """
+        cloud = self.state.ready("relevance")
+        values = criteria.relevance(
+            cloud,
+            *region(cloud, self.state.ones, None, bounds, categorical),
+            params.flag("approx", approx),
+        )
+        return Relevance(values[:, self.state.ones :].copy(), self.feature_names)

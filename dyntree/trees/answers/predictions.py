@@ -1,0 +1,194 @@
+"""Rows -> predictions of a tree: distributions, coefficients, heights and sizes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from dyntree import params
+from dyntree._core.student_mixture import moments
+from dyntree._core.trees import query
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.params import TreeOptions
+from dyntree.runtime.locking import locked
+from dyntree.storage.plain import plain
+from dyntree.summaries import ClassPrediction, Prediction, StudentMixture, TreeStats
+from dyntree.trees.learning.check import extended, stored
+from dyntree.trees.learning.scaling import on_scale
+from dyntree.trees.named import Named
+
+
+class TreePredictions(Named):
+    """The part of `DynamicTree` that says what it is and predicts."""
+
+    @property
+    def options(self) -> TreeOptions:
+        """The options in force, complete once the width of X is known."""
+        return self.state.options
+
+    @property
+    def seed(self) -> int:
+        """What all random draws come from."""
+        return self.state.seed
+
+    @property
+    def n_active(self) -> int:
+        """Rows held one by one."""
+        state = self.state
+        return len(state.waiting_y) if state.cloud is None else state.cloud.n_active
+
+    @property
+    def n_retired(self) -> int:
+        """Rows given up since the start."""
+        return 0 if self.state.cloud is None else self.state.cloud.n_retired
+
+    @property
+    def n_degenerate(self) -> int:
+        """Steps at which no particle gave the row a positive density."""
+        return self.state.n_degenerate
+
+    @property
+    @locked
+    def active_ids(self) -> NDArray[np.int64]:
+        """Numbers of the active rows, ndarray of int64 of shape (n_active,)."""
+        if self.state.cloud is None:
+            return np.arange(len(self.state.waiting_y))
+        return np.asarray(self.state.cloud.row_ids())
+
+    @locked
+    def memory_usage(self) -> int:
+        """Bytes held by trees, rows and scratch."""
+        state = self.state
+        waiting = int(state.waiting_X.nbytes) + 8 * len(state.waiting_y)
+        return waiting if state.cloud is None else int(state.cloud.nbytes())
+
+    @locked
+    def facts(self) -> dict[str, Any]:
+        """What the model is, by name, as values for JSON."""
+        return {
+            "kind": type(self).__name__,
+            "model": self.options.model,
+            "rules": self.options.rules,
+            "particles": self.options.n_particles,
+            "seed": self.seed,
+            "columns": list(self.feature_names),
+            "classes": plain(self.classes),
+            "rows learned": self.n_seen,
+            "rows held": self.n_active,
+            "log evidence": self.log_evidence,
+            "bytes in memory": self.memory_usage(),
+        }
+
+    def predict(
+        self, X: Any, *, threads: int | None = None
+    ) -> Prediction | ClassPrediction:
+        """Predictive distribution at each row of X.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            Under native rules values may be missing (NaN).
+        threads : int, optional
+            Threads over rows, default DYNTREE_NUM_THREADS or 1. The answer does not
+            depend on it.
+
+        Returns
+        -------
+        Prediction or ClassPrediction
+            The latter for class models.
+        """
+        if threads is not None:
+            params.n_threads(threads)
+        with self._lock:
+            state = self.state
+            cloud, classes = state.cloud, state.options.classes
+            if cloud is None:
+                if state.options.rules == "r":
+                    raise state.not_ready("predict")
+                return self._predict_cold(X)
+            rows = stored(state, X)
+            n_threads = params.n_threads(threads) if len(rows) > 1 else 1
+            if classes is None:
+                start, weight, location, scale, df, of_mean = query.mixture(
+                    cloud, rows, n_threads
+                )
+                return Prediction(
+                    *moments(start, weight, location, scale, df, n_threads),
+                    StudentMixture(start, weight, location, scale, df),
+                    StudentMixture(start, weight, location, of_mean, df),
+                )
+            answer = query.predict_class(cloud, rows, n_threads)
+            entropy = answer["entropy"]
+            if state.options.rules == "native":
+                entropy = entr(answer["p"]).sum(axis=1)
+            return ClassPrediction(answer["p"], classes, entropy)
+
+    def _predict_cold(self, X: Any) -> Prediction | ClassPrediction:
+        """Before there are trees: what the rows kept back say without them."""
+        n_rows = len(extended(self.state, X)[1])
+        if self.options.model == "class":
+            classes = self.options.classes or ()
+            proba = np.full((n_rows, len(classes)), 1.0 / max(1, len(classes)))
+            entropy = np.full(n_rows, float(np.log(max(1, len(classes)))))
+            return ClassPrediction(proba, classes, entropy)
+        return Prediction.of_sample(self.state.waiting_y, n_rows)
+
+    @locked
+    def mean_at(self, row: Matrix) -> float:
+        """Predictive mean at one row, by a shorter way than `predict` (native rules).
+
+        Parameters
+        ----------
+        row : ndarray of shape (1, n_features)
+            Encoded and checked.
+        """
+        if self.is_classifier:
+            raise ValueError("mean_at needs real responses; got model='class'.")
+        if self.state.cloud is None:
+            prediction = self._predict_cold(row)
+            assert isinstance(prediction, Prediction)
+            return float(prediction.mean[0])
+        state = self.state
+        assert state.features is not None
+        row = on_scale(state.cloud, state.features, row)
+        parts = query.mixture(state.cloud, row)[:5]
+        return float(moments(*parts)[0][0])
+
+    @locked
+    def proba_at(self, row: Matrix) -> Vector:
+        """Probabilities of the classes at one row, as in `mean_at`."""
+        if not self.is_classifier:
+            raise ValueError(
+                f"proba_at needs model='class'; got model={self.options.model!r}."
+            )
+        if self.state.cloud is None:
+            prediction = self._predict_cold(row)
+            assert isinstance(prediction, ClassPrediction)
+            proba = prediction.proba
+        else:
+            proba = query.predict_class(self.state.cloud, row)["p"]
+        return np.asarray(proba[0])
+
+    @locked
+    def coef(self, X: Any) -> Matrix:
+        """Coefficients of the linear leaves at each row, averaged over particles.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_basis + 1), or (n_rows, n_basis) without intercept
+            The intercept comes first.
+        """
+        cloud = self.state.ready("coef")
+        if self.options.model != "linear":
+            raise ValueError(
+                f"coef needs model='linear'; got model={self.options.model!r}."
+            )
+        return np.asarray(query.coef(cloud, stored(self.state, X)))
+
+    @locked
+    def stats(self) -> TreeStats:
+        """Return height, leaves and leaf sizes, averaged over particles."""
+        return TreeStats(*map(float, query.tree_stats(self.state.ready("stats"))))

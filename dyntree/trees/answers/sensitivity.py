@@ -1,0 +1,295 @@
+"""Inputs -> how much of a prediction each accounts for: importance and sensitivity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree._core.student_mixture import moments
+from dyntree._core.trees import query
+from dyntree._core.trees import sensitivity as core_sensitivity
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.runtime.locking import locked
+from dyntree.summaries import Importance, Sensitivity
+from dyntree.trees.answers.criteria import Bounds, TreeCriteria, drawing_source, region
+from dyntree.trees.state import TreeState
+
+
+def input_law(
+    state: TreeState,
+    method: str,
+    bounds: Bounds | None,
+    shape: Sequence[float] | None,
+    mode: Sequence[float] | None,
+    categorical: Sequence[bool] | None,
+) -> dict[str, Any]:
+    """Arguments of `DynamicTree.sensitivity` -> how its inputs are drawn, checked.
+
+    Returns
+    -------
+    dict of ndarray of shape (n_features,)
+        "lower", "upper", "shape", "mode" and "categorical", as the core takes them.
+    """
+    cloud, ones = state.cloud, state.ones
+    low, high, flags = region(cloud, ones, None, bounds, categorical, method == "boot")
+    low, high, flags = low[ones:], high[ones:], flags[ones:]
+    held = cloud.rows()[0][:, ones:]
+    shapes = np.where(flags, 0.0, 1.0) if shape is None else _floats("shape", shape)
+    modes = _means(held, flags) if mode is None else _floats("mode", mode)
+    if shapes.shape != low.shape or modes.shape != low.shape:
+        raise ValueError(
+            f"shape and mode must hold {len(low)} numbers each; got {shape!r} and "
+            f"{mode!r}."
+        )
+    wrong = np.flatnonzero(np.where(flags, shapes != 0.0, shapes < 1.0))
+    if len(wrong):
+        raise ValueError(
+            "shape must be 0 for 0/1 columns and >= 1, where 1 is uniform, for all "
+            f"others; got {shape!r}, wrong for column {wrong[0]}."
+        )
+    outside = np.flatnonzero((shapes != 1.0) & ((modes < low) | (modes > high)))
+    if mode is not None and len(outside):
+        k = outside[0]
+        raise ValueError(
+            f"mode must be within the bounds, {low[k]} to {high[k]} for column {k}; "
+            f"got {mode!r}. Give wider bounds, or another mode."
+        )
+    return {
+        "lower": low, "upper": high, "shape": shapes, "mode": modes,
+        "categorical": flags,
+    }  # fmt: skip
+
+
+def input_shares(
+    state: TreeState,
+    mean: Callable[[Matrix], Matrix],
+    n_samples: int,
+    factors: Mapping[str, Sequence[str]] | None,
+    seed: int,
+) -> Importance:
+    """Predictions -> the share of their variance that each input accounts for.
+
+    Parameters
+    ----------
+    state : TreeState
+        Whose active rows are drawn from.
+    mean : callable
+        Predictions, shape (n_rows, n_outputs), of rows as the cloud stores them.
+    n_samples, factors
+        As in `DynamicTree.importance`.
+    seed : int
+        Of the model.
+    """
+    X, inputs = state.cloud.rows()[0], inputs_of(state, factors)
+    groups = [group + state.ones for group in inputs.values()]
+    n_samples = params.count("n_samples", n_samples, 2)
+    if not len(X):
+        raise ValueError("importance needs rows; remove_data took all of them.")
+    rng = np.random.default_rng([seed, state.n_seen])
+    base, other = X[rng.integers(len(X), size=(2, n_samples))]
+    mixed = np.tile(base, (len(groups) + 1, 1, 1))
+    for k, group in enumerate(groups):
+        mixed[k, :, group] = other[:, group].T
+    answers = mean(mixed.reshape(-1, X.shape[1])).reshape(len(mixed), n_samples, -1)
+    effects = 0.5 * ((answers[:-1] - answers[-1]) ** 2).sum(axis=2)
+    total = effects.mean(axis=1)
+    whole = total.sum()
+    if not whole > 0.0:
+        return Importance(np.zeros(len(groups)), np.zeros(len(groups)), tuple(inputs))
+    values = total / whole
+    # of a ratio of means, by its linear part
+    apart = effects - values[:, None] * effects.sum(axis=0)
+    errors: Vector = apart.std(axis=1, ddof=1) / (whole * np.sqrt(n_samples))
+    return Importance(values, errors, tuple(inputs))
+
+
+def _means(stored: Matrix, flags: NDArray[np.bool_]) -> Vector:
+    """Column means of what is not missing; 0 where everything is.
+
+    0/1 columns of which these rows show one value or none count as a fair coin.
+    """
+    n_there = np.maximum(1, (~np.isnan(stored)).sum(axis=0))
+    means: Vector = np.nansum(stored, axis=0) / n_there
+    means[flags & ((means == 0.0) | (means == 1.0))] = 0.5
+    return means
+
+
+def _floats(name: str, values: Sequence[float]) -> Vector:
+    """Finite floats of shape (n,)."""
+    array = params.as_array(name, values, np.float64)
+    if array.ndim != 1 or not np.all(np.isfinite(array)):
+        raise ValueError(
+            f"{name} must be a sequence of finite numbers; got {values!r}."
+        )
+    return array
+
+
+def inputs_of(
+    state: TreeState, factors: Mapping[str, Sequence[str]] | None
+) -> dict[str, NDArray[np.int64]]:
+    """Places of the columns of each input, by its name."""
+    features = state.features
+    assert features is not None
+    names, places = features.feature_names, features.level_places
+    if factors is not None:
+        if state.options.rules == "r":
+            raise ValueError("factors is an option of rules='native'.")
+        unknown = [n for group in factors.values() for n in group if n not in names]
+        if unknown or not all(map(len, factors.values())):
+            raise ValueError(
+                f"factors must name columns among {list(names)}, at least one a "
+                f"factor; got {unknown or dict(factors)!r}."
+            )
+        places = {
+            factor: [names.index(name) for name in group]
+            for factor, group in factors.items()
+        }
+    home = {k: factor for factor, group in places.items() for k in group}
+    found: dict[str, list[int]] = {}
+    for k, name in enumerate(names):
+        found.setdefault(home.get(k, name), []).append(k)
+    return {name: np.array(group) for name, group in found.items()}
+
+
+class TreeAnswers(TreeCriteria):
+    """The part of `DynamicTree` that changes no tree: prediction, criteria, summaries.
+
+    Questions that draw do so by the seed and the number of rows learned: asked twice
+    they answer alike, and what is learned later does not depend on them. Under R's
+    rules they draw from the model's stream, as CRAN dynaTree does.
+    ``score_active("alc")`` and ``("entropy")`` keep what they found in the leaves.
+    """
+
+    @locked
+    def importance(
+        self,
+        *,
+        n_samples: int = 500,
+        factors: Mapping[str, Sequence[str]] | None = None,
+    ) -> Importance:
+        """Share of the predicted variance that each input accounts for.
+
+        Through splits and slopes alike. An input's effect is half the mean squared
+        change of the mean prediction, of the probabilities for classes, when its value
+        in an active row is replaced by that of another one: the total Sobol' effect
+        (Jansen 1999, equation 12), over the rows held. Its share is of the sum over all
+        inputs, so that effects which inputs have together count for each of them. Of
+        inputs that nearly are functions of each other, each change leads to rows that
+        never come: their shares tell what the model does there.
+
+        Parameters
+        ----------
+        n_samples : int, default 500
+            Pairs of rows, >= 2, drawn by the seed and the number of rows learned; the
+            model is left as it is.
+        factors : dict of str to sequence of str, optional
+            As in `sensitivity`; under R's rules every column is an input.
+
+        Returns
+        -------
+        Importance
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dyntree import DynamicTree
+        >>> X = np.random.default_rng(0).random((200, 2))
+        >>> tree = DynamicTree("linear", n_particles=50, seed=1)
+        >>> tree.update(X, X @ [3.0, 1.0]).importance().values.round(1)
+        array([0.9, 0.1])
+        """
+        self.state.ready("importance")
+        return input_shares(
+            self.state, self._mean_of_rows, n_samples, factors, self.seed
+        )
+
+    def _mean_of_rows(self, rows: Matrix) -> Matrix:
+        """Mean prediction, or probabilities, of rows as the cloud stores them."""
+        if self.is_classifier:
+            proba: Matrix = query.predict_class(self.state.cloud, rows)["p"]
+            return proba
+        parts = query.mixture(self.state.cloud, rows)[:5]
+        return moments(*parts)[0][:, None]
+
+    @locked
+    def sensitivity(
+        self,
+        *,
+        label: Hashable | None = None,
+        n_samples: int = 1000,
+        n_grid: int = 100,
+        span: float = 0.3,
+        method: str = "lhs",
+        bounds: Bounds | None = None,
+        shape: Sequence[float] | None = None,
+        mode: Sequence[float] | None = None,
+        categorical: Sequence[bool] | None = None,
+        factors: Mapping[str, Sequence[str]] | None = None,
+    ) -> Sensitivity:
+        """Estimate main effects and Sobol' indices (Gramacy and Taddy 2010).
+
+        Parameters
+        ----------
+        label : hashable, optional
+            Class models: whose probability is analysed; needed there.
+        n_samples : int, default 1000
+            Size of each of the two samples of inputs, >= 2.
+        n_grid : int, default 100
+            Points per main effect, >= 1.
+        span : float in [0, 1], default 0.3
+            Share of the samples that a main effect averages over.
+        method : {"lhs", "boot"}, default "lhs"
+            Latin hypercube samples of scaled beta distributions, or active rows drawn
+            with replacement.
+        bounds : array_like of shape (n_features, 2), optional
+            Default the range of all rows learned; where the past fades, for "boot" and
+            under R's rules, of the active rows.
+        shape, mode : sequence of float of shape (n_features,), optional
+            Of the beta distributions: shape >= 1, default 1 (uniform), mode within the
+            bounds, default the means of the active rows. 0/1 columns have shape 0 and
+            mean `mode`, default 1/2 where the active rows do not show both values.
+        categorical : sequence of bool of shape (n_features,), optional
+            0/1 columns, as in `score`.
+        factors : dict of str to sequence of str, optional
+            Inputs that have several columns, their levels, by the names of the columns;
+            by default those of strings. In each draw one level holds, with
+            probabilities in proportion to `mode`, and a factor has one index. Native
+            rules.
+
+        Returns
+        -------
+        Sensitivity
+
+        Notes
+        -----
+        The variance that indices are shares of is that of a new response, its noise
+        included: an input that does nothing has a total index of the noise's share, p
+        (1 - p) on average for classes, and not 0. `importance` leaves the noise out.
+        Native rules take the expectation over responses and estimate from differences
+        of means (Saltelli et al. 2010, table 2), which no constant in the
+        responses enters; R's rules are those of Gramacy and Taddy.
+        """
+        cloud = self.state.ready("sensitivity")
+        place = None
+        if self.options.classes is not None:
+            place = self.class_place(label)
+        elif label is not None:
+            raise ValueError(f"label is for class models only; got {label!r}.")
+        inputs = inputs_of(self.state, factors)
+        method = params.one_of("method", method, ("lhs", "boot"))
+        law = input_law(self.state, method, bounds, shape, mode, categorical)
+        share = params.real("span", span)
+        if not 0.0 <= share <= 1.0:
+            raise ValueError(f"span must be in [0, 1]; got {span!r}.")
+        n_grid = params.count("n_grid", n_grid, 1)
+        grid = np.linspace(law["lower"], law["upper"], n_grid)
+        found = core_sensitivity.sensitivity(
+            cloud, n_samples=params.count("n_samples", n_samples, 2), grid=grid,
+            span=share, method=method, label=place, groups=list(inputs.values()),
+            source=drawing_source(self.state), **law,
+        )  # fmt: skip
+        return Sensitivity(grid, *found, self.feature_names, tuple(inputs))

@@ -1,0 +1,1 @@
+"""Several clouds of trees that answer as one model."""

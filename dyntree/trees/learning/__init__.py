@@ -1,0 +1,1 @@
+"""First and later rows -> trees that have learned them."""

@@ -1,0 +1,226 @@
+"""Rows as users hold them -> rows that a tree can learn or be asked about, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dyntree import params
+from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing, take
+from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.targets import (
+    label_codes,
+    label_list,
+    real_response,
+    sorted_labels,
+)
+from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
+from dyntree.trees.learning.growth import Grown, Growth
+from dyntree.trees.learning.levels import (
+    full_columns,
+    refuse_unseen,
+    warn_full,
+    warn_unseen,
+)
+from dyntree.trees.learning.scaling import check_scale, on_scale
+from dyntree.trees.state import TreeState, n_waiting, with_ones
+
+
+def is_idle(state: TreeState, X: Any, y: Any) -> bool:
+    """Whether X and y are both empty; an empty table must have the known columns."""
+    if not is_nothing(X) or np.size(y):
+        return False
+    if state.features is not None and np.ndim(X) == 2:
+        state.features.codes(X)
+    return True
+
+
+def is_plain_row(state: TreeState, X: Any, y: Any) -> bool:
+    """Whether X and y are one row and its response that need no encoding."""
+    return (
+        type(y) is np.ndarray
+        and y.shape == (1,)
+        and state.cloud is not None
+        and state.features is not None
+        and state.features.is_plain(X)
+        and len(X) == 1
+        and state.options.rules == "native"
+        and (
+            state.options.classes is not None
+            or (y.dtype == np.float64 and abs(y.item()) <= LARGEST)  # not NaN
+        )
+    )
+
+
+def scaled_row(state: TreeState, row: Matrix, place: float) -> tuple[Matrix, Vector]:
+    """An encoded row, and its response or label's place -> both as the cloud has them.
+
+    Parameters
+    ----------
+    state : TreeState
+        Of native rules, with trees.
+    row : ndarray of shape (1, n_features)
+    place : float or int
+
+    Returns
+    -------
+    row : ndarray of shape (1, n_features)
+    response : ndarray of shape (1,)
+    """
+    if not abs(place) <= LARGEST:  # NaN, too
+        raise ValueError(too_large("y", place, "in the row"))
+    response = np.array([place], dtype=np.float64)
+    assert state.features is not None
+    return on_scale(state.cloud, state.features, row, response), response
+
+
+def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth]:
+    """Rows as users hold them -> rows that a tree can learn; it stays as it is.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_rows, n_features), or codes while there are no trees
+    labels : list of length n_rows
+        Responses or labels.
+    growth : Growth
+        The columns with these rows.
+    """
+    options = state.options
+    check_paired(X, y)
+    if isinstance(X, Grown):
+        rows, growth = X.rows, X.growth
+    elif state.cloud is None:
+        features, rows = extended(state, X)
+        if options.new_levels == "error":
+            refuse_unseen(features, X, rows, "X")
+        growth = Growth(features, [], lambda codes: codes)
+    else:
+        rows, growth = _with_levels(state, X)
+    if not len(rows):
+        raise ValueError("X must have at least one row; got none.")
+    if options.model == "class":
+        labels = label_list(y, len(rows))
+    else:
+        response = real_response(y, len(rows), options.rules)
+        if state.cloud is not None:
+            rows = on_scale(state.cloud, growth.features, rows, response)
+        labels = response.tolist()
+    if options.classes is not None and options.rules == "r":
+        label_codes(labels, options.classes)
+    return rows, labels, growth
+
+
+def _with_levels(state: TreeState, X: Any) -> tuple[Matrix, Growth]:
+    """Rows for trees that there are, with the levels that come new, if they may."""
+    assert state.features is not None
+    features = state.features
+    if not features.may_grow or state.options.new_levels != "grow":
+        return encoded(state, features, X), Growth(features, [], features.widen)
+    steps, rows = features.grown(X)
+    growth = Growth(features, steps, lambda old: growth.features.widen(old))
+    warn_once_if_full(state, growth.features, X)
+    return rows, growth
+
+
+def warn_once_if_full(state: TreeState, features: FeatureMap, X: Any) -> None:
+    """Warn the first time that a column has more levels than it can take."""
+    full = full_columns(features)
+    if not full or "full" in state.warned or isinstance(X, Encoded):
+        return
+    late = [name for name in features.unseen(features.codes(X)) if name in full]
+    if late:
+        state.warned.add("full")
+        warn_full(late[0])
+
+
+def responses_of(state: TreeState, y: list[Any]) -> Vector:
+    """Responses, or labels that are known -> floats as the cloud takes them."""
+    if state.options.classes is not None:
+        return label_codes(y, state.options.classes)
+    return np.array(y, dtype=np.float64)
+
+
+def extended(state: TreeState, X: Any) -> tuple[FeatureMap, Matrix]:
+    """Rows -> the columns as they are known with these rows too, and their codes."""
+    if state.features is not None:
+        return state.features.extend(X)
+    native = state.options.rules == "native"
+    return FeatureMap.learn(X, native, state.options.categories or ())
+
+
+def encoded(
+    state: TreeState, features: FeatureMap, X: Any, argument: str = "X"
+) -> Matrix:
+    """Rows -> features by these columns; unknown levels are told of, or refused."""
+    if not features.may_grow or isinstance(X, Encoded):
+        return features.encode(X, argument)
+    codes = features.codes(X, argument)
+    if state.options.new_levels == "error":
+        refuse_unseen(features, X, codes, argument)
+    late = features.unseen(codes) or features.undecided(X)
+    if late and "unseen" not in state.warned:
+        state.warned.add("unseen")
+        warn_unseen(late[0], state.options.new_levels == "grow")
+    return features.expand(codes)
+
+
+def stored(state: TreeState, X: Any, argument: str = "X") -> Matrix:
+    """Rows -> rows as the cloud of a tree stores them, checked."""
+    assert state.features is not None
+    rows = encoded(state, state.features, X, argument)
+    rows = on_scale(state.cloud, state.features, rows, argument=argument)
+    return with_ones(rows, state.ones)
+
+
+def previewed(
+    state: TreeState, X: Any, y: Any, start: int | None = None
+) -> tuple[Encoded, list[Any]]:
+    """Check a stream that is to be learned, and encode it; see `Learner.preview`."""
+    if start is not None:
+        start = params.count("start", start, 0)
+    check_paired(X, y)
+    features, n_first = state.features, 0
+    if state.cloud is None:
+        features, n_first = _columns_ahead(state, X, start)
+    assert features is not None
+    if features.may_grow and state.options.new_levels == "grow":
+        steps, rows = features.grown(X)
+        features = steps[-1][1] if steps else features
+        warn_once_if_full(state, features, X)
+    else:
+        rows = encoded(state, features, X)
+    if not len(rows):
+        raise ValueError("X must have at least one row; got none.")
+    rows = rows.copy() if rows is X else rows  # which is the caller's to change
+    if state.options.model != "class":
+        response = real_response(y, len(rows), state.options.rules)
+        if state.cloud is not None:
+            check_scale(state.cloud, features, rows, response)
+        return Encoded(rows, features), response.tolist()
+    labels = label_list(y, len(rows))
+    if state.options.rules == "r":
+        known = state.options.classes
+        known = known or sorted_labels([*state.waiting_y, *labels[:n_first]])
+        label_codes(labels, known)
+    return Encoded(rows, features), labels
+
+
+def _columns_ahead(
+    state: TreeState, X: Any, start: int | None
+) -> tuple[FeatureMap, int]:
+    """The columns that trees will be planted with, and how many rows decide on them."""
+    first = X if start is None else take(X, slice(max(1, start)))
+    features, codes = extended(state, first)
+    n_first = len(codes) if start is None else start
+    options = state.options.with_width(features.n_features)
+    needed = n_waiting(options, state.n_scale)
+    ahead = needed - len(state.waiting_y)
+    one_by_one = range(n_first + 1, ahead + 1) if start is not None else ()
+    for end in one_by_one if features.allow_missing else ():
+        features, codes = features.extend(take(X, slice(end)))
+    if state.waiting_y:
+        codes = np.concatenate([state.waiting_X, codes])
+    grows = state.options.new_levels == "grow"
+    features, _ = features.settle(codes, state.n_settling(needed), grows)
+    return features, max(n_first, ahead)

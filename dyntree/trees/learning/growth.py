@@ -1,0 +1,127 @@
+"""Columns that begin among rows that are to be learned, and trees that get them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dyntree._core.trees.cloud import Cloud
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import Matrix
+from dyntree.trees.state import TreeState
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """How columns grow among some rows, which have them all.
+
+    A row is learned by a cloud that has the columns which began with it or before, so
+    that what comes of rows does not depend on the calls that bring them.
+
+    Attributes
+    ----------
+    before : FeatureMap
+        The columns at first.
+    steps : list of (int, FeatureMap)
+        Rows with which columns begin, after all others, and the columns from there on.
+    widen : callable
+        Gives rows, an array of shape (n_rows, fewer columns), all columns.
+    """
+
+    before: FeatureMap
+    steps: list[tuple[int, FeatureMap]]
+    widen: Callable[[Matrix], Matrix]
+
+    @property
+    def features(self) -> FeatureMap:
+        """The columns at the end."""
+        return self.steps[-1][1] if self.steps else self.before
+
+    def since(self, row: int) -> Growth:
+        """The growth among the rows from one on, which becomes row 0."""
+        steps = [(max(0, first - row), features) for first, features in self.steps]
+        return Growth(self.before, steps, self.widen)
+
+    def at(self, row: int) -> FeatureMap:
+        """The columns at a row."""
+        known = [features for first, features in self.steps if first <= row]
+        return known[-1] if known else self.before
+
+    def steady(self, row: int, end: int) -> int:
+        """End of the rows from one on, at most `end`, before another column begins."""
+        return min([end, *(first for first, _ in self.steps if first > row)])
+
+    def widen_to(self, width: int) -> Callable[[Matrix], Matrix]:
+        """A function that gives narrower rows so many columns."""
+        return lambda rows: np.ascontiguousarray(self.widen(rows)[:, :width])
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """Rows that were encoded elsewhere, and their growth: taken as they are.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows, n_features)
+    growth : Growth
+    """
+
+    rows: Matrix
+    growth: Growth
+
+
+def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
+    """Return a cloud like this one with more columns, the new ones last (native rules).
+
+    `widen` gives the active rows their values there, and so the rows that were retired.
+    Linear leaves go on with the columns that they began with.
+    """
+    header, arrays = cloud.to_arrays()
+    X, known = widen(arrays["X"]), arrays["spans"]
+    spans = np.zeros((X.shape[1], known.shape[1]))
+    spans[:, :2] = widen(known[:, :2].T).T  # 0 at most where a column was missing
+    spans[: len(known), 2:] = known[:, 2:]
+    header = dict(header, n_features=X.shape[1])
+    if header["model"] != "linear":
+        header["n_basis"] = X.shape[1]
+    return Cloud.from_arrays(header, dict(arrays, X=X, spans=spans), cloud.source)
+
+
+@contextmanager
+def with_columns(
+    state: TreeState, features: FeatureMap, widen: Callable[[Matrix], Matrix]
+) -> Iterator[None]:
+    """Have more columns from the block on; an error in it takes them back.
+
+    An interrupt does where the block has not learned a row by then.
+
+    Parameters
+    ----------
+    state : TreeState
+    features : FeatureMap
+        The columns then, the new ones last.
+    widen : callable
+        Gives rows, an array of shape (n_rows, old width), their new columns.
+
+    Yields
+    ------
+    None
+    """
+    with state.lock:
+        before, n_seen = (state.features, state.waiting_X, state.cloud), state.n_seen
+        waiting, cloud = state.waiting_X, state.cloud
+        if cloud is not None:
+            cloud = widened(cloud, widen)
+        elif state.waiting_y:
+            waiting = widen(waiting)
+        try:
+            state.features, state.waiting_X, state.cloud = features, waiting, cloud
+            yield
+        except BaseException as error:  # warnings that are made errors, too
+            if isinstance(error, Exception) or state.n_seen == n_seen:
+                state.features, state.waiting_X, state.cloud = before
+            raise

@@ -1,0 +1,99 @@
+"""Checked rows -> trees that learn them, some at a time, with columns as they begin."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import numpy as np
+
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import DegenerateWeightsWarning, warn
+from dyntree.runtime.progress import Progress, rows_bar
+from dyntree.trees.learning.growth import Growth
+from dyntree.trees.state import TreeState
+
+CHUNK_SECONDS = 0.1  # between two moves of a progress bar
+
+Learn = Callable[[Matrix, Vector], int]
+Columns = Callable[
+    [FeatureMap, Callable[[Matrix], Matrix]], AbstractContextManager[None]
+]
+
+
+def learn_in_parts(
+    state: TreeState,
+    rows: Matrix,
+    responses: Vector,
+    growth: Growth,
+    progress: Progress,
+    n_kept: int,
+    learn: Learn,
+    with_columns: Columns,
+) -> None:
+    """Give rows to `learn` in parts of about a tenth of a second, and move the bar.
+
+    Parameters
+    ----------
+    state : TreeState
+        What learns, or the first of those that do.
+    rows : ndarray of shape (n_rows, n_stored)
+        With all columns of the last.
+    responses : ndarray of shape (n_rows,)
+    growth : Growth
+        Where among the rows columns begin.
+    progress
+        As for `update`.
+    n_kept : int
+        Rows of the same call that were kept back or planted; the bar counts them.
+    learn : callable
+        Learns some of the rows it is given, at least one, and returns how many.
+    with_columns : callable
+        The context in which a part that brings columns is learned.
+    """
+    size, first = 16, 0
+    with rows_bar(progress, n_kept + len(rows), "learning") as tell:
+        if not len(rows):
+            tell(n_kept)
+        while first < len(rows):
+            part = slice(first, growth.steady(first, first + size))
+            clock = time.perf_counter()
+            features, own, y = growth.at(first), rows[part], responses[part]
+            width = features.n_features
+            if width + state.ones < rows.shape[1]:
+                own = np.ascontiguousarray(own[:, :width])
+            if features is state.features or features == state.features:
+                done = learn(own, y)
+            else:
+                with with_columns(features, growth.widen_to(width)):
+                    done = learn(own, y)
+            clock = time.perf_counter() - clock
+            tell(done if first else n_kept + done)
+            first += done
+            size = max(1, min(4 * size, int(done * CHUNK_SECONDS / (clock + 1e-9))))
+
+
+def learn_rows(state: TreeState, rows: Matrix, responses: Vector) -> int:
+    """Let a tree learn rows, none of which retires; returns how many."""
+    return len(state.cloud.update(rows, responses))
+
+
+@contextmanager
+def degenerate_rows_warned(state: TreeState) -> Iterator[None]:
+    """Warn at the end of the block if rows had no density under any particle."""
+    before = state.n_degenerate
+    yield
+    warn_degenerate(state.n_degenerate - before)
+
+
+def warn_degenerate(n_rows: int) -> None:
+    """Warn of rows that had no density under any particle, where there are some."""
+    if n_rows > 0:
+        warn(
+            DegenerateWeightsWarning,
+            f"{n_rows} row(s) had density zero or NaN under "
+            "every particle and weighed them equally: leaves without variance, "
+            "from repeated or noise-free responses.",
+        )

@@ -1,0 +1,288 @@
+"""First rows -> rows kept back, then a cloud with trees in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dyntree._core.rng import CounterSource, RSource
+from dyntree._core.trees.cloud import Cloud
+from dyntree.encoding.targets import label_codes, sorted_labels
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.params import N_SCALE, NIG, TreeOptions
+from dyntree.runtime.parallel import late_interrupts
+from dyntree.trees.learning.check import checked, responses_of, warn_once_if_full
+from dyntree.trees.learning.growth import Grown, Growth
+from dyntree.trees.learning.levels import count_new
+from dyntree.trees.learning.parts import degenerate_rows_warned
+from dyntree.trees.learning.scaling import frozen_scale, on_scale
+from dyntree.trees.state import TreeState, n_ones, n_waiting, with_ones
+
+Check = Callable[[TreeOptions], None]
+
+
+def take_in(
+    state: TreeState, X: Any, y: Any, check: Check | None = None
+) -> tuple[Matrix, Vector, Growth]:
+    """Rows as users hold them -> those of them that are left to be learned.
+
+    They are checked. Until there are trees, they are kept back; once there are enough,
+    trees are planted on them, which learn at once what earlier calls kept back.
+
+    Parameters
+    ----------
+    state : TreeState
+    X, y
+        As for `update`.
+    check : callable, optional
+        Given the options, complete, of trees that are to be planted; may raise.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_rows, n_stored)
+        As the cloud stores them, with all columns of the last.
+    responses : ndarray of shape (n_rows,)
+    growth : Growth
+        What comes of the columns among these rows.
+    """
+    waits = state.cloud is None  # rows that were kept back must not be lost
+    with late_interrupts() if waits else nullcontext():
+        rows, responses, growth, n_old = keep_or_plant(state, X, y, check)
+        if n_old:
+            assert state.features is not None
+            width = state.features.n_features + state.ones
+            old = np.ascontiguousarray(rows[:n_old, :width])
+            _learn_old(state, old, responses[:n_old])
+    return rows[n_old:], responses[n_old:], growth.since(n_old)
+
+
+def keep_or_plant(
+    state: TreeState, X: Any, y: Any, check: Check | None = None
+) -> tuple[Matrix, Vector, Growth, int]:
+    """Check rows, keep them back or plant trees on them; learn none.
+
+    Parameters are those of `take_in`.
+
+    Returns
+    -------
+    rows : ndarray of shape (n_rows, n_stored)
+        What the cloud has to learn, as it stores them, with all columns of the last:
+        also rows that earlier calls kept back; none while there are no trees.
+    responses : ndarray of shape (n_rows,)
+    growth : Growth
+        What comes of the columns among these rows.
+    n_old : int
+        How many of the rows came with earlier calls.
+    """
+    (rows, labels, growth), ones = checked(state, X, y), state.ones
+    if state.new_levels is not None and growth.features.known:
+        last, coded = growth.features, state.cloud is None
+        count_new(state.new_levels, state.features, last, rows, coded)
+    if state.cloud is not None:
+        take_new_labels(state, labels)
+        return with_ones(rows, ones), responses_of(state, labels), growth, 0
+    n_before = len(state.waiting_y)
+    if n_before:
+        rows = np.concatenate([growth.widen(state.waiting_X), rows])
+    labels = [*state.waiting_y, *labels]
+    options = state.options.with_width(growth.features.n_features)
+    n_first = n_waiting(options, state.n_scale)
+    if len(labels) >= n_first:
+        rows, growth = _settled(state, X, rows, growth, state.n_settling(n_first))
+        first = growth.at(n_first - 1)
+        width = first.n_features
+        options = options_for(state.options, rows[: state.n_scale, :width])
+    if check is not None:
+        check(options)
+    if len(labels) < n_first:
+        state.features = growth.features
+        state.waiting_X, state.waiting_y = rows, labels
+        return np.empty((0, rows.shape[1] + ones)), np.empty(0), growth, 0
+    cloud, options, responses = plant(
+        options, rows[:, :width], labels, state.seed, state.n_scale
+    )
+    rows = on_scale(cloud, growth.features, rows, responses, n_before)
+    state.features, state.options, state.cloud = first, options, cloud
+    state.waiting_X, state.waiting_y = np.empty((0, 0)), []
+    held, rows = options.n_start or 0, with_ones(rows, ones)
+    n_old = max(0, n_before - held)
+    return rows[held:], responses[held:], growth.since(held), n_old
+
+
+def _settled(
+    state: TreeState, X: Any, codes: Matrix, growth: Growth, n_first: int | None
+) -> tuple[Matrix, Growth]:
+    """Features of all rows so far, the last of which are X, and their growth."""
+    if isinstance(X, Grown):
+        return codes, growth.since(len(X.rows) - len(codes))
+    grows = state.options.new_levels == "grow"
+    first, rows = growth.features.settle(codes, n_first, grows)
+    if n_first is None or not first.may_grow:
+        return rows, Growth(first, [], first.widen)
+    steps, last = first.grown(X)
+    features = steps[-1][1] if steps else first
+    warn_once_if_full(state, features, X)
+    n_before = len(rows) - len(last)
+    rows = np.concatenate([features.widen(rows[:n_before]), last])
+    return rows, Growth(first, steps, features.widen).since(-n_before)
+
+
+def take_new_labels(state: TreeState, labels: list[Any]) -> None:
+    """Give labels that were not known a place after the others (native rules)."""
+    known = state.options.classes
+    if known is None or state.options.rules == "r":
+        return
+    fresh = [label for label in dict.fromkeys(labels) if label not in known]
+    if fresh:
+        state.cloud = state.cloud.with_classes(len(known) + len(fresh))
+        state.options = replace(state.options, classes=(*known, *fresh))
+
+
+def _learn_old(state: TreeState, rows: Matrix, responses: Vector) -> None:
+    """Learn what earlier calls have kept back; an interrupt waits for all of it."""
+    interrupt = None
+    first = state.n_seen
+    with degenerate_rows_warned(state):
+        while (done := state.n_seen - first) < len(rows):
+            try:
+                state.cloud.update(rows[done:], responses[done:])
+            except KeyboardInterrupt as error:
+                interrupt = error
+    if interrupt is not None:
+        raise interrupt
+
+
+def options_for(options: TreeOptions, X: Matrix) -> TreeOptions:
+    """Options for trees that are planted on these first rows, defaults filled in.
+
+    Under native rules columns of which no two values differ do not count towards
+    `min_leaf`: linear leaves leave them out until one does.
+    """
+    width = X.shape[1]
+    n_used = None
+    if options.rules == "native" and options.model == "linear":
+        columns = X[:, : width if options.n_basis is None else options.n_basis]
+        with np.errstate(invalid="ignore"):
+            n_used = int(np.sum(np.fmin.reduce(columns) < np.fmax.reduce(columns)))
+    return options.with_width(width, n_used)
+
+
+def plant(
+    options: TreeOptions, X: Matrix, y: list[Any], seed: int, n_scale: int = N_SCALE
+) -> tuple[Any, TreeOptions, Vector]:
+    """Return a cloud with trees on the first n_start rows, if any, and what it knows.
+
+    Parameters
+    ----------
+    options : TreeOptions
+        Complete but for the labels, which are those of y where none are named; under
+        native rules y may add some.
+    X : ndarray of shape (n_rows, n_features)
+    y : list of length n_rows
+        Responses or labels; n_rows > n_start.
+    seed : int
+    n_scale : int, default N_SCALE
+        Native regression: rows that fix the scale.
+
+    Returns
+    -------
+    cloud : Cloud
+    options : TreeOptions
+        With the labels.
+    responses : ndarray of shape (n_rows,)
+        y as the cloud takes it.
+
+    Raises
+    ------
+    ValueError
+        Where R would refuse these rows: regression needs two distinct responses among
+        the first min_leaf.
+    """
+    if options.model == "class":
+        known = options.classes
+        if known is None:
+            options = replace(options, classes=sorted_labels(y))
+        elif options.rules == "native":
+            options = replace(options, classes=tuple(dict.fromkeys([*known, *y])))
+        assert options.classes is not None
+        responses = label_codes(y, options.classes)
+    else:
+        responses = np.array(y, dtype=np.float64)
+    if options.rules == "r" and options.model in ("constant", "linear"):
+        first = responses[: options.min_leaf]
+        if np.all(first == first[0]):
+            raise ValueError(
+                f"y must hold two distinct values among the first min_leaf="
+                f"{options.min_leaf} rows; all are {first[0]}. Begin with other rows "
+                "or set min_leaf higher."
+            )
+    ones = n_ones(options)
+    native = options.rules == "native"
+    cloud = Cloud(
+        CounterSource(seed) if native else RSource(seed),
+        **cloud_options(options, X.shape[1]),
+    )
+    if native and options.model != "class":
+        basis = (options.n_basis or 0) if options.model == "linear" else 0
+        centred = options.intercept != "none" or options.model != "linear"
+        scale = frozen_scale(X[:n_scale, :basis], responses[:n_scale], centred)
+        cloud.set_scale(*scale)
+    held = options.n_start or 0
+    cloud.start(with_ones(X[:held], ones), responses[:held])
+    return cloud, options, responses
+
+
+def cloud_options(options: TreeOptions, n_features: int) -> dict[str, Any]:
+    """Options of the cloud for rows of so many columns.
+
+    Parameters
+    ----------
+    options : TreeOptions
+        Complete, with the labels.
+    n_features : int
+        Of X, without a column of ones.
+    """
+    assert options.min_leaf is not None
+    assert options.tree_prior is not None
+    ones = n_ones(options)
+    basis = n_features if options.n_basis is None else options.n_basis
+    return {
+        "model": options.model,
+        "n_features": n_features + ones,
+        "n_particles": options.n_particles,
+        "min_leaf": options.min_leaf,
+        "tree_prior": options.tree_prior,
+        "proposal": options.proposal,
+        "variance_prior": options.variance_prior,
+        "intercept": _has_level(options),
+        "n_basis": basis + ones,
+        "first_split": options.first_split + ones,
+        "n_classes": len(options.classes or ()),
+        "rules": options.rules,
+        "prior": _prior(options) if options.rules == "native" else None,
+        "max_retired": options.max_retired_mass,
+    }
+
+
+def _has_level(options: TreeOptions) -> bool:
+    """Whether the core's leaves have a level besides the columns they are given."""
+    if options.model != "linear":
+        return True
+    if options.rules == "r":
+        return options.intercept == "implicit"
+    return options.intercept != "none"
+
+
+def _prior(options: TreeOptions) -> dict[str, Any]:
+    """Where the prior of the leaves starts, and whether it stays there."""
+    fixed = options.prior if isinstance(options.prior, NIG) else None
+    return {
+        "b0": 0.03 if fixed is None else fixed.b0,
+        "kappa0": 0.01 if fixed is None else fixed.kappa0,
+        "adaptive": fixed is None and options.model in ("constant", "linear"),
+        "class_mass": options.class_mass,
+    }

@@ -1,0 +1,157 @@
+"""Rows -> trees that learn them and let older rows go, and fresh trees beside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dyntree._core.trees.window import next_to_go, roll
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.params import StreamOptions
+from dyntree.trees.positions import row_positions
+from dyntree.trees.state import TreeState
+
+
+def rejuvenate(cloud: Any, order: ArrayLike | None = None) -> None:
+    """Grow fresh particles from the active rows and add them to the cloud.
+
+    Parameters
+    ----------
+    cloud : Cloud
+    order : array_like of int, shape (n_active,), optional
+        Numbers of the active rows in the order in which they are learned anew; random
+        by default.
+    """
+    if not cloud.n_active:
+        raise ValueError("rejuvenate needs rows; remove_data took all of them.")
+    if order is None:
+        saved, n_particles = cloud.source.save(), cloud.n_particles
+        try:
+            uniforms = cloud.source.uniforms(cloud.n_active)
+            cloud.rejuvenate(np.argsort(uniforms, kind="stable"))
+        except BaseException:
+            if cloud.n_particles == n_particles:  # not an interrupt at the end
+                cloud.source.restore(saved)
+            raise
+        return
+    positions = row_positions(cloud, order, "order")
+    if len(positions) != cloud.n_active:
+        raise ValueError(
+            f"order must name all {cloud.n_active} active rows; got {len(positions)}."
+        )
+    destinations = np.empty(cloud.n_active, dtype=np.int64)
+    destinations[positions] = np.arange(cloud.n_active)
+    cloud.rejuvenate(destinations)
+
+
+def roll_some(
+    cloud: Any,
+    options: StreamOptions,
+    rows: Matrix,
+    responses: Vector,
+    proba: Matrix | None = None,
+) -> Vector:
+    """Learn rows and retire as many, up to the next rejuvenation (native rules).
+
+    An interrupt leaves complete rows, a rejuvenation that is due among them.
+
+    Parameters
+    ----------
+    cloud : Cloud
+    options : StreamOptions
+    rows : ndarray of shape (n_rows, n_stored)
+    responses : ndarray of shape (n_rows,)
+    proba : ndarray of shape (n_rows, n_classes), optional
+        Is given the probabilities of all classes at each row before it is learned.
+
+    Returns
+    -------
+    ndarray of shape (n_learned,)
+        Log predictive densities of the rows learned, each given those before it.
+    """
+    every, discard = options.rejuvenate_every, options.discard
+    assert discard is not None
+    seen, n = cloud.n_seen, len(rows)
+    if every and n > every - seen % every:
+        n = every - seen % every
+        rows, responses = rows[:n], responses[:n]
+    log_densities = np.empty(0)
+    n_particles = interrupt = None
+    while True:
+        try:
+            if interrupt is None:
+                log_densities = roll(
+                    cloud, rows, responses, options.window, discard, options.forget,
+                    None if proba is None else proba[:n],
+                )  # fmt: skip
+            due = every and cloud.n_seen == seen + n and cloud.n_seen % every == 0
+            if due and cloud.n_retired:
+                n_particles = n_particles or cloud.n_particles
+                if cloud.n_particles == n_particles:
+                    rejuvenate(cloud)
+            break
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+    return log_densities
+
+
+def roll_all(
+    cloud: Any,
+    options: StreamOptions,
+    rows: Matrix,
+    responses: Vector,
+    proba: Matrix | None = None,
+) -> Vector:
+    """Learn rows as `roll_some` does, with every rejuvenation among them."""
+    found, done = [np.empty(0)], 0
+    while done < len(rows):
+        ahead = None if proba is None else proba[done:]
+        found.append(roll_some(cloud, options, rows[done:], responses[done:], ahead))
+        done += len(found[-1])
+    return np.concatenate(found)
+
+
+def learn_in_window(
+    state: TreeState, options: StreamOptions, rows: Matrix, responses: Vector
+) -> int:
+    """Learn some rows, at least one, and retire as many; returns how many."""
+    if state.options.rules == "r":
+        return _replace(state.cloud, options, rows, responses)
+    return len(roll_some(state.cloud, options, rows, responses))
+
+
+def _replace(
+    cloud: Any, options: StreamOptions, rows: Matrix, responses: Vector
+) -> int:
+    """Fill the window, or let one row take another's place; returns how many.
+
+    R's rules, which retire before they learn. An interrupt waits for both, and for the
+    rejuvenation that may be due.
+    """
+    every, seen = options.rejuvenate_every, cloud.n_seen
+    assert options.discard is not None
+    room = options.window - cloud.n_active
+    if room > 0:
+        return len(cloud.update(rows[:room], responses[:room]))
+    drawn = cloud.source.save()
+    n_particles = interrupt = None
+    while True:
+        try:
+            if cloud.n_seen == seen:
+                cloud.source.restore(drawn)
+                place = next_to_go(cloud, options.discard)
+                cloud.replace(place, options.forget, rows[:1], responses[:1])
+            if every and cloud.n_seen % every == 0:
+                n_particles = n_particles or cloud.n_particles
+                if cloud.n_particles == n_particles:
+                    rejuvenate(cloud)
+            break
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+    return 1

@@ -1,0 +1,153 @@
+"""TreeState: all that one dynamic tree is, for the models that teach and ask it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from dyntree._core.trees.cloud import Cloud
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.levels import NewLevels
+from dyntree.encoding.values import Matrix
+from dyntree.errors import NotReadyError
+from dyntree.params import N_SCALE, TreeOptions
+
+
+@dataclass(eq=False)
+class TreeState:
+    """Options, columns, rows kept back and particles of a dynamic tree.
+
+    Attributes
+    ----------
+    options : TreeOptions
+        Complete once the width of X is known.
+    seed : int
+    features : FeatureMap or None
+        The columns; None before they are known.
+    cloud : Cloud or None
+        The particles; None while there are no trees.
+    waiting_X : ndarray of shape (n_waiting, n_columns)
+        Codes of the rows that are kept back until trees can be planted.
+    waiting_y : list of length n_waiting
+        Their responses or labels.
+    n_scale : int
+        First rows that fix the scale of native regression.
+    settles_all : bool
+        Whether levels of all rows that come with the first trees are settled together,
+        in whatever order the rows are learned.
+    warned : set of str
+        Kinds of warnings that were given.
+    new_levels : NewLevels or None
+        How many levels came new; None where another model that learns the same counts.
+    lock : RLock
+        Held by whoever learns or asks.
+    """
+
+    options: TreeOptions
+    seed: int
+    features: FeatureMap | None = None
+    cloud: Any = None
+    waiting_X: Matrix = field(default_factory=lambda: np.empty((0, 0)))
+    waiting_y: list[Any] = field(default_factory=list)
+    n_scale: int = N_SCALE
+    settles_all: bool = False
+    warned: set[str] = field(default_factory=set)
+    new_levels: NewLevels | None = field(default_factory=NewLevels)
+    lock: Any = field(default_factory=RLock)
+
+    @property
+    def n_seen(self) -> int:
+        """Rows that ever came to be learned."""
+        return len(self.waiting_y) if self.cloud is None else self.cloud.n_seen
+
+    @property
+    def n_degenerate(self) -> int:
+        """Steps at which no particle gave the row a positive density."""
+        return 0 if self.cloud is None else self.cloud.n_degenerate
+
+    @property
+    def ones(self) -> int:
+        """Columns of ones stored before the user's own."""
+        return n_ones(self.options)
+
+    def n_settling(self, n_first: int) -> int | None:
+        """How many of the rows that plant trees settle levels; None for all of them.
+
+        Where levels may grow, those of later rows are as late as if their rows had come
+        one by one. Linear leaves take all, as they regress on no column that is late.
+        """
+        options = self.options
+        late = options.new_levels == "grow" and options.model != "linear"
+        return n_first if late and not self.settles_all else None
+
+    def ready(self, what: str) -> Any:
+        """Return the cloud, or raise NotReadyError: `what` needs trees."""
+        if self.cloud is None:
+            raise self.not_ready(what)
+        return self.cloud
+
+    def not_ready(self, what: str) -> NotReadyError:
+        """An error that says how many rows must come before `what` can be answered."""
+        options = self.options
+        if self.features is not None:
+            options = options.with_width(self.features.n_features)
+        if options.rules == "r" and options.n_start is None:
+            needed, more = "more than n_start rows", "more rows"
+        else:
+            n_needed = n_waiting(options, self.n_scale)
+            n_more = n_needed - self.n_seen
+            needed = f"at least {n_needed} row" + "s" * (n_needed > 1)
+            if options.rules == "r":
+                needed = f"more than n_start={options.n_start} rows"
+            more = f"{n_more} more row" + "s" * (n_more > 1)
+        return NotReadyError(
+            f"{what} needs a model that has learned {needed}; got {self.n_seen}. "
+            f"Call update with {more} first."
+        )
+
+    def copy(self) -> TreeState:
+        """Return an independent state that would draw the same random numbers.
+
+        It warns anew of what this one has told, and is nobody's member.
+        """
+        cloud = self.cloud
+        if cloud is not None:
+            header, arrays = cloud.to_arrays()
+            source = type(cloud.source).from_state(arrays["random_state"])
+            cloud = Cloud.from_arrays(header, arrays, source)
+        return TreeState(
+            self.options,
+            self.seed,
+            self.features,
+            cloud,
+            self.waiting_X.copy(),
+            list(self.waiting_y),
+            new_levels=None if self.new_levels is None else self.new_levels.copy(),
+        )
+
+
+def n_ones(options: TreeOptions) -> int:
+    """Columns of ones stored before the user's own: R's explicit intercept."""
+    return int(options.rules == "r" and options.intercept == "augmented")
+
+
+def with_ones(rows: Matrix, ones: int) -> Matrix:
+    """Rows with a column of ones in front, where asked."""
+    if ones:
+        rows = np.concatenate([np.ones((len(rows), 1)), rows], axis=1)
+    return np.ascontiguousarray(rows)
+
+
+def n_waiting(options: TreeOptions, n_scale: int = N_SCALE) -> int:
+    """Rows that are kept back before trees are planted.
+
+    R's rules plant trees on n_start rows and want one more. Native regression fixes its
+    scale by the first `n_scale` rows; native class leaves need none.
+    """
+    if options.rules == "r":
+        assert options.n_start is not None
+        return options.n_start + 1
+    return 1 if options.model == "class" else n_scale

@@ -1,0 +1,1 @@
+"""Tests of `dyntree.trees.answers`."""
