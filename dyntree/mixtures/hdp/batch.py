@@ -74,20 +74,19 @@ class Batch(ABC):
         out[self.order] = values
         return out
 
-    @abstractmethod
     def matched(self, features: FeatureMap) -> Self:
         """Documents with the columns that a model knows, in its order."""
+        return self
 
-    @abstractmethod
     def scales(self, standardize: bool) -> tuple[Vector, Vector]:
-        """Shift and scale of the columns, 0 and 1 unless standardised."""
+        """Shift and scale of the columns, where there are some."""
+        return np.zeros(0), np.zeros(0)
 
-    @abstractmethod
     def standardised(self, shift: Vector, scale: Vector) -> Self:
         """Documents on the scale of the first epoch."""
+        return self
 
-    @abstractmethod
-    def check_near(self) -> None:
+    def check_near(self) -> None:  # noqa: B027
         """Refuse standardised documents that are far out of scale."""
 
     @abstractmethod

@@ -22,6 +22,8 @@ from dyntree.mixtures.shared.arrays import Arrays
 MOST_FAR = 1e6  # standard deviations of the first epoch that a point may be away
 Ids = NDArray[np.int32]
 Statistics = tuple[Vector, Matrix, Matrix]  # counts, means and scatters
+Units = tuple[Vector, Vector]  # shift and scale of columns
+Random = np.random.Generator
 
 
 def digamma(x: Any) -> Matrix:
@@ -69,29 +71,20 @@ class Family(ABC):
     d: int  # columns of a point; 0 for words
     n_second: int  # P
     n_words: int  # V, 0 for others
-    rows: NDArray[np.int64]  # (P,) columns whose products a scatter holds
-    columns: NDArray[np.int64]
+    described_width: str  # as errors tell it
+    point_bytes: int  # of a single point
+    smallest_clump: int  # bytes of a clump of one group, and of one word
+    log_base: float  # phi_0 of one point
     m0: Vector
     kappa0: float
     shape0: float
     scale0: float
     log_z0: float
 
-    # ------------------------------------------------------------ sizes
-    @staticmethod
-    @abstractmethod
-    def n_packed(width: int) -> int:
-        """Entries of a scatter of so many columns, P."""
-
     @property
     def width(self) -> int:
         """Columns, or words of the vocabulary."""
         return self.d or self.n_words
-
-    @property
-    @abstractmethod
-    def described_width(self) -> str:
-        """Width as errors tell it."""
 
     @property
     def n_statistics(self) -> int:
@@ -103,26 +96,11 @@ class Family(ABC):
         """Bytes of one topic at rest: alpha, count, id, mean, scatter."""
         return 8 * (3 + (self.n_words or self.n_statistics))
 
-    @property
-    @abstractmethod
-    def smallest_clump(self) -> int:
-        """Bytes of a clump of one group, and of one word."""
-
     @abstractmethod
     def clump_bytes(self, n_groups: Any, n_words: Any) -> Any:
         """Bytes of clumps that touch so many groups and words."""
 
-    @property
-    @abstractmethod
-    def point_bytes(self) -> int:
-        """Bytes of a single point."""
-
     # ------------------------------------------------------------ densities
-    @property
-    @abstractmethod
-    def log_base(self) -> float:
-        """phi_0 of one point."""
-
     @abstractmethod
     def expected(self, N: Vector, mean: Matrix, scatter: Matrix) -> Expected:
         """Expectations of the posterior with these statistics."""
@@ -163,9 +141,9 @@ class Family(ABC):
     def magnified(self, statistics: Statistics, times: float) -> Statistics:
         """Statistics of points that come so many times."""
 
-    @abstractmethod
-    def outer(self, x: Matrix) -> Matrix:
-        """Products of a vector's entries, packed as scatters are."""
+    def on_scale(self, own: Statistics, ratio: Vector, offset: Vector) -> Statistics:
+        """Statistics in other units, where points have some."""
+        return own
 
     @abstractmethod
     def empty_sums(self, K: int) -> Matrix:
@@ -191,13 +169,7 @@ class Family(ABC):
         raise AttributeError("topic_words_ is of topics of words; see means_.")
 
     @abstractmethod
-    def drawn(
-        self,
-        label: Any,
-        statistics: Statistics,
-        units: tuple[Vector, Vector],
-        rng: np.random.Generator,
-    ) -> NDArray[Any]:
+    def drawn(self, label: Any, own: Statistics, units: Units, rng: Random) -> Any:
         """Points of topics, in the data's units: shift and scale of each column."""
 
     # ------------------------------------------------------------ files

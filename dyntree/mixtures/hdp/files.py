@@ -91,8 +91,6 @@ def from_arrays(
     family = scaled_family(settings, width, shift, scale)
     topics = checked_topics(family, arrays)
     store = family.store.from_arrays(family, arrays)
-    for name, (dtype, shape) in store.shapes().items():
-        check_shape(vars(store), name, dtype, shape)
     store.check(topics.S)
     limits = Limits(
         optional(byte_count, "memory", known["limits"]["memory"]),
@@ -136,8 +134,6 @@ def units_of(kind: type[Family], width: int, arrays: Arrays) -> tuple[Vector, Ve
     least = 1.0 / LARGEST  # whose inverse has a finite square
     demand((scale >= least) & (scale <= LARGEST), "scales within the numbers")
     demand(np.abs(shift) <= LARGEST, "shifts whose squares are finite")
-    check_shape(arrays, "scatters", np.float64, (None, kind.n_packed(width)))
-    demand(len(arrays["scatters"]), "a topic, before so much is reserved")
     return shift, scale
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from dyntree.mixtures.hdp.families import (
     MOST_FAR,
     Expected,
     Family,
+    Random,
     Statistics,
+    Units,
     digamma,
 )
 from dyntree.mixtures.hdp.options import HDPPrior
@@ -33,29 +36,20 @@ class Gaussian(Family):
 
     n_words, store = 0, RowStore
 
-    @property
-    def described_width(self) -> str:
-        """Number of columns."""
-        return f"d={self.d}"
-
-    @property
-    def smallest_clump(self) -> int:
-        """Bytes of a clump of one group."""
-        return 8 * (1 + self.n_statistics) + 12 + 8
+    def __init__(self, d: int, n_second: int, prior: HDPPrior, m0: Vector) -> None:
+        self.d, self.n_second = d, n_second
+        self.m0, self.kappa0 = m0, prior.strength
+        self.log_base = -0.5 * d * LOG_2PI  # counted in E log p as it stands
+        self.described_width, self.point_bytes = f"d={d}", 8 * d + 4
+        self.smallest_clump = 8 * (1 + self.n_statistics) + 12 + 8
 
     def clump_bytes(self, n_groups: Any, n_words: Any) -> Any:
         """Bytes of clumps that touch so many groups."""
         return 8 * (2 + self.n_statistics) + 12 * n_groups
 
-    @property
-    def point_bytes(self) -> int:
-        """Bytes of a single point."""
-        return 8 * self.d + 4
-
-    @property
-    def log_base(self) -> float:
-        """-(d/2) log 2 pi, counted in E log p as it stands."""
-        return -0.5 * self.d * LOG_2PI
+    @abstractmethod
+    def outer(self, x: Matrix) -> Matrix:
+        """Products of a vector's entries, packed as scatters are."""
 
     def linear(
         self, log_z: Vector, theta: Matrix, base: Vector, distance: Vector, m: Matrix,
@@ -115,6 +109,11 @@ class Gaussian(Family):
         N, mean, scatter = statistics
         return N * times, mean, scatter * times
 
+    def on_scale(self, own: Statistics, ratio: Vector, offset: Vector) -> Statistics:
+        """Statistics in other units."""
+        N, mean, scatter = own
+        return N, mean * ratio + offset, scatter * self.outer(ratio)
+
     def empty_sums(self, K: int) -> Matrix:
         """Where a sweep adds the statistics of K topics up."""
         return np.zeros((K, self.n_statistics))
@@ -141,18 +140,12 @@ class Gaussian(Family):
     def spread(self, noise: Matrix, label: Any, covariances: Any) -> Matrix:
         """Standard normal draws with the covariances of their topics."""
 
-    def drawn(
-        self,
-        label: Any,
-        statistics: Statistics,
-        units: tuple[Vector, Vector],
-        rng: np.random.Generator,
-    ) -> Matrix:
-        """Points of topics, in the data's units: shift and scale of each column."""
+    def drawn(self, label: Any, own: Statistics, units: Units, rng: Random) -> Any:
+        """Points of topics, in the data's units."""
         shift, scale = units
-        means = shift + self.means(statistics) * scale
+        means = shift + self.means(own) * scale
         noise = rng.standard_normal((len(label), self.d))
-        spread = self.spread(noise, label, self.covariances(statistics, scale))
+        spread = self.spread(noise, label, self.covariances(own, scale))
         out: Matrix = means[label] + spread
         return out
 
@@ -162,8 +155,8 @@ class Gaussian(Family):
 
     def from_arrays(self, arrays: Arrays, K: int) -> tuple[Matrix, Matrix]:
         """Means and scatters that a file holds, checked."""
-        mean = check_shape(arrays, "means", np.float64, (K, self.d))
         scatter = check_shape(arrays, "scatters", np.float64, (K, self.n_second))
+        mean = check_shape(arrays, "means", np.float64, (K, self.d))
         demand(np.abs(mean) <= MOST_FAR * (1.0 + SLACK), "means within the scale")
         self.check_scatters(arrays["counts"], scatter)
         return mean, scatter
@@ -180,31 +173,28 @@ class FullGaussian(Gaussian):
     kind = 0
 
     def __init__(self, d: int, prior: HDPPrior, m0: Vector) -> None:
-        self.d, self.n_second = d, self.n_packed(d)
-        self.rows, self.columns = np.triu_indices(d)
-        self.m0, self.kappa0, self.scale0 = m0, prior.strength, prior.scale
+        super().__init__(d, d * (d + 1) // 2, prior, m0)
+        self.scale0 = prior.scale
         self.shape0 = d + 2.0 if prior.dof is None else prior.dof
-        self.log_z0 = float(
-            self._log_z(
-                np.zeros(1), np.array([d * np.log(self.scale0)])
-            )[0]
-        )  # fmt: skip
+        log_det = np.array([d * np.log(self.scale0)])
+        self.log_z0 = float(self._log_z(np.zeros(1), log_det)[0])
 
-    @staticmethod
-    def n_packed(width: int) -> int:
-        """Entries of a scatter: the upper triangle of a matrix."""
-        return width * (width + 1) // 2
+    @cached_property
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Columns whose products a scatter holds: i and j for i <= j, by rows."""
+        return np.triu_indices(self.d)
 
     def outer(self, x: Matrix) -> Matrix:
         """x_i x_j for i <= j, by rows."""
-        out: Matrix = x[..., self.rows] * x[..., self.columns]
+        rows, columns = self.pairs
+        out: Matrix = x[..., rows] * x[..., columns]
         return out
 
     def unpacked(self, packed: Matrix) -> Matrix:
         """Symmetric matrices, shape (..., d, d)."""
-        out = np.empty((*packed.shape[:-1], self.d, self.d))
-        out[..., self.rows, self.columns] = packed
-        out[..., self.columns, self.rows] = packed
+        (rows, columns), d = self.pairs, self.d
+        out = np.empty((*packed.shape[:-1], d, d))
+        out[..., rows, columns] = out[..., columns, rows] = packed
         return out
 
     def _log_z(self, N: Vector, log_det: Vector) -> Vector:
@@ -269,8 +259,9 @@ class FullGaussian(Gaussian):
         base = 0.5 * (psi + d * np.log(2.0) - log_det - d * LOG_2PI - d / kappa)
         theta = np.empty((K, self.n_statistics))
         theta[:, :d] = linear
-        theta[:, d:] = -inverse[:, self.rows, self.columns]
-        theta[:, d:][:, self.rows == self.columns] *= 0.5
+        rows, columns = self.pairs
+        theta[:, d:] = -inverse[:, rows, columns]
+        theta[:, d:][:, rows == columns] *= 0.5
         log_z = self._log_z(N, log_det)
         return self.linear(log_z, theta, base, distance, m, jitters)
 
@@ -321,18 +312,16 @@ class DiagonalGaussian(Gaussian):
     kind = 1
 
     def __init__(self, d: int, prior: HDPPrior, m0: Vector) -> None:
-        self.d = self.n_second = d
-        self.rows = self.columns = np.arange(d)
-        self.m0, self.kappa0 = m0, prior.strength
+        super().__init__(d, d, prior, m0)
         self.shape0 = 2.0 if prior.dof is None else prior.dof
         self.scale0 = prior.scale * (self.shape0 - 1.0)
         empty = np.zeros((1, d))
         self.log_z0 = float(self.expected(np.zeros(1), empty + m0, empty).log_z[0])
 
-    @staticmethod
-    def n_packed(width: int) -> int:
-        """Entries of a scatter: one a column."""
-        return width
+    @cached_property
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Columns whose products a scatter holds: each with itself."""
+        return np.arange(self.d), np.arange(self.d)
 
     def outer(self, x: Matrix) -> Matrix:
         """Squares."""

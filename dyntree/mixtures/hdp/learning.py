@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.feature_map import FeatureMap
 from dyntree.errors import ConvergenceWarning, MemoryBudgetWarning
 from dyntree.mixtures.hdp.batch import Batch
 from dyntree.mixtures.hdp.building import Build, BuildRecord, built
@@ -34,7 +35,7 @@ from dyntree.mixtures.hdp.topics import Topics
 ROW_EXTRA = 52  # labels, places, shares and weights of one row, in bytes
 
 
-def begun(context: Context, features: Any, batch: Batch) -> State:
+def begun(context: Context, features: FeatureMap, batch: Batch) -> State:
     """A model whose scale is that of its first documents, and that holds nothing."""
     settings = context.settings
     limits = Limits(settings.memory_limit, settings.max_items, settings.max_groups)
@@ -109,25 +110,9 @@ def one_epoch(
     ids: NDArray[Any] | None = None,
     continues: int = -1,
 ) -> tuple[State, int]:
-    """Add documents, improve topics, compress.
+    """The state after one epoch, and the group of its last document.
 
-    Parameters
-    ----------
-    context : Context
-    state : State
-        Left as it is.
-    batch : Batch
-        Documents of the width that `state` has.
-    ids : ndarray of shape (n_documents,), optional
-        Names of the documents, where they are tracked.
-    continues : int
-        Group that the first document is more of, or -1.
-
-    Returns
-    -------
-    state : State
-    last_group : int
-        Group of the last document.
+    `continues` is the group that the first document is more of, or -1.
     """
     search = context.search(state.family, state.n_epochs + 1)
     group, n_new = batch.document + state.topics.S, batch.n_documents
@@ -160,21 +145,10 @@ def one_epoch(
 
 
 def magnified(context: Context, draft: State) -> tuple[State, Magnification, float]:
-    """How data are magnified in an epoch (section 3.5).
+    """How data are magnified, and documents of the lifetime (section 3.5).
 
-    Parameters
-    ----------
-    context : Context
-    draft : State
-        With totals that count the epoch.
-
-    Returns
-    -------
-    draft : State
-        Warned, where the totals are above those expected.
-    times : Magnification
-    lifetime : float
-        Documents that will have come.
+    The draft has totals that count the epoch; where these are above those expected, it
+    is warned of.
     """
     settings, seen = context.settings, draft.n_documents
     total = settings.expected_documents or context.total_documents
@@ -211,22 +185,7 @@ def topic_cap(context: Context, state: State, S: int, share: float) -> int:
 def closed(
     epoch: Epoch, draft: State, store: Store, solution: Solution, record: BuildRecord
 ) -> tuple[State, Any]:
-    """The state once an epoch is compressed and recorded, and where groups are now.
-
-    Parameters
-    ----------
-    epoch : Epoch
-    draft : State
-        With totals and documents of this epoch; its store and topics are replaced.
-    store, solution, record
-        What was built.
-
-    Returns
-    -------
-    state : State
-    group_of : ndarray of shape (n_groups,)
-        New number of each group.
-    """
+    """The state once an epoch is compressed and recorded, and where groups are now."""
     middle, search = time.process_time(), epoch.search
     order = np.argsort(-solution.topics.N, kind="stable")
     topics = solution.topics.taken(order)

@@ -105,8 +105,6 @@ def check_alike(
 
 def on_scale(own: State, first: State) -> State:
     """A model whose moments are in the first one's standardised units."""
-    if not len(own.scale):
-        return own
     ratio = own.scale / first.scale
     offset = (own.shift - first.shift) / first.scale
     store, topics = own.store.on_scale(ratio, offset), own.topics
@@ -117,9 +115,9 @@ def on_scale(own: State, first: State) -> State:
                 f"models must have like scales; one has points {far:.1e} first-epoch "
                 "standard deviations from the first model's; check units or refit."
             )
-    mean, scatter = topics.mean * ratio + offset, topics.scatter
-    scatter = scatter * own.family.outer(ratio)
-    return replace(own, store=store, topics=replace(topics, mean=mean, scatter=scatter))
+    N, mean, scatter = own.family.on_scale(topics.statistics, ratio, offset)
+    topics = replace(topics, N=N, mean=mean, scatter=scatter)
+    return replace(own, store=store, topics=topics)
 
 
 def stacked(first: State, other: State) -> State:

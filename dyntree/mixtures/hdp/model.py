@@ -196,18 +196,20 @@ class MemoryBoundedHDP(TopicAnswers):
         if is_stream(documents):
             check_alone(groups=groups, ids=ids, sample_weight=sample_weight)
             return self._fit_stream(documents, progress)
-        settings = self.settings
-        batch = read_to_learn(documents, settings, None, groups, sample_weight)
-        names = document_ids(ids, batch, settings.options.track_documents, None)
-        size = settings.epoch_size
-        starts = list(range(0, batch.n_documents, size))
+        batch = read_to_learn(documents, self.settings, None, groups, sample_weight)
+        return self._fit_batch(batch, ids, progress)
+
+    def _fit_batch(self, batch: Batch, ids: Any, progress: Progress) -> Self:
+        """Learn all documents anew, epoch by epoch."""
+        size = self.settings.epoch_size
+        names = document_ids(ids, batch, self.settings.options.track_documents, None)
         context = self._context(total=float(batch.n_documents))
         state = begun(context, batch.features, batch.part(0, size))
         with self._all_or_before(), rows_bar(progress, batch.n, "learning") as tell:
-            for first in starts:
+            for first in range(0, batch.n_documents, size):
                 part = batch.part(first, first + size)
                 some = None if names is None else names[first : first + size]
-                last = first == starts[-1]
+                last = first + size >= batch.n_documents
                 state = learned(replace(context, last=last), state, part, some)
                 tell(part.n)
                 self._state = state

@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from dyntree._core.mixtures.shares import table_of
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.hdp.families import Expected, Family, Statistics, digamma
+from dyntree.mixtures.hdp.families import (
+    Expected,
+    Family,
+    Random,
+    Statistics,
+    Units,
+    digamma,
+)
 from dyntree.mixtures.hdp.options import HDPPrior
 from dyntree.mixtures.hdp.word_store import WordStore
 from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
@@ -24,46 +30,18 @@ class Multinomial(Family):
     store = WordStore
     of_words = random_start = True
     most_start, n_birth, select = 40, 20, "always"
-    pointer_bytes = 16
+    pointer_bytes, point_bytes, smallest_clump = 16, 12, 8 + 12 + 12 + 16
+    log_base = 0.0
 
     def __init__(self, n_words: int, prior: HDPPrior, m0: Vector) -> None:
         self.n_words, self.scale0, self.m0 = n_words, prior.word, m0
-        self.rows = self.columns = np.arange(0)
+        self.described_width = f"{n_words} words"
         total = n_words * self.scale0
         self.log_z0 = float(n_words * gammaln(self.scale0) - gammaln(total))
-
-    @staticmethod
-    def n_packed(width: int) -> int:
-        """There are no scatters."""
-        return 0
-
-    @property
-    def described_width(self) -> str:
-        """Number of words."""
-        return f"{self.n_words} words"
-
-    @property
-    def smallest_clump(self) -> int:
-        """Bytes of a clump of one group, and of one word."""
-        return 8 + 12 + 12 + 16
 
     def clump_bytes(self, n_groups: Any, n_words: Any) -> Any:
         """Bytes of clumps that touch so many groups and words."""
         return 24 + 12 * (n_groups + n_words)
-
-    @property
-    def point_bytes(self) -> int:
-        """Bytes of a word of a document with its count."""
-        return 12
-
-    @property
-    def log_base(self) -> float:
-        """0."""
-        return 0.0
-
-    def outer(self, x: Matrix) -> Matrix:
-        """There are no products."""
-        return x[..., :0]
 
     def expected(self, N: Vector, mean: Matrix, scatter: Matrix) -> Expected:
         """psi(lambda + n_v) - psi(of their sum)."""
@@ -125,19 +103,13 @@ class Multinomial(Family):
         out: Matrix = counts / counts.sum(1, keepdims=True)
         return out
 
-    def drawn(
-        self,
-        label: Any,
-        statistics: Statistics,
-        units: tuple[Vector, Vector],
-        rng: np.random.Generator,
-    ) -> NDArray[np.int64]:
+    def drawn(self, label: Any, own: Statistics, units: Units, rng: Random) -> Any:
         """Word ids of topics."""
         out = np.empty(len(label), dtype=np.int64)
         for k in np.unique(label):
-            p = statistics[1][k] + self.scale0
-            own = label == k
-            out[own] = rng.choice(len(p), int(own.sum()), p=p / p.sum())
+            p = own[1][k] + self.scale0
+            inside = label == k
+            out[inside] = rng.choice(len(p), int(inside.sum()), p=p / p.sum())
         return out
 
     def to_arrays(self, mean: Matrix, scatter: Matrix) -> Arrays:

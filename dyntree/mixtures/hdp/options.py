@@ -304,4 +304,5 @@ class HDPSettings(Checked):
         return cls(**(header | {"prior": HDPPrior(**prior), "options": options}))
 
 
-HDP_SETTINGS = params.defaults_of(HDPSettings)
+# None is what `HDPSettings.given` takes for the default of a record.
+HDP_SETTINGS = params.defaults_of(HDPSettings) | {"prior": None, "options": None}

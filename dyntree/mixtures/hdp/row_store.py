@@ -12,7 +12,6 @@ from dyntree.mixtures.hdp.store import (
     ASIDE,
     SLACK,
     Longs,
-    Shapes,
     Store,
     added,
 )
@@ -32,14 +31,7 @@ class RowStore(Store):
     def of(
         cls, family: Family, rows: Any, group: Any, weight: Vector | None = None
     ) -> Self:
-        """Store rows as points, or as clumps of so many equal points.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, d)
-        group : ndarray of shape (n,)
-        weight : ndarray of shape (n,), optional
-        """
+        """Store rows as points, or as clumps of so many equal points."""
         rows, group = np.ascontiguousarray(rows), np.asarray(group, dtype=np.int32)
         if weight is None:
             return cls.from_arrays(family, {"singlet_x": rows, "singlet_group": group})
@@ -140,27 +132,18 @@ class RowStore(Store):
         where -= mean[clump]
         scatter = np.empty((n_clumps, self.family.n_second))
         within, own = self.clump_scatter[items[joint] - self.n_points], clump[joint]
-        pairs = zip(self.family.rows, self.family.columns, strict=True)
-        for j, (a, b) in enumerate(pairs):
+        for j, (a, b) in enumerate(zip(*self.family.pairs, strict=True)):
             each = weight * where[:, a] * where[:, b]
             scatter[:, j] = added(clump, each, n_clumps)
             scatter[:, j] += added(own, within[:, j], n_clumps)
         return {"singlet_x": self.x[stay], "clump_mean": mean, "clump_scatter": scatter}
 
-    def shapes(self) -> Shapes:
-        """Types and shapes that the arrays must have."""
-        n, C, d = self.n_points, self.n_clumps, self.family.d
-        return super().shapes() | {
-            "x": (np.float64, (n, d)), "clump_mean": (np.float64, (C, d)),
-            "clump_scatter": (np.float64, (C, self.family.n_second)),
-        }  # fmt: skip
-
     def check(self, n_groups: int) -> None:
-        """Raise ValueError unless arrays of a file, of good shape, fit one another."""
+        """Raise ValueError unless arrays that a file had fit one another."""
         super().check(n_groups)
         for name in ("x", "clump_mean"):
             far = np.abs(getattr(self, name))
             demand(far <= MOST_FAR * (1.0 + SLACK), f"{name} within the scale")
-        variances = self.clump_scatter[:, self.family.rows == self.family.columns]
-        demand(variances >= 0.0, "variances >= 0")
+        rows, columns = self.family.pairs
+        demand(self.clump_scatter[:, rows == columns] >= 0.0, "variances >= 0")
         self.family.check_scatters(self.clump_count, self.clump_scatter)

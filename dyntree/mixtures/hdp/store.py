@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.hdp.families import Expected, Family
-from dyntree.mixtures.shared.arrays import Arrays, demand
+from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-Shapes = dict[str, tuple[Any, tuple[int, ...]]]  # types and shapes, by field
+ENTRIES = ("clump_group", "clump_group_count", "clump_word", "clump_word_count")
 FIELDS = {  # where the name in a file is another one
     "singlet_x": "x", "singlet_group": "group", "singlet_word": "word",
     "singlet_count": "word_count",
@@ -282,21 +282,15 @@ class Store(ABC):
     def put_aside(self, before: Self, rng: np.random.Generator) -> tuple[Self, Self]:
         """The store without a tenth of the points that came last, and these points."""
 
-    @abstractmethod
     def on_scale(self, ratio: Vector, offset: Vector) -> Self:
-        """The store in other units."""
+        """The store in other units, where it has some."""
+        return self
 
     @abstractmethod
     def content(self, items: Longs, clump: Longs, count: Vector, stay: Longs) -> Arrays:
-        """Arrays of what points are, once items are in clumps of so many points.
+        """Arrays of content, once items are in clumps of so many points.
 
-        Parameters
-        ----------
-        items, clump : ndarray of shape (n,)
-            Which item goes into which clump.
-        count : ndarray of shape (n_clumps,)
-        stay : ndarray
-            Single points that remain.
+        Item items[i] goes into clump[i]; single points `stay` remain.
         """
 
     def clumped(self, part_of: Longs, is_clump: NDArray[np.bool_]) -> Self:
@@ -338,17 +332,14 @@ class Store(ABC):
         return self.from_arrays(self.family, arrays)
 
     # ------------------------------------------------------------ files
-    def shapes(self) -> Shapes:
-        """Types and shapes that the arrays must have."""
-        n, C, nnz = self.n_points, self.n_clumps, len(self.clump_group)
-        return {
-            "group": (np.int32, (n,)), "clump_count": (np.float64, (C,)),
-            "clump_indptr": (np.int64, (C + 1,)), "clump_group": (np.int32, (nnz,)),
-            "clump_group_count": (np.float64, (nnz,)),
-        }  # fmt: skip
-
     def check(self, n_groups: int) -> None:
-        """Raise ValueError unless arrays of a file, of good shape, fit one another."""
+        """Raise ValueError unless arrays that a file had fit one another."""
+        arrays, n, C = self.arrays(), self.n_points, self.n_clumps
+        for name, empty in empty_arrays(self.family).items():
+            length = n if name.startswith("singlet") else C + name.endswith("indptr")
+            shape = (None if name in ENTRIES else length, *empty.shape[1:])
+            if name in arrays:
+                check_shape(arrays, name, empty.dtype, shape)
         self.check_rows(self.clump_indptr, self.clump_group, self.clump_group_count)
         for group in (self.group, self.clump_group):
             demand((group >= 0) & (group < n_groups), "groups that there are")
@@ -359,6 +350,7 @@ class Store(ABC):
     def check_rows(self, indptr: Longs, column: Ints, part: Vector) -> None:
         """Raise ValueError unless each clump has a row, whose counts are its points."""
         stop = len(column)
+        demand(len(part) == stop, "counts of groups and words")
         demand(indptr[0] == 0 and indptr[-1] == stop, "row pointers")
         demand((indptr >= 0) & (indptr <= stop), "row pointers within the rows")
         demand(np.diff(indptr) >= 0, "row pointers that ascend")

@@ -210,7 +210,12 @@ class Solution:
 
 
 def one_sweep(
-    search: Search, store: Store, topics: Topics, expected: Expected
+    search: Search,
+    store: Store,
+    topics: Topics,
+    expected: Expected,
+    *,
+    keep_alpha: bool = False,
 ) -> Solution:
     """Responsibilities, topics, proportions and alpha, once (eqs. 18-22)."""
     found = swept(search, store, topics, expected)
@@ -224,7 +229,8 @@ def one_sweep(
     if not alive.all():
         new = new.taken(np.flatnonzero(alive))
     then = search.family.expected(*new.statistics)
-    new = replace(new, alpha=alpha_step(search, new))
+    if not keep_alpha:
+        new = replace(new, alpha=alpha_step(search, new))
     F = free_energy(search, new, found.entropy, store.total, then.log_z)
     if not np.isfinite(F):
         raise NumericalError(
@@ -249,7 +255,7 @@ def settled(
         size = abs(new.F) if options.relative_tol else max(abs(new.F), n_points)
         jitters += new.n_jitters
         if F + SLACK * max(abs(new.F), n_points) < new.F and new.topics.K == K:
-            new = careful(search, store, topics, expected)
+            new = one_sweep(search, store, topics, expected, keep_alpha=True)
             if F + SLACK * max(abs(new.F), n_points) < new.F:
                 break  # the topics before are as good as rounding lets them be
             held += 1
@@ -263,17 +269,6 @@ def settled(
         F = new.F
     assert solution is not None
     return replace(solution, n_sweeps=k, n_jitters=jitters, n_held=held)
-
-
-def careful(
-    search: Search, store: Store, topics: Topics, expected: Expected
-) -> Solution:
-    """A sweep whose alpha step cannot raise the free energy: alpha stays."""
-    found = swept(search, store, topics, expected)
-    new = found.given(topics)
-    then = search.family.expected(*new.statistics)
-    F = free_energy(search, new, found.entropy, store.total, then.log_z)
-    return Solution(new, then, F, 1, then.n_jitters)
 
 
 def best_topics(

@@ -11,7 +11,6 @@ from dyntree.mixtures.hdp.families import Expected, Family
 from dyntree.mixtures.hdp.store import (
     ASIDE,
     Longs,
-    Shapes,
     Store,
     added,
     distinct,
@@ -33,12 +32,7 @@ class WordStore(Store):
 
     @classmethod
     def of(cls, family: Family, ids: Any, counts: Any, group: Any) -> Self:
-        """Store words that came so many times in documents of some groups.
-
-        Parameters
-        ----------
-        ids, counts, group : ndarray of shape (n,)
-        """
+        """Store words that came so many times in documents of some groups."""
         arrays = {
             "singlet_word": np.asarray(ids, dtype=np.int32),
             "singlet_count": np.asarray(counts, dtype=np.int32),
@@ -108,10 +102,6 @@ class WordStore(Store):
         rest = self.of(self.family, word[gone], aside[gone], group[gone])
         return before.joined(kept), rest
 
-    def on_scale(self, ratio: Vector, offset: Vector) -> Self:
-        """Words have no units."""
-        return self
-
     def content(self, items: Longs, clump: Longs, count: Vector, stay: Longs) -> Arrays:
         """Words that stay; counts of words in clumps."""
         single, joint = self.split_items(items)
@@ -131,18 +121,8 @@ class WordStore(Store):
             "clump_word_count": counts,
         }
 
-    def shapes(self) -> Shapes:
-        """Types and shapes that the arrays must have."""
-        n, words = self.n_points, len(self.clump_word)
-        return super().shapes() | {
-            "word": (np.int32, (n,)), "word_count": (np.int32, (n,)),
-            "clump_word_indptr": (np.int64, (self.n_clumps + 1,)),
-            "clump_word": (np.int32, (words,)),
-            "clump_word_count": (np.float64, (words,)),
-        }  # fmt: skip
-
     def check(self, n_groups: int) -> None:
-        """Raise ValueError unless arrays of a file, of good shape, fit one another."""
+        """Raise ValueError unless arrays that a file had fit one another."""
         super().check(n_groups)
         for word in (self.word, self.clump_word):
             demand((word >= 0) & (word < self.family.n_words), "words of a vocabulary")

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 
 from dyntree import params
-from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.ordered import ordered
 from dyntree.encoding.tables import is_frame
 from dyntree.encoding.values import Vector
@@ -46,21 +45,6 @@ class WordBatch(Batch):
             self, document=self.document[where], word=self.word[where],
             count=self.count[where],
         )  # fmt: skip
-
-    def matched(self, features: FeatureMap) -> Self:
-        """Words were read as those of the model."""
-        return self
-
-    def scales(self, standardize: bool) -> tuple[Vector, Vector]:
-        """Words have no scale."""
-        return np.zeros(0), np.zeros(0)
-
-    def standardised(self, shift: Vector, scale: Vector) -> Self:
-        """Words have no scale."""
-        return self
-
-    def check_near(self) -> None:
-        """Words have no scale."""
 
     def store(self, family: Family, group: Any) -> WordStore:
         """Words and their counts in so numbered groups."""
