@@ -61,12 +61,12 @@ def parse(
     left, tilde, right = sides(formula)
     if not left or not tilde or not right:
         raise ValueError(f"formula must be like 'y ~ a + b'; got {formula!r}.")
+    # a column called 1 is not the intercept: formulaic knows columns by stand-ins
+    stand_ins = _StandIns(columns, right)
     try:
         plain = left in columns or is_quoted(left)
         name = left if left in columns else response_name(formula)
         response = Expression.column(name) if plain else _response(left)
-        # a column called 1 is not the intercept: formulaic knows columns by stand-ins
-        stand_ins = _StandIns(columns, right)
         parser = DefaultFormulaParser(include_intercept=False)
         written = stand_ins.written(parser.get_tokens(stand_ins.unquoted(right)))
         inputs = [stand_ins.of(n) for n in columns if n not in response.columns]
@@ -78,7 +78,7 @@ def parse(
             raise ValueError(f"formula must have no '|'; got {formula!r}.")
         terms = [[stand_ins.factor(one) for one in term.factors] for term in found]
     except (FormulaicError, SyntaxError) as error:
-        reason = str(error).splitlines()[0]
+        reason = stand_ins.named(str(error).splitlines()[0], quote="")
         raise ValueError(
             f"formula must be one that formulaic can read; got {formula!r} ({reason})"
         ) from error
@@ -143,18 +143,19 @@ class _StandIns:
             parts.append(f"{{{text}}}" if kind == "python" else text)
         return " ".join(parts)
 
+    def named(self, text: str, quote: str = "`") -> str:
+        """Text with the names of columns for their stand-ins."""
+        return re.sub(
+            rf"{self.prefix}(\d+)",
+            lambda found: f"{quote}{self.columns[int(found[1])]}{quote}",
+            text,
+        )
+
     def factor(self, factor: Any) -> Expression:
         """What a factor of formulaic's means."""
-
-        def name(found: re.Match[str]) -> str:
-            return self.columns[int(found[1])]
-
-        stand_in = re.compile(rf"{self.prefix}(\d+)")
         if factor.eval_method.value == "lookup":
-            return Expression.column(stand_in.sub(name, factor.expr))
-        return Expression.parse(
-            stand_in.sub(lambda found: f"`{name(found)}`", factor.expr)
-        )
+            return Expression.column(self.named(factor.expr, quote=""))
+        return Expression.parse(self.named(factor.expr))
 
 
 def without(

@@ -139,6 +139,13 @@ def value_kind(value: Any) -> str | None:
     return NUMBERS if isinstance(value, NUMBER) else None
 
 
+def is_nameless(value: Any) -> bool:
+    """Whether text can tell a value from another only by its address in memory."""
+    kind = type(value)
+    plain: Any = object
+    return kind.__str__ is plain.__str__ and kind.__repr__ is plain.__repr__
+
+
 def kind_of(name: object, column: Column, argument: str = "data") -> str:
     """What a column holds: one of `TIMES`, "number", "levels" or "unknown".
 
@@ -162,6 +169,9 @@ def kind_of(name: object, column: Column, argument: str = "data") -> str:
             return UNKNOWN
         _check_unit(name, column, int(rows[0]), argument)
         return _array_kind(column)
+    for one in filter(is_nameless, column.categories or ()):
+        places = (row for row, value in column.present() if value is one)
+        raise unusable(argument, name, one, next(places, None))
     found: dict[str, int] = {}
     for row, value in column.present():
         if column.is_category:

@@ -76,15 +76,9 @@ class Expression:
         ValueError
             If it asks for more than is known here.
         """
-        quoted: list[str] = []
-
-        def stand_in(found: re.Match[str]) -> str:
-            quoted.append(found[1])
-            return f"__column{len(quoted) - 1}"
-
+        quoted = _Quoted(text)
         try:
-            plain = re.sub("`([^`]*)`", stand_in, text.strip())
-            node = ast.parse(plain, mode="eval").body
+            node = ast.parse(quoted.plain, mode="eval").body
         except (SyntaxError, ValueError) as error:
             raise _refusal(text, text) from error
         is_category = isinstance(node, ast.Call) and _dotted(node.func) == "C"
@@ -96,7 +90,7 @@ class Expression:
         steps: list[Step] = []
         _append(steps, node, text, quoted)
         if is_category and (len(steps) != 1 or steps[0][0] != "column"):
-            raise _refusal(text, ast.unparse(node))
+            raise _refusal(text, quoted.named(ast.unparse(node)))
         return cls(text.strip(), tuple(steps), is_category)
 
     @property
@@ -196,13 +190,46 @@ def columns_of(expressions: Sequence[Expression]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for e in expressions for name in e.columns))
 
 
-def _append(steps: list[Step], node: ast.AST, text: str, quoted: list[str]) -> None:
+class _Quoted:
+    """A text whose names in backticks became names that Python can read.
+
+    Attributes
+    ----------
+    prefix : str
+        What these begin with, which the text itself does not have.
+    plain : str
+        The text with them.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.names: list[str] = []
+        self.prefix = "column_"
+        while self.prefix in text:
+            self.prefix += "_"
+        self.plain = re.sub("`([^`]*)`", self._stand_in, text.strip())
+
+    def _stand_in(self, found: re.Match[str]) -> str:
+        self.names.append(found[1])
+        return f"{self.prefix}{len(self.names) - 1}"
+
+    def named(self, text: str, quote: str = "`") -> str:
+        """Text with the names of columns again."""
+        return re.sub(
+            rf"{self.prefix}(\d+)",
+            lambda found: f"{quote}{self.names[int(found[1])]}{quote}",
+            text,
+        )
+
+
+def _append(steps: list[Step], node: ast.AST, text: str, quoted: _Quoted) -> None:
     """Append the steps of a node of Python's syntax."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         steps.append(("number", float(node.value)))  # type: ignore[arg-type]
     elif (name := _dotted(node)) is not None:
-        found = re.fullmatch(r"__column(\d+)", name)
-        steps.append(("column", quoted[int(found[1])] if found else name))
+        column = quoted.named(name, quote="")
+        if name.startswith(quoted.prefix) and "." in name:  # `a b`.foo
+            raise _refusal(text, quoted.named(name))
+        steps.append(("column", column))
     elif isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
         _append(steps, node.left, text, quoted)
         _append(steps, node.right, text, quoted)
@@ -215,12 +242,12 @@ def _append(steps: list[Step], node: ast.AST, text: str, quoted: list[str]) -> N
         if f"np.{function}" in FUNCTIONS:  # formulaic knows log and others without np
             function = f"np.{function}"
         if function != "I" and function not in FUNCTIONS:
-            raise _refusal(text, function)
+            raise _refusal(text, quoted.named(function))
         _append(steps, node.args[0], text, quoted)
         if function != "I":
             steps.append(("call", function))
     else:
-        raise _refusal(text, ast.unparse(node))
+        raise _refusal(text, quoted.named(ast.unparse(node)))
 
 
 def _dotted(node: ast.AST) -> str | None:

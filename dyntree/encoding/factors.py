@@ -114,6 +114,7 @@ def levels_in(name: str, column: Column) -> Levels:
     """
     values = column.objects()
     if column.categories is not None:
+        kind_of(name, column)  # refuses values that are none
         values = list(column.categories)
     elif not column.is_category:
         for row, value in column.present():

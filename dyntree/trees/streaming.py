@@ -10,14 +10,7 @@ from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix
 from dyntree.errors import StaleWindowWarning, warn
 from dyntree.online import Arrays, Header
-from dyntree.params import (
-    N_SCALE,
-    NIG,
-    STREAM_OPTIONS,
-    TREE_OPTIONS,
-    StreamOptions,
-    TreeOptions,
-)
+from dyntree.params import NIG, StreamOptions, TreeOptions
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import ClassPrediction, Prediction
@@ -124,8 +117,9 @@ class StreamingTree(Named, checkpoint.Stored):
         seed: int | None = None,
     ) -> None:
         given = locals()
-        options = StreamOptions.given(**params.given_options(given, STREAM_OPTIONS))
-        tree = TreeOptions(**params.given_options(given, TREE_OPTIONS))
+        window_options = params.given_options(given, params.STREAM_OPTIONS)
+        options = StreamOptions.given(**window_options)
+        tree = TreeOptions(**params.given_options(given, params.TREE_OPTIONS))
         state = TreeState(tree, given_or_drawn(seed))
         options = options.for_model(tree)
         options.check_model(tree)
@@ -142,7 +136,7 @@ class StreamingTree(Named, checkpoint.Stored):
         self.state, self._lock = state, state.lock
         self.tree = DynamicTree.around(state)
         self.options, self.is_frozen = options, is_frozen
-        state.n_scale = min(N_SCALE, options.window)
+        state.n_scale = min(params.N_SCALE, options.window)
 
     @classmethod
     def around(cls, state: TreeState, options: StreamOptions, is_frozen: bool) -> Self:

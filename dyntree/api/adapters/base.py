@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.encoding.columns import Column
+from dyntree.encoding.columns import Column, kind_of
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Table, is_frame, table_of
 from dyntree.encoding.values import is_missing
@@ -38,7 +38,7 @@ def records_of(X: Any) -> list[Row]:
     """Rows of a frame as dicts; what a category holds is a level, and so text."""
     table = checked_frame(X)
     names = list(X.columns) if hasattr(X, "iloc") else table.names
-    columns = [_values(table.read(name)) for name in table.names]
+    columns = [_values(name, table.read(name)) for name in table.names]
     if not columns:
         return [{} for _ in range(table.n_rows)]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
@@ -70,9 +70,10 @@ def responses_of(y: Any, n_rows: int) -> list[Any]:
     return [*y] if isinstance(y, np.ndarray) else column_of(y).objects()
 
 
-def _values(column: Column) -> list[Any]:
+def _values(name: str, column: Column) -> list[Any]:
     """Values of a column as a row has them."""
     values = column.objects()
     if not column.is_category:
         return values
+    kind_of(name, column, "X")  # refuses values that are none
     return [None if is_missing(value) else level_text(value) for value in values]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree._core.mixtures.scores import Scores
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.values import LARGEST, Matrix, Vector
 
 LINEAR, NORM, SQUARES, FULL = range(4)  # layouts of the core
 LOG_2PI = np.log(2.0 * np.pi)
@@ -96,6 +96,34 @@ class Family(ABC):
     is_count = False
     one_scale = False  # whether columns must be divided by one number
     one_spread = False  # whether all components have the same
+    needs_a_count = False  # whether a row without a count tells nothing
+    mean_rule = f"finite, at most {LARGEST:g} in size,"
+
+    @abstractmethod
+    def spread_shape(self, m: int, d: int) -> tuple[int, ...]:
+        """Shape of the variances or covariances of m components of d columns."""
+
+    @abstractmethod
+    def second_of(self, known: Components, weight: Vector) -> NDArray[np.float64]:
+        """Second moments over as many rows of components as `weight` says."""
+
+    @abstractmethod
+    def variances_within(self, known: Components, centre: Vector) -> Vector:
+        """Variance of columns about the means of their components, shape (d,)."""
+
+    def breaks_rule(self, mean: Matrix) -> NDArray[np.bool_]:
+        """Whether means of components are none that this family can have."""
+        return np.logical_not((np.abs(mean) <= LARGEST).all(axis=1))
+
+    def least_df(self, d: int) -> float:
+        """Least degrees of freedom of a prior in d columns."""
+        return 0.0
+
+    def count_prior(
+        self, rate: float | None, mean_count: float, d: int
+    ) -> tuple[Vector, float]:
+        """Counts before any row, shape (d,), and how many rows they are of."""
+        return np.zeros(d), 0.0
 
     def weights_of(self, moments: Moments, prior: Prior) -> Vector:
         """Posterior mean of the weights, which is never 0 under a prior."""

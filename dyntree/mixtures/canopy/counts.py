@@ -25,6 +25,20 @@ class Counts(Family):
 
     layout = LINEAR
     is_count = True
+    mean_rule = "> 0"
+
+    def spread_shape(self, m: int, d: int) -> tuple[int, ...]:
+        """There are no variances."""
+        return (0,)
+
+    def second_of(self, known: Components, weight: Vector) -> NDArray[np.float64]:
+        """There are no second moments."""
+        return np.zeros((len(weight), 0))
+
+    def breaks_rule(self, mean: Matrix) -> NDArray[np.bool_]:
+        """As `Family` says."""
+        broken: NDArray[np.bool_] = super().breaks_rule(mean) | ~(mean > 0).all(axis=1)
+        return broken
 
     @abstractmethod
     def _rates(self, weight: Vector, first: Matrix, prior: Prior) -> Matrix:
@@ -46,6 +60,17 @@ class Poisson(Counts):
     """Independent counts, each with a rate of its own."""
 
     name = "poisson"
+
+    def variances_within(self, known: Components, centre: Vector) -> Vector:
+        """As `Family` says."""
+        return centre
+
+    def count_prior(
+        self, rate: float | None, mean_count: float, d: int
+    ) -> tuple[Vector, float]:
+        """As `Family` says."""
+        one = 1.0 if rate is None else rate
+        return np.full(d, one), one / max(mean_count, 1e-12)
 
     def _rates(self, weight: Vector, first: Matrix, prior: Prior) -> Matrix:
         out: Matrix = (prior.rate + first) / (prior.exposure + weight)[:, None]
@@ -96,6 +121,24 @@ class Multinomial(Counts):
     """Counts of one total, which is taken as given."""
 
     name = "multinomial"
+    needs_a_count = True
+    mean_rule = "> 0 and sum to 1"
+
+    def variances_within(self, known: Components, centre: Vector) -> Vector:
+        """As `Family` says, for rows of no count."""
+        return np.zeros_like(centre)
+
+    def breaks_rule(self, mean: Matrix) -> NDArray[np.bool_]:
+        """As `Family` says."""
+        total = np.abs(mean.sum(axis=1) - 1.0)
+        broken: NDArray[np.bool_] = super().breaks_rule(mean) | (total > 1e-6)
+        return broken
+
+    def count_prior(
+        self, rate: float | None, mean_count: float, d: int
+    ) -> tuple[Vector, float]:
+        """As `Family` says."""
+        return np.full(d, 1.0 / d if rate is None else rate), 0.0
 
     def _rates(self, weight: Vector, first: Matrix, prior: Prior) -> Matrix:
         mass = prior.rate + first

@@ -163,13 +163,10 @@ def components_read(options: MixtureOptions, arrays: Arrays, d: int) -> Componen
     """Components of a file, checked."""
     m = options.n_components
     family = FAMILY_OF[options.family]
-    shape: tuple[int, ...] = {"diag": (m, d), "full": (m, d, d)}.get(family.name, (m,))
-    if family.is_count:
-        shape = (0,)
     known = Components(
         checked(arrays, "known_weight", np.float64, (m,)),
         checked(arrays, "known_mean", np.float64, (m, d)),
-        checked(arrays, "known_spread", np.float64, shape),
+        checked(arrays, "known_spread", np.float64, family.spread_shape(m, d)),
     )
     if (known.weight < 0).any() or not known.weight.any():
         raise ValueError("known_weight must be >= 0 and not all 0.")

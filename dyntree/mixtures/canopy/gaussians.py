@@ -60,6 +60,20 @@ class Diagonal(Family):
     name = "diag"
     layout = SQUARES
 
+    def spread_shape(self, m: int, d: int) -> tuple[int, ...]:
+        """As `Family` says."""
+        return m, d
+
+    def second_of(self, known: Components, weight: Vector) -> NDArray[np.float64]:
+        """As `Family` says."""
+        second: Matrix = weight[:, None] * (known.spread + known.mean**2)
+        return second
+
+    def variances_within(self, known: Components, centre: Vector) -> Vector:
+        """As `Family` says."""
+        within: Vector = known.weight @ known.spread
+        return within
+
     def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
         """As `Family` says."""
         weight, mean = mean_of(moments, prior)
@@ -150,6 +164,20 @@ class Spherical(Family):
     name = "spherical"
     layout = NORM
     one_scale = True
+
+    def spread_shape(self, m: int, d: int) -> tuple[int, ...]:
+        """As `Family` says."""
+        return (m,)
+
+    def second_of(self, known: Components, weight: Vector) -> NDArray[np.float64]:
+        """As `Family` says."""
+        mean = known.mean
+        second: Vector = weight * (mean.shape[1] * known.spread + (mean**2).sum(axis=1))
+        return second
+
+    def variances_within(self, known: Components, centre: Vector) -> Vector:
+        """As `Family` says."""
+        return np.full(len(centre), known.weight @ known.spread)
 
     def second(self, sums: NDArray[np.float64], d: int) -> NDArray[np.float64]:
         """As `Family` says."""
@@ -316,6 +344,24 @@ class Full(Family):
 
     name = "full"
     layout = FULL
+
+    def spread_shape(self, m: int, d: int) -> tuple[int, ...]:
+        """As `Family` says."""
+        return m, d, d
+
+    def second_of(self, known: Components, weight: Vector) -> NDArray[np.float64]:
+        """As `Family` says."""
+        outer = known.mean[:, :, None] * known.mean[:, None, :]
+        return weight[:, None, None] * (known.spread + outer)
+
+    def variances_within(self, known: Components, centre: Vector) -> Vector:
+        """As `Family` says."""
+        within: Vector = known.weight @ np.diagonal(known.spread, axis1=1, axis2=2)
+        return within
+
+    def least_df(self, d: int) -> float:
+        """As `Family` says: covariances must have a mean."""
+        return d + 2.0
 
     def second(self, sums: NDArray[np.float64], d: int) -> NDArray[np.float64]:
         """As `Family` says."""

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import LARGEST
 from dyntree.mixtures.canopy.components import Components, Family, Moments
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.scaling import Scaling
@@ -39,17 +38,10 @@ def components_of(
         raise ValueError(
             f"means must be of shape ({m}, n_features); got {params.short(mean)}."
         )
-    bad = ~(np.abs(mean) <= LARGEST).all(axis=1)
-    if family.is_count:
-        bad |= ~(mean > 0).all(axis=1)
-        if family.name == "multinomial":
-            bad |= np.abs(mean.sum(axis=1) - 1.0) > 1e-6
+    bad = family.breaks_rule(mean)
     if bad.any():
-        rule = "> 0" if family.is_count else f"finite, at most {LARGEST:g} in size,"
-        if family.name == "multinomial":
-            rule += " and sum to 1"
         raise ValueError(
-            f"means must be {rule} in every component; component "
+            f"means must be {family.mean_rule} in every component; component "
             f"{int(np.flatnonzero(bad)[0])} has {mean[bad][0]}."
         )
     weight = weight / weight.sum()
@@ -68,7 +60,7 @@ def spread_of(family: Family, mean: NDArray[Any], covariances: Any) -> NDArray[A
     if covariances is None:
         raise ValueError(f"covariances must be given for family {family.name!r}.")
     spread = params.as_array("covariances", covariances, float)
-    shape = {"diag": (m, d), "full": (m, d, d)}.get(family.name, (m,))
+    shape = family.spread_shape(m, d)
     if spread.shape != shape:
         raise ValueError(
             f"covariances must be of shape {shape} for family {family.name!r}; got "
@@ -108,13 +100,7 @@ def scaling_of(family: Family, known: Components) -> Scaling:
     weight, mean = known.weight, known.mean
     centre = weight @ mean
     squares = weight @ (mean - centre) ** 2
-    if family.name == "poisson":
-        squares = squares + centre
-    elif family.name == "full":
-        squares = squares + weight @ np.diagonal(known.spread, axis1=1, axis2=2)
-    elif not family.is_count:
-        inner = weight @ known.spread
-        squares = squares + inner
+    squares = squares + family.variances_within(known, centre)
     names = tuple(f"x{j}" for j in range(mean.shape[1]))
     return Scaling.of((1.0, centre), squares, family, names)
 
@@ -135,15 +121,7 @@ def unscaled(known: Components, scaling: Scaling) -> Components:
 def moments_of(family: Family, known: Components, n_rows: float) -> Moments:
     """Sums over as many rows of components as their weights say, scaled."""
     weight, mean = n_rows * known.weight, known.mean
-    if family.is_count:
-        second: NDArray[Any] = np.zeros((len(weight), 0))
-    elif family.name == "full":
-        outer = mean[:, :, None] * mean[:, None, :]
-        second = weight[:, None, None] * (known.spread + outer)
-    elif family.name == "diag":
-        second = weight[:, None] * (known.spread + mean**2)
-    else:
-        second = weight * (mean.shape[1] * known.spread + (mean**2).sum(axis=1))
+    second = family.second_of(known, weight)
     return Moments(weight, weight[:, None] * mean, second)
 
 

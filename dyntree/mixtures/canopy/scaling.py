@@ -124,11 +124,11 @@ def check_counts(
                 f"got {rows[row, column]:g} in row {part.start + row}, column "
                 f"{names[column]!r}."
             )
-        if family.name == "multinomial" and not rows.any(axis=1).all():
+        if family.needs_a_count and not rows.any(axis=1).all():
             row = int(np.flatnonzero(~rows.any(axis=1))[0])
             raise ValueError(
-                f"{argument} must have a count in every row for family 'multinomial'; "
-                f"row {part.start + row} has none. Drop it."
+                f"{argument} must have a count in every row for family "
+                f"{family.name!r}; row {part.start + row} has none. Drop it."
             )
 
 
@@ -264,17 +264,8 @@ class Scaling:
         variance = np.where(variance > 0.0, variance, 1e-3) / self.scale**2
         variance = np.maximum(variance, LEAST)
         df = given.df if given.df is not None else 4.0
-        if family.name == "full":
-            df = max(df, d + 2.0)
-        rate, exposure = np.zeros(d), 0.0
-        if family.name == "poisson":
-            one = 1.0 if given.rate is None else given.rate
-            rate, exposure = (
-                np.full(d, one),
-                one / max(float(self.counts.mean()), 1e-12),
-            )
-        elif family.name == "multinomial":
-            rate = np.full(d, 1.0 / d if given.rate is None else given.rate)
+        df = max(df, family.least_df(d))
+        rate, exposure = family.count_prior(given.rate, float(self.counts.mean()), d)
         flat = given.reg_covar
         if flat is not None and family.is_count:
             rate, exposure = np.full(d, 1e-10), 1e-10

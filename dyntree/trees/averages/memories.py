@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.params import (
-    STREAM_OPTIONS,
-    TREE_OPTIONS,
-    TreeOptions,
-    given_options,
-    one_of,
-    short,
-)
+from dyntree import params
+from dyntree.params import TREE_OPTIONS, TreeOptions
 
 # Windows that an average of streams has by default, by leaf model: measured on the
 # streams of tests/statistical/streams.py (averaged.txt beside it). Clouds of one memory
@@ -53,8 +47,8 @@ SHARED = {
 
 def averaged_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of an average -> the options that all its trees share."""
-    options = given_options(given, TREE_OPTIONS)
-    one_of("model", options["model"], tuple(MEMORIES))
+    options = params.given_options(given, TREE_OPTIONS)
+    params.one_of("model", options["model"], tuple(MEMORIES))
     if options["tree_prior"] is None:
         options["tree_prior"] = AVERAGED_PRIOR.get(options["model"])
     return options
@@ -68,12 +62,13 @@ def own_memories(members: Any) -> list[dict[str, Any]]:
         or not all(isinstance(member, Mapping) for member in members)
     ):
         raise ValueError(
-            f"members must be a sequence of dicts of options; got {short(members)}."
+            "members must be a sequence of dicts of options; got "
+            f"{params.short(members)}."
         )
     found = [dict(member) for member in members]
     if not found:
         raise ValueError("members must name at least one; got none.")
-    allowed = [k for k in {**TREE_OPTIONS, **STREAM_OPTIONS} if k not in SHARED]
+    allowed = [k for k in {**TREE_OPTIONS, **params.STREAM_OPTIONS} if k not in SHARED]
     for k, member in enumerate(found):
         for name in member:
             if name not in allowed:

@@ -56,17 +56,7 @@ def is_plain_row(state: TreeState, X: Any, y: Any) -> bool:
 def scaled_row(state: TreeState, row: Matrix, place: float) -> tuple[Matrix, Vector]:
     """An encoded row, and its response or label's place -> both as the cloud has them.
 
-    Parameters
-    ----------
-    state : TreeState
-        Of native rules, with trees.
-    row : ndarray of shape (1, n_features)
-    place : float or int
-
-    Returns
-    -------
-    row : ndarray of shape (1, n_features)
-    response : ndarray of shape (1,)
+    For native rules, once there are trees: arrays of shape (1, n_features) and (1,).
     """
     if not abs(place) <= LARGEST:  # NaN, too
         raise ValueError(too_large("y", place, "in the row"))

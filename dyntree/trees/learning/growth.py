@@ -95,22 +95,7 @@ def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
 def with_columns(
     state: TreeState, features: FeatureMap, widen: Callable[[Matrix], Matrix]
 ) -> Iterator[None]:
-    """Have more columns from the block on; an error in it takes them back.
-
-    An interrupt does where the block has not learned a row by then.
-
-    Parameters
-    ----------
-    state : TreeState
-    features : FeatureMap
-        The columns then, the new ones last.
-    widen : callable
-        Gives rows, an array of shape (n_rows, old width), their new columns.
-
-    Yields
-    ------
-    None
-    """
+    """Have more columns from the block on; see `DynamicTree.with_columns`."""
     with state.lock:
         before, n_seen = (state.features, state.waiting_X, state.cloud), state.n_seen
         waiting, cloud = state.waiting_X, state.cloud

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -323,3 +324,20 @@ def test_levels_without_end_are_refused_unless_named() -> None:
         dtf.dynamic_tree("y ~ id", frame)
     named = dtf.dynamic_tree("y ~ id", frame[:20], categories={"id": frame["id"]})
     assert len(named.exog_names) == 1001
+
+
+@pytest.mark.parametrize(
+    ("formula", "shown"),
+    [
+        ("y ~ `1` %in% c", "between `1` and `in`"),
+        ("y ~ np.log(`a b`.foo)", "got `a b`.foo in np.log(`a b`.foo)"),
+        ("y ~ I(`a b` if 1 else 2)", "got `a b` if 1 else 2 in I("),
+        ("y ~ np.log(`a b`[0])", "got `a b`[0] in np.log("),
+        ("log(`a b`, 2) ~ c", "got log(`a b`, 2)."),
+        ("y ~ I(column_0 + `a b`.x)", "got `a b`.x in I(column_0 + `a b`.x)"),
+    ],
+)
+def test_errors_show_columns_by_their_own_names(formula: str, shown: str) -> None:
+    data = pd.DataFrame(np.ones((30, 4)), columns=[1, "a b", "c", "column_0"])
+    with pytest.raises(ValueError, match=re.escape(shown)):
+        dtf.dynamic_tree(formula, data.assign(y=1.0), **SMALL)

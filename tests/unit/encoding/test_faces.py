@@ -328,6 +328,15 @@ def test_a_row_of_river_refuses_what_is_no_value(what: str) -> None:
                 call(model)
 
 
+@pytest.mark.parametrize("name", TREES)
+def test_a_category_that_only_its_address_tells_is_no_value(name: str) -> None:
+    one, other = Thing(), Thing()
+    named = objects([one, other, *["u", "v"] * (N // 2 - 1)])
+    X, y = dated(pd.Categorical(named))
+    with pytest.raises(TypeError, match=r"in column 't'; got .*Thing"):
+        TREES[name](X, y)
+
+
 def test_a_time_of_day_with_a_zone_is_no_value() -> None:
     with pytest.raises(TypeError, match="column 't'"):
         TREES["tree"](*dated(objects([time(6, tzinfo=UTC)] * N)))
