@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from dyntree.mixtures import MemoryBoundedHDP
-from dyntree.mixtures.hdp.building import hard_topics
-from dyntree.mixtures.hdp.store import store_of
+from dyntree.mixtures.hdp.row_store import RowStore
+from dyntree.mixtures.hdp.starting import hard_topics
 from dyntree.mixtures.hdp.sweeps import Search, one_sweep, settled
 from tests.bench.hdp_images import learned
 from tests.bench.hdp_scenes import crops
@@ -29,8 +29,8 @@ def same_points() -> None:
     X = (X - shift) / scale
     group = np.repeat(np.arange(30), 2000)
     family = model.learned_.family
-    search = Search(family, model.settings.prior, model.settings.options)  # type: ignore[arg-type]
-    store = store_of(family, X, group)
+    search = Search(family, model.settings.prior, model.settings.options)
+    store = RowStore.of(family, X, group)
     label, per_iteration, sweep = interleaved(search, store, X)
     topics = hard_topics(store, np.ones(30), label, K)
     first = one_sweep(search, store, topics, family.expected(*topics.statistics))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dyntree.mixtures import HDPOptions, MemoryBoundedHDP
-from dyntree.mixtures.hdp.learned import Learned
+from dyntree.mixtures.hdp.state import State
 from tests.bench.hdp_scenes import bars, news
 
 
@@ -41,7 +41,7 @@ def ours(train: Any, given: Any, rest: Any, name: str, **more: Any) -> MemoryBou
     seconds = time.process_time() - clock
     score = folded_score(model.alpha_, model.topic_words_, given, rest)
     own = score_of(model, given, rest)
-    known: Learned = model.learned_
+    known: State = model.learned_
     print(
         f"{name:44s} {model.n_topics_:4d}  {score:.3f} (own fold-in {own:.3f})  "
         f"{seconds:5.1f} s  {known.store.n_items} items"

@@ -1,4 +1,4 @@
-"""Memory-bounded topic models in plain NumPy: formulas as they are written down.
+"""Memory-bounded topic models in plain NumPy: formulas of vignettes/maths/hdp.md.
 
 Statistics are raw sums: N (K,), S (K, F) with phi(x) = (x, x_i x_j for i <= j),
 (x, x^2) or one-hot words. Items are rows of phi-bar with a count and counts by group.
@@ -149,7 +149,7 @@ def entropy(q: Any, count: Any) -> float:
 def free_energy(
     p: Problem, q: Any, alpha: Any, m_p: float = 1.0, m_d: float = 1.0
 ) -> float:
-    """(29), and magnified (30)."""
+    """Free energy by eq. 29, magnified 30."""
     N, S, counts = p.statistics(q)
     zero = np.zeros(S.shape[1])
     r, D = m_p / m_d, p.documents
@@ -165,7 +165,7 @@ def free_energy(
 def explicit_free_energy(
     p: Problem, q: Any, zeta: Any, xi: tuple[Any, Any], alpha: Any
 ) -> float:
-    """3.1, for any q, zeta (K, S) and statistics xi = (N, S) of q(eta)."""
+    """Section 3.1, for any q, zeta (K, S) and statistics xi = (N, S) of q(eta)."""
     N, S = xi
     elp = digamma(zeta) - digamma(zeta.sum(0))
     F = entropy(q, p.count) - float((p.statistics(q)[2] * elp).sum())
@@ -187,7 +187,7 @@ def explicit_free_energy(
 
 
 def q_update(p: Problem, q: Any, alpha: Any, m_p: float = 1.0, m_d: float = 1.0) -> Any:
-    """(18)-(21), magnified (23)-(24)."""
+    """By eqs. 18-21, magnified 23-24."""
     N, S, counts = p.statistics(q)
     zeta = alpha[:, None] + m_p / m_d * counts / p.documents
     elp = digamma(zeta) - digamma(zeta.sum(0))
@@ -212,7 +212,7 @@ def den(
 def minka_step(
     p: Problem, counts: Any, alpha: Any, m_p: float = 1.0, m_d: float = 1.0
 ) -> Any:
-    """(14), (22), (25)."""
+    """By eq. 22, magnified 25."""
     zeta = alpha[:, None] + m_p / m_d * counts / p.documents
     rise = (p.documents * (digamma(zeta) - digamma(alpha)[:, None])).sum(1)
     return (p.a - 1 + m_d * alpha * rise) / den(p, counts, alpha, m_p, m_d)
@@ -221,7 +221,7 @@ def minka_step(
 def newton_step(
     p: Problem, counts: Any, alpha: Any, m_p: float = 1.0, m_d: float = 1.0
 ) -> Any:
-    """The maximum of bound (i) of 3.4, by Newton's method to convergence."""
+    """The maximum of the first bound of section 3.4, by Newton's method."""
     d, D = den(p, counts, alpha, m_p, m_d), p.documents
     out = alpha.copy()
     for k in range(len(alpha)):
@@ -268,7 +268,7 @@ def split_gain(
     m_p: float = 1.0,
     m_d: float = 1.0,
 ) -> tuple[float, tuple[float, float, float]]:
-    """dF of 3.6 for a part whose items p holds, and the alphas it takes."""
+    """dF of section 3.6 for a part whose items p holds, and the alphas it takes."""
     zero = np.zeros(p.phibar.shape[1])
     sums = [
         ((h * p.count).sum(), (h * p.count) @ p.phibar, h @ p.by_group)
@@ -292,7 +292,7 @@ def split_gain(
 
 
 def group_merge_gain(counts: Any, documents: Any, alpha: Any, s: int, u: int) -> float:
-    """3.7 for two columns of counts (K, S)."""
+    """By eq. 27 for two columns of counts (K, S)."""
 
     def g(n: Any, D: float) -> float:
         z = alpha + n / D

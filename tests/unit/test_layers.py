@@ -96,10 +96,12 @@ FOLDER_ORDER = {
         {"learning"}, {"model"},
     ],
     "mixtures/hdp": [
-        {"options", "records", "documents"}, {"families"}, {"store"}, {"sweeps"},
-        {"heldout", "grouping", "moves"}, {"answers", "building", "compression"},
-        {"learned"}, {"learning", "fitting", }, {"working", "files", "attributes"},
-        {"questions"}, {"model"}, {"merging", "reports"},
+        {"options", "records", "families"}, {"limits", "store"},
+        {"batch", "row_store", "word_store", "topics"},
+        {"rows", "words", "gaussian", "multinomial", "sweeps"}, {"registry"},
+        {"state"}, {"context", "grouping", "moves", "starting", "input", "files"},
+        {"building", "compression"}, {"learning", "scoring"}, {"answers"}, {"model"},
+        {"merging", "reports"},
     ],
 }  # fmt: skip
 # Faces that use another. Plots are a face for people and where the others draw; they

@@ -15,8 +15,8 @@ from dyntree.api.estimators.base import threads_of
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
-from dyntree.mixtures.hdp.documents import group_numbers
 from dyntree.mixtures.hdp.options import HDP_SETTINGS
+from dyntree.mixtures.hdp.rows import group_numbers
 
 Ids = NDArray[np.int64]
 

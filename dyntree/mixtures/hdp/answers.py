@@ -1,230 +1,491 @@
-"""Answers for documents with the topics as they are; nothing is learned from them."""
+"""What a topic model answers: for documents and points, and of its topics."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
-from scipy.special import logsumexp
+from numpy.typing import NDArray
+from scipy.special import softmax
 
-from dyntree._core.mixtures.shares import expected_logs
+from dyntree import params
+from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.hdp.families import Expected
-from dyntree.mixtures.hdp.heldout import log_density, proportions
-from dyntree.mixtures.hdp.store import Store, store_of
-from dyntree.mixtures.hdp.sweeps import (
-    Search,
-    Topics,
-    free_energy,
-    swept,
-    table_of_logs,
-)
+from dyntree.errors import NotReadyError
+from dyntree.mixtures.hdp.batch import Batch
+from dyntree.mixtures.hdp.context import SAMPLING, Context
+from dyntree.mixtures.hdp.input import read_points, read_to_answer
+from dyntree.mixtures.hdp.options import HDPSettings
+from dyntree.mixtures.hdp.records import Retrieved, TopicLabels
+from dyntree.mixtures.hdp.scoring import FoldIn, fold_in, indexed, retrieved
+from dyntree.mixtures.hdp.state import HISTORY, State
+from dyntree.mixtures.shared.arrays import Ids, settled_aliases
+from dyntree.mixtures.shared.base import Mixture
+from dyntree.runtime.locking import locked
 
-MOST_STEPS, SMALL_CHANGE = 100, 1e-3  # of counts, while proportions are found
-BLOCK = 4096  # rows whose densities exist at a time
-AT_ONCE = 1024  # stored documents that are compared at a time
-LEAST_SUM = 1e-200  # of exponentials, below which digits are lost
+NAME = "MemoryBoundedHDP"
+METHODS = ("hard", "soft", "fast")
+PER = ("point", "document")
 
 
-@dataclass(frozen=True)
-class Folded:
-    """Documents whose proportions were found with topics fixed."""
+class TopicAnswers(Mixture):
+    """Questions to a memory-bounded topic model; none of them teaches it anything."""
 
-    topics: Topics  # counts and documents are those of the documents asked about
-    expected: Expected
-    store: Store
+    unit = "epoch"
+    _counted = "topics"
+    settings: HDPSettings
+    n_threads: int
+    callback: Callable[[Any], Any] | None
+    _state: State | None
+
+    def _context(self, total: float | None = None) -> Context:
+        return Context(self.settings, self.seed, self.n_threads, self.callback, total)
+
+    def _ready(self, what: str) -> State:
+        """What was learned, where there is something."""
+        if self._state is None:
+            raise NotReadyError(
+                f"{NAME} has seen no documents; call fit or partial_fit before {what}."
+            )
+        return self._state
+
+    def _folded(
+        self, documents: Any, what: str, ignore_unknown: bool = False
+    ) -> tuple[Batch, FoldIn]:
+        """Documents that are asked about, and their proportions."""
+        state = self._ready(what)
+        batch = read_to_answer(documents, state, ignore_unknown)
+        scaled = batch.standardised(state.shift, state.scale)
+        store = scaled.store(state.family, batch.document)
+        search = self._context().search(state.family)
+        return batch, fold_in(search, state.topics, store, batch.n_documents)
 
     @property
-    def proportions(self) -> Matrix:
-        """E pi, shape (n_documents, n_topics)."""
-        return proportions(self.topics)
+    def memory_used_(self) -> int:
+        """Bytes of all arrays that are held, which are those of `to_arrays`."""
+        return 0 if self._state is None else self._state.nbytes
 
+    def memory_usage(self) -> int:
+        """Bytes held by the model, with a little for its objects."""
+        return self.memory_used_ + 2000
 
-def folded(
-    search: Search,
-    topics: Topics,
-    store: Store,
-    n_documents: int,
-    *,
-    steps: int = MOST_STEPS,
-) -> Folded:
-    """Iterate (20) and (21) for each document until its counts change by little."""
-    sizes = store.group_sums(
-        np.arange(store.n_items), np.ones(store.n_items), n_documents
-    )
-    counts = np.outer(sizes, topics.N / topics.N.sum())
-    one = np.ones(n_documents)
-    expected = search.family.expected(*topics.statistics)
-    open_, part = np.flatnonzero(sizes), store
-    if 0 < len(open_) < n_documents:
-        part = part_of(store, open_)
-    for _ in range(steps):
-        if not len(open_):
-            break
-        now = replace(topics, counts=counts[open_], documents=one[open_])
-        new = swept(search, part, table_of_logs(now, expected), expected).counts
-        moved = np.abs(new - counts[open_]).max(axis=1)
-        counts[open_] = new
-        going = moved > SMALL_CHANGE
-        if going.all():
-            continue
-        open_ = open_[going]
-        part = part_of(part, np.flatnonzero(going))
-    return Folded(replace(topics, counts=counts, documents=one), expected, store)
+    # ------------------------------------------------------------ what it is
+    @property
+    def n_topics_(self) -> int:
+        """Topics there are."""
+        return 0 if self._state is None else self._state.topics.K
 
+    @property
+    def topic_weights_(self) -> Vector:
+        """Share of all points in each topic, descending."""
+        N = self._ready("topic_weights_").topics.N
+        shares: Vector = N / N.sum()
+        return shares
 
-def part_of(store: Store, documents: Any) -> Store:
-    """Points of some documents, numbered from 0."""
-    place = np.full(int(store.group.max()) + 1, -1, dtype=np.int32)
-    known = documents < len(place)
-    place[documents[known]] = np.flatnonzero(known)
-    own = place[store.group]
-    inside = own >= 0
-    if store.family.kind == 2:
-        words = store.word[inside], store.word_count[inside]
-        return store_of(store.family, None, own[inside], words=words)
-    return store_of(store.family, store.x[inside], own[inside])
+    @property
+    def topic_counts_(self) -> Vector:
+        """Points in each topic."""
+        return self._ready("topic_counts_").topics.N.copy()
 
+    @property
+    def alpha_(self) -> Vector:
+        """Prior weight of each topic in a document."""
+        return self._ready("alpha_").topics.alpha.copy()
 
-def best_topics(search: Search, found: Folded) -> Any:
-    """Place of the best topic of each item."""
-    table = table_of_logs(found.topics, found.expected)
-    return swept(search, found.store, table, found.expected, labels=True).label
+    @property
+    def topic_ids_(self) -> Ids:
+        """Permanent numbers of topics."""
+        return self._ready("topic_ids_").topics.ids.copy()
 
+    @property
+    def topic_aliases_(self) -> dict[int, int]:
+        """What merged topics became: id -> id of the topic that took them in."""
+        if self._state is None:
+            return {}
+        return settled_aliases(self._state.aliases.tolist())
 
-def responsibilities(search: Search, found: Folded, rows: Any) -> Matrix:
-    """Topic probabilities of the points of documents, shape (n, K)."""
-    table = table_of_logs(found.topics, found.expected)
-    logs = point_logs(search, found.expected, rows)
-    logs += table[found.store.group]
-    logs -= logs.max(axis=1, keepdims=True)
-    q = np.exp(logs)
-    out: Matrix = q / q.sum(axis=1, keepdims=True)
-    return out
+    @property
+    def means_(self) -> Matrix:
+        """Posterior means of Gaussian topics, shape (n_topics, n_features)."""
+        state = self._ready("means_")
+        m = state.family.means(state.topics.statistics)
+        out: Matrix = state.shift + m * state.scale
+        return out
 
-
-def point_logs(search: Search, expected: Expected, points: Any) -> Matrix:
-    """<theta_k, phi(x)> of points, or of word ids, without c; shape (n, K)."""
-    family = search.family
-    if family.kind == 2:
-        words: Matrix = expected.theta[points]
-        return words
-    phi = np.concatenate([points, family.outer(points)], axis=1)
-    out: Matrix = phi @ expected.theta.T
-    for k, theta, centre in zip(
-        expected.far, expected.far_theta, expected.far_centre, strict=True
-    ):
-        gap = points - centre
-        out[:, k] = np.concatenate([gap, family.outer(gap)], axis=1) @ theta
-    return out
-
-
-def log_predictive(search: Search, found: Folded, proportions_of: Matrix) -> Vector:
-    """Log predictive density of each point under its document's proportions."""
-    store = found.store
-    points = store.word if search.family.kind == 2 else store.x
-    out = np.empty(store.n_points)
-    for start in range(0, store.n_points, BLOCK):
-        some = slice(start, start + BLOCK)
-        out[some] = log_density(
-            search.family, found.topics, points[some], proportions_of[store.group[some]]
+    @property
+    def covariances_(self) -> NDArray[np.float64]:
+        """Expected covariances of each topic, (d, d); variances (d,) where diagonal."""
+        state = self._ready("covariances_")
+        found: NDArray[np.float64] = state.family.covariances(
+            state.topics.statistics, state.scale
         )
-    return out
+        return found
 
+    @property
+    def topic_words_(self) -> Matrix:
+        """Probability of each word in each topic, shape (n_topics, n_words)."""
+        state = self._ready("topic_words_")
+        return state.family.word_probabilities(state.topics.statistics)
 
-def documents_free_energy(search: Search, found: Folded) -> float:
-    """Free energy of documents, q(eta) and alpha as they are: 3.1 of the model."""
-    table = table_of_logs(found.topics, found.expected)
-    new = swept(search, found.store, table, found.expected)
-    topics = replace(found.topics, counts=new.counts)
-    family, expected = search.family, found.expected
-    documents = free_energy(search, topics, 0.0, 0.0, np.full(topics.K, family.log_z0))
-    own = topics.statistics
-    divergence = family_fit(search, expected, *own) - family.log_base * own[0].sum()
-    divergence += topics.K * family.log_z0 - expected.log_z.sum()
-    fit = family_fit(search, expected, new.N, new.mean, new.scatter)
-    return float(new.entropy - fit + documents + divergence)
+    @property
+    def group_sizes_(self) -> Vector:
+        """Documents in each group, shape (n_groups,)."""
+        return self._ready("group_sizes_").topics.documents.copy()
 
+    @property
+    def group_proportions_(self) -> Matrix:
+        """Expected share of each topic in each group, shape (n_groups, n_topics)."""
+        return self._ready("group_proportions_").topics.proportions
 
-def family_fit(
-    search: Search, expected: Expected, N: Vector, mean: Matrix, scatter: Matrix
-) -> float:
-    """sum_k c_k N_k + <theta_k, S_k>, the expected log density of all points."""
-    family = search.family
-    if family.kind == 2:
-        return float((expected.theta * mean.T).sum())
-    total = float(expected.c @ N)
-    d = family.d
-    for k in range(len(N)):
-        place = np.flatnonzero(expected.far == k)
-        theta, at = expected.theta[k], mean[k]
-        if len(place):
-            theta = expected.far_theta[place[0]]
-            at = at - expected.far_centre[place[0]]
-        first = at @ theta[:d] + family.outer(at) @ theta[d:]
-        total += N[k] * float(first) + float(scatter[k] @ theta[d:])
-    return total
+    @property
+    def n_clumps_(self) -> int:
+        """Clumps that are held."""
+        return 0 if self._state is None else self._state.store.n_clumps
 
+    @property
+    def n_singlets_(self) -> int:
+        """Single points that are held."""
+        return 0 if self._state is None else self._state.store.n_points
 
-# ---------------------------------------------------------------- retrieval
-def index_logs(found: Folded) -> Matrix:
-    """E log pi of each document, shape (n_documents, K)."""
-    topics = found.topics
-    out: Matrix = expected_logs(
-        topics.per_document, topics.alpha, np.zeros(topics.K), 1.0,
-        float(topics.alpha.sum()),
-    )  # fmt: skip
-    return out
+    @property
+    def free_energy_(self) -> float:
+        """Free energy of what is held, in nats, in units of the data."""
+        state = self._ready("free_energy_")
+        return float(state.F + state.log_scale * state.n_points)
 
+    @property
+    def n_seen(self) -> int:
+        """Points ever learned; words as often as they came."""
+        return 0 if self._state is None else round(self._state.n_points)
 
-def retrieval_scores(search: Search, found: Folded, stored: Any, method: str) -> Matrix:
-    """Scores of stored documents for each query document, shape (n_queries, n_stored).
+    @property
+    def n_documents_seen_(self) -> int:
+        """Documents ever learned."""
+        return 0 if self._state is None else self._state.n_documents
 
-    Equation (28): hard puts each point on its best topic, soft sums over topics, fast
-    takes the hard counts that a query has under its own proportions.
-    """
-    store = found.store
-    n_queries = found.topics.S
-    out = np.empty((n_queries, len(stored)))
-    points = store.word if search.family.kind == 2 else store.x
-    if method == "fast":
-        label, weight = best_topics(search, found), store.weights
-        K = found.topics.K
-        key = store.group.astype(np.int64) * K + label
-        counts = np.bincount(key, weight, n_queries * K).reshape(n_queries, K)
-        fast: Matrix = counts.astype(stored.dtype) @ stored.T
-        return fast
-    score = hard_scores if method == "hard" else soft_scores
-    for query in range(n_queries):
-        own = np.flatnonzero(store.group == query)
-        logs = point_logs(search, found.expected, points[own]) + found.expected.c
-        for start in range(0, len(stored), AT_ONCE):
-            some = stored[start : start + AT_ONCE].astype(np.float64)
-            out[query, start : start + AT_ONCE] = score(logs, store.weights[own], some)
-    return out
+    @property
+    def history_(self) -> NDArray[Any]:
+        """One record an epoch, thinned where memory is small.
 
+        Fields are epoch, documents, points, topics, free_energy,
+        free_energy_per_point (all data so far, in units of the data), seconds_build,
+        seconds_compress (of the processor, in this process; NaN from a file), sweeps,
+        moves_tried, moves_made, splits_refused, items, bytes, magnification, jitters.
+        """
+        kinds = [(name, np.float64) for name in HISTORY]
+        if self._state is None:
+            return np.zeros(0, dtype=kinds)
+        rows = [tuple(row) for row in self._state.history]
+        return np.array(rows, dtype=kinds).view(np.recarray)
 
-def hard_scores(logs: Matrix, weight: Vector, stored: Matrix) -> Vector:
-    """Sum over points of the largest of logs + stored, for each stored document."""
-    best = np.full((len(stored), len(logs)), -np.inf)
-    for k in range(logs.shape[1]):
-        np.maximum(best, stored[:, k, None] + logs[:, k], out=best)
-    out: Vector = best @ weight
-    return out
+    @property
+    def is_ready(self) -> bool:
+        """Whether there are topics to answer from."""
+        return self._state is not None
 
+    @property
+    def _columns_learned(self) -> FeatureMap | None:
+        return None if self._state is None else self._state.features
 
-def soft_scores(logs: Matrix, weight: Vector, stored: Matrix) -> Vector:
-    """Sum over points of log sum_k exp(logs + stored): a product of exponentials.
+    def _own_facts(self) -> dict[str, Any]:
+        facts: dict[str, Any] = {
+            "documents learned": self.n_documents_seen_,
+            "topics": self.n_topics_,
+        }
+        if self._state is not None:
+            facts |= {
+                "groups": self._state.topics.S,
+                "clumps": self.n_clumps_,
+                "single points": self.n_singlets_,
+                "memory limit": self._state.limits.memory,
+            }
+        return facts
 
-    Points whose topics are all far below a document's commonest would lose their sum;
-    these are taken one by one.
-    """
-    top, most = logs.max(axis=1), stored.max(axis=1)
-    sums = np.exp(stored - most[:, None]) @ np.exp(logs - top[:, None]).T
-    lost = sums < LEAST_SUM
-    both = np.log(np.where(lost, 1.0, sums)) + top + most[:, None]
-    for document, point in np.argwhere(lost):
-        both[document, point] = logsumexp(logs[point] + stored[document])
-    out: Vector = both @ weight
-    return out
+    @property
+    def n_columns_(self) -> int:
+        """Columns, or words of the vocabulary."""
+        return 0 if self._state is None else self._state.family.width
+
+    @property
+    def learned_(self) -> State:
+        """All that was learned, as reports read it; not to be written to."""
+        return self._ready("learned_")
+
+    # ------------------------------------------------------------ documents
+    @locked
+    def transform(self, documents: Any, *, ignore_unknown: bool = False) -> Matrix:
+        """Expected share of each topic in each document, topics as they are.
+
+        Parameters
+        ----------
+        documents
+            As in `fit`; one table is one document.
+        ignore_unknown : bool, default False
+            Whether words outside the vocabulary are left out, not refused.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_topics)
+            Rows sum to 1.
+        """
+        unknown = params.flag("ignore_unknown", ignore_unknown)
+        return self._folded(documents, "transform", unknown)[1].topics.proportions
+
+    @locked
+    def predict(self, documents: Any) -> TopicLabels:
+        """Best topic of each point, and the proportions of documents.
+
+        Parameters
+        ----------
+        documents
+            As in `fit`; one table is one document.
+
+        Returns
+        -------
+        TopicLabels
+        """
+        batch, found = self._folded(documents, "predict")
+        label = found.best_topics().astype(np.int64)
+        labels = batch.unsorted(label)
+        if not (batch.is_array and batch.order is not None):
+            edges = np.searchsorted(batch.document, np.arange(1, batch.n_documents))
+            labels = np.split(label, edges)
+        return TopicLabels(labels, found.topics.proportions)
+
+    @locked
+    def predict_proba(self, documents: Any) -> Matrix:
+        """Probability of each topic at each point.
+
+        Parameters
+        ----------
+        documents
+            As in `fit`; one table is one document.
+
+        Returns
+        -------
+        ndarray of shape (n_points, n_topics)
+        """
+        batch, found = self._folded(documents, "predict_proba")
+        ordered: Matrix = batch.unsorted(found.responsibilities())
+        return ordered
+
+    @locked
+    def topic_proba(self, points: Any) -> Matrix:
+        """Probability of each topic at points of unknown documents.
+
+        Parameters
+        ----------
+        points : array_like of shape (n_points, n_features), or word ids (n_points,)
+
+        Returns
+        -------
+        ndarray of shape (n_points, n_topics)
+            Each row by itself, topics weighted as `topic_weights_`.
+        """
+        state = self._ready("topic_proba")
+        family, topics = state.family, state.topics
+        expected = family.expected(*topics.statistics)
+        logs = family.point_logs(expected, read_points(points, state)) + expected.c
+        out: Matrix = softmax(logs + np.log(topics.N / topics.N.sum()), axis=1)
+        return out
+
+    @locked
+    def log_density(self, points: Any) -> Vector:
+        """Log predictive density of points of unknown documents, in data units.
+
+        Parameters
+        ----------
+        points : array_like of shape (n_points, n_features), or word ids (n_points,)
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
+        """
+        state = self._ready("log_density")
+        rows, topics = read_points(points, state), state.topics
+        shares = np.broadcast_to(topics.N / topics.N.sum(), (len(rows), topics.K))
+        found = state.family.log_mixture(rows, topics.statistics, shares)
+        return found - state.log_scale
+
+    @locked
+    def score_samples(self, documents: Any, *, given: Any = None) -> Vector:
+        """Log predictive density of each point, in units of the data.
+
+        Parameters
+        ----------
+        documents
+            As in `fit`; one table is one document. Of words, the answer has one entry
+            for each pair of document and word.
+        given : optional
+            As many documents, from which the proportions are found; by default those
+            of `documents` themselves.
+
+        Returns
+        -------
+        ndarray of shape (n_points,)
+        """
+        batch, _, density = self._densities(documents, given, "score_samples")
+        ordered: Vector = batch.unsorted(density)
+        return ordered
+
+    def _densities(
+        self, documents: Any, given: Any, what: str
+    ) -> tuple[Batch, FoldIn, Vector]:
+        """Log predictive density of each point, proportions from `given`."""
+        batch, found = self._folded(documents, what)
+        shares = found.topics.proportions
+        if given is not None:
+            shares = self._folded(given, what)[1].topics.proportions
+            if len(shares) != batch.n_documents:
+                raise ValueError(
+                    f"given must hold as many documents, {batch.n_documents}; got "
+                    f"{len(shares)}."
+                )
+        density = found.log_predictive(shares)
+        return batch, found, density - self._ready(what).log_scale
+
+    @locked
+    def score(
+        self, documents: Any, y: Any = None, *, given: Any = None, per: str = "point"
+    ) -> Any:
+        """Mean log predictive density; perplexity is exp(-score).
+
+        Parameters
+        ----------
+        documents
+            As in `fit`; one table is one document.
+        y : object, optional
+            Of no effect.
+        given : optional
+            As in `score_samples`.
+        per : {"point", "document"}, default "point"
+            Whether points are averaged, or added up for each document.
+
+        Returns
+        -------
+        float, or ndarray of shape (n_documents,)
+
+        Notes
+        -----
+        log sum_k E[pi_jk] p(x | data of topic k), with the proportions of each document
+        found by eqs. 20 and 21, topics fixed.
+        """
+        params.one_of("per", per, PER)
+        batch, found, density = self._densities(documents, given, "score")
+        weight = found.store.weights
+        if per == "document":
+            return np.bincount(batch.document, weight * density, batch.n_documents)
+        if not len(density):
+            raise ValueError(
+                "score needs at least one point; got empty documents alone. Ask for "
+                'per="document".'
+            )
+        return float(weight @ density / weight.sum())
+
+    @locked
+    def free_energy(self, documents: Any = None) -> float:
+        """Free energy in nats, in units of the data.
+
+        Parameters
+        ----------
+        documents : optional
+            Documents whose proportions are found with topics as they are; all points
+            of a stream give the full free energy of what was learned. By default that
+            of what is held.
+
+        Returns
+        -------
+        float
+        """
+        if documents is None:
+            return self.free_energy_
+        batch, found = self._folded(documents, "free_energy")
+        units = self._ready("free_energy").log_scale * batch.n_points
+        return float(found.free_energy() + units)
+
+    # ------------------------------------------------------------ retrieval
+    @locked
+    def index(self, documents: Any, ids: Any = None) -> Self:
+        """Add documents to those that `retrieve` looks through.
+
+        Parameters
+        ----------
+        documents
+            As in `fit`; one table is one document.
+        ids : sequence, optional
+            Their names, each of one document; by default numbers in order.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            Where the index does not fit in `memory_limit`, or a name comes twice; the
+            index is as it was then.
+
+        Notes
+        -----
+        A document takes 4 bytes a topic, and its name. Learning drops the index, as
+        topics are others then.
+        """
+        _, found = self._folded(documents, "index")
+        self._state = indexed(self._ready("index"), found.topics, ids)
+        return self
+
+    @locked
+    def retrieve(self, query: Any, n: int = 10, *, method: str = "hard") -> Retrieved:
+        """Documents that are most like each query document.
+
+        Parameters
+        ----------
+        query
+            Documents, as in `fit`; one table is one document.
+        n : int, default 10
+            How many are wanted for each.
+        method : {"hard", "soft", "fast"}, default "hard"
+            Each point on its best topic (eq. 28), a sum over topics, or the hard counts
+            that the query has under its own proportions.
+
+        Returns
+        -------
+        Retrieved
+            Of indexed documents, or of groups where none is indexed.
+        """
+        wanted = params.count("n", n, 1)
+        params.one_of("method", method, METHODS)
+        _, found = self._folded(query, "retrieve")
+        return retrieved(self._ready("retrieve"), found, wanted, method)
+
+    # ------------------------------------------------------------ sampling
+    @locked
+    def sample(
+        self, n_documents: int, n_points: int
+    ) -> tuple[list[NDArray[Any]], list[Ids]]:
+        """Draw documents from what was learned.
+
+        Parameters
+        ----------
+        n_documents, n_points : int
+            How many, and of how many points each.
+
+        Returns
+        -------
+        documents : list of ndarray of shape (n_points, n_features), or of word ids
+        labels : list of ndarray of shape (n_points,)
+            Topics. The same draw comes again until an epoch is learned.
+        """
+        state = self._ready("sample")
+        n_documents = params.count("n_documents", n_documents, 1)
+        n_points = params.count("n_points", n_points, 1)
+        rng = self._context().random(state.n_epochs, SAMPLING)
+        documents, labels = [], []
+        for _ in range(n_documents):
+            pi = rng.dirichlet(state.topics.alpha)
+            label = rng.choice(len(pi), n_points, p=pi)
+            statistics, units = state.topics.statistics, (state.shift, state.scale)
+            documents.append(state.family.drawn(label, statistics, units, rng))
+            labels.append(label.astype(np.int64))
+        return documents, labels

@@ -1,13 +1,13 @@
-"""Model building: an epoch's documents join, and topics split and merge (4.3)."""
+"""Building: documents of an epoch are added; topics split and merge (section 4.3)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.hdp.context import BIRTHS, HELD_OUT, KMEANS, Context
 from dyntree.mixtures.hdp.moves import (
     Move,
     applied,
@@ -15,19 +15,19 @@ from dyntree.mixtures.hdp.moves import (
     proposed_splits,
     ranked,
 )
-from dyntree.mixtures.hdp.store import Ints, Longs, Store
-from dyntree.mixtures.hdp.sweeps import Search, State, Topics, settled
+from dyntree.mixtures.hdp.starting import first_topics, with_births, with_documents
+from dyntree.mixtures.hdp.state import State
+from dyntree.mixtures.hdp.store import Ints, Store
+from dyntree.mixtures.hdp.sweeps import Search, Solution, settled
+from dyntree.mixtures.hdp.topics import Topics
 
-MOST_SEEDED = 20_000  # points that k-means++ looks at
-LLOYD_STEPS = 5
 SINGLES = 3  # best moves that are tried alone once all together were refused
-LEAST_ALPHA = 0.05  # of a topic that starts
 CHANGED = 0.01  # of a topic's points, after which a refused move is tried again
 
 
 @dataclass
-class Work:
-    """What a build has done so far."""
+class BuildRecord:
+    """What a build may do, and has done so far."""
 
     cap: int  # most topics
     gain: float  # nats that one more topic must bring
@@ -44,238 +44,183 @@ class Work:
         default_factory=dict
     )
 
-    def count(self, state: State) -> State:
-        """Count the sweeps of a state."""
-        self.n_sweeps += state.n_sweeps
-        self.n_jitters += state.n_jitters
-        self.n_held += state.n_held
-        return state
+    def counted(self, solution: Solution) -> Solution:
+        """Count the sweeps of a solution."""
+        self.n_sweeps += solution.n_sweeps
+        self.n_jitters += solution.n_jitters
+        self.n_held += solution.n_held
+        return solution
 
 
-def usage_counts(topics: Topics, sizes: Vector) -> Matrix:
-    """Expected counts of new groups of so many points: as all points are (4.3)."""
-    out: Matrix = np.outer(sizes, topics.N / topics.N.sum())
-    return out
+@dataclass(frozen=True)
+class Build:
+    """Documents of an epoch that are added to a model, and the room for topics."""
+
+    context: Context
+    search: Search
+    state: State  # before
+    store: Store  # all items
+    new: Store  # those of the epoch alone
+    n_groups: int  # the new ones among them
+    cap: int  # most topics
+    gain: float  # nats that one more topic must bring
+
+    def record(self) -> BuildRecord:
+        """A record of nothing done."""
+        return BuildRecord(self.cap, self.gain, self.state.next_id)
+
+    @property
+    def new_groups(self) -> Ints:
+        """Groups of the documents that are new."""
+        return np.arange(self.state.topics.S, self.n_groups, dtype=np.int32)
+
+    def random(self, purpose: int) -> np.random.Generator:
+        """Random numbers of one purpose."""
+        return self.context.random(self.state.n_epochs, purpose)
 
 
-def with_documents(
-    search: Search, topics: Topics, sizes: Vector, documents: Vector
-) -> Topics:
-    """Topics once groups are added: of so many points and documents each."""
-    counts = usage_counts(topics, sizes)
-    if search.options.new_documents == "alpha":
-        counts = np.zeros_like(counts)
-    return replace(
-        topics,
-        counts=np.concatenate([topics.counts, counts]),
-        documents=np.concatenate([topics.documents, documents]),
-    )
+Built = tuple[Solution, BuildRecord]
 
 
-def first_topics(
-    search: Search,
-    store: Store,
-    documents: Vector,
-    n_topics: int,
-    rng: np.random.Generator,
-) -> Topics:
-    """Topics that the first epoch starts from."""
-    if search.family.kind == 2:
-        return random_topics(store, documents, n_topics, rng)
-    label = seeded_labels(store, n_topics, rng)
-    used, label = np.unique(label, return_inverse=True)
-    return hard_topics(store, documents, label, len(used))
+def built(build: Build) -> Built:
+    """Topics of an epoch's documents, before compression (section 4.3)."""
+    state, search, options = build.state, build.search, build.search.options
+    family, S = state.family, build.n_groups
+    if not state.topics.K:
+        rng, record = build.random(KMEANS), build.record()
+        K = n_starting_topics(build)
+        topics = first_topics(search, build.store, np.ones(S), K, rng)
+        record.next_id = topics.K
+        return improved(build, build.store, topics, record)
+    every = np.arange(build.new.n_items), np.ones(build.new.n_items)
+    sizes = build.new.group_sums(*every, S)[state.topics.S :]
+    topics = with_documents(search, state.topics, sizes, np.ones(len(sizes)))
+    n_birth = family.n_birth if options.n_birth == "auto" else int(options.n_birth)
+    if not n_birth or build.cap <= topics.K:
+        return improved(build, build.store, topics, build.record())
+    rule = family.select if options.select == "auto" else options.select
+    if rule == "always":
+        return born(build, build.store, topics, n_birth)
+    if rule == "free_energy":
+        plain = improved(build, build.store, topics, build.record())
+        other = born(build, build.store, topics, n_birth)
+        costs = [one.F + build.gain * one.topics.K for one, _ in (plain, other)]
+        return other if costs[1] < costs[0] else plain
+    known, rest = build.store.put_aside(state.store, build.random(HELD_OUT))
+    plain = improved(build, known, topics, build.record())
+    other = born(build, known, topics, n_birth)
+    scores = [log_score(search, one, rest) for one, _ in (plain, other)]
+    best, record = other if scores[1] > scores[0] else plain
+    return improved(build, build.store, best.topics, record)
 
 
-def starting_alpha(N: Vector) -> Vector:
-    """Twice the share of each topic, .05 at least; 1 for a lone one."""
-    if len(N) < 2:
-        return np.ones(len(N))
-    alpha: Vector = np.maximum(2.0 * N / N.sum(), LEAST_ALPHA)
-    return alpha
+def born(build: Build, store: Store, topics: Topics, n_birth: int) -> Built:
+    """Topics improved from where some more begin, from random documents."""
+    record, rng = build.record(), build.random(BIRTHS)
+    most = min(n_birth, record.cap - topics.K)
+    fresh = with_births(store, topics, build.new_groups, most, record.next_id, rng)
+    record.next_id += fresh.K - topics.K
+    return improved(build, store, fresh, record)
 
 
-def hard_topics(store: Store, documents: Vector, label: Any, K: int) -> Topics:
-    """Topics of items that have one label each."""
-    found, counts = [], []
-    for k in range(K):
-        items = np.flatnonzero(label == k).astype(np.int64)
-        ones = np.ones(len(items))
-        found.append(store.moments(items, ones))
-        counts.append(store.group_sums(items, ones, len(documents)))
-    N = np.array([one[0] for one in found])
-    return Topics(
-        starting_alpha(N), N,
-        np.stack([one[1] for one in found]), np.stack([one[2] for one in found]),
-        np.stack(counts, axis=1), documents, np.arange(K, dtype=np.int64),
-    )  # fmt: skip
+def improved(build: Build, store: Store, topics: Topics, record: BuildRecord) -> Built:
+    """Topics after sweeps and moves until nothing is better."""
+    start = record.counted(settled(build.search, store, topics))
+    return searched(build.search, store, start, record), record
 
 
-def seeded_labels(store: Store, K: int, rng: np.random.Generator) -> Longs:
-    """Labels by k-means++ and a few Lloyd steps (Arthur and Vassilvitskii 2007)."""
-    items = np.arange(store.n_items)
-    if K < 2:
-        return np.zeros(store.n_items, dtype=np.int64)
-    if len(items) > MOST_SEEDED:
-        items = np.sort(rng.choice(items, MOST_SEEDED, replace=False))
-    x, weight = store.positions(items), store.weights[items]
-    centres = x[[rng.choice(len(x), p=weight / weight.sum())]]
-    nearest = np.square(x - centres[0]).sum(1)
-    while len(centres) < K:
-        chance = weight * nearest
-        if not chance.sum() > 0.0:
-            break
-        chosen = x[rng.choice(len(x), p=chance / chance.sum())]
-        nearest = np.minimum(nearest, np.square(x - chosen).sum(1))
-        centres = np.concatenate([centres, chosen[None]])
-    for _ in range(LLOYD_STEPS):
-        label = nearest_centre(x, centres)
-        total = np.bincount(label, weight, len(centres))
-        sums = np.stack(
-            [np.bincount(label, weight * column, len(centres)) for column in x.T],
-            axis=1,
-        )
-        centres = np.where(
-            (total > 0.0)[:, None], sums / np.maximum(total, 1e-300)[:, None], centres
-        )
-    every = np.arange(store.n_items)
-    return np.concatenate(
-        [
-            nearest_centre(store.positions(part), centres)
-            for part in np.array_split(every, 1 + len(every) // 8192)
-        ]
-    )
+def log_score(search: Search, solution: Solution, rest: Store) -> float:
+    """Log predictive probability of points that were put aside."""
+    if not rest.n_items:
+        return 0.0
+    points = rest.positions(np.arange(rest.n_items))
+    group = np.concatenate([rest.group, rest.clump_group])  # one each
+    topics = solution.topics
+    shares = topics.proportions[group]
+    found = search.family.log_mixture(points, topics.statistics, shares)
+    return float(rest.weights @ found)
 
 
-def nearest_centre(x: Matrix, centres: Matrix) -> Longs:
-    """Place of the nearest centre of each point."""
-    out: Longs = np.argmin(
-        np.square(centres).sum(1) - 2.0 * x @ centres.T, axis=1
-    ).astype(np.int64)
-    return out
+def n_starting_topics(build: Build) -> int:
+    """Topics that the first epoch starts from: `init_topics`, within the limits."""
+    state, settings = build.state, build.context.settings
+    given, store = settings.init_topics, build.store
+    if given == "auto":
+        if settings.options.start == "one":
+            return 1
+        given = min(state.family.most_start, max(1, int(store.total // 200)))
+    cap = state.limits.most_topics(state.family, build.n_groups, state.fixed_bytes)
+    most = settings.max_topics or int(given)
+    return max(1, min(int(given), cap, most, store.n_items))
 
 
-def random_topics(
-    store: Store, documents: Vector, K: int, rng: np.random.Generator
-) -> Topics:
-    """Topics of words: each item half in its document's topic, half in its own draw."""
-    S, V = len(documents), store.family.n_words
-    of_document = rng.integers(K, size=S)
-    counts, words = np.zeros((S, K)), np.zeros((K, V))
-    for part in np.array_split(np.arange(store.n_points), 1 + store.n_points // 4096):
-        q = 0.5 * rng.dirichlet(np.full(K, 0.3), len(part)) if K > 1 else None
-        group, word = store.group[part], store.word[part]
-        if q is None:
-            q = np.ones((len(part), 1))
-        else:
-            q[np.arange(len(part)), of_document[group]] += 0.5
-        q *= store.weights[part][:, None]
-        np.add.at(counts, group, q)
-        np.add.at(words.T, word, q)
-    N = counts.sum(0)
-    return Topics(
-        starting_alpha(N), N, words, np.zeros((K, 0)), counts, documents,
-        np.arange(K, dtype=np.int64),
-    )  # fmt: skip
-
-
-def with_births(
-    store: Store,
-    topics: Topics,
-    new_groups: Ints,
-    n_birth: int,
-    work: Work,
-    rng: np.random.Generator,
-) -> Topics:
-    """Fresh topics, each of half the mass of a random document of the epoch."""
-    every = np.arange(store.n_items)
-    sizes = store.group_sums(every, np.ones(store.n_items), topics.S)
-    new_groups = new_groups[sizes[new_groups] > 0.0]  # the others have no rows
-    n_birth = min(n_birth, len(new_groups), work.cap - topics.K)
-    if n_birth < 1:
-        return topics
-    chosen = np.sort(rng.choice(new_groups, n_birth, replace=False))
-    counts, born = topics.counts.copy(), []
-    for group in chosen:
-        items = store.items_of(group)
-        born.append(store.moments(items, np.full(len(items), 0.5)))
-        counts[group] *= 0.5
-    own = np.zeros((topics.S, len(born)))
-    own[chosen, np.arange(len(born))] = [one[0] for one in born]
-    N = np.concatenate([topics.N, [one[0] for one in born]])
-    ids = work.next_id + np.arange(len(born))
-    work.next_id += len(born)
-    return Topics(
-        np.concatenate([topics.alpha, starting_alpha(N)[topics.K :]]), N,
-        np.concatenate([topics.mean, np.stack([one[1] for one in born])]),
-        np.concatenate([topics.scatter, np.stack([one[2] for one in born])]),
-        np.concatenate([counts, own], axis=1), topics.documents,
-        np.concatenate([topics.ids, ids]),
-    )  # fmt: skip
-
-
-def searched(search: Search, store: Store, state: State, work: Work) -> State:
+# ---------------------------------------------------------------- moves
+def searched(
+    search: Search, store: Store, solution: Solution, record: BuildRecord
+) -> Solution:
     """Make moves until none is left that lowers the free energy."""
     while not (search.monitor is not None and search.monitor.ended):
-        found = ranked(search, store, state)
-        work.n_sweeps += 1
-        moves = proposals(search, store, state, found, work)
-        trials = [group for group in trial_groups(search, state, moves, work) if group]
+        found = ranked(search, store, solution)
+        record.n_sweeps += 1
+        moves = proposals(search, store, solution, found, record)
+        trials = [
+            group for group in trial_groups(search, solution, moves, record) if group
+        ]
         for trial in trials:
-            better = tried(search, store, state, trial, work)
+            better = tried(search, store, solution, trial, record)
             if better is not None:
-                state = better
+                solution = better
                 break
         else:
             break
-    return state
+    return solution
 
 
 def proposals(
-    search: Search, store: Store, state: State, found: Any, work: Work
+    search: Search, store: Store, solution: Solution, found: Any, record: BuildRecord
 ) -> list[Move]:
     """Moves that promise a gain, best first; those lately refused are left out."""
-    topics = state.topics
+    topics = solution.topics
     place = {int(i): k for k, i in enumerate(topics.ids)}
 
     def same(i: int, N: float) -> bool:
         return i in place and abs(topics.N[place[i]] - N) <= CHANGED * N
 
-    skip_splits = {place[i] for i, N in work.splits_refused.items() if same(i, N)}
+    skip_splits = {place[i] for i, N in record.splits_refused.items() if same(i, N)}
     skip_merges = {
         frozenset(place[i] for i in pair)
-        for pair, sizes in work.merges_refused.items()
+        for pair, sizes in record.merges_refused.items()
         if all(same(i, N) for i, N in zip(sorted(pair), sizes, strict=True))
     }
-    splits = proposed_splits(search, store, state, found, skip_splits)
-    merges = proposed_merges(search, store, state, found, skip_merges)
+    splits = proposed_splits(search, store, solution, found, skip_splits)
+    merges = proposed_merges(search, store, solution, found, skip_merges)
     moves = sorted(
-        splits + merges, key=lambda m: (m.gain + work.gain * m.growth, m.one, m.two)
+        splits + merges, key=lambda m: (m.gain + record.gain * m.growth, m.one, m.two)
     )
     return moves
 
 
 def trial_groups(
-    search: Search, state: State, moves: list[Move], work: Work
+    search: Search, solution: Solution, moves: list[Move], record: BuildRecord
 ) -> list[list[Move]]:
     """Sets of moves to try: all that share no topic, then the best ones alone."""
-    good = [m for m in moves if m.gain + work.gain * m.growth < 0.0]
-    room = max(0, work.cap - state.topics.K)
+    good = [m for m in moves if m.gain + record.gain * m.growth < 0.0]
+    room = max(0, record.cap - solution.topics.K)
     splits = [m for m in good if m.is_split]
-    work.n_refused += max(0, len(splits) - room)
+    record.n_refused += max(0, len(splits) - room)
     allowed = {id(m) for m in splits[:room]}
-    fitting = [m for m in good if not m.is_split or id(m) in allowed]
+    possible = [m for m in good if not m.is_split or id(m) in allowed]
     if search.options.moves == "one":
-        return [fitting[:1]]
+        return [possible[:1]]
     together: list[Move] = []
     used: set[int] = set()
-    for move in fitting:
+    for move in possible:
         if not used & move.topics:
             together.append(move)
             used |= move.topics
     trials = [together]
-    trials += [[move] for move in fitting[:SINGLES] if [move] != together]
-    if not fitting and search.options.swaps and splits:
+    trials += [[move] for move in possible[:SINGLES] if [move] != together]
+    if not possible and search.options.swaps and splits:
         trials = swap_trials(splits, moves)
     return trials
 
@@ -301,31 +246,35 @@ def swap_trials(splits: list[Move], moves: list[Move]) -> list[list[Move]]:
 
 
 def tried(
-    search: Search, store: Store, state: State, trial: list[Move], work: Work
-) -> State | None:
-    """The state after moves and full sweeps, where it is better by F + g K."""
-    topics, into = applied(store, state.topics, trial, work.next_id)
-    work.n_tried += len(trial)
-    new = work.count(settled(search, store, topics))
-    size = abs(state.F) if search.options.relative_tol else max(
-        abs(state.F), store.total
+    search: Search,
+    store: Store,
+    solution: Solution,
+    trial: list[Move],
+    record: BuildRecord,
+) -> Solution | None:
+    """The solution after moves and full sweeps, where it is better by F + g K."""
+    topics, into = applied(store, solution.topics, trial, record.next_id)
+    record.n_tried += len(trial)
+    new = record.counted(settled(search, store, topics))
+    size = abs(solution.F) if search.options.relative_tol else max(
+        abs(solution.F), store.total
     )  # fmt: skip
-    saved = state.F - new.F - work.gain * (new.topics.K - state.topics.K)
+    saved = solution.F - new.F - record.gain * (new.topics.K - solution.topics.K)
     if saved > search.options.tol * size:
-        work.n_made += len(trial)
-        work.next_id += sum(move.is_split for move in trial)
-        work.aliases += into.items()
+        record.n_made += len(trial)
+        record.next_id += sum(move.is_split for move in trial)
+        record.aliases += into.items()
         return new
     if len(trial) == 1:
-        refuse(state.topics, trial[0], work)
+        refuse(solution.topics, trial[0], record)
     return None
 
 
-def refuse(topics: Topics, move: Move, work: Work) -> None:
+def refuse(topics: Topics, move: Move, record: BuildRecord) -> None:
     """Remember that a move was refused, until its topics have changed."""
     if move.is_split:
-        work.splits_refused[int(topics.ids[move.one])] = float(topics.N[move.one])
+        record.splits_refused[int(topics.ids[move.one])] = float(topics.N[move.one])
         return
     pair = sorted((int(topics.ids[k]), float(topics.N[k])) for k in move.topics)
     ids = frozenset(i for i, _ in pair)
-    work.merges_refused[ids] = (pair[0][1], pair[1][1])
+    record.merges_refused[ids] = (pair[0][1], pair[1][1])

@@ -1,10 +1,9 @@
-"""Compression: a budget of bytes or items goes to clumps, best split first (4.4)."""
+"""Compression: items are split into clumps within the limits (section 4.4)."""
 
 from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from dyntree._core.mixtures.topic_splits import Halving
 from dyntree.encoding.values import Vector
 from dyntree.mixtures.hdp.families import Family
 from dyntree.mixtures.hdp.grouping import merged_groups
+from dyntree.mixtures.hdp.limits import BudgetError, Limits
 from dyntree.mixtures.hdp.moves import (
     Move,
     applied,
@@ -20,49 +20,12 @@ from dyntree.mixtures.hdp.moves import (
     merge_gains,
     parts_by,
 )
-from dyntree.mixtures.hdp.store import Ints, Longs, Store, row_numbers
-from dyntree.mixtures.hdp.sweeps import Search, Topics
+from dyntree.mixtures.hdp.store import Ints, Longs, Store, distinct, row_numbers
+from dyntree.mixtures.hdp.sweeps import ONCE, Magnification, Search
+from dyntree.mixtures.hdp.topics import Topics
 
 ASIDE = 32  # leaves in a row that fit no more, after which nothing will
 MOST_AT_ONCE = 256  # pairs of topics whose merge is tried at a time
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Bounds on what is held; None where there is none."""
-
-    memory: int | None = None
-    items: int | None = None
-    groups: int | None = None
-
-    @property
-    def bound_items(self) -> bool:
-        """Whether clumps are needed at all."""
-        return self.memory is not None or self.items is not None
-
-    def least_memory(self, family: Family, fixed: int) -> int:
-        """Bytes of one topic, one group and one clump, which may hold every word."""
-        clump: int = family.clump_bytes(1, family.n_words)
-        return fixed + family.topic_bytes + 16 + clump + family.pointer_bytes
-
-    def most_groups(self, S: int, K: int, fixed: int) -> int:
-        """Groups that may stay: half of the memory is theirs at most."""
-        most = S if self.groups is None else min(S, self.groups)
-        if self.memory is not None:
-            room = (self.memory - fixed) // 2 // (8 + 8 * K)
-            most = min(most, max(1, room))
-        return most
-
-    def most_topics(self, family: Family, S: int, fixed: int) -> int:
-        """K_cap of 5.3, with the groups that will be there after grouping."""
-        most = 2**31 if self.items is None else self.items
-        if self.memory is not None:
-            most_groups = S if self.groups is None else min(S, self.groups)
-            groups = max(1, min(most_groups, isqrt(self.memory // 16)))
-            room = self.memory - fixed - 8 * groups - family.pointer_bytes
-            each = family.topic_bytes + 8 * groups + family.smallest_clump
-            most = min(most, max(1, room // each))
-        return most
 
 
 @dataclass(frozen=True)
@@ -112,14 +75,7 @@ def initial_parts(store: Store, label: Any, topics: Topics) -> list[Part]:
         ),
         np.concatenate([store.group, store.clump_group]), topics.K, topics.S,
     )  # fmt: skip
-    n_words = np.zeros(topics.K, dtype=np.int64)
-    if store.family.kind == 2:
-        owner = joint[row_numbers(store.clump_word_indptr)]
-        n_words = distinct(
-            np.concatenate([label[: store.n_points], owner]),
-            np.concatenate([store.word, store.clump_word]),
-            topics.K, store.family.n_words,
-        )  # fmt: skip
+    n_words = store.words_in(label, topics.K)
     points = np.bincount(label[: store.n_points], minlength=topics.K)
     return [
         Part(
@@ -131,25 +87,26 @@ def initial_parts(store: Store, label: Any, topics: Topics) -> list[Part]:
     ]  # fmt: skip
 
 
-def distinct(owner: Any, column: Any, n: int, n_columns: int) -> Longs:
-    """How many different columns each of n owners has."""
-    pairs = np.unique(owner.astype(np.int64) * n_columns + column)
-    return np.bincount(pairs // n_columns, minlength=n).astype(np.int64)
+@dataclass(frozen=True)
+class Task:
+    """Bounds that a compression keeps, and how data are magnified meanwhile."""
+
+    search: Search
+    limits: Limits
+    fixed: int  # bytes of other arrays
+    times: Magnification
+
+    def totals(self, parts: list[Part], in_bytes: bool) -> tuple[int, int]:
+        """Bytes and items of parts at rest."""
+        family = self.search.family
+        costs = np.array([part.cost(family, in_bytes) for part in parts])
+        n_bytes, n_items = costs.sum(0).tolist()
+        return n_bytes, n_items
 
 
-def compressed(
-    search: Search,
-    store: Store,
-    topics: Topics,
-    label: Any,
-    limits: Limits,
-    fixed: int,
-    *,
-    m_p: float = 1.0,
-    m_d: float = 1.0,
-) -> Compressed:
-    """Points and clumps within the limits; `fixed` bytes are not theirs to spend."""
-    family, rule = search.family, search.options.group_merge
+def compressed(task: Task, store: Store, topics: Topics, label: Any) -> Compressed:
+    """Store and topics within the limits, items split as far as these allow."""
+    family, limits, fixed = task.search.family, task.limits, task.fixed
     group_of = np.arange(topics.S, dtype=np.int32)
     aliases: list[tuple[int, int]] = []
     most = limits.most_groups(topics.S, topics.K, fixed)
@@ -158,24 +115,25 @@ def compressed(
     cap = limits.most_topics(family, topics.S, fixed)
     while True:
         if most < topics.S:
-            topics, joined = merged_groups(topics, most, rule, m_d=m_d, share=m_p / m_d)
+            rule = task.search.options.group_merge
+            topics, joined = merged_groups(topics, most, rule, task.times)
             store, group_of = store.regrouped(joined, topics.S), joined[group_of]
         if cap < topics.K:
             topics, label, new = fewer_topics(
-                search, store, topics, label, cap, m_p, m_d
+                task.search, store, topics, label, cap, task.times
             )
             aliases += new
         if not limits.bound_items:
             return Compressed(store, topics, group_of, tuple(aliases), gave_up)
         parts = initial_parts(store, label, topics)
-        budget = bytes_left(family, topics, limits, fixed)
+        budget = limits.bytes_left(family, topics.K, topics.S, fixed)
+        most_items = np.inf if limits.items is None else limits.items
         in_bytes = limits.memory is not None
-        costs = np.array([part.cost(family, in_bytes) for part in parts])
-        if in_bytes and limits.items is not None and costs[:, 1].sum() > limits.items:
+        n_bytes, n_items = task.totals(parts, in_bytes)
+        if in_bytes and n_items > most_items:
             in_bytes = False
-            costs = np.array([part.cost(family, in_bytes) for part in parts])
-        n_bytes, n_items = costs.sum(0).tolist()
-        if n_bytes <= budget and (limits.items is None or n_items <= limits.items):
+            n_bytes, n_items = task.totals(parts, in_bytes)
+        if n_bytes <= budget and n_items <= most_items:
             break
         by_group = 8 * topics.S * (1 + topics.K) + 12 * sum(p.n_groups for p in parts)
         by_topic = topics.K * (family.topic_bytes + family.smallest_clump)
@@ -185,34 +143,20 @@ def compressed(
             cap = max(1, topics.K * 4 // 5)
         else:
             raise BudgetError(n_bytes, budget)
-    leaves = divided(
-        search, store, topics, parts, budget, limits, in_bytes, m_p=m_p, m_d=m_d
-    )
+    leaves = divided(task, store, topics, parts, budget, in_bytes)
+    small = clumps_of(store, leaves, family, in_bytes)
+    return Compressed(small, topics, group_of, tuple(aliases), gave_up)
+
+
+def clumps_of(
+    store: Store, leaves: list[Part], family: Family, in_bytes: bool
+) -> Store:
+    """The store once parts are clumps, but for those that stay points."""
     part_of = np.empty(store.n_items, dtype=np.int64)
     for number, part in enumerate(leaves):
         part_of[part.items] = number
-    is_clump = np.array(
-        [part.is_clump(family, in_bytes) for part in leaves], dtype=bool
-    )
-    return Compressed(
-        store.clumped(part_of, is_clump), topics, group_of, tuple(aliases), gave_up
-    )
-
-
-class BudgetError(ValueError):
-    """A limit that not even one topic, one group and one clump can meet."""
-
-    def __init__(self, needed: int, left: float) -> None:
-        super().__init__(f"{needed} bytes do not fit in {left}")
-        self.missing = int(needed - left)
-
-
-def bytes_left(family: Family, topics: Topics, limits: Limits, fixed: int) -> float:
-    """Bytes for points and clumps, without the first entries of row pointers."""
-    if limits.memory is None:
-        return np.inf
-    own = topics.K * family.topic_bytes + 8 * topics.S * (1 + topics.K)
-    return float(limits.memory - fixed - own - family.pointer_bytes)
+    is_clump = [part.is_clump(family, in_bytes) for part in leaves]
+    return store.clumped(part_of, np.array(is_clump, dtype=bool))
 
 
 def fewer_topics(
@@ -221,22 +165,21 @@ def fewer_topics(
     topics: Topics,
     label: Any,
     cap: int,
-    m_p: float,
-    m_d: float,
+    times: Magnification = ONCE,
 ) -> tuple[Topics, Any, list[tuple[int, int]]]:
     """Merge topics by the smallest change of F until there are at most `cap`."""
     aliases: list[tuple[int, int]] = []
     while cap < topics.K:
-        N, mean, scatter = topics.statistics
-        mean = mean * m_p if search.family.kind == 2 else mean
-        log_z = search.family.expected(N * m_p, mean, scatter * m_p).log_z
+        family = search.family
+        many = family.magnified(topics.statistics, times.points)
+        log_z = family.expected(*many).log_z
         first, second = np.triu_indices(topics.K, 1)
-        den = search.den(topics, m_d, m_p / m_d)
+        denominator = search.alpha_denominator(topics, times)
         gains, alphas = np.empty(len(first)), np.empty(len(first))
         for start in range(0, len(first), MOST_AT_ONCE):
             some = slice(start, start + MOST_AT_ONCE)
             gains[some], alphas[some] = merge_gains(
-                search, topics, log_z, first[some], second[some], den, m_p=m_p, m_d=m_d
+                search, topics, log_z, first[some], second[some], denominator, times
             )
         moves: list[Move] = []
         used: set[int] = set()
@@ -260,25 +203,20 @@ def fewer_topics(
 
 
 def divided(
-    search: Search,
+    task: Task,
     store: Store,
     topics: Topics,
     parts: list[Part],
     budget: float,
-    limits: Limits,
     in_bytes: bool,
-    *,
-    m_p: float,
-    m_d: float,
 ) -> list[Part]:
     """Split parts, the best first, while bytes and items are left."""
-    family = search.family
-    den = search.den(topics, m_d, m_p / m_d)
-    setting = halving(search, topics.documents, den, m_p=m_p, m_d=m_d, hard=True)
+    search, family = task.search, task.search.family
+    denominator = search.alpha_denominator(topics, task.times)
+    setting = halving(search, topics.documents, denominator, task.times, hard=True)
     halved = Halving(store.kernel, setting, search.n_threads)
-    most = np.inf if limits.items is None else limits.items
-    costs = np.array([part.cost(family, in_bytes) for part in parts]).reshape(-1, 2)
-    n_bytes, n_items = (int(total) for total in costs.sum(0))
+    most = np.inf if task.limits.items is None else task.limits.items
+    n_bytes, n_items = task.totals(parts, in_bytes)
     heap: list[tuple[float, int, Part, Part, Part, Vector]] = []
     leaves: dict[int, Part] = {}
     number = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,44 +10,42 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import LARGEST, Matrix, Vector
-from dyntree.mixtures.hdp.compression import Limits
-from dyntree.mixtures.hdp.learned import HISTORY, SECONDS, Learned, scaled_family
-from dyntree.mixtures.hdp.learning import MOST_FAR
+from dyntree.encoding.values import LARGEST, Vector
+from dyntree.mixtures.hdp.families import Family
+from dyntree.mixtures.hdp.limits import Limits
 from dyntree.mixtures.hdp.options import HDPSettings, byte_count, optional
-from dyntree.mixtures.hdp.store import Arrays, Longs, Store, added, row_numbers
-from dyntree.mixtures.hdp.sweeps import Topics
-from dyntree.mixtures.shared.arrays import check_shape, demand
+from dyntree.mixtures.hdp.registry import FAMILIES, scaled_family
+from dyntree.mixtures.hdp.state import HISTORY, OPTIONAL, SECONDS, TRACKED, State
+from dyntree.mixtures.hdp.store import SLACK
+from dyntree.mixtures.hdp.topics import Topics
+from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
 
-CLUMPS_AT_ONCE = 1024  # whose scatters are full matrices at a time
-SLACK = 1e-6  # relative, of sums that were taken in another order
 LEAST_ALPHA = 1e-13  # learning keeps 1e-12
-OPTIONAL = ("document_ids", "document_group", "document_epoch", "index", "index_ids")
 
 
-def described(
-    kind: str, settings: HDPSettings, seed: int, learned: Learned | None
+def to_arrays(
+    settings: HDPSettings, seed: int, state: State | None
 ) -> tuple[dict[str, Any], Arrays]:
     """Header and arrays of a model."""
     header: dict[str, Any] = {
-        "kind": kind, "settings": plain(asdict(settings)), "seed": seed, "learned": None
+        "settings": plain(asdict(settings)), "seed": seed, "learned": None
     }  # fmt: skip
-    if learned is None:
+    if state is None:
         return header, {}
     header["learned"] = {
-        "features": learned.features.to_header(),
-        "width": learned.family.n_words or learned.family.d,
-        "n_points": learned.n_points,
-        "n_documents": learned.n_documents,
-        "n_epochs": learned.n_epochs,
-        "next_id": learned.next_id,
-        "limits": asdict(learned.limits),
-        "F": learned.F,
-        "warned": list(learned.warned),
-        "transient": [list(pair) for pair in learned.transient],
+        "features": state.features.to_header(),
+        "width": state.family.width,
+        "n_points": state.n_points,
+        "n_documents": state.n_documents,
+        "n_epochs": state.n_epochs,
+        "next_id": state.next_id,
+        "limits": asdict(state.limits),
+        "F": state.F,
+        "warned": list(state.warned),
+        "transient": [list(pair) for pair in state.transient],
     }
-    arrays = dict(learned.arrays())
-    history = learned.history.copy()
+    arrays = dict(state.arrays())
+    history = state.history.copy()
     history[:, SECONDS] = np.nan
     arrays["history"] = history
     return header, {name: as_numbers(array) for name, array in arrays.items()}
@@ -79,31 +77,21 @@ def plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def restored(
+def from_arrays(
     settings: HDPSettings, header: dict[str, Any], arrays: Arrays
-) -> Learned | None:
-    """What was learned, checked."""
+) -> State | None:
+    """The state that header and arrays describe, checked."""
     known = header["learned"]
     if known is None:
         demand(not arrays, "arrays of a model that has learned")
         return None
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     width = params.count("width", known["width"], 1)
-    is_words = settings.family == "multinomial"
-    none = np.zeros(0)
-    shift, scale = (none, none) if is_words else (arrays["shift"], arrays["scale"])
-    if not is_words:
-        check_shape(arrays, "shift", np.float64, (width,))
-        check_shape(arrays, "scale", np.float64, (width,))
-        least = 1.0 / LARGEST  # whose inverse has a finite square
-        demand((scale >= least) & (scale <= LARGEST), "scales within the numbers")
-        demand(np.abs(shift) <= LARGEST, "shifts whose squares are finite")
-        P = width if settings.family == "diag" else width * (width + 1) // 2
-        check_shape(arrays, "scatters", np.float64, (None, P))
-        demand(len(arrays["scatters"]), "a topic, before so much is reserved")
+    shift, scale = units_of(FAMILIES[settings.family], width, arrays)
     family = scaled_family(settings, width, shift, scale)
-    topics = restored_topics(family, arrays)
-    store = restored_store(family, topics.S, arrays)
+    topics = checked_topics(family, arrays)
+    store = family.store.from_arrays(family, arrays)
+    store.check(topics.S)
     limits = Limits(
         optional(byte_count, "memory", known["limits"]["memory"]),
         optional(params.count, "items", known["limits"]["items"], 1),
@@ -113,7 +101,7 @@ def restored(
     check_shape(arrays, "aliases", np.int64, (None, 2))
     features = FeatureMap.from_header(known["features"])
     demand(features.n_features == width, "columns")
-    learned = Learned(
+    state = State(
         features, family, shift, scale, store, topics,
         params.real("n_points", known["n_points"]),
         params.count("n_documents", known["n_documents"], 1, 2**53),
@@ -124,17 +112,29 @@ def restored(
         **extras(arrays),
         transient=tuple((str(n), int(b)) for n, b in known["transient"]),
     )  # fmt: skip
-    demand(set(arrays) == set(learned.arrays()), "names of arrays")
-    demand(int(topics.ids.max()) < learned.next_id, "ids below the next")
+    demand(set(arrays) == set(state.arrays()), "names of arrays")
+    demand(int(topics.ids.max()) < state.next_id, "ids below the next")
     total = store.at_rest().total
-    demand(abs(total - learned.n_points) <= 1e-6 * learned.n_points, "points")
-    demand(abs(topics.documents.sum() - learned.n_documents) < 1e-6, "documents")
+    demand(abs(total - state.n_points) <= 1e-6 * state.n_points, "points")
+    demand(abs(topics.documents.sum() - state.n_documents) < 1e-6, "documents")
     of_topics = np.abs(topics.counts.sum(0) - topics.N)
-    demand(of_topics <= SLACK * learned.n_points, "points of topics and groups")
+    demand(of_topics <= SLACK * state.n_points, "points of topics and groups")
     log_z = family.expected(*topics.statistics).log_z
     demand(np.isfinite(log_z), "topics that have a density")
-    check_extras(learned)
-    return learned
+    check_extras(state)
+    return state
+
+
+def units_of(kind: type[Family], width: int, arrays: Arrays) -> tuple[Vector, Vector]:
+    """Shift and scale of the columns, checked; words have none."""
+    if kind.of_words:
+        return np.zeros(0), np.zeros(0)
+    shift = check_shape(arrays, "shift", np.float64, (width,))
+    scale = check_shape(arrays, "scale", np.float64, (width,))
+    least = 1.0 / LARGEST  # whose inverse has a finite square
+    demand((scale >= least) & (scale <= LARGEST), "scales within the numbers")
+    demand(np.abs(shift) <= LARGEST, "shifts whose squares are finite")
+    return shift, scale
 
 
 def extras(arrays: Arrays) -> dict[str, Any]:
@@ -150,8 +150,8 @@ def extras(arrays: Arrays) -> dict[str, Any]:
     return found
 
 
-def restored_topics(family: Any, arrays: Arrays) -> Topics:
-    """Topics and groups, checked."""
+def checked_topics(family: Family, arrays: Arrays) -> Topics:
+    """Topics and groups of a file, checked."""
     K, S = len(arrays["alpha"]), len(arrays["group_sizes"])
     demand(K >= 1 and S >= 1, "a topic and a group at least")
     for name, dtype, shape in (
@@ -160,18 +160,7 @@ def restored_topics(family: Any, arrays: Arrays) -> Topics:
         ("group_sizes", np.float64, (S,)),
     ):  # fmt: skip
         check_shape(arrays, name, dtype, shape)
-    if family.kind == 2:
-        check_shape(arrays, "topic_words", np.float64, (K, family.n_words))
-        mean, scatter = arrays["topic_words"], np.zeros((K, 0))
-        demand(mean >= 0.0, "counts of words")
-    else:
-        check_shape(arrays, "means", np.float64, (K, family.d))
-        check_shape(arrays, "scatters", np.float64, (K, family.n_second))
-        mean, scatter = arrays["means"], arrays["scatters"]
-        demand(np.abs(mean) <= MOST_FAR * (1.0 + SLACK), "means within the scale")
-        demand(np.abs(scatter) <= widest(arrays["counts"]), "scatters within the scale")
-        if family.kind == 0:
-            check_positive(family, scatter)
+    mean, scatter = family.from_arrays(arrays, K)
     for name, array in (*arrays.items(), ("mean", mean), ("scatter", scatter)):
         if array.dtype.kind == "f" and name != "history":
             demand(np.isfinite(array), f"{name} that is finite")
@@ -187,97 +176,18 @@ def restored_topics(family: Any, arrays: Arrays) -> Topics:
     )  # fmt: skip
 
 
-def restored_store(family: Any, S: int, arrays: Arrays) -> Store:
-    """Points and clumps, checked."""
-    store = Store.from_arrays(family, arrays)
-    given = {one.name: getattr(store, one.name) for one in fields(store)}
-    n, C, nnz = store.n_points, store.n_clumps, len(store.clump_group)
-    shapes: dict[str, tuple[Any, tuple[int, ...]]] = {
-        "group": (np.int32, (n,)), "clump_count": (np.float64, (C,)),
-        "clump_indptr": (np.int64, (C + 1,)), "clump_group": (np.int32, (nnz,)),
-        "clump_group_count": (np.float64, (nnz,)),
-    }  # fmt: skip
-    pointers = [("clump_indptr", nnz)]
-    if family.kind == 2:
-        words = len(store.clump_word)
-        shapes |= {
-            "word": (np.int32, (n,)), "word_count": (np.int32, (n,)),
-            "clump_word_indptr": (np.int64, (C + 1,)),
-            "clump_word": (np.int32, (words,)),
-            "clump_word_count": (np.float64, (words,)),
-        }  # fmt: skip
-        pointers.append(("clump_word_indptr", words))
-        for word in (store.word, store.clump_word):
-            demand((word >= 0) & (word < family.n_words), "words of the vocabulary")
-        demand(store.word_count > 0, "counts of words")
-    else:
-        shapes |= {
-            "x": (np.float64, (n, family.d)), "clump_mean": (np.float64, (C, family.d)),
-            "clump_scatter": (np.float64, (C, family.n_second)),
-        }  # fmt: skip
-        for name in ("x", "clump_mean"):
-            far = np.abs(given[name])
-            demand(far <= MOST_FAR * (1.0 + SLACK), f"{name} within the scale")
-    for name, (dtype, shape) in shapes.items():
-        check_shape(given, name, dtype, shape)
-    for name, stop in pointers:
-        indptr = given[name]
-        demand(indptr[0] == 0 and indptr[-1] == stop, "row pointers")
-        demand((indptr >= 0) & (indptr <= stop), "row pointers within the rows")
-        demand(np.diff(indptr) >= 0, "row pointers that ascend")
-    for group in (store.group, store.clump_group):
-        demand((group >= 0) & (group < S), "groups that there are")
-    demand(
-        (store.clump_count > 0.0) & np.isfinite(store.clump_count), "clumps of points"
-    )
-    demand(store.n_items > 0, "points")
-    check_sums(store.clump_count, store.clump_indptr, store.clump_group_count)
-    if family.kind == 2:
-        check_sums(store.clump_count, store.clump_word_indptr, store.clump_word_count)
-    else:
-        scatter = store.clump_scatter
-        demand(scatter[:, family.rows == family.columns] >= 0.0, "variances >= 0")
-        demand(
-            np.abs(scatter) <= widest(store.clump_count), "scatters within the scale"
-        )
-        if family.kind == 0:
-            check_positive(family, scatter)
-    return store
-
-
-def check_positive(family: Any, scatter: Matrix) -> None:
-    """Raise ValueError unless packed scatters are those of some points."""
-    for start in range(0, len(scatter), CLUMPS_AT_ONCE):
-        some = family.unpacked(scatter[start : start + CLUMPS_AT_ONCE])
-        least = np.linalg.eigvalsh(some)[:, 0]
-        size = np.trace(some, axis1=1, axis2=2)
-        demand(least >= -SLACK * size, "scatters that are positive semi-definite")
-
-
-def widest(N: Vector) -> Matrix:
-    """More than the scatter of N points within the scale can be, shape (n, 1)."""
-    out: Matrix = N[:, None] * (2.0 * MOST_FAR) ** 2
-    return out
-
-
-def check_sums(total: Vector, indptr: Longs, part: Vector) -> None:
-    """Raise ValueError unless the counts of each clump's row sum to its points."""
-    demand((part > 0.0) & np.isfinite(part), "counts of groups and words")
-    found = added(row_numbers(indptr), part, len(total))
-    demand(np.abs(found - total) <= SLACK * total, "counts that sum to the points")
-
-
-def check_extras(learned: Learned) -> None:
+def check_extras(state: State) -> None:
     """Raise ValueError unless names and index fit the rest."""
-    tracked = [getattr(learned, name) for name in OPTIONAL[:3]]
+    tracked = [getattr(state, name) for name in TRACKED]
     if any(one is not None for one in tracked):
         demand(all(one is not None for one in tracked), "names of documents")
         names, group, epoch = tracked
         demand(len(names) == len(group) == len(epoch), "names of documents")
         for one in (group, epoch):
             demand(one.dtype == np.int32 and one.ndim == 1, "places of documents")
-        demand((group >= 0) & (group < learned.topics.S), "groups of documents")
-    if learned.index is not None:
-        demand(learned.index_ids is not None, "names of the index")
-        shape = (len(learned.index_ids), learned.topics.K)  # type: ignore[arg-type]
-        demand(learned.index.shape == shape, "an index of all topics")
+        demand((group >= 0) & (group < state.topics.S), "groups of documents")
+    if state.index is not None:
+        names = state.index_ids
+        demand(names is not None, "names of the index")
+        shape = (0 if names is None else len(names), state.topics.K)
+        demand(state.index.shape == shape, "an index of all topics")

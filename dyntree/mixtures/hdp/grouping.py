@@ -1,4 +1,4 @@
-"""Groups of documents that share their proportions: which ones join (3.7)."""
+"""Groups of documents that share their proportions: which ones join (section 3.7)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from dyntree._core.mixtures.shares import group_terms, pair_terms
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.hdp.store import Ints, Longs
-from dyntree.mixtures.hdp.sweeps import Topics
+from dyntree.mixtures.hdp.sweeps import ONCE, Magnification
+from dyntree.mixtures.hdp.topics import Topics
 
 MOST_PAIRS = 2000  # groups up to which all pairs are compared
 AT_ONCE = 128  # rows of costs that are copied
@@ -17,7 +18,7 @@ RUN = 500  # groups of like profiles that are compared where there are more
 
 
 def merged_groups(
-    topics: Topics, most: int, rule: str, *, m_d: float = 1.0, share: float = 1.0
+    topics: Topics, most: int, rule: str, times: Magnification = ONCE
 ) -> tuple[Topics, Ints]:
     """Join groups, two at a time, until there are at most so many.
 
@@ -29,8 +30,7 @@ def merged_groups(
     rule : {"free_energy", "cosine"}
         Joins the pair that raises the free energy least, or whose expected
         proportions have the largest cosine.
-    m_d, share : float
-        Magnification of documents, and of points over it.
+    times : Magnification
 
     Returns
     -------
@@ -47,8 +47,8 @@ def merged_groups(
     S = topics.S
     if most >= S:
         return topics, np.arange(S, dtype=np.int32)
-    N = np.ascontiguousarray(topics.counts * (share * m_d))
-    D = topics.documents * m_d
+    N = np.ascontiguousarray(topics.counts * (times.share * times.documents))
+    D = topics.documents * times.documents
     into = np.arange(S)
     stay = into
     while len(stay) > most:

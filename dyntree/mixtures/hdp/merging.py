@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from dyntree import params
-from dyntree.mixtures.hdp.building import Work, usage_counts
+from dyntree.mixtures.hdp.building import Build, improved
 from dyntree.mixtures.hdp.compression import fewer_topics
-from dyntree.mixtures.hdp.learned import Learned
-from dyntree.mixtures.hdp.learning import (
-    MOST_FAR,
-    Context,
-    Monitor,
-    finished,
-    magnification,
-    rested,
-    topic_cap,
-)
+from dyntree.mixtures.hdp.context import Context
+from dyntree.mixtures.hdp.families import MOST_FAR
+from dyntree.mixtures.hdp.learning import Epoch, closed, magnified, topic_cap
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
-from dyntree.mixtures.hdp.store import Store
-from dyntree.mixtures.hdp.sweeps import Search
+from dyntree.mixtures.hdp.starting import usage_counts
+from dyntree.mixtures.hdp.state import TRACKED, State, joined_names
 
 
 def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
@@ -79,7 +73,7 @@ def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
 
 
 def check_alike(
-    models: list[MemoryBoundedHDP], learned: list[Learned], number: int
+    models: list[MemoryBoundedHDP], learned: list[State], number: int
 ) -> None:
     """Raise ValueError unless a model can be joined with the first."""
     first, other = models[0].settings, models[number].settings
@@ -91,9 +85,8 @@ def check_alike(
                 f"models[{number}]."
             )
     known, own = learned[0], learned[number]
-    is_words = known.family.kind == 2
-    what = "words in the vocabulary" if is_words else "columns"
-    width, its = (one.family.n_words or one.family.d for one in (known, own))
+    what = "words in the vocabulary" if known.family.of_words else "columns"
+    width, its = known.family.width, own.family.width
     if width != its:
         raise ValueError(
             f"models must have the same {what}, {width}; models[{number}] has {its}."
@@ -110,49 +103,33 @@ def check_alike(
         )
 
 
-def on_scale(own: Learned, first: Learned) -> Learned:
+def on_scale(own: State, first: State) -> State:
     """A model whose moments are in the first one's standardised units."""
-    if own.family.kind == 2:
-        return own
     ratio = own.scale / first.scale
     offset = (own.shift - first.shift) / first.scale
-    square = own.family.outer(ratio)
-    store, topics = own.store, own.topics
-    arrays = store.arrays() | {
-        "singlet_x": store.x * ratio + offset,
-        "clump_mean": store.clump_mean * ratio + offset,
-        "clump_scatter": store.clump_scatter * square,
-    }
-    for name in ("singlet_x", "clump_mean"):
-        far = np.abs(arrays[name]).max(initial=0.0)
+    store, topics = own.store.on_scale(ratio, offset), own.topics
+    for points in (store.x, store.clump_mean):
+        far = np.abs(points).max(initial=0.0)
         if not far <= MOST_FAR:
             raise ValueError(
                 f"models must have like scales; one has points {far:.1e} first-epoch "
                 "standard deviations from the first model's; check units or refit."
             )
-    return replace(
-        own,
-        store=Store.from_arrays(first.family, arrays),
-        topics=replace(
-            topics, mean=topics.mean * ratio + offset, scatter=topics.scatter * square
-        ),
-    )
+    N, mean, scatter = own.family.on_scale(topics.statistics, ratio, offset)
+    topics = replace(topics, N=N, mean=mean, scatter=scatter)
+    return replace(own, store=store, topics=topics)
 
 
-def stacked(first: Learned, other: Learned) -> Learned:
+def stacked(first: State, other: State) -> State:
     """Two models on one scale beside each other; proportions start as points are."""
     one, two, S = first.topics, other.topics, first.topics.S
     groups = S + two.S
     moved = other.store.regrouped(np.arange(S, groups, dtype=np.int32), groups)
     sizes = np.concatenate([one.counts.sum(1), two.counts.sum(1)])
+    others = replace(two, ids=two.ids + first.next_id, counts=two.counts[:0])
     topics = replace(
-        one,
-        alpha=np.concatenate([one.alpha, two.alpha]),
-        N=np.concatenate([one.N, two.N]),
-        mean=np.concatenate([one.mean, two.mean]),
-        scatter=np.concatenate([one.scatter, two.scatter]),
+        replace(one, counts=one.counts[:0]).beside([others]),
         documents=np.concatenate([one.documents, two.documents]),
-        ids=np.concatenate([one.ids, two.ids + first.next_id]),
     )
     both = replace(
         first,
@@ -169,55 +146,49 @@ def stacked(first: Learned, other: Learned) -> Learned:
     return with_documents_of(both, other, S)
 
 
-def with_documents_of(both: Learned, other: Learned, S: int) -> Learned:
+def with_documents_of(both: State, other: State, S: int) -> State:
     """The documents of another model among those that are tracked."""
-    before, names = both.document_ids, other.document_ids
-    if before is None or names is None:
+    names, group, epoch = (getattr(both, name) for name in TRACKED)
+    more, its_group = other.document_ids, other.document_group
+    if names is None or more is None or its_group is None:
         return both
-    assert both.document_group is not None
-    assert both.document_epoch is not None
-    assert other.document_group is not None
-    if before.dtype.kind != names.dtype.kind:
-        before, names = before.astype(str), names.astype(str)
-    twice = np.intersect1d(before, names)
-    if len(twice):
+    every = joined_names(names, more)
+    found, counts = np.unique(every, return_counts=True)
+    if (counts > 1).any():
         raise ValueError(
-            f"models must have learned different documents; {twice[0].item()!r} is in "
-            "two of them. Give ids that are unique among models."
+            "models must have learned different documents; "
+            f"{found[counts > 1][0].item()!r} is in two of them. Give ids that are "
+            "unique among models."
         )
-    epoch = np.full(len(names), both.n_epochs + 1, dtype=np.int32)
+    new = np.full(len(more), both.n_epochs + 1, dtype=np.int32)
     return replace(
         both,
-        document_ids=np.concatenate([before, names]),
-        document_group=np.concatenate([both.document_group, other.document_group + S]),
-        document_epoch=np.concatenate([both.document_epoch, epoch]),
+        document_ids=every,
+        document_group=np.concatenate([group, its_group + S]),
+        document_epoch=np.concatenate([epoch, new]),
     )
 
 
-def joined(context: Context, learned: list[Learned]) -> Learned:
+def joined(context: Context, states: list[State]) -> State:
     """All models as one, improved by sweeps and moves, and compressed."""
-    first = learned[0]
+    first = states[0]
     both = first
-    for own in learned[1:]:
+    for own in states[1:]:
         both = stacked(both, on_scale(own, first))
-    monitor = Monitor(context.callback, first.n_epochs + 1)
-    search = Search(
-        first.family, context.prior, context.options, context.n_threads, monitor
-    )
-    m_p, m_d, lifetime, warned = magnification(
-        context, both, both.n_documents, both.n_points
-    )
+    search = context.search(first.family, first.n_epochs + 1)
+    draft, times, lifetime = magnified(context, both)
     share = both.n_documents / lifetime
-    cap = topic_cap(context, both, both.topics.S, share)
-    most = context.settings.max_topics or both.topics.K
+    settings, S = context.settings, both.topics.S
     label = np.zeros(both.store.n_items, dtype=np.int32)
-    topics, _, aliases = fewer_topics(
-        search, both.store, both.topics, label, most, 1.0, 1.0
-    )
-    work = Work(cap, context.settings.min_gain * share, both.next_id, aliases)
-    state = finished(search, both.store, topics, work)
-    draft = replace(both, warned=warned)
-    new = both.n_documents - first.n_documents, both.n_points - first.n_points
-    return rested(
-        context, search, draft, both.store, state, work, new, m_p, m_d
-    ).learned
+    most = settings.max_topics or both.topics.K
+    topics, _, aliases = fewer_topics(search, both.store, both.topics, label, most)
+    build = Build(
+        context, search, both, both.store, both.store, S,
+        topic_cap(context, both, S, share), settings.min_gain * share,
+    )  # fmt: skip
+    record = build.record()
+    record.aliases += aliases
+    solution, record = improved(build, both.store, topics, record)
+    n_new = both.n_documents - first.n_documents, both.n_points - first.n_points
+    epoch = Epoch(context, search, n_new, times, time.process_time())
+    return closed(epoch, draft, both.store, solution, record)[0]

@@ -14,25 +14,19 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix
-from dyntree.mixtures.hdp.compression import Limits
-from dyntree.mixtures.hdp.documents import (
-    Batch,
+from dyntree.mixtures.hdp.answers import TopicAnswers
+from dyntree.mixtures.hdp.batch import Batch
+from dyntree.mixtures.hdp.files import from_arrays, to_arrays
+from dyntree.mixtures.hdp.input import (
     check_alone,
+    document_ids,
     is_stream,
     read_documents,
+    read_to_learn,
     taken_ahead,
 )
-from dyntree.mixtures.hdp.files import described, restored
-from dyntree.mixtures.hdp.fitting import as_ids, check_unseen, feature_map, fitting
-from dyntree.mixtures.hdp.learned import Learned
-from dyntree.mixtures.hdp.learning import (
-    Context,
-    begun,
-    check_least,
-    held_free_energy,
-    one_epoch,
-    squeezed,
-)
+from dyntree.mixtures.hdp.learning import begun, compressed_now, learned
+from dyntree.mixtures.hdp.limits import Limits
 from dyntree.mixtures.hdp.options import (
     HDP_SETTINGS,
     HDPOptions,
@@ -41,9 +35,8 @@ from dyntree.mixtures.hdp.options import (
     byte_count,
     optional,
 )
-from dyntree.mixtures.hdp.questions import TopicAnswers
-from dyntree.mixtures.hdp.sweeps import swept, table_of_logs
-from dyntree.mixtures.hdp.working import cut_to_fit
+from dyntree.mixtures.hdp.registry import FAMILIES
+from dyntree.mixtures.hdp.state import State
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -102,7 +95,7 @@ class MemoryBoundedHDP(TopicAnswers):
     -----
     alpha_k ~ Gamma(a, b), pi_j ~ Dirichlet(alpha), z_ij ~ pi_j, x_ij ~ p(x | eta_z)
     with a conjugate prior of eta. Updates and free energy are those of Gomes, Welling
-    and Perona (2008), "Memory bounded inference in topic models", ICML, eqs. 8-30; the
+    and Perona (2008), "Memory bounded inference in topic models", ICML, eqs. 18-30; the
     step of alpha is Newton's on the first of Minka's bounds, as the second one is
     reversed for counts below 1. Columns are shifted and scaled by the first epoch.
 
@@ -144,14 +137,16 @@ class MemoryBoundedHDP(TopicAnswers):
         n_threads: int | None = None,
         callback: Callable[[Any], Any] | None = None,
     ) -> None:
-        self.settings = HDPSettings(**params.given_options(locals(), HDP_SETTINGS))
+        self.settings = HDPSettings.given(
+            **params.given_options(locals(), HDP_SETTINGS)
+        )
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self.n_threads = params.n_threads(n_threads, "n_threads")
         if not (callback is None or callable(callback)):
             raise ValueError(f"callback must be a callable; got {callback!r}.")
         self.callback = callback
         self._lock = RLock()
-        self._learned: Learned | None = None
+        self._state: State | None = None
 
     # ------------------------------------------------------------ learning
     @locked
@@ -201,47 +196,50 @@ class MemoryBoundedHDP(TopicAnswers):
         if is_stream(documents):
             check_alone(groups=groups, ids=ids, sample_weight=sample_weight)
             return self._fit_stream(documents, progress)
-        batch = self._read(documents, None, groups, sample_weight)
-        names = self._names(ids, batch, None)
+        batch = read_to_learn(documents, self.settings, None, groups, sample_weight)
+        return self._fit_batch(batch, ids, progress)
+
+    def _fit_batch(self, batch: Batch, ids: Any, progress: Progress) -> Self:
+        """Learn all documents anew, epoch by epoch."""
         size = self.settings.epoch_size
-        starts = list(range(0, batch.n_documents, size))
+        names = document_ids(ids, batch, self.settings.options.track_documents, None)
         context = self._context(total=float(batch.n_documents))
-        learned = begun(context, feature_map(batch), batch.part(0, size))
+        state = begun(context, batch.features, batch.part(0, size))
         with self._all_or_before(), rows_bar(progress, batch.n, "learning") as tell:
-            for first in starts:
+            for first in range(0, batch.n_documents, size):
                 part = batch.part(first, first + size)
                 some = None if names is None else names[first : first + size]
-                last = first == starts[-1]
-                learned = self._epochs(replace(context, last=last), learned, part, some)
+                last = first + size >= batch.n_documents
+                state = learned(replace(context, last=last), state, part, some)
                 tell(part.n)
-                self._learned = learned
+                self._state = state
         return self
 
     @contextmanager
     def _all_or_before(self) -> Iterator[None]:
         """After an error the model is what it was; an interrupt keeps its epochs."""
-        before = self._learned
+        before = self._state
         try:
             yield
         except Exception:
-            self._learned = before
+            self._state = before
             raise
 
     def _fit_stream(self, documents: Any, progress: Progress) -> Self:
         """Learn what a generator gives, as repeated partial_fit."""
-        before = self._learned
+        before = self._state
         with self._all_or_before():
             some = taken_ahead(documents, self.settings.epoch_size)
             if not some:
                 raise ValueError("documents must hold at least one document; got none.")
-            self._learned = None
+            self._state = None
             try:
                 while some:
                     self.partial_fit(some, progress=progress)
                     some = taken_ahead(documents, self.settings.epoch_size)
             finally:
-                if self._learned is None:
-                    self._learned = before
+                if self._state is None:
+                    self._state = before
         return self
 
     @locked
@@ -276,38 +274,23 @@ class MemoryBoundedHDP(TopicAnswers):
         check_progress(progress)
         if is_stream(documents):
             documents = list(documents)
-        learned = self._learned
-        batch = self._read(documents, learned, groups, sample_weight)
-        self._learn(batch, ids, progress)
-        return self
+        batch = read_to_learn(
+            documents, self.settings, self._state, groups, sample_weight
+        )
+        return self._learn(batch, ids, progress)
 
-    def _learn(self, batch: Batch, ids: Any, progress: Progress) -> None:
+    def _learn(self, batch: Batch, ids: Any, progress: Progress) -> Self:
         """One epoch; the model changes at the very end."""
-        learned, context = self._learned, self._context()
-        names = self._names(ids, batch, learned)
-        if learned is None:
-            learned = begun(context, feature_map(batch), batch)
+        state, context = self._state, self._context()
+        track = self.settings.options.track_documents
+        names = document_ids(ids, batch, track, state)
+        if state is None:
+            state = begun(context, batch.features, batch)
         with rows_bar(progress, batch.n, "learning") as tell:
-            learned = self._epochs(context, learned, batch, names)
+            state = learned(context, state, batch, names)
             tell(batch.n)
-        self._learned = learned
-
-    def _epochs(
-        self, context: Context, learned: Learned, batch: Batch, names: Any
-    ) -> Learned:
-        """One epoch, or several where `working_limit` cuts it."""
-        learned = replace(learned, index=None, index_ids=None)
-        group = None
-        for part, continues in cut_to_fit(context, learned, batch):
-            n_new = part.n_documents - continues
-            some, names = (
-                (None, None) if names is None else (names[:n_new], names[n_new:])
-            )
-            done = one_epoch(
-                context, learned, part, ids=some, continues=group if continues else None
-            )
-            learned, group = done.learned, done.last_group
-        return learned
+        self._state = state
+        return self
 
     @locked
     def update(self, X: Any, y: Any = None, *, progress: Progress = None) -> Self:
@@ -334,23 +317,22 @@ class MemoryBoundedHDP(TopicAnswers):
         check_progress(progress)
         if is_nothing(X):
             return self
-        if self.settings.family == "multinomial":
+        if FAMILIES[self.settings.family].of_words:
             return self.partial_fit(X, progress=progress)
         features, rows = self._encoded(X)
         if isinstance(y, list) and all(one is None for one in y):
             y = None
         groups = np.zeros(len(rows), dtype=np.int64) if y is None else y
-        batch = read_documents(rows, self.settings.family, groups=groups)
+        batch = read_documents(rows, False, groups=groups)
         batch = replace(batch, names=features.names, times=features.times)
-        self._learn(batch, None, progress)
-        return self
+        return self._learn(batch, None, progress)
 
     def _encoded(self, X: Any) -> tuple[FeatureMap, Matrix]:
         """Columns and rows, checked; nothing changes."""
-        if self._learned is None:
+        if self._state is None:
             features, rows = FeatureMap.learn(X)
         else:
-            features = self._learned.features
+            features = self._state.features
             rows = features.encode(X)
         if not len(rows):
             raise ValueError("X must have at least one row; got none.")
@@ -363,55 +345,12 @@ class MemoryBoundedHDP(TopicAnswers):
         """Check rows that are to be learned, and encode them; see `Learner.preview`."""
         if start is not None:
             params.count("start", start, 0)
-        if self.settings.family == "multinomial":
-            batch = self._read(X, self._learned, None, None)
+        if FAMILIES[self.settings.family].of_words:
+            batch = read_to_learn(X, self.settings, self._state)
             return X, [None] * batch.n_documents
         _, rows = self._encoded(X)
         rows = rows.copy() if rows is X else rows
         return Encoded(rows), [None] * len(rows) if y is None else list(y)
-
-    def _read(
-        self, documents: Any, learned: Learned | None, groups: Any, sample_weight: Any
-    ) -> Batch:
-        """Documents in any form, of the columns or words that the model has."""
-        options = self.settings.options
-        assert options is not None
-        n_words = options.n_words
-        if learned is not None and learned.family.kind == 2:
-            n_words = learned.family.n_words
-        batch = read_documents(
-            documents, self.settings.family, groups=groups,
-            sample_weight=sample_weight, allow_empty=options.allow_empty,
-            n_words=n_words, names=None if learned is None else learned.features.names,
-        )  # fmt: skip
-        return batch if learned is None else fitting(batch, learned)
-
-    def _names(self, ids: Any, batch: Batch, learned: Learned | None) -> Any:
-        """Ids of documents, where they are tracked: distinct, and none seen before."""
-        options = self.settings.options
-        assert options is not None
-        if ids is None and not options.track_documents:
-            return None
-        if ids is None:
-            first = 0 if learned is None else learned.n_documents
-            labels = batch.labels
-            if labels is None:
-                labels = tuple(range(first, first + batch.n_documents))
-            ids = labels
-        names = as_ids(ids, batch.n_documents)
-        found, counts = np.unique(names, return_counts=True)
-        if (counts > 1).any():
-            twice = found[np.argmax(counts > 1)]
-            at = int(np.flatnonzero(names == twice)[1])
-            raise ValueError(
-                f"ids[{at}]={twice.item()!r} comes twice; documents need names of "
-                "their own."
-            )
-        if not options.track_documents:
-            return None
-        if learned is not None:
-            check_unseen(names, learned)
-        return names
 
     # ------------------------------------------------------------ memory
     @locked
@@ -441,32 +380,16 @@ class MemoryBoundedHDP(TopicAnswers):
         ValueError
             Where a bound cannot be met; the model is then what it was before.
         """
-        learned = self._ready("compress")
-        own = learned.limits
+        state = self._ready("compress")
+        own = state.limits
         limits = Limits(
             optional(byte_count, "memory_limit", memory_limit) or own.memory,
             optional(params.count, "max_items", max_items, 1) or own.items,
             optional(params.count, "max_groups", max_groups, 1) or own.groups,
         )
         kept = params.flag("keep", keep)
-        columns = 8 * (len(learned.shift) + len(learned.scale))
-        check_least(limits, learned.family, self.settings.family, columns)
-        held = learned.store.at_rest()
-        draft = replace(learned, limits=limits, store=held).with_aliases([]).trimmed()
-        search, context = self._search(), self._context()
-        topics = draft.topics
-        expected = search.family.expected(*topics.statistics)
-        table = table_of_logs(topics, expected)
-        label = swept(search, draft.store, table, expected, labels=True).label
-        m = 1.0
-        small, draft = squeezed(
-            context, search, draft, draft.store, topics, label, m, m, False
-        )
-        F = held_free_energy(search, small.store, small.topics)
-        draft = replace(draft, store=small.store.at_rest(), topics=small.topics, F=F)
-        if draft.index is not None and small.topics.K != topics.K:
-            draft = replace(draft, index=None, index_ids=None)
-        self._learned = draft if kept else replace(draft, limits=own)
+        small = compressed_now(self._context(), state, limits)
+        self._state = small if kept else replace(small, limits=own)
         return self
 
     # ------------------------------------------------------------ copies and files
@@ -476,13 +399,13 @@ class MemoryBoundedHDP(TopicAnswers):
         again = type(self).__new__(type(self))
         again.settings, again.seed = self.settings, self.seed
         again.n_threads, again.callback = self.n_threads, self.callback
-        again._lock, again._learned = RLock(), self._learned
+        again._lock, again._state = RLock(), self._state
         return again
 
-    def holding(self, learned: Learned) -> Self:
+    def holding(self, state: State) -> Self:
         """Return a copy that has learned something else; see `merge_models`."""
         again = self.copy()
-        again._learned = learned
+        again._state = state
         return again
 
     @locked
@@ -496,7 +419,8 @@ class MemoryBoundedHDP(TopicAnswers):
             All that `memory_used_` counts. Seconds in the history are those of this
             process and are left out; threads and the callback are its own, too.
         """
-        return described(type(self).__name__, self.settings, self.seed, self._learned)
+        header, arrays = to_arrays(self.settings, self.seed, self._state)
+        return {"kind": type(self).__name__} | header, arrays
 
     @classmethod
     def from_arrays(
@@ -522,5 +446,5 @@ class MemoryBoundedHDP(TopicAnswers):
         model = cls()
         model.settings = HDPSettings.from_header(header["settings"])
         model.seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
-        model._learned = restored(model.settings, header, arrays)
+        model._state = from_arrays(model.settings, header, arrays)
         return model

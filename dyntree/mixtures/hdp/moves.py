@@ -17,14 +17,16 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.hdp.families import Expected, Family
 from dyntree.mixtures.hdp.store import Longs, Store, rows_of
 from dyntree.mixtures.hdp.sweeps import (
+    ONCE,
+    Magnification,
     Search,
-    State,
+    Solution,
     Swept,
-    Topics,
     penalties,
     swept,
     table_of_logs,
 )
+from dyntree.mixtures.hdp.topics import Topics
 
 MERGE_STEPS = 3  # of Newton's for the alpha of a merged topic
 
@@ -67,64 +69,55 @@ def parts_by(label: Any, n: int) -> tuple[Longs, Longs]:
 def halving(
     search: Search,
     documents: Vector,
-    den: float,
+    denominator: float,
+    times: Magnification = ONCE,
     *,
-    m_p: float = 1.0,
-    m_d: float = 1.0,
     hard: bool = False,
 ) -> dict[str, Any]:
-    """What `Halving` needs to know beside the items."""
+    """Settings of the kernel that halves topics."""
     family, prior = search.family, search.prior
     return {
         "kind": family.kind, "d": family.d, "F": family.n_statistics,
         "V": family.n_words, "m0": family.m0, "kappa0": family.kappa0,
         "shape0": family.shape0, "scale0": family.scale0, "log_z0": family.log_z0,
-        "a": prior.shape, "b": prior.rate, "den": den, "m_p": m_p, "m_d": m_d,
-        "share": m_p / m_d, "D": documents, "hard": hard,
-        "max_steps": search.options.local_sweeps,
+        "a": prior.shape, "b": prior.rate, "den": denominator,
+        "m_p": times.points, "m_d": times.documents, "share": times.share,
+        "D": documents, "hard": hard, "max_steps": search.options.local_sweeps,
     }  # fmt: skip
 
 
-def ranked(search: Search, store: Store, state: State) -> Swept:
-    """One more sweep, for labels and for what moves are ranked by (4.2)."""
-    table = table_of_logs(state.topics, state.expected)
-    return swept(search, store, table, state.expected, labels=True, ranks=True)
+def ranked(search: Search, store: Store, found: Solution) -> Swept:
+    """One more sweep, for labels and the ranks of moves (section 4.2)."""
+    return swept(search, store, found.topics, found.expected, labels=True, ranks=True)
 
 
-def split_order(search: Search, state: State, found: Swept) -> Longs:
-    """Topics by J_split, worst fit first: local Kullback divergences (4.2)."""
-    topics, expected = state.topics, state.expected
-    N = np.maximum(found.N, 1e-300)
-    if search.family.kind == 2:
-        fit = np.einsum("vk,kv->k", expected.theta, topics.mean) / topics.N
-    else:
-        within = topics.scatter / topics.N[:, None]
-        fit = expected.c + [
-            log_fit(search.family, expected, *own, k)
-            for k, own in enumerate(zip(topics.mean, within, strict=True))
-        ]
+def split_order(search: Search, solution: Solution, found: Swept) -> Longs:
+    """Topics by local Kullback divergence, worst fit first (section 4.2)."""
     assert found.topic_entropy is not None
+    N = np.maximum(found.N, 1e-300)
+    fit = search.family.log_fit(solution.expected, solution.topics.statistics)
     score = found.topic_entropy / N - np.log(N) - fit
     return np.argsort(-score, kind="stable").astype(np.int64)
 
 
 def proposed_splits(
-    search: Search, store: Store, state: State, found: Swept, skip: set[int]
+    search: Search, store: Store, solution: Solution, found: Swept, skip: set[int]
 ) -> list[Move]:
     """Each topic's best split, of those that there are items for."""
-    topics = state.topics
+    topics = solution.topics
     assert found.label is not None
     ptr, items = parts_by(found.label, topics.K)
     tried = np.flatnonzero(np.diff(ptr) >= 2)
     tried = tried[[k not in skip for k in tried.tolist()]]
     if search.options.splits != "all":
-        order = split_order(search, state, found)
+        order = split_order(search, solution, found)
         tried = np.sort(order[np.isin(order, tried)][: search.options.splits])
     if not len(tried):
         return []
     chosen = np.concatenate([items[ptr[k] : ptr[k + 1]] for k in tried])
     inner = np.concatenate([[0], np.cumsum(np.diff(ptr)[tried])]).astype(np.int64)
-    setting = halving(search, topics.documents, search.den(topics))
+    denominator = search.alpha_denominator(topics)
+    setting = halving(search, topics.documents, denominator)
     halved = Halving(store.kernel, setting, search.n_threads)
     alpha = np.ascontiguousarray(topics.alpha[tried])
     gains, share, alphas, _ = halved.split(inner, chosen, alpha)
@@ -141,10 +134,14 @@ def proposed_splits(
 
 
 def proposed_merges(
-    search: Search, store: Store, state: State, found: Swept, skip: set[frozenset[int]]
+    search: Search,
+    store: Store,
+    solution: Solution,
+    found: Swept,
+    skip: set[frozenset[int]],
 ) -> list[Move]:
-    """The pairs whose responsibilities are most alike, by J_merge (4.2)."""
-    topics = state.topics
+    """Merges of topics whose responsibilities are most alike (section 4.2)."""
+    topics = solution.topics
     if topics.K < 2 or not search.options.merges:
         return []
     assert found.gram is not None
@@ -159,15 +156,16 @@ def proposed_merges(
         if frozenset((int(first[i]), int(second[i]))) not in skip
     ][: search.options.merges]
     ptr, items = parts_by(found.label, topics.K)
-    table = table_of_logs(topics, state.expected)
+    table = table_of_logs(topics, solution.expected.c)
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     gains, alphas = merge_gains(
-        search, topics, state.expected.log_z, first, second, search.den(topics)
-    )
+        search, topics, solution.expected.log_z, first, second,
+        search.alpha_denominator(topics),
+    )  # fmt: skip
     moves = []
     for (a, b), gain, alpha in zip(pairs, gains, alphas, strict=True):
         union = np.concatenate([items[ptr[a] : ptr[a + 1]], items[ptr[b] : ptr[b + 1]]])
-        entropy = two_way_entropy(store, table, state.expected, union, a, b)
+        entropy = two_way_entropy(store, table, solution.expected, union, a, b)
         moves.append(Move(gain + entropy, a, b, alpha=(float(alpha),)))
     return moves
 
@@ -187,31 +185,11 @@ def two_way_entropy(
     count = store.clump_count[clumps]
     by_group = store.clump_group_count[places] * gap[store.clump_group[places]]
     logit[joint] = np.bincount(owner, by_group, len(clumps)) / count
-    if store.family.kind == 2:
-        gap = expected.theta[:, a] - expected.theta[:, b]
-        logit[single] += gap[store.word[points]]
-        places, owner = rows_of(store.clump_word_indptr, clumps)
-        by_word = store.clump_word_count[places] * gap[store.clump_word[places]]
-        logit[joint] += np.bincount(owner, by_word, len(clumps)) / count
-    else:
-        x = store.positions(items)
-        within = np.zeros((len(items), store.family.n_second))
-        within[joint] = store.clump_scatter[clumps] / count[:, None]
-        logit += log_fit(store.family, expected, x, within, a)
-        logit -= log_fit(store.family, expected, x, within, b)
+    store.add_log_odds(logit, items, expected, a, b)
     e = np.exp(-np.abs(np.clip(logit, -500.0, 500.0)))
     # r log r + (1 - r) log(1 - r), of the larger share 1 / (1 + e)
     entropy = np.log1p(e) + e / (1.0 + e) * np.abs(np.clip(logit, -500.0, 500.0))
     return float(store.weights[items] @ entropy)
-
-
-def log_fit(family: Family, expected: Expected, x: Any, within: Any, k: int) -> Any:
-    """<theta_k, phibar>, or what a far topic has in its place."""
-    d, far = family.d, np.flatnonzero(expected.far == k)
-    theta = expected.far_theta[far[0]] if len(far) else expected.theta[k]
-    if len(far):
-        x = x - expected.far_centre[far[0]]
-    return x @ theta[:d] + (family.outer(x) + within) @ theta[d:]
 
 
 def merge_gains(
@@ -220,33 +198,36 @@ def merge_gains(
     log_z: Vector,
     first: Any,
     second: Any,
-    den: float,
-    *,
-    m_p: float = 1.0,
-    m_d: float = 1.0,
+    denominator: float,
+    times: Magnification = ONCE,
 ) -> tuple[Vector, Vector]:
-    """Changes of the free energy by merges, but for their entropy; and alphas (3.6).
+    """Changes of F by merges, without their entropy, and alphas (section 3.6).
 
-    log_z is of m_p times the statistics; first and second hold the topics of pairs.
+    log_z is of magnified statistics; first and second hold the topics of pairs.
     """
-    family, prior, share = search.family, search.prior, m_p / m_d
-    one = tuple(array[first] for array in topics.statistics)
-    two = tuple(array[second] for array in topics.statistics)
-    N, mean, scatter = family.join(one, two)
-    joint = family.expected(N * m_p, mean if family.kind < 2 else mean * m_p,
-                            scatter * m_p).log_z  # fmt: skip
-    gain = log_z[first] + log_z[second] - joint - family.log_z0
+    family, prior, share = search.family, search.prior, times.share
+    N, mean, scatter = topics.statistics
+    joint = family.joined(
+        (N[first], mean[first], scatter[first]),
+        (N[second], mean[second], scatter[second]),
+    )
+    joint_log_z = family.expected(*family.magnified(joint, times.points)).log_z
+    gain = log_z[first] + log_z[second] - joint_log_z - family.log_z0
     counts = topics.per_document
     both = np.ascontiguousarray(counts[:, first] + counts[:, second])
     start = np.ascontiguousarray(topics.alpha[first] + topics.alpha[second])
+    D, slope = topics.documents, denominator - prior.rate
     alpha = alpha_newton(
-        both, topics.documents, start, share, m_d, den, prior.shape, MERGE_STEPS, 1e-8
-    )
-    rise = m_d * column_rises(both, topics.documents, alpha, share)
-    cost = penalties(prior, alpha) + (den - prior.rate) * alpha - rise
-    rise = m_d * column_rises(counts, topics.documents, topics.alpha, share)
-    own = penalties(prior, topics.alpha) + (den - prior.rate) * topics.alpha - rise
-    return gain + cost - own[first] - own[second], alpha
+        both, D, start, share, times.documents, denominator, prior.shape, MERGE_STEPS,
+        1e-8,
+    )  # fmt: skip
+
+    def cost(counts: Matrix, alpha: Vector) -> Any:
+        rise = times.documents * column_rises(counts, D, alpha, share)
+        return penalties(prior, alpha) + slope * alpha - rise
+
+    own = cost(counts, topics.alpha)
+    return gain + cost(both, alpha) - own[first] - own[second], alpha
 
 
 def applied(
@@ -273,17 +254,7 @@ def applied(
                 if int(topics.ids[k]) != kept:
                     into[int(topics.ids[k])] = kept
             drop += sorted(move.topics)
-    stay = topics.taken(np.setdiff1d(np.arange(topics.K), drop))
-    every = [stay, *add]
-    out = replace(
-        topics,
-        alpha=np.concatenate([one.alpha for one in every]),
-        N=np.concatenate([one.N for one in every]),
-        mean=np.concatenate([one.mean for one in every]),
-        scatter=np.concatenate([one.scatter for one in every]),
-        counts=np.concatenate([one.counts for one in every], axis=1),
-        ids=np.concatenate([one.ids for one in every]),
-    )
+    out = topics.taken(np.setdiff1d(np.arange(topics.K), drop)).beside(add)
     return (replace(out, alpha=np.ones(1)) if out.K == 1 else out), into
 
 
@@ -314,7 +285,7 @@ def together(family: Family, topics: Topics, move: Move) -> Topics:
     if topics.N[b] > topics.N[a]:
         a, b = b, a
     one, two = topics.taken([a]), topics.taken([b])
-    N, mean, scatter = family.join(one.statistics, two.statistics)
+    N, mean, scatter = family.joined(one.statistics, two.statistics)
     return replace(
         topics, alpha=np.array(move.alpha), N=N, mean=mean, scatter=scatter,
         counts=one.counts + two.counts, ids=one.ids,

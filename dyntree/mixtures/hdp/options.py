@@ -239,7 +239,7 @@ class HDPSettings(Checked):
     """All that a user may say about a model, but for its seed; see the model."""
 
     family: str = "full"
-    memory_limit: int | str | None = None
+    memory_limit: int | None = None
     max_items: int | None = None
     max_groups: int | None = None
     epoch_size: int = 10
@@ -248,8 +248,8 @@ class HDPSettings(Checked):
     init_topics: int | str = "auto"
     max_topics: int | None = None
     min_gain: float = 0.0
-    prior: HDPPrior | None = None
-    options: HDPOptions | None = None
+    prior: HDPPrior = HDPPrior()
+    options: HDPOptions = HDPOptions()
     compat: str | None = None
 
     def __post_init__(self) -> None:
@@ -274,16 +274,22 @@ class HDPSettings(Checked):
             params.one_of("compat", self.compat, ("paper",))
         for name, kind in (("prior", HDPPrior), ("options", HDPOptions)):
             value = getattr(self, name)
-            if not (value is None or isinstance(value, kind)):
+            if not isinstance(value, kind):
                 raise ValueError(
                     f"{name} must be {kind.__name__}(...) or None; got "
                     f"{params.short(value)}."
                 )
-        if self.prior is None:
-            self._set("prior", HDPPrior())
-        if self.options is None:
-            paper = self.compat == "paper"
-            self._set("options", PAPER if paper else HDPOptions())
+
+    @classmethod
+    def given(cls, **given: Any) -> HDPSettings:
+        """The settings of a model's arguments, where None is the default."""
+        compat = given.get("compat")
+        paper = isinstance(compat, str) and compat == "paper"
+        defaults = {"prior": HDPPrior(), "options": PAPER if paper else HDPOptions()}
+        for name, default in defaults.items():
+            if given.get(name) is None:
+                given[name] = default
+        return cls(**given)
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> HDPSettings:
@@ -298,4 +304,5 @@ class HDPSettings(Checked):
         return cls(**(header | {"prior": HDPPrior(**prior), "options": options}))
 
 
-HDP_SETTINGS = params.defaults_of(HDPSettings)
+# None is what `HDPSettings.given` takes for the default of a record.
+HDP_SETTINGS = params.defaults_of(HDPSettings) | {"prior": None, "options": None}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dyntree import params
-from dyntree.mixtures.hdp.learned import Learned
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
 from dyntree.mixtures.hdp.records import LDA, MemoryReport, TopicTable
+from dyntree.mixtures.hdp.state import State
 
 USED = 0.01  # share of a document's points from which it uses a topic
 N_TOP = 10  # words shown of a topic
@@ -40,7 +40,7 @@ def topics(model: MemoryBoundedHDP, n_words: int = N_TOP) -> TopicTable:
     known = learned.topics
     share = known.counts / np.maximum(known.counts.sum(1, keepdims=True), 1e-300)
     documents = known.documents @ (share > USED)
-    is_words = learned.family.kind == 2
+    is_words = learned.family.of_words
     words = probability = None
     if is_words:
         chance = model.topic_words_
@@ -131,7 +131,7 @@ def to_lda(model: MemoryBoundedHDP) -> LDA:
     >>> to_lda(MemoryBoundedHDP("multinomial", epoch_size=40).fit(counts)).alpha.shape
     (2,)
     """
-    if learned_by(model).family.kind != 2:
+    if not learned_by(model).family.of_words:
         raise ValueError(
             "model must have topics of words, family='multinomial'; got "
             f"family={model.settings.family!r}."
@@ -139,7 +139,7 @@ def to_lda(model: MemoryBoundedHDP) -> LDA:
     return LDA(model.alpha_, model.topic_words_)
 
 
-def learned_by(model: MemoryBoundedHDP) -> Learned:
+def learned_by(model: MemoryBoundedHDP) -> State:
     """What a topic model has learned; it must be one, and have seen documents."""
     if not isinstance(model, MemoryBoundedHDP):
         raise ValueError(f"model must be a MemoryBoundedHDP; got {model!r}.")

@@ -1,20 +1,31 @@
-"""What is held of the data: single points, and clumps of points that share a topic."""
+"""What is held of the data: single points, and clumps of points that share a topic.
+
+What depends on whether points are rows or words stands in `RowStore` and `WordStore`.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.hdp.families import Family
+from dyntree.mixtures.hdp.families import Expected, Family
+from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-Arrays = dict[str, NDArray[Any]]
+ENTRIES = ("clump_group", "clump_group_count", "clump_word", "clump_word_count")
+FIELDS = {  # where the name in a file is another one
+    "singlet_x": "x", "singlet_group": "group", "singlet_word": "word",
+    "singlet_count": "word_count",
+}  # fmt: skip
+SLACK = 1e-6  # relative, of sums that were taken in another order
+ASIDE = 0.1  # share of new points that are put aside to score topics
 
 
 def row_numbers(indptr: Longs) -> Longs:
@@ -37,6 +48,12 @@ def added(place: Any, value: Any, n: int) -> Vector:
     return out
 
 
+def distinct(owner: Any, column: Any, n: int, n_columns: int) -> Longs:
+    """How many different columns each of n owners has."""
+    pairs = np.unique(owner.astype(np.int64) * n_columns + column)
+    return np.bincount(pairs // n_columns, minlength=n).astype(np.int64)
+
+
 def summed(
     owner: Longs, column: Any, value: Vector, n_rows: int, n_columns: int
 ) -> tuple[Longs, Ints, Vector]:
@@ -50,11 +67,13 @@ def summed(
 
 
 @dataclass(frozen=True)
-class Store:
+class Store(ABC):
     """Points and clumps; item i < n_points is a point, others are clump i - n_points.
 
     Points of words are pairs of a word and a document, with how often they came.
     """
+
+    held: ClassVar[tuple[str, ...]]  # arrays that such a store has, as in files
 
     family: Family
     x: Matrix  # (n_points, d)
@@ -87,14 +106,20 @@ class Store:
         """Points and clumps."""
         return self.n_points + self.n_clumps
 
+    @property
+    @abstractmethod
+    def points(self) -> Any:
+        """Single points: rows, or ids of words."""
+
+    @property
+    @abstractmethod
+    def point_counts(self) -> Vector:
+        """Points in each single point; words come several times."""
+
     @cached_property
     def weights(self) -> Vector:
         """Points in each item."""
-        if self.family.kind == 2:
-            single = self.word_count.astype(np.float64)
-        else:
-            single = np.ones(self.n_points)
-        return np.concatenate([single, self.clump_count])
+        return np.concatenate([self.point_counts, self.clump_count])
 
     @property
     def total(self) -> float:
@@ -103,29 +128,7 @@ class Store:
 
     def arrays(self) -> Arrays:
         """All arrays that a checkpoint holds, and memory is counted by."""
-        if self.family.kind == 2:
-            return {
-                "singlet_word": self.word,
-                "singlet_count": self.word_count,
-                "singlet_group": self.group,
-                "clump_count": self.clump_count,
-                "clump_indptr": self.clump_indptr,
-                "clump_group": self.clump_group,
-                "clump_group_count": self.clump_group_count,
-                "clump_word_indptr": self.clump_word_indptr,
-                "clump_word": self.clump_word,
-                "clump_word_count": self.clump_word_count,
-            }
-        return {
-            "singlet_x": self.x,
-            "singlet_group": self.group,
-            "clump_count": self.clump_count,
-            "clump_mean": self.clump_mean,
-            "clump_scatter": self.clump_scatter,
-            "clump_indptr": self.clump_indptr,
-            "clump_group": self.clump_group,
-            "clump_group_count": self.clump_group_count,
-        }
+        return {name: getattr(self, FIELDS.get(name, name)) for name in self.held}
 
     @property
     def nbytes(self) -> int:
@@ -133,22 +136,22 @@ class Store:
         return sum(array.nbytes for array in self.arrays().values())
 
     @classmethod
-    def from_arrays(cls, family: Family, arrays: Arrays) -> Store:
+    def from_arrays(cls, family: Family, arrays: Arrays) -> Self:
         """The store whose arrays these are."""
-        empty = empty_arrays(family)
-        given = {name: arrays.get(name, empty[name]) for name in empty}
-        return cls(
-            family,
-            given["singlet_x"], given["singlet_group"], given["singlet_word"],
-            given["singlet_count"], given["clump_count"], given["clump_mean"],
-            given["clump_scatter"], given["clump_indptr"], given["clump_group"],
-            given["clump_group_count"], given["clump_word_indptr"],
-            given["clump_word"], given["clump_word_count"],
-        )  # fmt: skip
+        given = {
+            FIELDS.get(name, name): arrays.get(name, empty)
+            for name, empty in empty_arrays(family).items()
+        }
+        return cls(family, **given)
 
-    def at_rest(self) -> Store:
+    @classmethod
+    def empty(cls, family: Family) -> Self:
+        """A store that holds nothing."""
+        return cls.from_arrays(family, {})
+
+    def at_rest(self) -> Self:
         """The same store without what it has worked out for sweeps."""
-        return Store.from_arrays(self.family, self.arrays())
+        return self.from_arrays(self.family, self.arrays())
 
     # ------------------------------------------------------------ for the kernels
     @cached_property
@@ -218,36 +221,26 @@ class Store:
         )
         return out
 
+    @abstractmethod
     def moments(self, items: Longs, share: Vector) -> tuple[float, Vector, Vector]:
         """Count, mean and scatter of items, of which a share counts."""
-        single, joint = self.split_items(items)
-        points, clumps = items[single], items[joint] - self.n_points
-        weight = share * self.weights[items]
-        N = float(weight.sum())
-        if self.family.kind == 2:
-            V = self.family.n_words
-            counts = added(self.word[points], weight[single], V)
-            places, owner = rows_of(self.clump_word_indptr, clumps)
-            each = self.clump_word_count[places] * share[joint][owner]
-            counts += added(self.clump_word[places], each, V)
-            return N, counts, np.zeros(0)
-        where = np.concatenate([self.x[points], self.clump_mean[clumps]])
-        by = np.concatenate([weight[single], weight[joint]])
-        mean = by @ where / N
-        scatter = by @ self.family.outer(where - mean)
-        scatter += share[joint] @ self.clump_scatter[clumps]
-        return N, mean, scatter
 
-    def positions(self, items: Longs) -> Matrix:
-        """Points, or means of clumps."""
-        single, joint = self.split_items(items)
-        out = np.empty((len(items), self.family.d))
-        out[single] = self.x[items[single]]
-        out[joint] = self.clump_mean[items[joint] - self.n_points]
-        return out
+    @abstractmethod
+    def positions(self, items: Longs) -> Any:
+        """Points, or means of clumps; ids of words."""
+
+    def words_in(self, label: Any, n: int) -> Longs:
+        """Different words among the items of each of n labels; 0 without words."""
+        return np.zeros(n, dtype=np.int64)
+
+    @abstractmethod
+    def add_log_odds(
+        self, logit: Vector, items: Longs, expected: Expected, a: int, b: int
+    ) -> None:
+        """Add log odds of topic a against b, by content alone, for some items."""
 
     # ------------------------------------------------------------ changes
-    def regrouped(self, group_of: Ints, n_groups: int) -> Store:
+    def regrouped(self, group_of: Ints, n_groups: int) -> Self:
         """The store once groups have other numbers, and some the same."""
         owner = row_numbers(self.clump_indptr)
         indptr, group, count = summed(
@@ -260,9 +253,9 @@ class Store:
             "clump_group": group,
             "clump_group_count": count,
         }
-        return Store.from_arrays(self.family, arrays)
+        return self.from_arrays(self.family, arrays)
 
-    def joined(self, other: Store) -> Store:
+    def joined(self, other: Store) -> Self:
         """Both stores, whose groups are the same."""
         one, two = self.arrays(), other.arrays()
         both: Arrays = {}
@@ -271,9 +264,36 @@ class Store:
             if name.endswith("indptr"):
                 more = more[1:] + array[-1]
             both[name] = np.concatenate([array, more])
-        return Store.from_arrays(self.family, both)
+        return self.from_arrays(self.family, both)
 
-    def clumped(self, part_of: Longs, is_clump: NDArray[np.bool_]) -> Store:
+    @abstractmethod
+    def singles(self, places: Any, group: Any) -> Self:
+        """A store of some of the single points, of these groups."""
+
+    def of_groups(self, groups: Any) -> Self:
+        """Single points of some groups, numbered from 0."""
+        place = np.full(int(self.group.max()) + 1, -1, dtype=np.int32)
+        known = groups < len(place)
+        place[groups[known]] = np.flatnonzero(known)
+        own = place[self.group]
+        return self.singles(own >= 0, own[own >= 0])
+
+    @abstractmethod
+    def put_aside(self, before: Self, rng: np.random.Generator) -> tuple[Self, Self]:
+        """The store without a tenth of the points that came last, and these points."""
+
+    def on_scale(self, ratio: Vector, offset: Vector) -> Self:
+        """The store in other units, where it has some."""
+        return self
+
+    @abstractmethod
+    def content(self, items: Longs, clump: Longs, count: Vector, stay: Longs) -> Arrays:
+        """Arrays of content, once items are in clumps of so many points.
+
+        Item items[i] goes into clump[i]; single points `stay` remain.
+        """
+
+    def clumped(self, part_of: Longs, is_clump: NDArray[np.bool_]) -> Self:
         """The store once the items of some parts are clumps.
 
         Parameters
@@ -308,45 +328,36 @@ class Store:
             "clump_group": group,
             "clump_group_count": count,
         }
-        if self.family.kind == 2:
-            places, owner = rows_of(
-                self.clump_word_indptr, items[joint] - self.n_points
-            )
-            indptr, word, count = summed(
-                np.concatenate([clump[single], clump[joint][owner]]),
-                np.concatenate([self.word[items[single]], self.clump_word[places]]),
-                np.concatenate(
-                    [self.weights[items[single]], self.clump_word_count[places]]
-                ),
-                n_clumps, self.family.n_words,
-            )  # fmt: skip
-            arrays |= {
-                "singlet_word": self.word[stay],
-                "singlet_count": self.word_count[stay],
-                "clump_word_indptr": indptr,
-                "clump_word": word,
-                "clump_word_count": count,
-            }
-            return Store.from_arrays(self.family, arrays)
-        where, weight = self.positions(items), self.weights[items]
-        mean = np.empty((n_clumps, self.family.d))
-        for j in range(self.family.d):
-            mean[:, j] = added(clump, weight * where[:, j], n_clumps)
-        mean /= arrays["clump_count"][:, None]
-        where -= mean[clump]
-        scatter = np.empty((n_clumps, self.family.n_second))
-        within, own = self.clump_scatter[items[joint] - self.n_points], clump[joint]
-        pairs = zip(self.family.rows, self.family.columns, strict=True)
-        for j, (a, b) in enumerate(pairs):
-            each = weight * where[:, a] * where[:, b]
-            scatter[:, j] = added(clump, each, n_clumps)
-            scatter[:, j] += added(own, within[:, j], n_clumps)
-        arrays |= {
-            "singlet_x": self.x[stay],
-            "clump_mean": mean,
-            "clump_scatter": scatter,
-        }
-        return Store.from_arrays(self.family, arrays)
+        arrays |= self.content(items, clump, arrays["clump_count"], stay)
+        return self.from_arrays(self.family, arrays)
+
+    # ------------------------------------------------------------ files
+    def check(self, n_groups: int) -> None:
+        """Raise ValueError unless arrays that a file had fit one another."""
+        arrays, n, C = self.arrays(), self.n_points, self.n_clumps
+        for name, empty in empty_arrays(self.family).items():
+            length = n if name.startswith("singlet") else C + name.endswith("indptr")
+            shape = (None if name in ENTRIES else length, *empty.shape[1:])
+            if name in arrays:
+                check_shape(arrays, name, empty.dtype, shape)
+        self.check_rows(self.clump_indptr, self.clump_group, self.clump_group_count)
+        for group in (self.group, self.clump_group):
+            demand((group >= 0) & (group < n_groups), "groups that there are")
+        count = self.clump_count
+        demand((count > 0.0) & np.isfinite(count), "clumps of points")
+        demand(self.n_items > 0, "points")
+
+    def check_rows(self, indptr: Longs, column: Ints, part: Vector) -> None:
+        """Raise ValueError unless each clump has a row, whose counts are its points."""
+        stop = len(column)
+        demand(len(part) == stop, "counts of groups and words")
+        demand(indptr[0] == 0 and indptr[-1] == stop, "row pointers")
+        demand((indptr >= 0) & (indptr <= stop), "row pointers within the rows")
+        demand(np.diff(indptr) >= 0, "row pointers that ascend")
+        demand((part > 0.0) & np.isfinite(part), "counts of groups and words")
+        found = added(row_numbers(indptr), part, self.n_clumps)
+        gap = np.abs(found - self.clump_count)
+        demand(gap <= SLACK * self.clump_count, "counts that sum to the points")
 
 
 def empty_arrays(family: Family) -> Arrays:
@@ -369,49 +380,3 @@ def empty_arrays(family: Family) -> Arrays:
         "clump_word": whole,
         "clump_word_count": none,
     }
-
-
-def empty_store(family: Family) -> Store:
-    """A store that holds nothing."""
-    return Store.from_arrays(family, empty_arrays(family))
-
-
-def store_of(
-    family: Family,
-    rows: Any,
-    group: Any,
-    weight: Vector | None = None,
-    words: tuple[Any, Any] | None = None,
-) -> Store:
-    """A store of points, of clumps of so many equal points, or of words.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d), or None
-    group : ndarray of shape (n,)
-    weight : ndarray of shape (n,), optional
-    words : (ids, counts), optional
-        Both of shape (n,), in the place of rows.
-    """
-    group = np.asarray(group, dtype=np.int32)
-    arrays = empty_arrays(family)
-    if words is not None:
-        ids, counts = words
-        arrays |= {
-            "singlet_word": np.asarray(ids, dtype=np.int32),
-            "singlet_count": np.asarray(counts, dtype=np.int32),
-            "singlet_group": group,
-            "singlet_x": np.zeros((len(group), 0)),
-        }
-    elif weight is None:
-        arrays |= {"singlet_x": np.ascontiguousarray(rows), "singlet_group": group}
-    else:
-        arrays |= {
-            "clump_count": np.asarray(weight, dtype=np.float64),
-            "clump_mean": np.ascontiguousarray(rows),
-            "clump_scatter": np.zeros((len(rows), family.n_second)),
-            "clump_indptr": np.arange(len(rows) + 1, dtype=np.int64),
-            "clump_group": group,
-            "clump_group_count": np.asarray(weight, dtype=np.float64),
-        }
-    return Store.from_arrays(family, arrays)

@@ -1,7 +1,6 @@
 """Variational sweeps: topics and proportions to a fixed point, free energy falling.
 
-Equations are those of Gomes, Welling and Perona (2008), eqs. 8-14 and 18-29, in the
-form that holds for clumps and for groups of documents.
+Sections and equations are those of vignettes/maths/hdp.md.
 """
 
 from __future__ import annotations
@@ -17,12 +16,13 @@ from dyntree._core.mixtures.shares import (
     document_terms,
     expected_logs,
 )
-from dyntree._core.mixtures.topic_sweep import sweep_items
+from dyntree._core.mixtures.topic_sweep import n_lanes, sweep_items, tile_rows
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NumericalError
 from dyntree.mixtures.hdp.families import Expected, Family, digamma
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
-from dyntree.mixtures.hdp.store import Ints, Longs, Store
+from dyntree.mixtures.hdp.store import Ints, Store
+from dyntree.mixtures.hdp.topics import Topics
 
 GONE = 1e-6  # points below which a topic is dropped
 NEWTON_STEPS = 4  # of alpha in a sweep; the next sweep goes on from there
@@ -30,49 +30,19 @@ SLACK = 1e-9  # relative rise of the free energy that is rounding
 
 
 @dataclass(frozen=True)
-class Topics:
-    """What is known of K topics, and of how S groups of documents use them."""
+class Magnification:
+    """How many times as many points and documents will come (section 3.5)."""
 
-    alpha: Vector  # (K,)
-    N: Vector  # (K,)
-    mean: Matrix  # (K, d); words: counts (K, V)
-    scatter: Matrix  # (K, P)
-    counts: Matrix  # (S, K) points of each group in each topic
-    documents: Vector  # (S,)
-    ids: Longs  # (K,)
+    points: float = 1.0  # m_p
+    documents: float = 1.0  # m_d
 
     @property
-    def K(self) -> int:
-        """Topics there are."""
-        return len(self.alpha)
+    def share(self) -> float:
+        """Magnification of points over that of documents."""
+        return self.points / self.documents
 
-    @property
-    def S(self) -> int:
-        """Groups of documents there are."""
-        return len(self.documents)
 
-    @property
-    def statistics(self) -> tuple[Vector, Matrix, Matrix]:
-        """Counts, means and scatters."""
-        return self.N, self.mean, self.scatter
-
-    @property
-    def per_document(self) -> Matrix:
-        """Points of a document of each group in each topic, shape (S, K)."""
-        out: Matrix = np.ascontiguousarray(self.counts / self.documents[:, None])
-        return out
-
-    def taken(self, order: Any) -> Topics:
-        """Some of the topics."""
-        return replace(
-            self,
-            alpha=self.alpha[order],
-            N=self.N[order],
-            mean=self.mean[order],
-            scatter=self.scatter[order],
-            counts=np.ascontiguousarray(self.counts[:, order]),
-            ids=self.ids[order],
-        )
+ONCE = Magnification()
 
 
 @dataclass(frozen=True)
@@ -85,12 +55,12 @@ class Search:
     n_threads: int = 1
     monitor: Any = None  # told of every sweep; its `ended` ends the build
 
-    def den(self, topics: Topics, m_d: float = 1.0, share: float = 1.0) -> float:
-        """The rate at which alpha is paid for: 3.4 and 3.5."""
+    def alpha_denominator(self, topics: Topics, times: Magnification = ONCE) -> float:
+        """Denominator delta of the step of alpha (sections 3.4 and 3.5)."""
         alpha_0 = topics.alpha.sum()
         totals = topics.counts.sum(1) / topics.documents
-        rise = digamma(alpha_0 + share * totals) - digamma(alpha_0)
-        return float(self.prior.rate + m_d * (topics.documents @ rise))
+        rise = digamma(alpha_0 + times.share * totals) - digamma(alpha_0)
+        return float(self.prior.rate + times.documents * (topics.documents @ rise))
 
     def penalty(self, alpha: Vector) -> float:
         """-log p(alpha) of topics, without a constant of each; 0 for a lone topic."""
@@ -123,11 +93,17 @@ class Swept:
     gram: Matrix | None
     topic_entropy: Vector | None
 
+    def given(self, topics: Topics) -> Topics:
+        """Topics with these statistics in the place of their own."""
+        return replace(
+            topics, N=self.N, mean=self.mean, scatter=self.scatter, counts=self.counts
+        )
 
-def table_of_logs(topics: Topics, expected: Expected, share: float = 1.0) -> Matrix:
+
+def table_of_logs(topics: Topics, c: Vector) -> Matrix:
     """E log pi of each group, plus c of each topic, shape (S, K)."""
     out: Matrix = expected_logs(
-        topics.per_document, topics.alpha, expected.c, share, float(topics.alpha.sum())
+        topics.per_document, topics.alpha, c, 1.0, float(topics.alpha.sum())
     )
     return out
 
@@ -135,25 +111,24 @@ def table_of_logs(topics: Topics, expected: Expected, share: float = 1.0) -> Mat
 def swept(
     search: Search,
     store: Store,
-    table: Matrix,
+    topics: Topics,
     expected: Expected,
     *,
     labels: bool = False,
     ranks: bool = False,
 ) -> Swept:
-    """One pass over all items: responsibilities, their sums, their entropy (3.3)."""
-    family, (S, K) = search.family, table.shape
-    is_words = family.kind == 2
-    shape = (family.n_words, K) if is_words else (K, family.n_statistics)
+    """One pass over all items: sums and entropy of responsibilities (section 3.3)."""
+    family, S, K = search.family, topics.S, topics.K
+    table = table_of_logs(topics, expected.c)
     label = np.zeros(store.n_items, dtype=np.int32) if labels else None
     out: dict[str, Any] = {
         "N_sk": np.zeros((S, K)),
-        "stats": np.zeros(shape),
+        "stats": family.empty_sums(K),
         "far_stats": np.zeros(expected.far_theta.shape),
         "gram": np.zeros((K, K)) if ranks else None,
         "entropy": np.zeros(K) if ranks else None,
     }
-    topics = {
+    given = {
         "table": table,
         "theta": expected.theta,
         "words": expected.theta,
@@ -166,32 +141,17 @@ def swept(
         stop = start + part["n"]
         out["label"] = None if label is None else label[start:stop]
         log_norm += sweep_items(
-            part, topics, out, bool(clumps), search.options.block, search.n_threads
+            part, given, out, bool(clumps), search.options.block, search.n_threads
         )
         start = stop
     entropy = float((out["N_sk"] * table).sum()) - log_norm
     entropy += float((out["stats"] * expected.theta).sum())
     N = out["N_sk"].sum(0)
-    if is_words:
-        mean, scatter = np.ascontiguousarray(out["stats"].T), np.zeros((K, 0))
-    else:
-        entropy += float((out["far_stats"] * expected.far_theta).sum())
-        mean, scatter = moments_of(family, N, out["stats"], expected, out["far_stats"])
+    entropy += float((out["far_stats"] * expected.far_theta).sum())
+    mean, scatter = family.of_sums(N, out["stats"], expected, out["far_stats"])
     return Swept(
         entropy, N, mean, scatter, out["N_sk"], label, out["gram"], out["entropy"]
     )
-
-
-def moments_of(
-    family: Family, N: Vector, sums: Matrix, expected: Expected, far: Matrix
-) -> tuple[Matrix, Matrix]:
-    """Means and centred scatters from sums about 0, or about a far topic's centre."""
-    sums[expected.far] = far
-    safe = np.maximum(N, 1e-300)[:, None]
-    mean = sums[:, : family.d] / safe
-    scatter = sums[:, family.d :] - family.outer(mean) * N[:, None]
-    mean[expected.far] += expected.far_centre
-    return mean, scatter
 
 
 def free_energy(
@@ -200,21 +160,18 @@ def free_energy(
     entropy: float,
     n_points: float,
     log_z: Vector,
-    *,
-    m_p: float = 1.0,
-    m_d: float = 1.0,
+    times: Magnification = ONCE,
 ) -> float:
-    """Equations (29) and, magnified, (30); log_z is of m_p times the statistics."""
-    share = m_p / m_d
+    """Free energy by eq. 29, magnified 30; log_z is of magnified statistics."""
     terms = document_terms(
-        topics.per_document, topics.documents, topics.alpha, share,
+        topics.per_document, topics.documents, topics.alpha, times.share,
         float(topics.alpha.sum()),
     )  # fmt: skip
     family = search.family
     return float(
-        m_p * (entropy - n_points * family.log_base)
+        times.points * (entropy - n_points * family.log_base)
         + topics.K * family.log_z0 - log_z.sum()
-        + m_d * terms
+        + times.documents * terms
         + search.penalty(topics.alpha)
     )  # fmt: skip
 
@@ -222,17 +179,17 @@ def free_energy(
 def alpha_step(
     search: Search,
     topics: Topics,
+    times: Magnification = ONCE,
     *,
-    m_p: float = 1.0,
-    m_d: float = 1.0,
     steps: int = NEWTON_STEPS,
 ) -> Vector:
-    """One step of all alphas: (14), (22), (25), or Newton on the bound (i) of 3.4."""
+    """One step of all alphas: eq. 22, magnified 25, or Newton's (section 3.4)."""
     if topics.K < 2:
         return np.ones(topics.K)
-    share, prior = m_p / m_d, search.prior
-    den = search.den(topics, m_d, share)
-    given = topics.per_document, topics.documents, topics.alpha, share, m_d, den
+    prior, given = search.prior, (
+        topics.per_document, topics.documents, topics.alpha, times.share,
+        times.documents, search.alpha_denominator(topics, times),
+    )  # fmt: skip
     if search.options.alpha_update == "minka":
         minka: Vector = alpha_fixed_point(*given, prior.shape, 1)
         return minka
@@ -241,7 +198,7 @@ def alpha_step(
 
 
 @dataclass(frozen=True)
-class State:
+class Solution:
     """Topics, what is expected of them, and the free energy they have."""
 
     topics: Topics
@@ -253,14 +210,16 @@ class State:
 
 
 def one_sweep(
-    search: Search, store: Store, topics: Topics, expected: Expected
-) -> State:
-    """(18)-(22) once: responsibilities, topics, proportions, alpha."""
-    table = table_of_logs(topics, expected)
-    found = swept(search, store, table, expected)
-    new = replace(
-        topics, N=found.N, mean=found.mean, scatter=found.scatter, counts=found.counts
-    )
+    search: Search,
+    store: Store,
+    topics: Topics,
+    expected: Expected,
+    *,
+    keep_alpha: bool = False,
+) -> Solution:
+    """Responsibilities, topics, proportions and alpha, once (eqs. 18-22)."""
+    found = swept(search, store, topics, expected)
+    new = found.given(topics)
     alive = new.N >= GONE
     if not alive.any():
         raise NumericalError(
@@ -270,54 +229,82 @@ def one_sweep(
     if not alive.all():
         new = new.taken(np.flatnonzero(alive))
     then = search.family.expected(*new.statistics)
-    new = replace(new, alpha=alpha_step(search, new))
+    if not keep_alpha:
+        new = replace(new, alpha=alpha_step(search, new))
     F = free_energy(search, new, found.entropy, store.total, then.log_z)
     if not np.isfinite(F):
         raise NumericalError(
             f"the free energy of {new.K} topics and {store.total:g} points is {F}; "
             "lower sample_weight, or bring the parameters of the prior nearer to 1."
         )
-    return State(new, then, F, 1, then.n_jitters)
+    return Solution(new, then, F, 1, then.n_jitters)
 
 
 def settled(
     search: Search, store: Store, topics: Topics, *, max_sweeps: int | None = None
-) -> State:
+) -> Solution:
     """Sweep until the free energy falls by less than `tol` max(abs(F), points)."""
     options = search.options
     n_points, F = store.total, np.inf
     expected = search.family.expected(*topics.statistics)
     most = options.max_sweeps if max_sweeps is None else max_sweeps
-    state, jitters, held, k = None, 0, 0, 0
+    solution, jitters, held, k = None, 0, 0, 0
     for k in range(1, max(most, 1) + 1):
         K = topics.K
         new = one_sweep(search, store, topics, expected)
         size = abs(new.F) if options.relative_tol else max(abs(new.F), n_points)
         jitters += new.n_jitters
         if F + SLACK * max(abs(new.F), n_points) < new.F and new.topics.K == K:
-            new = careful(search, store, topics, expected)
+            new = one_sweep(search, store, topics, expected, keep_alpha=True)
             if F + SLACK * max(abs(new.F), n_points) < new.F:
                 break  # the topics before are as good as rounding lets them be
             held += 1
-        state, topics, expected = new, new.topics, new.expected
+        solution, topics, expected = new, new.topics, new.expected
         if search.monitor is not None:
-            search.monitor.sweep(state.F, topics.K)
+            search.monitor.sweep(solution.F, topics.K)
             if search.monitor.ended:
                 break
         if k >= 2 and options.tol * size > F - new.F and topics.K == K:
             break
         F = new.F
-    assert state is not None
-    return replace(state, n_sweeps=k, n_jitters=jitters, n_held=held)
+    assert solution is not None
+    return replace(solution, n_sweeps=k, n_jitters=jitters, n_held=held)
 
 
-def careful(search: Search, store: Store, topics: Topics, expected: Expected) -> State:
-    """A sweep whose alpha step cannot raise the free energy: alpha stays."""
-    table = table_of_logs(topics, expected)
-    found = swept(search, store, table, expected)
-    new = replace(
-        topics, N=found.N, mean=found.mean, scatter=found.scatter, counts=found.counts
+def best_topics(
+    search: Search, store: Store, topics: Topics, expected: Expected | None = None
+) -> Ints:
+    """Place of the best topic of each item."""
+    known = expected or search.family.expected(*topics.statistics)
+    found = swept(search, store, topics, known, labels=True)
+    assert found.label is not None
+    return found.label
+
+
+def held_free_energy(search: Search, store: Store, topics: Topics) -> float:
+    """Free energy (eq. 29) of the items held, with topics and alpha as they are."""
+    found = swept(search, store, topics, search.family.expected(*topics.statistics))
+    new = found.given(topics).taken(np.flatnonzero(found.N > 0.0))
+    log_z = search.family.expected(*new.statistics).log_z
+    return free_energy(search, new, found.entropy, store.total, log_z)
+
+
+def transient_bytes(
+    search: Search, K: int, store: Store, as_read: int
+) -> tuple[tuple[str, int], ...]:
+    """Bytes that learning an epoch takes beside what is held, by use (section 5.2)."""
+    family = search.family
+    F = family.n_statistics
+    tile = tile_rows(K, max(F, 1), search.options.block)
+    lanes = n_lanes(store.n_items)
+    own = K * (family.n_words or F) + K * (int(store.group.max(initial=0)) + 1)
+    n = store.n_items
+    part = n * min(K, 2) // K  # of the two largest topics, if all are alike
+    return (
+        ("raw epoch", as_read),
+        ("labels and weights", 36 * n),
+        ("tiles", 8 * lanes * tile * (2 * K + 8 + max(F, 1))),
+        ("sums", 8 * (lanes + 2) * own),
+        ("moves", 24 * n + 8 * part * (2 * F + family.n_second + 4)),
+        ("stores", 2 * store.nbytes),
     )
-    then = search.family.expected(*new.statistics)
-    F = free_energy(search, new, found.entropy, store.total, then.log_z)
-    return State(new, then, F, 1, then.n_jitters)

@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.mixtures.hdp.families import Family, family_of
+from dyntree.mixtures.hdp.families import Family
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
-from dyntree.mixtures.hdp.store import Store, store_of
-from dyntree.mixtures.hdp.sweeps import Search, Topics
+from dyntree.mixtures.hdp.registry import family_of
+from dyntree.mixtures.hdp.row_store import RowStore
+from dyntree.mixtures.hdp.store import Store
+from dyntree.mixtures.hdp.sweeps import Search
+from dyntree.mixtures.hdp.topics import Topics
+from dyntree.mixtures.hdp.word_store import WordStore
 from tests.oracle import hdp as oracle
 
 FAMILIES = ("full", "diag", "multinomial")
@@ -65,10 +69,10 @@ def problem_of(
     documents = np.ones(S) if documents is None else np.asarray(documents, dtype=float)
     if name == "multinomial":
         family, twin = family_pair(name, width or int(np.max(rows)) + 1, prior)
-        store = store_of(family, None, group, words=(rows, np.ones(len(rows))))
+        store: Store = WordStore.of(family, rows, np.ones(len(rows)), group)
     else:
         family, twin = family_pair(name, rows.shape[1], prior)
-        store = store_of(family, rows, group)
+        store = RowStore.of(family, rows, group)
     phi, owner = twin.phi(rows), np.arange(len(rows))
     if part is not None:
         owner = np.asarray(part)

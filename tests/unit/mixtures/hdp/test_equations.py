@@ -11,6 +11,7 @@ from scipy.special import digamma, gammaln
 
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
 from dyntree.mixtures.hdp.sweeps import (
+    Magnification,
     alpha_step,
     free_energy,
     one_sweep,
@@ -51,25 +52,21 @@ def golden(name: str, clumps: bool = False) -> Both:
 def engine_F(
     both: Both, q: Any, alpha: Any, m_p: float = 1.0, m_d: float = 1.0
 ) -> float:
-    """(29) and (30) of the engine."""
+    """The engine's free energy, by eqs. 29 and 30."""
     topics = both.topics(q, alpha)
-    N, mean, scatter = topics.statistics
-    mean = mean * m_p if both.family.kind == 2 else mean
-    log_z = both.family.expected(N * m_p, mean, scatter * m_p).log_z
+    many = both.family.magnified(topics.statistics, m_p)
+    log_z = both.family.expected(*many).log_z
     return free_energy(
         both.search, topics, oracle.entropy(q, both.problem.count),
-        both.store.total, log_z, m_p=m_p, m_d=m_d,
+        both.store.total, log_z, Magnification(m_p, m_d),
     )  # fmt: skip
 
 
 def engine_q(both: Both, topics: Any) -> Any:
     """Responsibilities, which the engine never shows, from one item at a time."""
-    from dyntree.mixtures.hdp.answers import point_logs
-
     expected = both.family.expected(*topics.statistics)
-    points = both.store.word if both.family.kind == 2 else both.store.x
-    logs = point_logs(both.search, expected, points)
-    logs = logs + table_of_logs(topics, expected)[both.store.group]
+    logs = both.family.point_logs(expected, both.store.points)
+    logs = logs + table_of_logs(topics, expected.c)[both.store.group]
     logs -= logs.max(1, keepdims=True)
     return np.exp(logs) / np.exp(logs).sum(1, keepdims=True)
 
@@ -97,7 +94,7 @@ def test_golden_numbers_of_points(
     assert both.family.log_z0 == pytest.approx(log_z0, abs=1e-9)
     assert expected.log_z == pytest.approx(log_z, abs=1e-9)
     assert engine_F(both, Q, ALPHA) == pytest.approx(F, abs=1e-9)
-    found = swept(both.search, both.store, table_of_logs(topics, expected), expected)
+    found = swept(both.search, both.store, topics, expected)
     new = replace(
         topics, N=found.N, mean=found.mean, scatter=found.scatter, counts=found.counts
     )
@@ -151,7 +148,7 @@ def test_golden_next_q_of_clumps() -> None:
     assert q == pytest.approx(expected, abs=1e-9)
     topics = both.topics(QC, ALPHA)
     wide = both.family.expected(*topics.statistics)
-    found = swept(both.search, both.store, table_of_logs(topics, wide), wide)
+    found = swept(both.search, both.store, topics, wide)
     assert found.N[0] == pytest.approx(both.problem.count @ expected, abs=1e-9)
 
 
@@ -171,28 +168,23 @@ def test_golden_numbers_of_a_group_merge() -> None:
 
 
 def test_golden_retrieval_and_predictive() -> None:
-    from dyntree.mixtures.hdp.answers import (
-        Folded,
-        index_logs,
-        point_logs,
-        retrieval_scores,
-    )
-    from dyntree.mixtures.hdp.store import store_of
+    from dyntree.mixtures.hdp.row_store import RowStore
+    from dyntree.mixtures.hdp.scoring import FoldIn, index_logs, retrieval_scores
 
     both = golden("full", clumps=True)
     topics = both.topics(QC, ALPHA)
     expected = both.family.expected(*topics.statistics)
     query = np.array([[0.5, 0.5], [3.5, 3.0]])
-    stored = index_logs(Folded(topics, expected, both.store))
-    store = store_of(both.family, query, [0, 0])
+    stored = index_logs(topics)
+    store = RowStore.of(both.family, query, [0, 0])
     one = replace(topics, counts=topics.counts[:1], documents=np.ones(1))
-    found = Folded(one, expected, store)
-    assert point_logs(both.search, expected, query).shape == (2, 2)
+    found = FoldIn(both.search, one, expected, store)
+    assert both.family.point_logs(expected, query).shape == (2, 2)
     for method, scores in (
         ("hard", (-6.153154467009, -6.496088633175)),
         ("soft", (-6.005872407770, -6.259134240162)),
     ):
-        got = retrieval_scores(both.search, found, stored, method)[0]
+        got = retrieval_scores(found, stored, method)[0]
         assert got == pytest.approx(scores, abs=1e-9)
     student = both.family.log_predictive(query[:1], *topics.statistics)[0]
     assert student == pytest.approx([-2.094103105870, -3.993000274975], abs=1e-9)
@@ -219,7 +211,7 @@ def test_engine_and_oracle_agree(name: str, clumps: bool) -> None:
     topics = both.topics(q, alpha)
     expected = both.family.expected(*topics.statistics)
     found = swept(
-        both.search, both.store, table_of_logs(topics, expected), expected,
+        both.search, both.store, topics, expected,
         labels=True, ranks=True,
     )  # fmt: skip
     new = oracle.q_update(both.problem, q, alpha)
@@ -402,7 +394,8 @@ def engine_alpha(
     rule: str, counts: Any, documents: Any, alpha: Any, shape: float
 ) -> tuple[Any, Any]:
     """One step of the engine, and of the oracle."""
-    from dyntree.mixtures.hdp.sweeps import Search, Topics
+    from dyntree.mixtures.hdp.sweeps import Search
+    from dyntree.mixtures.hdp.topics import Topics
 
     K = len(alpha)
     prior = HDPPrior(shape=shape)
@@ -541,7 +534,7 @@ def test_magnified_free_energy_is_that_of_repeated_data(
     )
     whole = alpha_step(large.search, large.topics(many, alpha), steps=30)
     found = alpha_step(
-        small.search, small.topics(q, alpha), m_p=float(m_p), m_d=float(m_d), steps=30
+        small.search, small.topics(q, alpha), Magnification(m_p, m_d), steps=30
     )
     assert found == pytest.approx(whole, rel=1e-8)
 
@@ -566,9 +559,7 @@ def test_blocks_give_the_same_sums(name: str) -> None:
         )
         topics = both.topics(random_q(np.random.default_rng(1), 200, 5), np.ones(5))
         expected = both.family.expected(*topics.statistics)
-        found.append(
-            swept(both.search, both.store, table_of_logs(topics, expected), expected)
-        )
+        found.append(swept(both.search, both.store, topics, expected))
     for one in found[1:]:
         assert one.mean == pytest.approx(found[0].mean, abs=1e-9)
         assert one.counts == pytest.approx(found[0].counts, abs=1e-9)
@@ -577,7 +568,7 @@ def test_blocks_give_the_same_sums(name: str) -> None:
 
 
 def test_a_far_topic_keeps_its_digits() -> None:
-    """Offset/spread 1e5, where plain products would be off by 1e4 nats (4.5)."""
+    """Offset/spread 1e5, plain products would be 1e4 nats off (section 4.5)."""
     rng = np.random.default_rng(20)
     spread = 1e-5
     rows = np.concatenate(
@@ -593,8 +584,8 @@ def test_a_far_topic_keeps_its_digits() -> None:
     wide = family.expected(*one.statistics)
     assert len(wide.far) == 2 or 0 in wide.far.tolist()
     close = near.family.expected(*two.statistics)
-    a = swept(far.search, far.store, table_of_logs(one, wide), wide)
-    b = swept(near.search, near.store, table_of_logs(two, close), close)
+    a = swept(far.search, far.store, one, wide)
+    b = swept(near.search, near.store, two, close)
     assert a.entropy == pytest.approx(b.entropy, abs=1e-3)
     assert pytest.approx(b.N, rel=1e-6) == a.N
     assert a.scatter[0] == pytest.approx(b.scatter[0], rel=1e-4)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, multigammaln
 from scipy.stats import wishart
 
-from dyntree.mixtures.hdp.families import DiagonalGaussian, FullGaussian, family_of
+from dyntree.mixtures.hdp.gaussian import DiagonalGaussian, FullGaussian
 from dyntree.mixtures.hdp.options import HDPPrior
+from dyntree.mixtures.hdp.registry import family_of
 
 N_DRAWS = 60_000
 # P(|z| > 5.1) = 3.4e-7, two checks a test, and 1.2 for the skewness of logs: below 1e-6
@@ -40,7 +41,7 @@ def assert_mean(draws: NDArray[np.float64], value: float) -> None:
 
 
 def divergence(family: Any, N: Any, mean: Any, scatter: Any) -> float:
-    """KL(q(eta) || p(eta)) by the formula under 3.1."""
+    """KL(q(eta) || p(eta)) by the formula of section 3.1."""
     expected = family.expected(N, mean, scatter)
     second = scatter[0] + N[0] * family.outer(mean)[0]
     sums = np.concatenate([N[0] * mean[0], second])

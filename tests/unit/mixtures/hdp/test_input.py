@@ -405,7 +405,7 @@ def test_constant_columns_are_warned_of() -> None:
 
 
 def test_a_matrix_without_a_root_is_named() -> None:
-    from dyntree.mixtures.hdp.families import family_of
+    from dyntree.mixtures.hdp.registry import family_of
 
     family = family_of("full", 2, HDPPrior(scale=1e-12), np.zeros(2))
     bad = np.array([[1.0, -1e3, 1.0]])

@@ -295,7 +295,7 @@ def test_retrieval_scores_are_ordered() -> None:
 def test_soft_scores_keep_points_that_a_document_hardly_allows() -> None:
     from scipy.special import logsumexp
 
-    from dyntree.mixtures.hdp.answers import hard_scores, soft_scores
+    from dyntree.mixtures.hdp.scoring import hard_scores, soft_scores
 
     rng = np.random.default_rng(0)
     logs, weight = 40 * rng.normal(size=(7, 3)), rng.random(7)
@@ -375,20 +375,21 @@ def test_births_of_weighted_rows_and_beside_empty_documents(
 
 
 def test_weighted_rows_are_held_out_like_points() -> None:
-    from dyntree.mixtures.hdp.heldout import held_out, log_score
-    from dyntree.mixtures.hdp.store import store_of
-    from dyntree.mixtures.hdp.sweeps import settled
+    from dyntree.mixtures.hdp.building import log_score
+    from dyntree.mixtures.hdp.row_store import RowStore
+    from dyntree.mixtures.hdp.sweeps import Search, settled
 
     rng = np.random.default_rng(0)
     model = MemoryBoundedHDP(max_items=9).fit(documents_of("full", 4))
-    learned, search = model.learned_, model._search()
+    learned = model.learned_
+    search = Search(learned.family, HDPPrior(), HDPOptions())
     x, group = rng.normal(size=(300, 3)), np.arange(300, dtype=np.int32) % 4
-    new = store_of(learned.family, x, group, np.full(300, 3.0))
-    known, rest = held_out(learned.store.joined(new), learned.store, rng)
+    new = RowStore.of(learned.family, x, group, np.full(300, 3.0))
+    known, rest = learned.store.joined(new).put_aside(learned.store, rng)
     assert 5 < rest.n_clumps < 80  # of 300 by a tenth: beyond these, below 1e-6
     assert known.n_items + rest.n_items == learned.store.n_items + 300
     state = settled(search, known, learned.topics)
-    points = store_of(
+    points = RowStore.of(
         learned.family,
         np.repeat(rest.clump_mean, 3, axis=0),
         np.repeat(rest.clump_group, 3),

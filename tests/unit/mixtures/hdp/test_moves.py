@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dyntree._core.mixtures.topic_splits import Halving
-from dyntree.mixtures.hdp.building import Work, searched, trial_groups
+from dyntree.mixtures.hdp.building import BuildRecord, searched, trial_groups
 from dyntree.mixtures.hdp.grouping import Pairs, merged_groups
 from dyntree.mixtures.hdp.moves import (
     Move,
@@ -22,7 +22,8 @@ from dyntree.mixtures.hdp.moves import (
     two_way_entropy,
 )
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
-from dyntree.mixtures.hdp.sweeps import Topics, settled, table_of_logs
+from dyntree.mixtures.hdp.sweeps import Magnification, settled, table_of_logs
+from dyntree.mixtures.hdp.topics import Topics
 from tests.oracle import hdp as oracle
 from tests.unit.mixtures.hdp.problems import (
     FAMILIES,
@@ -36,7 +37,8 @@ from tests.unit.mixtures.hdp.problems import (
 def halved(both: Both, items: Any, alpha: float, den: float, **more: Any) -> Any:
     """What the kernel makes of one part."""
     steps = more.pop("steps", 10)
-    setting = halving(both.search, both.problem.documents, den, **more)
+    times = Magnification(more.pop("m_p", 1.0), more.pop("m_d", 1.0))
+    setting = halving(both.search, both.problem.documents, den, times, **more)
     setting["max_steps"] = steps
     ptr = np.array([0, len(items)])
     return Halving(both.store.kernel, setting, 1).split(ptr, items, np.array([alpha]))
@@ -149,7 +151,7 @@ def test_a_mass_merge_is_brute_force(name: str) -> None:
     q, alpha = random_q(rng, n, 3), np.array([0.5, 0.8, 1.3])
     topics = both.topics(q, alpha)
     log_z = both.family.expected(*topics.statistics).log_z
-    den = both.search.den(topics)
+    den = both.search.alpha_denominator(topics)
     gains, alphas = merge_gains(
         both.search, topics, log_z, np.array([0]), np.array([1]), den
     )
@@ -180,7 +182,7 @@ def test_entropy_of_a_merge_is_that_of_two_way_shares() -> None:
             topics = both.topics(q, np.ones(3))
             expected = both.family.expected(*topics.statistics)
             items = np.arange(n)
-            table = table_of_logs(topics, expected)
+            table = table_of_logs(topics, expected.c)
             got = two_way_entropy(both.store, table, expected, items, 0, 2)
             new = oracle.q_update(both.problem, q, topics.alpha)
             pair = new[:, [0, 2]] / new[:, [0, 2]].sum(1, keepdims=True)
@@ -197,7 +199,7 @@ def test_two_blobs_split_a_twin_merges_an_empty_topic_goes() -> None:
     order = np.argsort(group, kind="stable")
     both = problem_of("full", rows[order], group[order])
     one = settled(both.search, both.store, both.topics(np.ones((200, 1)), [1.0]))
-    work = Work(100, 0.0, 1)
+    work = BuildRecord(100, 0.0, 1)
     state = searched(both.search, both.store, one, work)
     assert state.topics.K == 2
     assert sorted(np.round(state.topics.N).tolist()) == [100, 100]
@@ -362,8 +364,9 @@ def test_moves_that_share_topics_with_the_best_one_are_tried_alone() -> None:
                          np.ones(2))  # fmt: skip
     state = settled(both.search, both.store, topics, max_sweeps=1)
     merge, one, two = Move(-9.0, 0, 1), Move(-5.0, 0), Move(-4.0, 1)
-    trials = trial_groups(both.search, state, [merge, one, two], Work(10, 0.0, 2))
+    record = BuildRecord(10, 0.0, 2)
+    trials = trial_groups(both.search, state, [merge, one, two], record)
     assert trials == [[merge], [one], [two]]
-    trials = trial_groups(both.search, state, [one, two, merge], Work(10, 0.0, 2))
+    trials = trial_groups(both.search, state, [one, two, merge], record)
     assert trials == [[one, two], [one], [two], [merge]]
-    assert trial_groups(both.search, state, [one], Work(10, 0.0, 2)) == [[one]]
+    assert trial_groups(both.search, state, [one], record) == [[one]]

@@ -1,4 +1,4 @@
-"""All that a memory-bounded topic model has learned, in one record that is swapped."""
+"""What a topic model has learned, as one record that is swapped whole."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.hdp.compression import Limits
-from dyntree.mixtures.hdp.families import Family, family_of
-from dyntree.mixtures.hdp.options import HDPSettings
-from dyntree.mixtures.hdp.store import Arrays, Ints, Longs, Store
-from dyntree.mixtures.hdp.sweeps import Topics
+from dyntree.errors import warn
+from dyntree.mixtures.hdp.families import Family
+from dyntree.mixtures.hdp.limits import Limits
+from dyntree.mixtures.hdp.options import HDPOptions
+from dyntree.mixtures.hdp.store import Ints, Longs, Store
+from dyntree.mixtures.hdp.topics import Topics
+from dyntree.mixtures.shared.arrays import Arrays
 
 HISTORY = (
     "epoch", "documents", "points", "topics", "free_energy", "free_energy_per_point",
@@ -22,12 +24,14 @@ HISTORY = (
     "splits_refused", "items", "bytes", "magnification", "jitters",
 )  # fmt: skip
 SECONDS = (6, 7)  # of the process, which are no part of what was learned
+TRACKED = ("document_ids", "document_group", "document_epoch")
+OPTIONAL = (*TRACKED, "index", "index_ids")  # arrays that may be absent
 HISTORY_SHARE, ALIAS_SHARE = 0.05, 0.01  # of a memory limit, at most
 MOST_HISTORY, MOST_ALIASES = 4096, 4096  # rows without a limit
 
 
 @dataclass(frozen=True)
-class Learned:
+class State:
     """A model at rest. Arrays are never written to once they are in here."""
 
     features: FeatureMap
@@ -75,21 +79,15 @@ class Learned:
             "history": self.history,
             "aliases": self.aliases,
         }
-        if self.family.kind == 2:
-            out["topic_words"] = topics.mean
-        else:
-            out |= {
-                "means": topics.mean, "scatters": topics.scatter,
-                "shift": self.shift, "scale": self.scale,
-            }  # fmt: skip
-        out |= self.store.arrays()
-        for name in (
-            "document_ids", "document_group", "document_epoch", "index", "index_ids"
-        ):  # fmt: skip
-            array = getattr(self, name)
-            if array is not None:
-                out[name] = array
-        return out
+        out |= self.family.to_arrays(topics.mean, topics.scatter)
+        if len(self.scale):  # words have none
+            out |= {"shift": self.shift, "scale": self.scale}
+        return out | self.store.arrays() | self.optional()
+
+    def optional(self) -> Arrays:
+        """Names of documents and index, where there are some."""
+        every = {name: getattr(self, name) for name in OPTIONAL}
+        return {name: array for name, array in every.items() if array is not None}
 
     @property
     def nbytes(self) -> int:
@@ -98,25 +96,17 @@ class Learned:
 
     @property
     def fixed_bytes(self) -> int:
-        """Bytes that are no one's to spend: all but topics, groups, points, clumps."""
-        held: list[NDArray[Any]] = [self.history, self.aliases]
-        if self.family.kind != 2:
-            held += [self.shift, self.scale]
-        for array in (
-            self.document_ids, self.document_group, self.document_epoch,
-            self.index, self.index_ids,
-        ):  # fmt: skip
-            if array is not None:
-                held.append(array)
-        return sum(array.nbytes for array in held)
+        """Bytes of all arrays but those of topics, groups, points and clumps."""
+        held = [self.history, self.aliases, self.shift, self.scale]
+        return sum(array.nbytes for array in (*held, *self.optional().values()))
 
     # ------------------------------------------------------------ records that grow
-    def with_history(self, row: Vector) -> Learned:
+    def with_history(self, row: Vector) -> State:
         """One row more; where there are too many, every second old one goes."""
         more = np.concatenate([self.history, row[None]])
         return replace(self, history=more).trimmed()
 
-    def trimmed(self) -> Learned:
+    def trimmed(self) -> State:
         """As many rows of history as the limit allows."""
         history, most = self.history, MOST_HISTORY
         if self.limits.memory is not None:
@@ -126,7 +116,7 @@ class Learned:
             history = history[1::2] if most else history[:0]
         return replace(self, history=np.ascontiguousarray(history))
 
-    def with_aliases(self, new: list[tuple[int, int]]) -> Learned:
+    def with_aliases(self, new: list[tuple[int, int]]) -> State:
         """More merged topics; of very many the oldest are forgotten."""
         aliases = np.concatenate(
             [self.aliases, np.array(new, dtype=np.int64).reshape(-1, 2)]
@@ -136,37 +126,53 @@ class Learned:
             most = min(most, int(ALIAS_SHARE * self.limits.memory // 16))
         return replace(self, aliases=aliases[max(0, len(aliases) - most) :].copy())
 
+    def with_ids(self, ids: NDArray[Any] | None) -> State:
+        """More documents by their names, those of the next epoch, where tracked."""
+        names, group, epoch = (getattr(self, name) for name in TRACKED)
+        if ids is None or names is None:
+            return self
+        S = self.topics.S  # groups before the epoch, after which its own come in order
+        own = np.arange(S, S + len(ids), dtype=np.int32)
+        more = np.full(len(ids), self.n_epochs + 1, dtype=np.int32)
+        return replace(
+            self,
+            document_ids=joined_names(names, ids),
+            document_group=np.concatenate([group, own]),
+            document_epoch=np.concatenate([epoch, more]),
+        )
 
-def started(
-    settings: HDPSettings, features: FeatureMap, family: Family, shift: Vector,
-    scale: Vector, limits: Limits, store: Store,
-) -> Learned:  # fmt: skip
-    """A model before its first epoch."""
-    none = np.zeros(0)
-    width = family.n_words or family.d
+    def with_warning(self, name: str, kind: type[Warning], text: str) -> State:
+        """The state once it was warned of something; it is warned of once."""
+        if name in self.warned:
+            return self
+        warn(kind, text)
+        return replace(self, warned=(*self.warned, name))
+
+
+def joined_names(before: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+    """Names of documents and more of them: as text unless all are numbers."""
+    if not len(before):
+        return more.copy()
+    if before.dtype.kind != more.dtype.kind:
+        before, more = before.astype(str), more.astype(str)
+    return np.concatenate([before, more])
+
+
+def empty_state(
+    options: HDPOptions, features: FeatureMap, family: Family, limits: Limits,
+    units: tuple[Vector, Vector],
+) -> State:  # fmt: skip
+    """A model before its first epoch; units are shift and scale of the columns."""
+    none, whole = np.zeros(0), np.zeros(0, dtype=np.int32)
+    tracked = options.track_documents
     topics = Topics(
-        none, none, np.zeros((0, width)), np.zeros((0, family.n_second)),
+        none, none, np.zeros((0, family.width)), np.zeros((0, family.n_second)),
         np.zeros((0, 0)), none, np.zeros(0, dtype=np.int64),
     )  # fmt: skip
-    tracked = settings.options.track_documents  # type: ignore[union-attr]
-    whole = np.zeros(0, dtype=np.int32)
-    return Learned(
-        features, family, shift, scale, store, topics, 0.0, 0, 0, 0,
+    return State(
+        features, family, *units, family.store.empty(family), topics, 0.0, 0, 0, 0,
         np.zeros((0, 2), dtype=np.int64), np.zeros((0, len(HISTORY))), limits, 0.0,
         document_group=whole if tracked else None,
         document_epoch=whole if tracked else None,
         document_ids=np.zeros(0, dtype="U1") if tracked else None,
     )  # fmt: skip
-
-
-def scaled_family(
-    settings: HDPSettings, width: int, shift: Vector, scale: Vector
-) -> Family:
-    """The family of a model, its prior mean on the scale of the first epoch."""
-    prior = settings.prior
-    assert prior is not None
-    if settings.family == "multinomial":
-        return family_of(settings.family, width, prior, np.zeros(0))
-    prior.with_width(settings.family, width)
-    m0 = np.zeros(width) if prior.mean is None else (prior.mean - shift) / scale
-    return family_of(settings.family, width, prior, m0)

@@ -1,0 +1,94 @@
+"""Documents that were read: points, and which document each is of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import Vector
+from dyntree.mixtures.hdp.families import Family
+from dyntree.mixtures.hdp.store import Store
+
+Longs = NDArray[np.int64]
+Times = tuple[tuple[int, str], ...]  # places of columns of times, and of which kind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(ABC):
+    """Documents that were read and checked; see `RowBatch` and `WordBatch`."""
+
+    noun: ClassVar[str]  # what documents without any are said to lack
+
+    document: Longs  # (n,) of each row, or of each pair of document and word
+    n_documents: int
+    names: tuple[str, ...] | None = None  # of the columns
+    times: Times = ()
+    labels: tuple[Any, ...] | None = None  # of the documents, from groups
+    is_array: bool = False  # whether all rows came as one table
+    order: Longs | None = None  # where each row stood in that table
+
+    @property
+    def n(self) -> int:
+        """Rows, or pairs of document and word."""
+        return len(self.document)
+
+    @property
+    @abstractmethod
+    def n_points(self) -> float:
+        """Points: rows by their weight, or words as often as they came."""
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Columns, or words of the vocabulary."""
+
+    @property
+    def features(self) -> FeatureMap:
+        """Names of the columns, or the number of words."""
+        return FeatureMap(self.width, self.names, times=self.times)
+
+    @abstractmethod
+    def taken(self, where: Any) -> Self:
+        """Points at some places, numbered as before."""
+
+    def part(self, first: int, last: int) -> Self:
+        """Some of the documents, in order."""
+        last = min(last, self.n_documents)
+        some = self.taken((self.document >= first) & (self.document < last))
+        labels = None if self.labels is None else self.labels[first:last]
+        return replace(
+            some, document=some.document - first, n_documents=last - first,
+            labels=labels, order=None,
+        )  # fmt: skip
+
+    def unsorted(self, values: Any) -> Any:
+        """Values of points in the order in which the rows came."""
+        if self.order is None:
+            return values
+        out = np.empty_like(values)
+        out[self.order] = values
+        return out
+
+    def matched(self, features: FeatureMap) -> Self:
+        """Documents with the columns that a model knows, in its order."""
+        return self
+
+    def scales(self, standardize: bool) -> tuple[Vector, Vector]:
+        """Shift and scale of the columns, where there are some."""
+        return np.zeros(0), np.zeros(0)
+
+    def standardised(self, shift: Vector, scale: Vector) -> Self:
+        """Documents on the scale of the first epoch."""
+        return self
+
+    def check_near(self) -> None:  # noqa: B027
+        """Refuse standardised documents that are far out of scale."""
+
+    @abstractmethod
+    def store(self, family: Family, group: Any) -> Store:
+        """Points, or clumps where they have weights, of so numbered groups."""

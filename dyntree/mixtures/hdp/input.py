@@ -1,0 +1,201 @@
+"""Documents as users hold them -> checked batches of points, fitted to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree.encoding.feature_map import Encoded
+from dyntree.mixtures.hdp.batch import Batch
+from dyntree.mixtures.hdp.options import HDPSettings
+from dyntree.mixtures.hdp.registry import FAMILIES
+from dyntree.mixtures.hdp.rows import document_rows, is_table, read_rows
+from dyntree.mixtures.hdp.state import State
+from dyntree.mixtures.hdp.words import read_words
+
+
+def read_documents(
+    documents: Any,
+    of_words: bool,
+    *,
+    groups: Any = None,
+    sample_weight: Any = None,
+    allow_empty: bool = False,
+    n_words: int | None = None,
+    ignore_unknown: bool = False,
+    allow_none: bool = False,
+    names: tuple[str, ...] | None = None,
+) -> Batch:
+    """Read documents in any of the forms that the model takes, and check them.
+
+    `names` are the words that the model knows, where frames named them.
+    """
+    if of_words and sample_weight is not None:
+        raise ValueError(
+            "sample_weight is for families of rows; counts of words are weights "
+            "already."
+        )
+    batch: Batch = (
+        read_words(documents, groups, n_words, ignore_unknown, names)
+        if of_words
+        else read_rows(documents, groups, sample_weight)
+    )
+    empty = np.bincount(batch.document, minlength=batch.n_documents) == 0
+    if batch.n_documents == 0:
+        raise ValueError("documents must hold at least one document; got none.")
+    if empty.any() and not allow_empty:
+        raise ValueError(
+            f"documents[{int(np.argmax(empty))}] has no {batch.noun}; drop it or set "
+            "allow_empty through options."
+        )
+    if batch.n == 0 and not allow_none:
+        raise ValueError("documents must hold at least one row; got none.")
+    return batch
+
+
+def read_to_learn(
+    documents: Any,
+    settings: HDPSettings,
+    state: State | None,
+    groups: Any = None,
+    sample_weight: Any = None,
+) -> Batch:
+    """Documents to learn, of the columns or words that the model has."""
+    n_words, names = settings.options.n_words, None
+    if state is not None:
+        n_words, names = state.family.n_words or n_words, state.features.names
+    batch = read_documents(
+        documents, FAMILIES[settings.family].of_words, groups=groups,
+        sample_weight=sample_weight, allow_empty=settings.options.allow_empty,
+        n_words=n_words, names=names,
+    )  # fmt: skip
+    return batch if state is None else batch.matched(state.features)
+
+
+def read_to_answer(documents: Any, state: State, ignore_unknown: bool = False) -> Batch:
+    """Documents to answer for; one table without groups is one document."""
+    features, of_words = state.features, state.family.of_words
+    times, is_encoded = features.times, isinstance(documents, Encoded)
+    if is_encoded:
+        documents = features.encode(documents)
+    groups, names = None, None
+    if not of_words and is_table(documents):
+        documents, names, own = document_rows(documents, "documents", features.names)
+        names, times = names or features.names, times if is_encoded else own
+        groups = np.zeros(len(documents), dtype=np.int64)
+    batch = read_documents(
+        documents, of_words, groups=groups, allow_empty=True,
+        n_words=state.family.n_words, ignore_unknown=ignore_unknown, allow_none=True,
+        names=features.names,
+    )  # fmt: skip
+    if groups is not None:
+        batch = replace(batch, names=names, times=times)
+    return batch.matched(features)
+
+
+def read_points(points: Any, state: State) -> Any:
+    """Points to answer for one by one: rows on the model's scale, or word ids."""
+    if not state.family.of_words:
+        return state.standardised(state.features.encode(points))
+    ids = params.as_array("points", points)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise ValueError(
+            "points must be a 1-D array of word ids; got dtype "
+            f"{ids.dtype}, ndim {ids.ndim}."
+        )
+    read_documents([ids], True, n_words=state.family.n_words)
+    return ids
+
+
+# ---------------------------------------------------------------- names of documents
+def as_ids(ids: Any, n: int) -> NDArray[Any]:
+    """Names of documents as an array of whole numbers or of text."""
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise ValueError(
+            f"ids must have one name per document ({n}); got {params.short(ids)}."
+        )
+    given = list(ids)
+    if len(given) != n:
+        raise ValueError(
+            f"ids must have one name per document ({n}); got {len(given)}."
+        )
+    whole = all(
+        isinstance(one, int | np.integer) and not isinstance(one, bool) for one in given
+    )
+    return (
+        np.array(given, dtype=np.int64)
+        if whole
+        else np.array([str(one) for one in given])
+    )
+
+
+def document_ids(
+    ids: Any, batch: Batch, track: bool, state: State | None
+) -> NDArray[Any] | None:
+    """Names of documents to learn, where they are tracked: distinct, and new."""
+    if ids is None:
+        if not track:
+            return None
+        first = 0 if state is None else state.n_documents
+        ids = batch.labels or tuple(range(first, first + batch.n_documents))
+    names = as_ids(ids, batch.n_documents)
+    found, counts = np.unique(names, return_counts=True)
+    if (counts > 1).any():
+        twice = found[np.argmax(counts > 1)]
+        at = int(np.flatnonzero(names == twice)[1])
+        raise ValueError(
+            f"ids[{at}]={twice.item()!r} comes twice; documents need names of "
+            "their own."
+        )
+    if not track:
+        return None
+    if state is not None:
+        check_unseen(names, state)
+    return names
+
+
+def check_unseen(names: NDArray[Any], state: State) -> None:
+    """Refuse names of documents that were learned before."""
+    before, epoch = state.document_ids, state.document_epoch
+    if before is None or epoch is None or not len(before):
+        return
+    texts = before.dtype.kind == "U" or names.dtype.kind == "U"
+    known = before.astype(str) if texts else before
+    asked = names.astype(str) if texts else names
+    for at in np.flatnonzero(np.isin(asked, known)):
+        seen = int(np.flatnonzero(known == asked[at])[0])
+        raise ValueError(
+            f"ids[{at}]={names[at].item()!r} was already learnt in epoch "
+            f"{epoch[seen]}; documents cannot be extended after their epoch."
+        )
+
+
+# ---------------------------------------------------------------- streams
+def is_stream(documents: Any) -> bool:
+    """Whether documents come one by one, and only once."""
+    return isinstance(documents, Iterator)
+
+
+def check_alone(**given: Any) -> None:
+    """Refuse what would have to be as long as a generator that is read by parts."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} cannot go with a generator of documents; pass a list, or call "
+                "partial_fit with each epoch."
+            )
+
+
+def taken_ahead(documents: Iterator[Any], n: int) -> list[Any]:
+    """The next n documents of a generator."""
+    out = []
+    for one in documents:
+        out.append(one)
+        if len(out) == n:
+            break
+    return out

@@ -1,0 +1,353 @@
+"""Rows of numbers as users hold them -> documents of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree.encoding.columns import (
+    LEVELS,
+    NOUNS,
+    NUMBERS,
+    TIMES,
+    UNKNOWN,
+    ZONES,
+    Column,
+    kind_of,
+    numbers_of,
+)
+from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.given import named_columns
+from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.series import column_of, objects_of
+from dyntree.encoding.tables import is_frame
+from dyntree.encoding.values import LARGEST, Matrix, Vector
+from dyntree.errors import ScaleWarning, warn
+from dyntree.labels import is_label
+from dyntree.mixtures.hdp.batch import Batch, Times
+from dyntree.mixtures.hdp.families import MOST_FAR, Family
+from dyntree.mixtures.hdp.row_store import RowStore
+
+NAME = "MemoryBoundedHDP"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowBatch(Batch):
+    """Documents of rows of numbers."""
+
+    noun = "rows"
+
+    rows: Matrix  # (n, d)
+    weight: Vector | None = None
+
+    @property
+    def n_points(self) -> float:
+        """Rows by their weight."""
+        return float(self.n if self.weight is None else self.weight.sum())
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return int(self.rows.shape[1])
+
+    def taken(self, where: Any) -> Self:
+        """Rows at some places, numbered as before."""
+        weight = None if self.weight is None else self.weight[where]
+        return replace(
+            self, document=self.document[where], rows=self.rows[where], weight=weight
+        )
+
+    def matched(self, features: FeatureMap) -> Self:
+        """Documents with the columns that a model knows, in its order."""
+        if self.width != features.n_features:
+            raise ValueError(
+                f"documents[0] has {self.width} columns; the model was started with "
+                f"{features.n_features}."
+            )
+        names, batch = features.names, self
+        if names is not None and self.names is not None and self.names != names:
+            if set(names) != set(self.names):
+                raise ValueError(
+                    f"documents must have the columns {list(names)}; got "
+                    f"{list(self.names)}."
+                )
+            order = [self.names.index(name) for name in names]
+            rows, times = np.ascontiguousarray(self.rows[:, order]), dict(self.times)
+            kinds = [(k, times[old]) for k, old in enumerate(order) if old in times]
+            batch = replace(self, rows=rows, names=names, times=tuple(kinds))
+        check_times(batch.times, features)
+        return batch
+
+    def scales(self, standardize: bool) -> tuple[Vector, Vector]:
+        """Means and standard deviations of columns; 1 for a constant column."""
+        rows, by = self.rows, self.weight
+        if not standardize:
+            return np.zeros(self.width), np.ones(self.width)
+        shift = np.average(rows, axis=0, weights=by)
+        scale = np.sqrt(np.average(np.square(rows - shift), axis=0, weights=by))
+        still = scale <= 1e-13 * np.abs(shift)
+        if still.any() and len(rows) > 1:
+            known = zip(self.features.feature_names, still, strict=True)
+            warn(
+                ScaleWarning,
+                f"columns {[name for name, one in known if one]} are constant in the "
+                "first epoch; they keep their unit. Leave them out, or start with "
+                "documents in which they vary.",
+            )
+        return shift, np.where(still, 1.0, scale)
+
+    def standardised(self, shift: Vector, scale: Vector) -> Self:
+        """Documents on the scale of the first epoch."""
+        rows = np.ascontiguousarray((self.rows - shift) / scale)
+        return replace(self, rows=rows)
+
+    def check_near(self) -> None:
+        """Refuse standardised documents that are far out of scale."""
+        far = np.abs(self.rows).max(axis=1) if self.n else np.zeros(0)
+        if len(far) and far.max() > MOST_FAR:
+            row = int(np.argmax(far))
+            raise ValueError(
+                f"documents[{int(self.document[row])}] lies {far[row]:.1e} first-epoch "
+                "standard deviations away; check units or refit."
+            )
+
+    def store(self, family: Family, group: Any) -> RowStore:
+        """Points, or clumps where they have weights, of so numbered groups."""
+        return RowStore.of(family, self.rows, group, self.weight)
+
+
+def check_times(times: Times, features: FeatureMap) -> None:
+    """Refuse times where there were none before, and the other way round."""
+    if times != features.times:
+        k = min({*times} ^ {*features.times})[0]
+        name = features.feature_names[k]
+        was, came = (dict(one).get(k, NUMBERS) for one in (features.times, times))
+        nouns = ZONES if {was, came} == {*ZONES} else NOUNS
+        raise ValueError(
+            f"documents must hold {nouns[was]} in column {name!r}, as at first; got "
+            f"{nouns[came]}."
+        )
+
+
+# ---------------------------------------------------------------- reading
+def read_rows(documents: Any, groups: Any, sample_weight: Any) -> RowBatch:
+    """Rows of numbers: a list of tables, or one table and the groups of its rows."""
+    if isinstance(documents, Encoded):
+        documents = documents.rows
+    if is_table(documents):
+        return read_table(documents, groups, sample_weight)
+    if groups is not None:
+        raise ValueError(
+            "groups is for one table of rows; got a list of documents, each of which "
+            "is a group already."
+        )
+    if isinstance(documents, str | bytes) or not isinstance(documents, Iterable):
+        raise ValueError(
+            "documents must be a list of 2-D arrays, or one array and groups=...; got "
+            f"{params.short(documents)}."
+        )
+    tables: list[Matrix] = []
+    names: tuple[str, ...] | None = None
+    times: Times = ()
+    for number, one in enumerate(documents):
+        rows, found, own = document_rows(one, f"documents[{number}]", names)
+        names, times = names or found, own if not tables else times
+        if own != times:
+            raise ValueError(
+                f"documents[{number}] must hold the same kinds of numbers and times in "
+                f"its columns as documents[0]; got {own} and {times}."
+            )
+        if tables and rows.shape[1] != tables[0].shape[1]:
+            raise ValueError(
+                f"documents[{number}] has {rows.shape[1]} columns; documents[0] has "
+                f"{tables[0].shape[1]}."
+            )
+        check_finite(rows, f"documents[{number}]", names)
+        tables.append(rows)
+    if not tables:
+        raise ValueError("documents must hold at least one document; got none.")
+    lengths = [len(rows) for rows in tables]
+    document = np.repeat(np.arange(len(tables)), lengths)
+    rows = np.concatenate(tables)
+    weight = read_weight(sample_weight, len(rows))
+    return RowBatch(
+        document=document, n_documents=len(tables), rows=rows, weight=weight,
+        names=names, times=times,
+    )  # fmt: skip
+
+
+def is_table(documents: Any) -> bool:
+    """Whether all rows are in one two-dimensional table."""
+    if is_frame(documents) or isinstance(documents, Mapping):
+        return True
+    if hasattr(documents, "tocsr"):
+        return True
+    if isinstance(documents, np.ndarray):
+        return documents.ndim == 2 or (documents.ndim < 2 and documents.dtype != object)
+    if isinstance(documents, list | tuple) and documents:
+        first = documents[0]
+        return isinstance(first, Mapping) or (np.ndim(first) == 1 and np.ndim(
+            np.asarray(first, dtype=object)[:1][0] if len(first) else 0
+        ) == 0 and not is_frame(first))  # fmt: skip
+    return False
+
+
+def group_numbers(
+    groups: Any, n_rows: int
+) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
+    """Number of each row's document, from 0 as labels come, and the labels."""
+    column = column_of(groups)
+    if column.values.ndim != 1 or len(column) != n_rows:
+        came = column.values.shape
+        n = came[0] if len(came) == 1 else f"shape {came}"
+        raise ValueError(f"groups must have one label per row ({n_rows}); got {n}.")
+    labels: dict[Any, int] = {}
+    place = []
+    for row, label in enumerate(column.labels()):
+        if not is_label(label):
+            raise ValueError(f"groups[{row}] must be a label; got {label!r}.")
+        place.append(labels.setdefault(label, len(labels)))
+    return np.array(place, dtype=np.int64), tuple(labels)
+
+
+def read_table(documents: Any, groups: Any, sample_weight: Any) -> RowBatch:
+    """One table, whose rows are of the documents that `groups` says."""
+    column = None
+    if isinstance(groups, str):
+        found = named_columns(documents, "documents")
+        if found is None:
+            raise ValueError(
+                f"groups={groups!r} names a column, but documents have no names; give "
+                "a frame, or one label per row."
+            )
+        if groups not in found:
+            raise ValueError(
+                f"groups={groups!r} is not a column; columns are {list(found)}."
+            )
+        column = objects_of(found.pop(groups).labels())
+        documents = found
+    if isinstance(documents, dict) and column is not None:
+        rows, times = columns_of(documents, "documents")
+        names: tuple[str, ...] | None = tuple(documents)
+    else:
+        rows, names, times = document_rows(documents, "documents", None)
+    if groups is None:
+        raise ValueError("one array needs groups=...; pass groups or a list of arrays.")
+    if column is None:
+        check_paired(documents, groups, "groups", "documents")
+        column = groups
+    check_paired(documents, sample_weight, "sample_weight", "documents")
+    check_finite(rows, "documents", names)
+    weight = read_weight(sample_weight, len(rows))
+    number, labels = group_numbers(column, len(rows))
+    order = np.argsort(number, kind="stable")
+    return RowBatch(
+        document=number[order], n_documents=len(labels), rows=rows[order],
+        weight=None if weight is None else weight[order], names=names,
+        times=times, labels=labels, is_array=True, order=order,
+    )  # fmt: skip
+
+
+def columns_of(columns: Mapping[str, Column], what: str) -> tuple[Matrix, Times]:
+    """Columns of numbers as rows; times count in days."""
+    if not columns:
+        raise ValueError(f"{what} must have columns beside that of groups; got none.")
+    arrays, times = [], []
+    for k, (name, column) in enumerate(columns.items()):
+        kind = kind_of(name, column, what)
+        if kind == LEVELS:
+            raise ValueError(
+                f"{what} must hold numbers; column {name!r} has dtype "
+                f"{column.values.dtype}."
+            )
+        if kind in TIMES:
+            times.append((k, kind))
+        kind = NUMBERS if kind == UNKNOWN else kind
+        arrays.append(numbers_of(name, column, kind, what))
+    return np.column_stack(arrays), tuple(times)
+
+
+def document_rows(
+    one: Any, what: str, names: tuple[str, ...] | None
+) -> tuple[Matrix, tuple[str, ...] | None, Times]:
+    """The rows of one table, in the order of the names where there are some."""
+    found = named_columns(one, what)
+    if found is not None:
+        if names is not None:
+            missing = [name for name in names if name not in found]
+            unknown = [name for name in found if name not in names]
+            if missing or unknown:
+                raise ValueError(
+                    f"{what} must have the columns {list(names)}; missing {missing}, "
+                    f"unknown {unknown}."
+                )
+            found = {name: found[name] for name in names}
+        rows, times = columns_of(found, what)
+        return rows, tuple(found), times
+    if hasattr(one, "tocsr"):
+        raise ValueError(
+            f"{what} must be a 2-D numeric array; got a sparse matrix. Give a dense "
+            'one, X.toarray(), or take family="multinomial" for counts of words.'
+        )
+    try:
+        array = np.asarray(one)
+    except ValueError:
+        array = np.empty(0, dtype=object)
+    if isinstance(one, np.ma.MaskedArray):
+        array = params.as_array(what, one)
+    if array.ndim == 2 and array.shape[0] == 0:
+        array = array.astype(np.float64)
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{what} must be a 2-D numeric array; got dtype {array.dtype}, ndim "
+            f"{array.ndim}."
+        )
+    if array.shape[1] == 0:
+        raise ValueError(f"{what} must have at least one column; got none.")
+    return np.ascontiguousarray(array, dtype=np.float64), None, ()
+
+
+def check_finite(rows: Matrix, what: str, names: tuple[str, ...] | None) -> None:
+    """Refuse NaN, infinities and what is too large, naming the first."""
+    bad = ~(np.abs(rows) <= LARGEST)
+    if not bad.any():
+        return
+    row, column = (int(i) for i in np.argwhere(bad)[0])
+    name = names[column] if names else f"x{column}"
+    value = rows[row, column]
+    if np.isfinite(value):
+        raise ValueError(
+            f"{what} row {row}, column {name!r} is {value:g}; numbers must be at most "
+            f"{LARGEST:g}. Rescale the column."
+        )
+    raise ValueError(
+        f"{what} row {row}, column {name!r} is {value}; {NAME} has no missing-value "
+        "model; drop or impute the row."
+    )
+
+
+def read_weight(sample_weight: Any, n: int) -> Vector | None:
+    """Weights > 0, one a row."""
+    if sample_weight is None:
+        return None
+    weight = params.as_array("sample_weight", sample_weight, np.float64)
+    if weight.shape != (n,):
+        raise ValueError(
+            f"sample_weight must have one number per row ({n}); got shape "
+            f"{weight.shape}."
+        )
+    bad = ~((weight > 0.0) & np.isfinite(weight))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise ValueError(f"sample_weight[{row}] must be > 0; got {weight[row]}.")
+    if n and weight.max() > LARGEST:
+        row = int(np.argmax(weight))
+        raise ValueError(
+            f"sample_weight[{row}] must be at most {LARGEST:g}; got {weight[row]:g}."
+        )
+    return weight

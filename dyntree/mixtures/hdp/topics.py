@@ -1,0 +1,79 @@
+"""Topics: their statistics, and how groups of documents use them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.hdp.families import Statistics
+from dyntree.mixtures.hdp.store import Longs
+
+
+@dataclass(frozen=True)
+class Topics:
+    """What is known of K topics, and of how S groups of documents use them."""
+
+    alpha: Vector  # (K,)
+    N: Vector  # (K,)
+    mean: Matrix  # (K, d); words: counts (K, V)
+    scatter: Matrix  # (K, P)
+    counts: Matrix  # (S, K) points of each group in each topic
+    documents: Vector  # (S,)
+    ids: Longs  # (K,)
+
+    @property
+    def K(self) -> int:
+        """Topics there are."""
+        return len(self.alpha)
+
+    @property
+    def S(self) -> int:
+        """Groups of documents there are."""
+        return len(self.documents)
+
+    @property
+    def statistics(self) -> Statistics:
+        """Counts, means and scatters."""
+        return self.N, self.mean, self.scatter
+
+    @property
+    def per_document(self) -> Matrix:
+        """Points of a document of each group in each topic, shape (S, K)."""
+        out: Matrix = np.ascontiguousarray(self.counts / self.documents[:, None])
+        return out
+
+    @property
+    def proportions(self) -> Matrix:
+        """Expected share of each topic in each group, shape (S, K)."""
+        zeta = self.alpha + self.per_document
+        out: Matrix = zeta / zeta.sum(1, keepdims=True)
+        return out
+
+    def taken(self, order: Any) -> Topics:
+        """Some of the topics."""
+        return replace(
+            self,
+            alpha=self.alpha[order],
+            N=self.N[order],
+            mean=self.mean[order],
+            scatter=self.scatter[order],
+            counts=np.ascontiguousarray(self.counts[:, order]),
+            ids=self.ids[order],
+        )
+
+    def beside(self, others: Sequence[Topics]) -> Topics:
+        """These topics and others of the same groups."""
+        every = [self, *others]
+        return replace(
+            self,
+            alpha=np.concatenate([one.alpha for one in every]),
+            N=np.concatenate([one.N for one in every]),
+            mean=np.concatenate([one.mean for one in every]),
+            scatter=np.concatenate([one.scatter for one in every]),
+            counts=np.concatenate([one.counts for one in every], axis=1),
+            ids=np.concatenate([one.ids for one in every]),
+        )

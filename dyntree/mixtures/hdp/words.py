@@ -1,0 +1,205 @@
+"""Words as users hold them -> documents of words and their counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from dyntree import params
+from dyntree.encoding.ordered import ordered
+from dyntree.encoding.tables import is_frame
+from dyntree.encoding.values import Vector
+from dyntree.mixtures.hdp.batch import Batch, Longs
+from dyntree.mixtures.hdp.families import Family
+from dyntree.mixtures.hdp.word_store import WordStore
+
+MOST_COUNT = 2**31  # of a word in a document, which an int32 holds
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordBatch(Batch):
+    """Documents of words: a pair of id and count for each word of a document."""
+
+    noun = "words"
+
+    word: Longs  # (n,)
+    count: Vector  # (n,)
+    n_words: int  # of the vocabulary
+
+    @property
+    def n_points(self) -> float:
+        """Words as often as they came."""
+        return float(self.count.sum())
+
+    @property
+    def width(self) -> int:
+        """Words of the vocabulary."""
+        return self.n_words
+
+    def taken(self, where: Any) -> Self:
+        """Words at some places, of documents numbered as before."""
+        return replace(
+            self, document=self.document[where], word=self.word[where],
+            count=self.count[where],
+        )  # fmt: skip
+
+    def store(self, family: Family, group: Any) -> WordStore:
+        """Words and their counts in so numbered groups."""
+        return WordStore.of(family, self.word, self.count, group)
+
+
+# ---------------------------------------------------------------- reading
+def read_words(
+    documents: Any,
+    groups: Any,
+    n_words: int | None,
+    ignore_unknown: bool,
+    names: tuple[str, ...] | None = None,
+) -> WordBatch:
+    """Counts of words: a matrix, lists of word ids, or lists of (id, count) pairs."""
+    if groups is not None:
+        raise ValueError(
+            "groups is for rows of numbers; of words each row, or list, is a document."
+        )
+    if hasattr(documents, "tocsr"):
+        return from_counts(documents.tocsr(), n_words)
+    if is_frame(documents):
+        table, found = ordered(documents, names, "documents", ignore_unknown)
+        batch = read_words(table, None, n_words, ignore_unknown)
+        return replace(batch, names=found)
+    if isinstance(documents, np.ndarray) and documents.ndim == 2:
+        from scipy.sparse import csr_matrix
+
+        if documents.dtype.kind not in "biuf":
+            raise ValueError(
+                f"count matrix must hold numbers; got dtype {documents.dtype}."
+            )
+        bad = ~np.isfinite(documents.astype(np.float64))
+        if bad.any():
+            row, word = np.argwhere(bad)[0]
+            refuse_count(int(row), int(word), documents[row, word])
+        return from_counts(csr_matrix(documents), n_words)
+    if isinstance(documents, str | bytes | Mapping) or not isinstance(
+        documents, Iterable
+    ):
+        raise ValueError(
+            "documents must be a count matrix (documents x words), or a list of "
+            f"arrays of word ids; got {params.short(documents)}."
+        )
+    return from_lists(documents, n_words, ignore_unknown)
+
+
+def refuse_count(row: int, word: int, value: Any) -> None:
+    """Raise for what is no count."""
+    most = f" and below {MOST_COUNT}" if value >= MOST_COUNT else ""
+    raise ValueError(
+        f"count matrix row {row}, word {word} is {value}; counts must be whole numbers "
+        f">= 0{most}."
+    )
+
+
+def are_no_counts(value: Vector) -> Any:
+    """Whether each of some values is no count of a word."""
+    return ~((value >= 0.0) & (value == np.floor(value)) & (value < MOST_COUNT))
+
+
+def check_counts(number: int, ids: Any, counts: Vector) -> None:
+    """Refuse what are no counts of words in one document."""
+    bad = are_no_counts(counts)
+    if bad.any():
+        at = int(np.argmax(bad))
+        refuse_count(number, int(ids[at]), counts[at])
+
+
+def from_counts(matrix: Any, n_words: int | None) -> WordBatch:
+    """Counts of a sparse matrix."""
+    matrix = matrix.copy()
+    matrix.sum_duplicates()
+    value = matrix.data.astype(np.float64)
+    row = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    bad = are_no_counts(value)
+    if bad.any():
+        at = int(np.argmax(bad))
+        refuse_count(int(row[at]), int(matrix.indices[at]), matrix.data[at])
+    if n_words is not None and matrix.shape[1] != n_words:
+        raise ValueError(
+            f"documents have {matrix.shape[1]} words; the vocabulary has {n_words} "
+            "words."
+        )
+    some = value > 0.0
+    return WordBatch(
+        document=row[some].astype(np.int64), n_documents=matrix.shape[0],
+        word=matrix.indices[some].astype(np.int64), count=value[some],
+        n_words=int(matrix.shape[1]), is_array=True,
+    )  # fmt: skip
+
+
+def from_lists(
+    documents: Iterable[Any], n_words: int | None, ignore_unknown: bool
+) -> WordBatch:
+    """Word ids of each document, or pairs of id and count as gensim's corpora have."""
+    document, word, count = [], [], []
+    number = -1
+    for number, one in enumerate(documents):
+        ids, counts = ids_and_counts(one, number)
+        if len(ids) and n_words is not None and ids.max() >= n_words:
+            if not ignore_unknown:
+                raise ValueError(
+                    f"documents[{number}] has word id {int(ids.max())}; the vocabulary "
+                    f"has {n_words} words."
+                )
+            known = ids < n_words
+            ids, counts = ids[known], counts[known]
+        elif len(ids) and ids.max() >= MOST_COUNT:
+            raise ValueError(
+                f"documents[{number}] must hold word ids below {MOST_COUNT}; got "
+                f"{int(ids.max())}."
+            )
+        found, place = np.unique(ids, return_inverse=True)
+        total = np.bincount(place, counts, len(found)).astype(np.float64)
+        check_counts(number, found, total)
+        document.append(np.full(len(found), number, dtype=np.int64))
+        word.append(found.astype(np.int64))
+        count.append(total)
+    if number < 0:
+        raise ValueError("documents must hold at least one document; got none.")
+    ids = np.concatenate(word)
+    width = n_words if n_words is not None else int(ids.max(initial=0)) + 1
+    return WordBatch(
+        document=np.concatenate(document), n_documents=number + 1, word=ids,
+        count=np.concatenate(count), n_words=width,
+    )  # fmt: skip
+
+
+def ids_and_counts(one: Any, number: int) -> tuple[Longs, Vector]:
+    """Ids of words and how often they came in one document."""
+    what = f"documents[{number}]"
+    is_pairs = isinstance(one, Sequence) and len(one) > 0 and isinstance(one[0], tuple)
+    array = params.as_array(what, one if hasattr(one, "__len__") else list(one))
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    if (
+        is_pairs
+        and array.ndim == 2
+        and array.shape[1] == 2
+        and array.dtype.kind in "iuf"
+    ):
+        ids, counts = array[:, 0], array[:, 1].astype(np.float64)
+    elif array.ndim == 1 and array.dtype.kind in "iu":
+        ids, counts = array, np.ones(len(array))
+    else:
+        hint = ""
+        if array.dtype.kind in "USO":
+            hint = " Number the words of a text, or count them into a matrix of words."
+        raise ValueError(
+            f"{what} must be a 1-D array of word ids, or a list of (id, count) pairs; "
+            f"got dtype {array.dtype}, ndim {array.ndim}.{hint}"
+        )
+    if np.any(ids < 0) or np.any(ids != np.floor(ids)):
+        raise ValueError(f"{what} must hold word ids >= 0; got {ids.min()}.")
+    check_counts(number, ids, counts)
+    some = counts > 0.0
+    return ids[some].astype(np.int64), counts[some]
