@@ -38,7 +38,7 @@ def savable(kind: Kind) -> Kind:
 
 
 class Stored(ABC):
-    """A model whose copies and pickles are made of what its files hold."""
+    """A model that is pickled as its file, and copied by `copy`."""
 
     @abstractmethod
     def copy(self) -> Self:

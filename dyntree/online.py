@@ -91,15 +91,12 @@ class Savable(Protocol):
 
 @runtime_checkable
 class OnlineModel(Learner, Savable, Protocol):
-    """A model of a stream in bounded memory."""
+    """A model of a stream in bounded memory.
 
-    @property
-    def unit(self) -> str:
-        """What is learned as a whole.
-
-        "row"; "batch", rows that the model itself gathers over calls; "phase", the rows
-        of a call, or those of one label; "epoch" or "call", the rows of a call.
-        """
+    The models here also have a `unit`, what is learned as a whole: "row"; "batch", rows
+    that the model itself gathers over calls; "phase", the rows of a call, or those of
+    one label; "epoch" or "call", the rows of a call.
+    """
 
     @property
     def n_seen(self) -> int:

@@ -84,6 +84,7 @@ class OnlineModelChecks:
         assert (model.n_seen, model.is_frozen) == (0, False)
         assert model.columns is None
         assert model.feature_names == ()
+        assert model.unit in ("row", "batch", "phase", "epoch", "call")
         assert model.update(X[:N_FIRST], some(y, slice(N_FIRST))) is model
         assert (model.n_seen, model.is_ready) == (N_FIRST, True)
         assert model.columns is None

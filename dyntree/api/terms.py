@@ -9,6 +9,7 @@ from typing import Any
 from dyntree.encoding.design import absence
 from dyntree.encoding.expressions import (
     Expression,
+    check_quotes,
     is_quoted,
     response_name,
     sides,
@@ -131,6 +132,7 @@ class _StandIns:
 
     def unquoted(self, text: str) -> str:
         """Text with stand-ins for the names in backticks."""
+        check_quotes(text)
         return re.sub("`([^`]*)`", lambda found: self.of(found[1]), text)
 
     def written(self, tokens: Iterable[Any]) -> str:

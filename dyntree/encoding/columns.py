@@ -79,7 +79,7 @@ class Column:
     def objects(self) -> list[Any]:
         """Values as plain objects; None or NaN where missing."""
         code, fine = self.values.dtype.kind, self.values
-        if code in "mM" and np.datetime_data(fine.dtype)[0] not in ("Y", "M", "W", "D"):
+        if self._is_fine:
             fine = fine.astype(f"{code}8[us]")
         plain: list[Any] = fine.tolist()
         if code in "mM":  # Python has no months, and no year 10,000
@@ -89,13 +89,19 @@ class Column:
             return [_in_utc(value) for value in plain]
         return plain
 
+    @property
+    def _is_fine(self) -> bool:
+        """Whether values are NumPy's times in hours or less."""
+        dtype = self.values.dtype
+        return dtype.kind in "mM" and np.datetime_data(dtype)[0] not in "YMWD"
+
     def labels(self) -> list[Any]:
         """Values as labels: as objects, but times finer than a microsecond as NumPy's.
 
         These cannot be labels, and would be one with others if they were cut.
         """
         plain = self.objects()
-        if self.values.dtype.kind in "mM":
+        if self._is_fine:
             cut = self.values.astype(f"{self.values.dtype.kind}8[us]")
             for row in np.flatnonzero((cut != self.values) & ~np.isnat(self.values)):
                 plain[row] = self.values[row]

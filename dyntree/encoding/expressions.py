@@ -190,6 +190,14 @@ def columns_of(expressions: Sequence[Expression]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for e in expressions for name in e.columns))
 
 
+def check_quotes(text: str) -> None:
+    """Raise SyntaxError where a name in backticks touches another name or number."""
+    for found in re.finditer("`[^`]*`", text):
+        before, after = text[: found.start()][-1:], text[found.end() :][:1]
+        if any(one in "._`" or one.isalnum() for one in (before, after) if one):
+            raise SyntaxError(f"{found[0]} needs an operator before and after it")
+
+
 class _Quoted:
     """A text whose names in backticks became names that Python can read.
 
@@ -206,6 +214,7 @@ class _Quoted:
         self.prefix = "column_"
         while self.prefix in text:
             self.prefix += "_"
+        check_quotes(text)
         self.plain = re.sub("`([^`]*)`", self._stand_in, text.strip())
 
     def _stand_in(self, found: re.Match[str]) -> str:
@@ -226,10 +235,7 @@ def _append(steps: list[Step], node: ast.AST, text: str, quoted: _Quoted) -> Non
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         steps.append(("number", float(node.value)))  # type: ignore[arg-type]
     elif (name := _dotted(node)) is not None:
-        column = quoted.named(name, quote="")
-        if name.startswith(quoted.prefix) and "." in name:  # `a b`.foo
-            raise _refusal(text, quoted.named(name))
-        steps.append(("column", column))
+        steps.append(("column", quoted.named(name, quote="")))
     elif isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
         _append(steps, node.left, text, quoted)
         _append(steps, node.right, text, quoted)

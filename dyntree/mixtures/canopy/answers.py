@@ -48,7 +48,8 @@ class CanopyAnswers(Mixture):
 
     def _ready(self, what: str) -> tuple[Components, Scaling]:
         """Components and scales, or why there are none."""
-        known, scaling = self._state.components, self._state.scaling
+        state = self._state  # which another thread may swap
+        known, scaling = state.components, state.scaling
         if known is None or scaling is None:
             raise NotReadyError(
                 f"{what} needs components; there are none yet. Call fit, give update "

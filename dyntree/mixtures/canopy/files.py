@@ -89,7 +89,9 @@ def described(
         arrays[f"history_{field}"] = np.ascontiguousarray(state.history[field])
     if state.scaling is not None:
         header["power"] = state.scaling.power
-        arrays |= {f"scaling_{name}": getattr(state.scaling, name) for name in SCALES}
+        arrays |= {
+            f"scaling_{name}": getattr(state.scaling, name).copy() for name in SCALES
+        }
     for name, record in (("known", state.components), ("moments", state.moments)):
         if record is not None:
             arrays |= {f"{name}_{k}": v.copy() for k, v in vars(record).items()}

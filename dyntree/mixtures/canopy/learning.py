@@ -20,6 +20,7 @@ from dyntree.mixtures.canopy.parts import LocalShards, Parts, check_weight
 from dyntree.mixtures.canopy.scaling import Scaling, read
 from dyntree.mixtures.canopy.shards import Plan
 from dyntree.mixtures.canopy.state import State, no_rows
+from dyntree.mixtures.canopy.trouble import tell_trouble
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -30,8 +31,8 @@ class CanopyStreams(CanopyAnswers):
     batch_size: int
 
     @abstractmethod
-    def _fit_first(self, parts: Parts) -> None:
-        """Fit the first batch as a table of its own."""
+    def _fitted_first(self, parts: Parts) -> tuple[State, Fit]:
+        """Fit the first batch as a table of its own: what was learned, and how."""
 
     @locked
     def update(self, X: Any, y: Any = None, *, progress: Progress = None) -> Self:
@@ -157,14 +158,17 @@ class CanopyStreams(CanopyAnswers):
         """Fit the first batch, or give a later one an exact sweep."""
         before = self._state
         parts = Parts(rows, features, weight)
+        fit = None
         if before.components is None:
-            self._fit_first(parts)
+            after, fit = self._fitted_first(parts)
         else:
-            self._state = self._swept(parts)
+            after = self._swept(parts)
         self._state = replace(
-            self._state, features=features, waiting=no_rows(),
+            after, features=features, waiting=no_rows(),
             n_learned=before.n_learned + len(rows), n_batches=before.n_batches + 1,
         )  # fmt: skip
+        if fit is not None:
+            tell_trouble(fit)
 
     def _swept(self, parts: Parts) -> State:
         """The state after one exact sweep over a batch, on top of those before."""

@@ -160,7 +160,7 @@ class Canopy(CanopyStreams):
     @property
     def n_seen(self) -> int:
         """Rows ever given to `fit` and `update`."""
-        return self._state.n_learned + len(self._state.waiting)
+        return self._state.n_seen
 
     @property
     def labels_(self) -> NDArray[np.int32]:
@@ -338,14 +338,13 @@ class Canopy(CanopyStreams):
 
     def _components_at(self, start: Any, features: FeatureMap) -> Components:
         """Components at which a fit begins, in the units of the columns."""
-        if not isinstance(start, Canopy) or start._state.features is None:
+        columns = start._state.features if isinstance(start, Canopy) else None
+        if columns is None or not start.is_ready:
             what = "one without components" if isinstance(start, Canopy) else start
             raise ValueError(
                 f"start must be a Canopy that has components; got {params.short(what)}."
             )
-        user_components.check_alike(
-            self.options, features, start.options, start._state.features
-        )
+        user_components.check_alike(self.options, features, start.options, columns)
         return user_components.unscaled(*start._ready("start"))
 
     def _starts(self, parts: Parts, plan: Plan) -> Matrix:
@@ -387,9 +386,10 @@ class Canopy(CanopyStreams):
         self._state = state_of(fit, shards, parts)
         tell_trouble(fit)
 
-    def _fit_first(self, parts: Parts) -> None:
+    def _fitted_first(self, parts: Parts) -> tuple[State, Fit]:
         fit, shards = self._prepared(parts, None, None)
-        self._run(fit, shards, parts, False, False, None, None)
+        fit.run(shards, False, lambda n: None, None, None)
+        return state_of(fit, shards, parts), fit
 
     # ------------------------------------------------------------ files of running fits
     def _save_running(
@@ -571,4 +571,6 @@ def starts_given(init: Any) -> Any:
     """The name of a start, or a copy of the points at which components begin."""
     if isinstance(init, str):
         return init
-    return np.array(params.as_array("init", init, float))
+    points: Matrix = np.array(params.as_array("init", init, float))
+    points.setflags(write=False)  # copies share it
+    return points

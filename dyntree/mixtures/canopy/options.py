@@ -76,6 +76,8 @@ class MixturePrior:
                     )
                 if name == "variance" and not (array > 0).all():
                     raise ValueError("variance must be > 0 in every column.")
+                array = array.copy()
+                array.setflags(write=False)  # copies of a model share it
                 object.__setattr__(self, name, array)
 
     @classmethod

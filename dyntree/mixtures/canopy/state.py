@@ -22,7 +22,7 @@ def no_rows() -> Matrix:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Columns, components, and rows that wait; arrays are replaced, none is written to.
+    """Columns, components, and rows that wait; learning replaces arrays.
 
     Attributes
     ----------
@@ -58,6 +58,11 @@ class State:
     )
     history: np.recarray[Any, Any] = field(default_factory=lambda: history_of([]))
     converged: bool = False
+
+    @property
+    def n_seen(self) -> int:
+        """Rows that have come."""
+        return self.n_learned + len(self.waiting)
 
     @property
     def nbytes(self) -> int:

@@ -19,7 +19,7 @@ NAMED_COLUMNS = 64  # of more, `facts` tells only how many there are
 
 
 class Mixture(checkpoint.Stored, ABC):
-    """The part of a mixture that tells what it is, and that copies it.
+    """What all mixtures tell of themselves, and what follows from a few questions.
 
     A class says what its `unit` is, by `_own_facts` what it has besides rows and
     columns, and which of these counts `repr` shows.

@@ -330,14 +330,24 @@ def test_levels_without_end_are_refused_unless_named() -> None:
     ("formula", "shown"),
     [
         ("y ~ `1` %in% c", "between `1` and `in`"),
-        ("y ~ np.log(`a b`.foo)", "got `a b`.foo in np.log(`a b`.foo)"),
+        ("y ~ np.log(`a b`.foo)", "`a b` needs an operator before and after it"),
         ("y ~ I(`a b` if 1 else 2)", "got `a b` if 1 else 2 in I("),
         ("y ~ np.log(`a b`[0])", "got `a b`[0] in np.log("),
         ("log(`a b`, 2) ~ c", "got log(`a b`, 2)."),
-        ("y ~ I(column_0 + `a b`.x)", "got `a b`.x in I(column_0 + `a b`.x)"),
+        ("y ~ I(column_0 + `a b`.x)", "`a b` needs an operator before and after it"),
     ],
 )
 def test_errors_show_columns_by_their_own_names(formula: str, shown: str) -> None:
     data = pd.DataFrame(np.ones((30, 4)), columns=[1, "a b", "c", "column_0"])
     with pytest.raises(ValueError, match=re.escape(shown)):
+        dtf.dynamic_tree(formula, data.assign(y=1.0), **SMALL)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["y ~ `c`1 + `1`", "y ~ c`1`", "y ~ c.`1`", "y ~ `c`.x", "y ~ `c``1`", "c`1` ~ y"],
+)
+def test_a_quoted_name_touches_no_other(formula: str) -> None:
+    data = pd.DataFrame(np.ones((30, 4)), columns=[1, "a b", "c", "c1"])
+    with pytest.raises(ValueError, match=r"formula must|columns of the formula"):
         dtf.dynamic_tree(formula, data.assign(y=1.0), **SMALL)

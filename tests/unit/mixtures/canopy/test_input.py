@@ -366,3 +366,30 @@ def test_counts_are_bounded_by_their_sums_alone() -> None:
     huge = rng.integers(10**11, 10**12, size=(50, 2)).astype(float)
     with same_bytes(model), pytest.raises(ValueError, match=r"sums below 2\^40"):
         model.fit(huge)
+
+
+def test_copies_and_files_share_nothing_that_can_be_written_to() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    init, mean = X[:2].copy(), np.zeros(2)
+    model = Canopy(2, init=init, prior=MixturePrior(mean=mean), max_iter=2)
+    init[:], mean[:] = 99.0, 99.0  # the caller's own
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X)
+    again, before = model.copy(), model.means
+    for shared in (model.options.init, model.options.prior.mean):
+        assert abs(shared).max() < 9.0
+        with pytest.raises(ValueError, match="read-only"):
+            shared[:] = 99.0
+    _, arrays = model.to_arrays()
+    for array in arrays.values():
+        array[...] = 7
+    model.labels_[:] = 1 - model.labels_
+    assert (again.means == before).all()
+    assert (again.labels_ != model.labels_).all()
+
+
+def test_a_start_with_rows_that_wait_has_no_components() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    waiting = Canopy(2, batch_size=50).update(X[:10])
+    with pytest.raises(ValueError, match="start must be a Canopy that has components"):
+        Canopy(2).fit(X, start=waiting)

@@ -478,3 +478,11 @@ def test_nothing_is_printed(
         warnings.simplefilter("error")
         model.fit([rows(seed=k) for k in range(20)], progress=False)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "us"])
+def test_durations_of_any_unit_name_documents(unit: str) -> None:
+    groups = np.array([1, 2] * 10, dtype=f"m8[{unit}]")
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    model = MemoryBoundedHDP("diag", seed=1).partial_fit(rows, groups=groups)
+    assert model.n_documents_seen_ == 2
