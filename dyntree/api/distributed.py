@@ -218,6 +218,7 @@ class RemoteShards:
         for k, recipe in enumerate(parts.recipes):
             if self.places[k] not in workers:
                 self.places[k] = workers[k % len(workers)] if workers else None
+            place = self.places[k]  # None while all workers start anew
             futures.append(
                 client.submit(
                     _swept,
@@ -227,8 +228,8 @@ class RemoteShards:
                     int(parts.first[k]),
                     self.plan,
                     task,
-                    workers=[self.places[k]] if self.places[k] else None,
-                    allow_other_workers=True,
+                    workers=None if place is None else [place],
+                    allow_other_workers=place is not None,
                     pure=False,
                     retries=RETRIES,
                 )

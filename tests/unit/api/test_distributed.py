@@ -107,6 +107,17 @@ def test_a_worker_that_is_killed_in_mid_sweep_changes_nothing(
         assert abs(struck.score(whole) - calm.score(whole)) < 0.05
 
 
+def test_a_moment_without_workers_changes_nothing(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them may start anew at once; the scheduler then knows none."""
+    shards = [functools.partial(rows, k) for k in range(N_SHARDS)]
+    calm = fit_canopy(client, shards, model("esca"))
+    monkeypatch.setattr(client, "scheduler_info", lambda **asked: {"workers": {}})
+    struck = fit_canopy(client, shards, model("esca"))
+    assert struck.means.tobytes() == calm.means.tobytes()
+
+
 def test_bad_shards_are_named_and_change_nothing(client: Any) -> None:
     known = model("esca").fit(rows(0))
     with same_bytes(known), pytest.raises(ValueError, match="row 5, column 'x1'"):
