@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.conftest import ROOT
+import dyntree
 
-PAGE = ROOT / "vignettes" / "maths" / "hdp.md"
+TREE = Path(__file__).parents[4]  # where tests and pages are
+PAGE = TREE / "vignettes" / "maths" / "hdp.md"
 FILES = sorted(
     [
-        *(ROOT / "dyntree" / "mixtures" / "hdp").glob("*.py"),
-        ROOT / "tests" / "oracle" / "hdp.py",
+        *(Path(dyntree.__file__).parent / "mixtures" / "hdp").glob("*.py"),
+        TREE / "tests" / "oracle" / "hdp.py",
         *Path(__file__).parent.glob("*.py"),
     ]
 )
