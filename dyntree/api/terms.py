@@ -13,6 +13,7 @@ from dyntree.encoding.expressions import (
     is_quoted,
     response_name,
     sides,
+    with_names,
 )
 
 
@@ -147,11 +148,7 @@ class _StandIns:
 
     def named(self, text: str, quote: str = "`") -> str:
         """Text with the names of columns for their stand-ins."""
-        return re.sub(
-            rf"{self.prefix}(\d+)",
-            lambda found: f"{quote}{self.columns[int(found[1])]}{quote}",
-            text,
-        )
+        return with_names(text, self.prefix, self.columns, quote)
 
     def factor(self, factor: Any) -> Expression:
         """What a factor of formulaic's means."""

@@ -198,6 +198,15 @@ def check_quotes(text: str) -> None:
             raise SyntaxError(f"{found[0]} needs an operator before and after it")
 
 
+def with_names(text: str, prefix: str, names: Sequence[str], quote: str) -> str:
+    """Text with names for what stands for them: the prefix and a place among them."""
+    return re.sub(
+        rf"{prefix}(\d+)",
+        lambda found: f"{quote}{names[int(found[1])]}{quote}",
+        text,
+    )
+
+
 class _Quoted:
     """A text whose names in backticks became names that Python can read.
 
@@ -223,11 +232,7 @@ class _Quoted:
 
     def named(self, text: str, quote: str = "`") -> str:
         """Text with the names of columns again."""
-        return re.sub(
-            rf"{self.prefix}(\d+)",
-            lambda found: f"{quote}{self.names[int(found[1])]}{quote}",
-            text,
-        )
+        return with_names(text, self.prefix, self.names, quote)
 
 
 def _append(steps: list[Step], node: ast.AST, text: str, quoted: _Quoted) -> None:

@@ -53,7 +53,7 @@ def notes_of(parts: Parts, out: Matrix | None) -> dict[str, Any]:
     }
 
 
-def no_rows(known: Components) -> Moments:
+def empty_moments(known: Components) -> Moments:
     """Sums over no rows, for components of that shape."""
     m, d = known.mean.shape
     second = np.zeros(known.spread.shape if len(known.spread) else (m, 0))
@@ -181,7 +181,7 @@ def components_read(options: MixtureOptions, arrays: Arrays, d: int) -> Componen
 
 def moments_read(known: Components, arrays: Arrays) -> Moments:
     """Sums of a file, checked."""
-    like = no_rows(known)
+    like = empty_moments(known)
     weight, first, second = (
         checked(arrays, f"moments_{name}", np.float64, getattr(like, name).shape)
         for name in ("weight", "first", "second")

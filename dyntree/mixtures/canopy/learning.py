@@ -19,8 +19,9 @@ from dyntree.mixtures.canopy.fitting import Fit
 from dyntree.mixtures.canopy.parts import LocalShards, Parts, check_weight
 from dyntree.mixtures.canopy.scaling import Scaling, read
 from dyntree.mixtures.canopy.shards import Plan
-from dyntree.mixtures.canopy.state import State, no_rows
+from dyntree.mixtures.canopy.state import State
 from dyntree.mixtures.canopy.trouble import tell_trouble
+from dyntree.mixtures.shared.rows import no_rows
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 

@@ -13,11 +13,7 @@ from dyntree.encoding.values import Matrix
 from dyntree.mixtures.canopy.components import Components, Moments
 from dyntree.mixtures.canopy.fitting import history_of
 from dyntree.mixtures.canopy.scaling import Scaling
-
-
-def no_rows() -> Matrix:
-    """Return a table without rows and columns."""
-    return np.empty((0, 0))
+from dyntree.mixtures.shared.rows import no_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,11 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, too_large
 
 
+def no_rows() -> Matrix:
+    """Return a table without rows and columns."""
+    return np.empty((0, 0))
+
+
 def encoded(
     X: Any, features: FeatureMap | None, argument: str = "X"
 ) -> tuple[FeatureMap, Matrix]:

@@ -16,7 +16,6 @@ from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.sva.options import (
     GATES,
     ClusterOptions,
-    GMMOptions,
     HSMMOptions,
     SubspaceOptions,
 )
@@ -66,22 +65,17 @@ class Round(Emission):
 
     def new_clusters(
         self,
-        options: Any,
+        options: ClusterOptions,
         n_features: int,
         lambda_: float,
         noise: float | None,
         chain: Chain | None = None,
     ) -> Spheres:
         """Return spheres that have seen no row."""
-        if isinstance(options, GMMOptions):
-            merges = options.merge_factor > 0.0
-            by_objective = options.criterion == "objective"
-        else:
-            merges, by_objective = options.merge, False
         return Spheres(
             n_features, lambda_, options.merge_factor * lambda_,
-            options.check_every if merges else 0, options.min_weight,
-            options.patience, options.forget, options.max_clusters, by_objective, chain,
+            options.look_every, options.min_weight, options.patience, options.forget,
+            options.max_clusters, options.by_objective, chain,
         )  # fmt: skip
 
     def planes(self, known: Any, places: Ids) -> Planes:
@@ -128,8 +122,8 @@ class Planar(Emission):
         )
         dim, rule = options.max_dim, options.lambda_1
         return Subspaces(
-            n_features, lambda_, options.check_every if options.merge else 0,
-            options.min_weight, options.patience, options.forget, options.max_clusters,
+            n_features, lambda_, options.look_every, options.min_weight,
+            options.patience, options.forget, options.max_clusters,
             NEAR * options.merge_factor * lambda_, noise**2,
             4.0 * noise**2 if rule is None else rule,
             GATES.index(options.gate), options.bandwidth or 0.0,

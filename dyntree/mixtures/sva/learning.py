@@ -16,10 +16,10 @@ from dyntree.encoding.values import Matrix
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.base import Mixture
-from dyntree.mixtures.shared.rows import encoded
+from dyntree.mixtures.shared.rows import encoded, no_rows
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import ClusterOptions
-from dyntree.mixtures.sva.state import State, no_rows
+from dyntree.mixtures.sva.state import State
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 

@@ -108,6 +108,16 @@ class ClusterOptions:
         """Whether clusters spread alike in all directions; else along subspaces."""
         return False
 
+    @property
+    def look_every(self) -> int:
+        """Rows between looks for clusters to merge; 0 where none merge."""
+        return self.check_every if self.merge_factor > 0.0 else 0
+
+    @property
+    def by_objective(self) -> bool:
+        """Whether rows and pairs are judged by what they add to the objective."""
+        return False
+
     def with_width(self, n_features: int) -> None:
         """Raise ValueError where options do not fit so many columns."""
 
@@ -150,6 +160,11 @@ class GMMOptions(ClusterOptions):
     def is_round(self) -> bool:
         """Whether clusters spread alike in all directions: they do."""
         return True
+
+    @property
+    def by_objective(self) -> bool:
+        """Whether rows and pairs are judged by what they add to the objective."""
+        return self.criterion == "objective"
 
 
 GMM_OPTIONS = params.defaults_of(GMMOptions)
@@ -216,6 +231,11 @@ class SubspaceOptions(ClusterOptions):
         self._set("spare", params.count("spare", self.spare, 1, 1000))
         params.one_of("subspace", self.subspace, SUBSPACES)
         self._set("merge", params.flag("merge", self.merge))
+
+    @property
+    def look_every(self) -> int:
+        """Rows between looks for clusters to merge; 0 where none merge."""
+        return self.check_every if self.merge else 0
 
     def with_width(self, n_features: int) -> None:
         """Raise ValueError where options do not fit so many columns."""

@@ -5,15 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
-
-
-def no_rows() -> Matrix:
-    """Return a table without rows and columns."""
-    return np.empty((0, 0))
+from dyntree.mixtures.shared.rows import no_rows
 
 
 @dataclass(frozen=True, eq=False)
