@@ -11,7 +11,6 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
 
@@ -65,8 +64,6 @@ extensions = [
         ".".join(source.with_suffix("").parts),
         [source.as_posix()],
         depends=[source.as_posix()],  # for the sdist: cythonize makes the source a .c
-        include_dirs=[numpy.get_include()],
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION")],
         extra_compile_args=FLAGS,
         extra_link_args=LINK,
     )
