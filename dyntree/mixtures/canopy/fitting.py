@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.components import (
@@ -22,10 +21,12 @@ from dyntree.mixtures.canopy.components import (
 )
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.shards import ShardReport, Task
+from dyntree.runtime.blas import single_threaded_blas
 
 LOOK_EVERY = 5  # sweeps between looks at the rows that are watched
 ALIKE = 16  # times a row may stand among those that fit badly
 MOST_RESEEDED = 0.01  # of the components, in a sweep
+LEAST_WEIGHT = 1e-300  # of a component, so that its logarithm is a number
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Shards(Protocol):
 
 def density(known: Components, family: Family, rows: Matrix) -> Vector:
     """Log density of scaled rows, as sweeps have it, shape (n_rows,)."""
-    with threadpool_limits(1, user_api="blas"):
+    with single_threaded_blas():
         fit = family.scores(known).log_densities(singles(rows))
     base = family.log_base(rows)
     return fit if base is None else fit + base
@@ -108,20 +109,32 @@ def rejected(known: Components, family: Family, rows: Matrix, n: int) -> Matrix:
     return out
 
 
-def by_counts(
-    known: Components, drawn: Components, count: Vector, alpha: float
-) -> Components:
-    """Weights by counts, as a Dirichlet process has them.
+def with_drawn_weights(
+    known: Components, drawn: Components, count: Vector, alpha: float,
+    rng: np.random.Generator,
+) -> Components:  # fmt: skip
+    """Draw weights from the posterior of a Dirichlet process, given counts of rows.
 
-    Components without rows share alpha, and have parameters that were drawn: without
-    rows, from the prior.
+    Components with rows and all others together have Dirichlet(N_1, .., N_M, alpha)
+    (Ferguson 1973, theorem 1). The others have parameters that were drawn, without rows
+    from the prior, and break their share in pieces of Beta(1, alpha) (Sethuraman 1994);
+    the last one takes the rest.
     """
     none = count <= 0.0
-    weight = np.where(none, alpha / max(1, none.sum()), count)
+    n_none = int(none.sum())
+    weight = np.empty(len(count))
+    shares = rng.dirichlet(np.append(count[~none], [alpha] if n_none else []))
+    weight[~none] = shares[: len(count) - n_none]
+    if n_none:
+        broken = rng.beta(1.0, alpha, n_none)
+        broken[-1] = 1.0
+        left = np.cumprod(np.append(1.0, 1.0 - broken[:-1]))
+        weight[none] = shares[-1] * left * broken
     mean, spread = known.mean.copy(), known.spread.copy()
     mean[none] = drawn.mean[none]
     if len(spread):
         spread[none] = drawn.spread[none]
+    weight = np.maximum(weight, LEAST_WEIGHT)
     return Components(weight / weight.sum(), mean, spread)
 
 
@@ -261,12 +274,14 @@ class Fit:
         if self.options.weights == "sample":
             m = len(moments.weight)
             alpha = moments.weight + self.prior.concentration / m
-            known = replace(known, weight=np.maximum(rng.dirichlet(alpha), 1e-300))
+            weight = np.maximum(rng.dirichlet(alpha), LEAST_WEIGHT)
+            known = replace(known, weight=weight)
         elif self.options.weights == "collapsed":
             drawn = self.family.draw(moments, prior, rng)
             if self.family.one_spread:
                 drawn = replace(drawn, spread=known.spread)
-            known = by_counts(known, drawn, moments.weight, self.prior.concentration)
+            alpha = self.prior.concentration
+            known = with_drawn_weights(known, drawn, moments.weight, alpha, rng)
         return known, n_clipped
 
     def _reseeded(

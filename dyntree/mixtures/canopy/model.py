@@ -66,11 +66,12 @@ class Canopy(CanopyStreams):
         "random" rows, "kmeans++" on a sample, "covertree" or "covertree_means"; "auto"
         is "kmeans++" up to 256 components, else "random".
     weights : {"map", "sample", "collapsed"}, default "map"
-        Whether the weights are posterior means, or drawn; "collapsed" are those of a
-        Dirichlet process, whose components are at most `n_components`: N_j / (n +
-        alpha) by the rows of the last sweep, which is off by O(1 / N_j), and alpha /
-        (n + alpha) for all without rows together, which have parameters from the prior
-        (Neal 2000, algorithm 8).
+        Whether the weights are posterior means, or drawn from a Dirichlet distribution;
+        "collapsed" are drawn from a Dirichlet process, of whose components at most
+        `n_components` hold rows: Dirichlet(N_1, .., N_M, alpha), where the components
+        without rows share alpha's part by stick-breaking and have parameters from the
+        prior (Sethuraman 1994). Given the weights, rows are independent, so that
+        sweeps over all rows at once are exact.
     concentration : float, default 1.0
         Of the Dirichlet prior of the weights, over all components.
     prior : MixturePrior, optional

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from dyntree._core.mixtures.scores import Scores
 from dyntree._core.mixtures.soft_sweep import em
@@ -26,6 +25,7 @@ from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.groups import centres, grouped
 from dyntree.mixtures.canopy.options import CanopyOptions
 from dyntree.mixtures.canopy.scaling import Scaling, Singles, blocks
+from dyntree.runtime.blas import single_threaded_blas
 
 ROW_LOSS = 10.0  # how much more than its group a row may lose
 GROUPED = ("canopy1", "canopy2")
@@ -127,7 +127,7 @@ class ShardState:
     def sweep(self, task: Task) -> ShardReport:
         """Let rows choose their components anew."""
         clock = time.perf_counter()
-        with threadpool_limits(1, user_api="blas"):
+        with single_threaded_blas():
             found = self._swept(task)
         n_groups = getattr(self.kernel, "n_groups", 0)
         lengths = self.kernel.list_lengths.mean() if n_groups else 0.0
