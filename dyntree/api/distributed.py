@@ -34,6 +34,7 @@ from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.fitting import CanopySweep
 from dyntree.mixtures.canopy.parts import added, badly_fitted, drawn
 from dyntree.mixtures.canopy.scaling import (
+    ColumnSums,
     Scaling,
     check_counts,
     read,
@@ -64,8 +65,8 @@ def _checked(recipe: Any, family: str, names: tuple[str, ...]) -> None:
     check_counts(_rows_of(recipe), FAMILY_OF[family], names)
 
 
-def _sums(recipe: Any) -> tuple[float, Vector]:
-    """Number of the rows of a shard, and their sum."""
+def _sums(recipe: Any) -> ColumnSums:
+    """Number of the rows of a shard, and sums and extremes of its columns."""
     return sums_of(_rows_of(recipe), None)
 
 
@@ -167,7 +168,7 @@ class RemoteParts:
     def scaling(self, family: Family) -> Scaling:
         """Centres and scales of the columns of all shards."""
         sums = added(self.each(_sums))
-        squares = np.sum(self.each(_squares, sums[1] / sums[0]), axis=0)
+        squares = np.sum(self.each(_squares, sums.mean), axis=0)
         return Scaling.of(sums, squares, family, self.features.feature_names)
 
     def take(self, places: NDArray[np.int64]) -> Matrix:

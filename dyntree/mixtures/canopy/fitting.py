@@ -280,8 +280,9 @@ class Fit:
             drawn = self.family.draw(moments, prior, rng)
             if self.family.one_spread:
                 drawn = replace(drawn, spread=known.spread)
-            alpha = self.prior.concentration
-            known = with_drawn_weights(known, drawn, moments.weight, alpha, rng)
+            known = with_drawn_weights(
+                known, drawn, moments.weight, self.prior.concentration, rng
+            )
         return known, n_clipped
 
     def _reseeded(

@@ -40,8 +40,8 @@ class MixturePrior:
         Rows that `variance` is worth; by default 4, for family "full" at least
         n_features + 2.
     variance : array_like of shape (n_features,), optional
-        By default a tenth of the columns' variances and a thousandth of their median,
-        or nearly the variances within components, pooled, where these are less (they
+        By default a tenth of the columns' variances and a thousandth more, for round
+        components of the columns' median; or nearly the variances within components, pooled, where these are less (they
         are for clusters that are far apart); a variance that is given stays.
     rate : float, optional
         Of Poisson and multinomial: counts that each column has before any row. By

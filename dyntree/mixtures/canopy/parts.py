@@ -19,9 +19,9 @@ from dyntree.mixtures.canopy.fitting import rejected
 from dyntree.mixtures.canopy.options import share
 from dyntree.mixtures.canopy.parquet import is_path
 from dyntree.mixtures.canopy.scaling import (
+    ColumnSums,
     Scaling,
     Singles,
-    Sums,
     check_counts,
     read,
     squares_of,
@@ -53,11 +53,15 @@ def check_weight(value: Any, n_rows: int, X: Any = None) -> Vector | None:
     return weight
 
 
-def added(sums: Iterable[Sums]) -> Sums:
-    """Weights and sums of all parts, in their order."""
+def added(sums: Iterable[ColumnSums]) -> ColumnSums:
+    """Sums of all parts, in their order."""
     each = list(sums)
-    total = summed(total for total, _ in each)
-    return total, np.sum([first for _, first in each], axis=0)
+    return ColumnSums(
+        summed(part.total for part in each),
+        np.sum([part.first for part in each], axis=0),
+        np.min([part.low for part in each], axis=0),
+        np.max([part.high for part in each], axis=0),
+    )
 
 
 def drawn(n: int, rng: np.random.Generator, most: int) -> Ids:
@@ -148,9 +152,8 @@ class Parts:
         """Centres and scales of the columns of all parts."""
         each = list(self.each())
         sums = added(sums_of(rows, weight) for rows, _, weight in each)
-        centre = sums[1] / sums[0]
         squares = np.sum(
-            [squares_of(rows, weight, centre) for rows, _, weight in each], axis=0
+            [squares_of(rows, weight, sums.mean) for rows, _, weight in each], axis=0
         )
         return Scaling.of(sums, squares, family, self.features.feature_names)
 

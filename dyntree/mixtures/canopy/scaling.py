@@ -16,9 +16,9 @@ from dyntree.errors import ScaleWarning, warn
 from dyntree.mixtures.canopy.components import LEAST, Family, Prior
 from dyntree.mixtures.canopy.options import MixturePrior
 from dyntree.mixtures.canopy.parquet import ParquetRows, is_path
+from dyntree.mixtures.shared.arrays import is_constant
 
 Singles = NDArray[np.float32]
-Sums = tuple[float, Vector]
 BLOCK = 1 << 18  # numbers that are held in float64 at a time
 FARTHEST = 1e12  # scaled; only rows of no weight lie beyond it
 BITS = 60  # that a sum over all rows may fill
@@ -45,13 +45,32 @@ def pieces(X: Any, weight: Vector | None) -> Iterator[tuple[Matrix, Vector]]:
         yield np.array(X[part], dtype=np.float64, order="C"), w
 
 
-def sums_of(X: Any, weight: Vector | None) -> Sums:
-    """Weight of rows, and their weighted sum, shape (n_features,)."""
+@dataclass(frozen=True)
+class ColumnSums:
+    """Weight of rows, and of their columns the weighted sums and the extremes."""
+
+    total: float
+    first: Vector
+    low: Vector
+    high: Vector
+
+    @property
+    def mean(self) -> Vector:
+        """Weighted means of the columns."""
+        return self.first / self.total
+
+
+def sums_of(X: Any, weight: Vector | None) -> ColumnSums:
+    """Sums and extremes of the columns, over rows that have weight."""
     total, first = 0.0, np.zeros(X.shape[1])
+    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
     for rows, w in pieces(X, weight):
         total += float(w.sum())
         first += w @ rows
-    return total, first
+        there = rows[w > 0.0]
+        low = np.minimum(low, there.min(axis=0, initial=np.inf))
+        high = np.maximum(high, there.max(axis=0, initial=-np.inf))
+    return ColumnSums(total, first, low, high)
 
 
 def squares_of(X: Any, weight: Vector | None, centre: Vector) -> Vector:
@@ -156,13 +175,13 @@ class Scaling:
 
     @classmethod
     def of(
-        cls, sums: Sums, squares: Vector, family: Family, names: tuple[str, ...]
+        cls, sums: ColumnSums, squares: Vector, family: Family, names: tuple[str, ...]
     ) -> Scaling:
         """Weighted means and standard deviations of columns, by their sums.
 
         Parameters
         ----------
-        sums : (float, ndarray of shape (n_features,))
+        sums : ColumnSums
             As `sums_of` gives them, over all rows.
         squares : ndarray of shape (n_features,)
             As `squares_of` gives them, about the means.
@@ -170,12 +189,12 @@ class Scaling:
         names : tuple of str
             Of the columns.
         """
-        total, first = sums
-        centre, variance, d = first / total, squares / total, len(first)
+        centre, variance, d = sums.mean, squares / sums.total, len(squares)
         if family.is_count:
             power = max(1.0, float((variance + centre**2).sum()))
             return cls(np.zeros(d), np.ones(d), variance, power, centre)
-        equal = ~(variance > 1e-30 * centre**2)
+        equal = is_constant(sums.low, sums.high)
+        centre = np.where(equal, sums.low, centre)
         variance = np.where(equal, 0.0, variance)
         if equal.any():
             listed = ", ".join(repr(names[j]) for j in np.flatnonzero(equal)[:5])
@@ -258,9 +277,11 @@ class Scaling:
         least, variance = None, given.variance
         if variance is None:
             some = self.variance[self.variance > 0.0]
-            middle = 1e-3 * float(np.median(some)) if len(some) else 0.0
-            least = np.full(d, middle) / self.scale**2
-            variance = 0.1 * self.variance + middle
+            middle = np.full(d, float(np.median(some)) if len(some) else 0.0)
+            if not family.one_scale:  # columns have units of their own
+                middle = np.where(self.variance > 0.0, self.variance, middle)
+            least = 1e-3 * middle / self.scale**2
+            variance = 0.1 * self.variance + 1e-3 * middle
         variance = np.where(variance > 0.0, variance, 1e-3) / self.scale**2
         variance = np.maximum(variance, LEAST)
         df = given.df if given.df is not None else 4.0

@@ -11,7 +11,7 @@ from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.mixtures.canopy.components import Components, Family, Moments
 from dyntree.mixtures.canopy.options import MixtureOptions
-from dyntree.mixtures.canopy.scaling import Scaling
+from dyntree.mixtures.canopy.scaling import ColumnSums, Scaling
 
 EQUAL = 1e-9  # how far variances that are one may differ, relatively
 
@@ -102,7 +102,9 @@ def scaling_of(family: Family, known: Components) -> Scaling:
     squares = weight @ (mean - centre) ** 2
     squares = squares + family.variances_within(known, centre)
     names = tuple(f"x{j}" for j in range(mean.shape[1]))
-    return Scaling.of((1.0, centre), squares, family, names)
+    spread = np.sqrt(squares)
+    sums = ColumnSums(1.0, centre, centre - spread, centre + spread)
+    return Scaling.of(sums, squares, family, names)
 
 
 def scaled(known: Components, scaling: Scaling) -> Components:

@@ -16,7 +16,7 @@ from dyntree import params
 from dyntree._core.mixtures.emissions import Emission
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.ddp.transitions import Transition
-from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.arrays import Ids, constants
 
 
 def vector(name: str, value: Any, width: int, positive: bool = False) -> Vector:
@@ -71,8 +71,9 @@ def spread_of(rows: Matrix, centre: Any, otherwise: Any = 1.0) -> Vector:
 
     Columns that stand at the centre have no unit, and `otherwise` in its place.
     """
-    found = rows.var(axis=0)
-    found = np.where(found > 0.0, found, ((rows - centre) ** 2).mean(axis=0))
+    found = np.where(
+        constants(rows), ((rows - centre) ** 2).mean(axis=0), rows.var(axis=0)
+    )
     spread: Vector = np.where(found > 0.0, found, otherwise)
     return spread
 

@@ -19,7 +19,7 @@ from dyntree.mixtures.ddp.families import (
     vector,
 )
 from dyntree.mixtures.ddp.transitions import RandomWalk, Transition
-from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.arrays import Ids, means_of
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 LEAST = 1e-100  # variance of a location, as a share of that of rows
@@ -104,7 +104,7 @@ class GaussianKnownVariance(Family):
         covariance("variance", self.variance, width)
         mean, var = self.base_mean, self.base_variance
         if mean is None:
-            mean = rows.mean(axis=0)
+            mean = means_of(rows)
         if var is None:
             noise = np.diag(covariance("variance", self.variance, width))
             var = spread_of(rows, vector("base_mean", mean, width), noise)

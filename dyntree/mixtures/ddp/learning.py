@@ -27,7 +27,7 @@ from dyntree.mixtures.ddp.state import (
     pruned,
     without_rows,
 )
-from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.arrays import Ids, constants
 from dyntree.mixtures.shared.base import Mixture
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -175,8 +175,8 @@ class Learning(Rows, Mixture):
         """
         default = self.options.family.scaled_by_rows()
         groups = np.repeat(default, rows.shape[1] // len(default))
-        found: NDArray[np.bool_] = (rows == family.origin()).all(axis=0)
-        return groups & found
+        origin = np.broadcast_to(family.origin(), rows[:1].shape)
+        return groups & constants(np.vstack([origin, rows]))
 
     def _with_units(
         self, family: Family, rows: Matrix

@@ -23,7 +23,7 @@ from dyntree.mixtures.ddp.families import (
     vector,
 )
 from dyntree.mixtures.ddp.transitions import Discount, Transition
-from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.arrays import Ids, means_of
 
 
 class Block(NamedTuple):
@@ -363,7 +363,7 @@ class GaussianUnknown(Regression):
     def resolved(self, rows: Matrix) -> Self:
         """Return the family with all scales filled in; see `Family`."""
         width = rows.shape[1]
-        mean = rows.mean(axis=0) if self.base_mean is None else self.base_mean
+        mean = means_of(rows) if self.base_mean is None else self.base_mean
         mean = vector("base_mean", mean, width)
         scale = OF_SPREAD * spread_of(rows, mean) if self.scale is None else self.scale
         df = width + 2.0 if self.df is None else self.df

@@ -32,6 +32,7 @@ from dyntree.labels import is_label
 from dyntree.mixtures.hdp.batch import Batch, Times
 from dyntree.mixtures.hdp.families import MOST_FAR, Family
 from dyntree.mixtures.hdp.row_store import RowStore
+from dyntree.mixtures.shared.arrays import constants
 
 NAME = "MemoryBoundedHDP"
 
@@ -90,7 +91,8 @@ class RowBatch(Batch):
             return np.zeros(self.width), np.ones(self.width)
         shift = np.average(rows, axis=0, weights=by)
         scale = np.sqrt(np.average(np.square(rows - shift), axis=0, weights=by))
-        still = scale <= 1e-13 * np.abs(shift)
+        still = constants(rows)
+        shift = np.where(still, rows[0], shift)
         if still.any() and len(rows) > 1:
             known = zip(self.features.feature_names, still, strict=True)
             warn(

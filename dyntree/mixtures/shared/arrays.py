@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.values import Matrix, Vector
+
 Ids = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
+SAME = 1e-13  # of their size, by which the values of one constant may differ
 
 
 def demand(holds: Any, what: str) -> None:
@@ -27,6 +30,23 @@ def check_shape(
         good = all(n is None or n == m for n, m in zip(shape, found.shape, strict=True))
     demand(good, f"{name} of type {np.dtype(dtype)} and shape {shape}")
     return found
+
+
+def is_constant(low: Vector, high: Vector) -> NDArray[np.bool_]:
+    """Whether columns hold one value but for rounding, by their extremes."""
+    still: NDArray[np.bool_] = high - low <= SAME * np.maximum(-low, high)
+    return still
+
+
+def constants(rows: Matrix) -> NDArray[np.bool_]:
+    """Which columns of some rows hold one value but for rounding."""
+    return is_constant(rows.min(axis=0), rows.max(axis=0))
+
+
+def means_of(rows: Matrix) -> Vector:
+    """Means of columns, which of constants are their value, to the bit."""
+    means: Vector = np.where(constants(rows), rows[0], rows.mean(axis=0))
+    return means
 
 
 def freeze(record: Any) -> None:

@@ -12,6 +12,7 @@ from scipy.special import chdtri, logsumexp
 
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
+from dyntree.mixtures.shared.arrays import constants
 from dyntree.mixtures.sva.records import LambdaPath
 
 MISS = 1e-5  # probability with which a row lies beyond the radius of its own cluster
@@ -64,7 +65,7 @@ def check_columns(rows: Matrix, names: tuple[str, ...]) -> None:
 
 def varying(rows: Matrix) -> Matrix:
     """Rows without columns that are constant, which are no dimensions of noise."""
-    moves = np.ptp(rows, axis=0) > 0.0
+    moves = ~constants(rows)
     return np.ascontiguousarray(rows[:, moves]) if moves.any() else rows
 
 
