@@ -10,7 +10,7 @@ import pytest
 
 from .replay import recordings
 
-_SLOW_WORK = 150_000
+_SLOW_WORK = 38_000
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

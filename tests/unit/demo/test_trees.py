@@ -30,6 +30,13 @@ def predictions(demo_run: Demo, summary: Any) -> pd.DataFrame:
     return pd.read_csv(demo_run.folder / "predictions.csv")
 
 
+def test_it_runs_by_python_m(demo_run: Demo) -> None:
+    process = demo_run.process
+    assert process.returncode == 0, process.stderr
+    assert "learning on" in process.stdout
+    assert "4101/4101" in process.stderr  # the bar of 4601 rows less the first 500
+
+
 def assert_bounds(summary: dict[str, Any]) -> None:
     """Those of the issue."""
     learning, frozen = summary["learning_on"], summary["frozen"]

@@ -325,11 +325,11 @@ def test_the_filter_goes_on_from_what_was_learned_and_is_saved() -> None:
     ahead = model.predict_next(2)
     assert model_bytes(model) == before
     np.testing.assert_allclose(ahead.sum(axis=1), 1.0)
-    right = 0
+    right, found = 0, model.predict(X)
     for x, state in zip(X[n:], label[n:], strict=True):
         proba = model.filter_one(x)
         own = model.clusters().id[proba.argmax()]
-        right += int(np.bincount(label[model.predict(X) == own]).argmax() == state)
+        right += int(np.bincount(label[found == own]).argmax() == state)
     assert right > 0.97 * (len(X) - n)
     again = OnlineHDPHSMM.from_arrays(*model.to_arrays())
     np.testing.assert_array_equal(again.predict_next(3), model.predict_next(3))
