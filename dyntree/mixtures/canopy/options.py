@@ -41,8 +41,9 @@ class MixturePrior:
         n_features + 2.
     variance : array_like of shape (n_features,), optional
         By default a tenth of the columns' variances and a thousandth more, for round
-        components of the columns' median; or nearly the variances within components, pooled, where these are less (they
-        are for clusters that are far apart); a variance that is given stays.
+        components of the columns' median; or nearly the variances within components,
+        pooled, where these are less (they are for clusters that are far apart). A
+        variance that is given stays.
     rate : float, optional
         Of Poisson and multinomial: counts that each column has before any row. By
         default 1 for Poisson, in so many rows that it is the mean of all columns, and

@@ -438,9 +438,9 @@ def test_extremes_of_shape() -> None:
     assert column.means_.shape[1] == 1
     wide = MemoryBoundedHDP(max_items=9).fit([rng.normal(size=(60, 64))] * 3)
     assert wide.covariances_.shape[1:] == (64, 64)
-    many = MemoryBoundedHDP(max_groups=20, max_items=50, epoch_size=2000)
-    many.fit(list(rng.normal(size=(4000, 1, 2))))
-    assert many.n_documents_seen_ == 4000
+    many = MemoryBoundedHDP(max_groups=20, max_items=50, epoch_size=800)
+    many.fit(list(rng.normal(size=(1600, 1, 2))))
+    assert many.n_documents_seen_ == 1600
     same = MemoryBoundedHDP(max_items=5).fit([np.ones((30, 2))] * 3)
     assert (same.n_topics_, same.n_clumps_) == (1, 1)
 
