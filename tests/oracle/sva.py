@@ -27,6 +27,7 @@ class Cluster:
     scatter: float = 0.0  # sum of squared distances to the mean
     cov: Any = None  # population covariance
     seen: int = 0
+    rows: int = 0
     since: int = 0
     settled: int = 0
     confirmed: bool = False
@@ -91,7 +92,7 @@ class Mixture:
             c.w *= 1.0 - self.forget
             c.scatter *= 1.0 - self.forget
             c.w_ref *= 1.0 - self.forget
-            if c.confirmed and c.w < self.min_weight:
+            if c.confirmed and self.n_rows - c.seen >= int(10.0 / self.forget):
                 c.confirmed, c.since = False, number
         costs = [self.cost(c, x) for c in self.clusters]
         fresh = self.lambda_
@@ -112,6 +113,7 @@ class Mixture:
             self.absorb(c, x)
         self.refreshed(c)
         c.seen = number
+        c.rows += 1
         self.confirm(c)
         label = c.id
         if self.chain is not None:
@@ -125,7 +127,7 @@ class Mixture:
         return label
 
     def confirm(self, c: Cluster) -> None:
-        if not c.confirmed and c.w >= self.min_weight:
+        if not c.confirmed and c.rows >= self.min_weight:
             c.confirmed = True
             c.settled = c.settled or self.n_rows
 
@@ -156,6 +158,7 @@ class Mixture:
         into, gone = (a, b) if a.w >= b.w else (b, a)
         into.w, into.mean, into.scatter, into.cov = pooled(into, gone)
         into.seen = max(into.seen, gone.seen)
+        into.rows += gone.rows
         self.aliases[gone.id] = into.id
         if self.chain is not None:
             self.chain.join(into, gone, self.check_every if self.merge else 0)

@@ -25,6 +25,7 @@ cdef class Clusters:
         double min_weight
         int64_t patience
         double keep                     # 1 - forget
+        int64_t silence                 # rows after which an unseen cluster is provisional
         int32_t max_clusters
         bint by_objective               # costs and scores weigh by what they add to J
         # arrays of `store`, by name
@@ -32,6 +33,7 @@ cdef class Clusters:
         int64_t *ids
         int64_t *born                   # number of its first row
         int64_t *seen                   # of its last
+        int64_t *rows                   # that it has taken, none forgotten
         int64_t *since                  # from which its patience counts
         int64_t *settled                # row that confirmed it first, or 0
         int32_t *confirmed

@@ -15,6 +15,7 @@ cdef enum:
     MOST_FEATURES = 256     # of a dict that is read without a list
 
 cdef double FAINT = 1e-100     # weight that fading leaves at least, so that means exist
+cdef double SILENCE = 10.0      # memories of 1 / forget rows, after which a cluster is gone
 
 
 cdef class Clusters:
@@ -30,7 +31,7 @@ cdef class Clusters:
     check_every : int
         Rows between looks for such pairs; 0 for none.
     min_weight : float
-        From which a cluster is confirmed.
+        Rows from which a cluster is confirmed.
     patience : int
         Rows after which one that is not is deleted.
     forget : float
@@ -54,6 +55,7 @@ cdef class Clusters:
         self.min_weight = min_weight
         self.patience = patience
         self.keep = 1.0 - forget
+        self.silence = INT64_MAX if forget == 0.0 else <int64_t>(SILENCE / forget)
         self.max_clusters = max_clusters
         self.by_objective = by_objective
         self.chain = chain
@@ -66,7 +68,7 @@ cdef class Clusters:
     cdef dict layout(self):
         return {
             "ids": (np.int64, ()), "born": (np.int64, ()), "seen": (np.int64, ()),
-            "since": (np.int64, ()), "settled": (np.int64, ()),
+            "rows": (np.int64, ()), "since": (np.int64, ()), "settled": (np.int64, ()),
             "confirmed": (np.int32, ()), "weight": (np.float64, ()),
             "scatter": (np.float64, ()),
         }
@@ -104,6 +106,8 @@ cdef class Clusters:
         self.born = &a[0]
         a = self.store["seen"]
         self.seen = &a[0]
+        a = self.store["rows"]
+        self.rows = &a[0]
         a = self.store["since"]
         self.since = &a[0]
         a = self.store["settled"]
@@ -179,6 +183,7 @@ cdef class Clusters:
         self.ids[k] = self.ids[source]
         self.born[k] = self.born[source]
         self.seen[k] = self.seen[source]
+        self.rows[k] = self.rows[source]
         self.since[k] = self.since[source]
         self.settled[k] = self.settled[source]
         self.confirmed[k] = self.confirmed[source]
@@ -195,7 +200,7 @@ cdef class Clusters:
         if self.keep < 1.0:
             for k in range(self.n):
                 self.fade(k)
-                if self.confirmed[k] and self.weight[k] < self.min_weight:
+                if self.confirmed[k] and self.n_rows - self.seen[k] >= self.silence:
                     self.confirmed[k] = 0
                     self.since[k] = self.n_rows + 1
                     self.next_expiry = min(
@@ -220,7 +225,7 @@ cdef class Clusters:
             self.ids[best] = self.next_id
             self.next_id += 1
             self.born[best] = self.since[best] = self.n_rows
-            self.settled[best] = self.confirmed[best] = 0
+            self.rows[best] = self.settled[best] = self.confirmed[best] = 0
             self.weight[best] = self.scatter[best] = 0.0
             self.begin(best, x)
             self.weight[best] = 1.0
@@ -231,6 +236,7 @@ cdef class Clusters:
         if self.tracking:
             self.look_again(best)
         self.seen[best] = self.n_rows
+        self.rows[best] += 1
         if not self.confirmed[best]:
             self.confirm(best)
         found = self.ids[best]
@@ -243,8 +249,8 @@ cdef class Clusters:
         return found
 
     cdef void confirm(self, int32_t k) noexcept nogil:
-        """Confirm a cluster that has the weight."""
-        if self.weight[k] >= self.min_weight:
+        """Confirm a cluster that has taken rows enough."""
+        if self.rows[k] >= self.min_weight:
             self.confirmed[k] = 1
             if not self.settled[k]:
                 self.settled[k] = self.n_rows
@@ -370,6 +376,7 @@ cdef class Clusters:
         cdef int32_t gone = a + b - into
         self.join(into, gone)
         self.weight[into] += self.weight[gone]
+        self.rows[into] += self.rows[gone]
         self.seen[into] = max(self.seen[into], self.seen[gone])
         self.note_alias(self.ids[gone], self.ids[into])
         if self.chain is not None:
