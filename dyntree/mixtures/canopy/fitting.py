@@ -104,8 +104,7 @@ def rejected(known: Components, family: Family, rows: Matrix, n: int) -> Matrix:
     """The n different rows of least density; fewer where rows are much the same."""
     lowest = np.argsort(density(known, family, rows), kind="stable")[: ALIKE * n]
     _, first = np.unique(rows[lowest], axis=0, return_index=True)
-    out: Matrix = rows[lowest[np.sort(first)[:n]]]
-    return out
+    return rows[lowest[np.sort(first)[:n]]]
 
 
 def by_counts(

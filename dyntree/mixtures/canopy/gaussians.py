@@ -50,8 +50,7 @@ def mean_of(moments: Moments, prior: Prior) -> tuple[Vector, Matrix]:
 def scattered(moments: Moments, prior: Prior, weight: Vector, mean: Matrix) -> Matrix:
     """Squared deviations by column of rows and prior mean from the posterior means."""
     strength = 0.0 if prior.reg_covar is not None else prior.strength
-    out: Matrix = moments.second + strength * prior.mean**2 - weight[:, None] * mean**2
-    return out
+    return moments.second + strength * prior.mean**2 - weight[:, None] * mean**2
 
 
 class Diagonal(Family):
@@ -71,8 +70,7 @@ class Diagonal(Family):
 
     def variances_within(self, known: Components, centre: Vector) -> Vector:
         """As `Family` says."""
-        within: Vector = known.weight @ known.spread
-        return within
+        return known.weight @ known.spread
 
     def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
         """As `Family` says."""
@@ -356,8 +354,7 @@ class Full(Family):
 
     def variances_within(self, known: Components, centre: Vector) -> Vector:
         """As `Family` says."""
-        within: Vector = known.weight @ np.diagonal(known.spread, axis1=1, axis2=2)
-        return within
+        return known.weight @ np.diagonal(known.spread, axis1=1, axis2=2)
 
     def least_df(self, d: int) -> float:
         """As `Family` says: covariances must have a mean."""

@@ -62,8 +62,7 @@ def added(sums: Iterable[Sums]) -> Sums:
 
 def drawn(n: int, rng: np.random.Generator, most: int) -> Ids:
     """Up to `most` of the numbers below n, ascending."""
-    found: Ids = np.sort(rng.choice(n, size=min(n, most), replace=False))
-    return found
+    return np.sort(rng.choice(n, size=min(n, most), replace=False))
 
 
 class Some:

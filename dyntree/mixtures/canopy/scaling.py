@@ -202,8 +202,7 @@ class Scaling:
 
     def doubles(self, X: Any) -> Matrix:
         """Rows in float64, scaled."""
-        out: Matrix = (np.asarray(X, dtype=np.float64) - self.centre) / self.scale
-        return out
+        return (np.asarray(X, dtype=np.float64) - self.centre) / self.scale
 
     def square(self, spread: NDArray[np.float64]) -> Any:
         """What divides variances or covariances of that shape."""

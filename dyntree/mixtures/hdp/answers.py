@@ -110,8 +110,7 @@ class TopicAnswers(Mixture):
         """Posterior means of Gaussian topics, shape (n_topics, n_features)."""
         state = self._ready("means_")
         m = state.family.means(state.topics.statistics)
-        out: Matrix = state.shift + m * state.scale
-        return out
+        return state.shift + m * state.scale
 
     @property
     def covariances_(self) -> NDArray[np.float64]:

@@ -75,8 +75,7 @@ def merged_groups(
 def by_commonest(N: Matrix) -> Longs:
     """Order of groups by their commonest topic, and by its share."""
     share = N / np.maximum(N.sum(axis=1, keepdims=True), 1e-300)
-    order: Longs = np.lexsort((share.max(axis=1), share.argmax(axis=1)))
-    return order
+    return np.lexsort((share.max(axis=1), share.argmax(axis=1)))
 
 
 class Pairs:

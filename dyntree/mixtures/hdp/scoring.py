@@ -189,8 +189,7 @@ def hard_scores(logs: Matrix, weight: Vector, stored: Matrix) -> Vector:
     best = np.full((len(stored), len(logs)), -np.inf)
     for k in range(logs.shape[1]):
         np.maximum(best, stored[:, k, None] + logs[:, k], out=best)
-    out: Vector = best @ weight
-    return out
+    return best @ weight
 
 
 def soft_scores(logs: Matrix, weight: Vector, stored: Matrix) -> Vector:

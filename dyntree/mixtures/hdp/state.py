@@ -63,8 +63,7 @@ class State:
 
     def standardised(self, rows: Matrix) -> Matrix:
         """Rows on the scale of the first epoch."""
-        out: Matrix = np.ascontiguousarray((rows - self.shift) / self.scale)
-        return out
+        return np.ascontiguousarray((rows - self.shift) / self.scale)
 
     # ------------------------------------------------------------ memory
     def arrays(self) -> Arrays:

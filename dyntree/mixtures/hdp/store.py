@@ -44,8 +44,7 @@ def rows_of(indptr: Longs, rows: Longs) -> tuple[Longs, Longs]:
 
 def added(place: Any, value: Any, n: int) -> Vector:
     """Sums of values at each of n places; none at all are floats, too."""
-    out: Vector = np.bincount(place, value, n).astype(np.float64, copy=False)
-    return out
+    return np.bincount(place, value, n).astype(np.float64, copy=False)
 
 
 def distinct(owner: Any, column: Any, n: int, n_columns: int) -> Longs:
@@ -205,8 +204,7 @@ class Store(ABC):
         """Items of a group that no clump shares with others."""
         clumps = row_numbers(self.clump_indptr)[self.clump_group == group]
         points = np.flatnonzero(self.group == group)
-        out: Longs = np.concatenate([points, self.n_points + clumps]).astype(np.int64)
-        return out
+        return np.concatenate([points, self.n_points + clumps]).astype(np.int64)
 
     def group_sums(self, items: Longs, share: Vector, n_groups: int) -> Vector:
         """Points of each group in items, of which a share counts."""

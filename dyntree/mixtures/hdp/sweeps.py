@@ -102,10 +102,9 @@ class Swept:
 
 def table_of_logs(topics: Topics, c: Vector) -> Matrix:
     """E log pi of each group, plus c of each topic, shape (S, K)."""
-    out: Matrix = expected_logs(
+    return expected_logs(
         topics.per_document, topics.alpha, c, 1.0, float(topics.alpha.sum())
     )
-    return out
 
 
 def swept(
@@ -191,10 +190,8 @@ def alpha_step(
         times.documents, search.alpha_denominator(topics, times),
     )  # fmt: skip
     if search.options.alpha_update == "minka":
-        minka: Vector = alpha_fixed_point(*given, prior.shape, 1)
-        return minka
-    newton: Vector = alpha_newton(*given, prior.shape, steps, 1e-8)
-    return newton
+        return alpha_fixed_point(*given, prior.shape, 1)
+    return alpha_newton(*given, prior.shape, steps, 1e-8)
 
 
 @dataclass(frozen=True)

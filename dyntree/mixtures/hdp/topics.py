@@ -43,8 +43,7 @@ class Topics:
     @property
     def per_document(self) -> Matrix:
         """Points of a document of each group in each topic, shape (S, K)."""
-        out: Matrix = np.ascontiguousarray(self.counts / self.documents[:, None])
-        return out
+        return np.ascontiguousarray(self.counts / self.documents[:, None])
 
     @property
     def proportions(self) -> Matrix:

@@ -191,8 +191,7 @@ class ClusterAnswers(Learning):
         joint = self._log_joint(rows, self._confirmed())
         if not joint.size:
             return joint
-        proba: Matrix = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
-        return proba
+        return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
 
     @locked
     def score_samples(self, X: Any) -> Vector:
@@ -213,8 +212,7 @@ class ClusterAnswers(Learning):
         """
         _, rows = self._answered(X, "score_samples")
         places = self._some("score_samples")
-        density: Vector = logsumexp(self._log_joint(rows, places), axis=1)
-        return density
+        return logsumexp(self._log_joint(rows, places), axis=1)
 
     def _some(self, what: str) -> Ids:
         """Places of the confirmed clusters, one at least."""

@@ -99,10 +99,7 @@ def move_probabilities(counts: Matrix, smoothing: float) -> Matrix:
     mass = (counts + smoothing) * off
     total = mass.sum(axis=1, keepdims=True)
     uniform = off / (n - 1.0)
-    move: Matrix = np.where(
-        total > 0.0, mass / np.where(total > 0.0, total, 1.0), uniform
-    )
-    return move
+    return np.where(total > 0.0, mass / np.where(total > 0.0, total, 1.0), uniform)
 
 
 def duration_laws(
@@ -183,5 +180,4 @@ def smooth_path(points: Matrix, labels: Ids) -> Vector:
     at = np.arange(len(labels), dtype=np.float64)
     knots = np.concatenate([[at[0] - 1.0], middle, [at[-1] + 1.0]])
     through = np.concatenate([points[:1], points[start], points[-1:]])
-    path: Vector = CubicSpline(knots, through, bc_type="natural")(at)
-    return path
+    return CubicSpline(knots, through, bc_type="natural")(at)

@@ -228,15 +228,13 @@ class DynamicFiniteMixture(Rows):
     @locked
     def log_predictive(self, X: Any) -> Vector:
         """Log density of new rows of the last phase, ndarray of shape (n_rows,)."""
-        density: Vector = logsumexp(self._log_joint(X, "log_predictive"), axis=1)
-        return density
+        return logsumexp(self._log_joint(X, "log_predictive"), axis=1)
 
     def _log_joint(self, X: Any, what: str) -> Matrix:
         """Log share plus log density of each component, (n_rows, n_components)."""
         family, priors = self._ready(what)
         _, rows = self._encoded(X)
-        joint: Matrix = family.emission(priors, rows).log_under() + np.log(self._share)
-        return joint
+        return family.emission(priors, rows).log_under() + np.log(self._share)
 
 
 def spread_centres(rows: Matrix, k: int, rng: np.random.Generator) -> Matrix:
