@@ -11,7 +11,6 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from dyntree import params
-from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.canopy.components import Components
@@ -36,10 +35,6 @@ class CanopyAnswers(Mixture):
     _counted = "components"
     options: MixtureOptions
     _state: State
-
-    @property
-    def _columns_learned(self) -> FeatureMap | None:
-        return self._state.features
 
     @property
     def is_ready(self) -> bool:

@@ -15,15 +15,7 @@ KINDS = {"spherical": 0, "spherical_tied": 0, "diag": 1, "poisson": 2, "multinom
 
 
 def component_tree(family: str, known: Components, seed: int) -> Means:
-    """The tree of `inference="tree"`, for one sweep.
-
-    Parameters
-    ----------
-    family : str
-        Any but "full".
-    known : Components
-    seed : int
-    """
+    """The tree of `inference="tree"`, for one sweep of any family but "full"."""
     m, d = known.mean.shape
     kind = KINDS[family]
     tree = linked(build(np.ascontiguousarray(known.mean), BASE, LEAF, m, seed, 1))

@@ -209,18 +209,7 @@ def history_read(arrays: Arrays) -> np.recarray[Any, Any]:
 class Running:
     """A fit under way, as a checkpoint holds it.
 
-    Parameters
-    ----------
-    options : MixtureOptions
-    batch_size : int
-    seed : int
-    state : State
-        That the fit has come to.
-    pace : float
-    begun : ndarray of shape (n_begun, n_features)
-        Of the fit; see `Fit`.
-    arrays : dict of ndarray
-        Labels and lists of the shards.
+    `begun` is that of the fit, `arrays` are labels and lists of the shards.
     """
 
     def __init__(

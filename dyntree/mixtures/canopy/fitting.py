@@ -125,38 +125,20 @@ def by_counts(
 
 
 class Fit:
-    """A fit that can be stopped after any sweep, and goes on alike.
-
-    Parameters
-    ----------
-    family : Family
-    options : MixtureOptions
-    inference : str
-        As chosen, never "auto".
-    prior : Prior
-    units : tuple of float
-        That sums are counted in.
-    seed : int
-    known : Components
-        At which it begins.
-    watched : ndarray of shape (n_watched, n_features)
-        Scaled rows whose likelihood tells when to stop.
-    n_rows : int
-    total : float
-        Weight of all rows.
-    log_scale : float
-        Taken off log densities of scaled rows.
-    """
+    """A fit that can be stopped after any sweep, and goes on alike."""
 
     def __init__(
         self, family: Family, options: MixtureOptions, inference: str, prior: Prior,
         units: tuple[float, float, float], seed: int, known: Components,
         watched: Matrix, n_rows: int, total: float, log_scale: float,
     ) -> None:  # fmt: skip
-        self.family, self.options, self.inference = family, options, inference
-        self.prior, self.units, self.seed = prior, units, seed
-        self.known, self.watched = known, watched
-        self.n_rows, self.total, self.log_scale = n_rows, total, log_scale
+        self.family, self.options, self.seed = family, options, seed
+        self.inference = inference  # as chosen, never "auto"
+        self.prior, self.units = prior, units  # in which sums are counted
+        self.known = known  # components, first those at which it begins
+        self.watched = watched  # scaled rows whose likelihood tells when to stop
+        self.n_rows, self.total = n_rows, total  # and their weight
+        self.log_scale = log_scale  # taken off log densities of scaled rows
         self.pace = 1.0
         self.begun: Matrix = np.empty((0, watched.shape[1]))
         self.reports: list[CanopySweep] = []

@@ -31,6 +31,7 @@ from dyntree.mixtures.canopy.shards import Plan
 from dyntree.mixtures.canopy.starts import chosen_start, n_wanted, start, too_few
 from dyntree.mixtures.canopy.state import State
 from dyntree.mixtures.canopy.trouble import tell_trouble
+from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -157,11 +158,6 @@ class Canopy(CanopyStreams):
         self._state = State()
 
     # ------------------------------------------------------------ what it is
-    @property
-    def n_seen(self) -> int:
-        """Rows ever given to `fit` and `update`."""
-        return self._state.n_seen
-
     @property
     def labels_(self) -> NDArray[np.int32]:
         """Components of the rows of the last `fit` or batch, as last drawn."""
@@ -509,43 +505,15 @@ class Canopy(CanopyStreams):
     @locked
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
-        again = type(self).__new__(type(self))
-        again._begin(self.options, self.batch_size, self.seed)
+        again = super().copy()
         again._state = self._state.independent()
         return again
 
-    @locked
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything the model is, as a plain header and arrays.
-
-        Returns
-        -------
-        header : dict
-        arrays : dict of ndarray
-        """
+    def _described(self) -> tuple[dict[str, Any], Arrays]:
         return files.described(self.options, self.batch_size, self.seed, self._state)
 
     @classmethod
-    def from_arrays(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Self:
-        """Return the model that `to_arrays` described.
-
-        Parameters
-        ----------
-        header : dict
-        arrays : dict of ndarray
-
-        Returns
-        -------
-        Canopy
-
-        Raises
-        ------
-        ValueError
-            If header and arrays do not describe a model; also LookupError or TypeError
-            for what is no such header at all.
-        """
+    def _restored(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         model = cls.__new__(cls)
         options, batch_size = files.options_read(header, arrays)
         model._begin(options, batch_size, header["seed"])

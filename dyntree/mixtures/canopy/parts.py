@@ -83,17 +83,10 @@ class Some:
 
 
 class Parts:
-    """Rows of a fit.
+    """Rows of a fit, in one array or in several, as `Canopy.fit` takes them.
 
-    Parameters
-    ----------
-    X : array_like of shape (n_rows, n_features), frame, path, or list of them
-        A list of arrays, memory maps among them, or of paths of Parquet files is read
-        part by part.
-    features : FeatureMap or None
-        Columns that are known.
-    sample_weight : array_like of shape (n_rows,) or None
-        Of all rows, in the order of the parts.
+    Parts that are memory maps or Parquet files are read when they are asked for;
+    weights are of all rows, in the order of the parts.
     """
 
     def __init__(
@@ -219,16 +212,7 @@ def room(scratch: Any, rows: Any) -> Singles | None:
 def badly_fitted(
     parts: Any, plan: Plan, known: Components, n: int, time: int
 ) -> Matrix:
-    """Rows of low density among a few thousand, lowest first; scaled.
-
-    Parameters
-    ----------
-    parts : object
-        With the public names of `Parts`.
-    plan : Plan
-    known : Components
-    n, time : int
-    """
+    """Rows of low density among a few thousand, lowest first; scaled."""
     places = parts.drawn(np.random.default_rng([plan.seed, 5, time]), REJECTED_FROM)
     rows = plan.scaling.doubles(parts.take(places))
     return rejected(known, FAMILY_OF[plan.family], rows, n)
@@ -237,12 +221,7 @@ def badly_fitted(
 class LocalShards:
     """Shards in this process, one for each part.
 
-    Parameters
-    ----------
-    parts : Parts
-    plan : Plan
-    scratch : str, path or None
-        A folder for the scaled rows, where they are not to be held in memory.
+    `scratch` is a folder for the scaled rows, where memory is not to hold them.
     """
 
     def __init__(self, parts: Parts, plan: Plan, scratch: Any = None) -> None:

@@ -74,16 +74,8 @@ class ShardReport:
 class ShardState:
     """Rows of a fit, ready for sweeps.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        As given; read once, block by block.
-    first_id : int
-        Number of the first row in the whole data.
-    weight : ndarray of shape (n_rows,) or None
-    plan : Plan
-    rows : ndarray of float32 of shape (n_rows, n_features), optional
-        Where the scaled rows are to stand.
+    Those of X are read once, block by block; `first_id` is the number of the first one
+    in the whole data, and `rows` where the scaled ones are to stand.
     """
 
     def __init__(

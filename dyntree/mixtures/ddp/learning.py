@@ -14,7 +14,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.errors import MixingWarning, NotReadyError, warn
 from dyntree.mixtures.ddp.families import Family
-from dyntree.mixtures.ddp.input import Rows, separated
+from dyntree.mixtures.ddp.input import read_rows, separated
 from dyntree.mixtures.ddp.merging import merged
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.records import Diagnostics, no_diagnostics
@@ -35,16 +35,13 @@ from dyntree.runtime.progress import Progress, check_progress, rows_bar
 TELLING = 20  # rows from which statistical trouble is worth a warning
 
 
-class Learning(Rows, Mixture):
+class Learning(Mixture):
     """The part of `DependentDPMixture` that takes phases in."""
 
     unit = "phase"
     _counted = "clusters"
     options: DDPOptions
-
-    @property
-    def _rows_of(self) -> Family:
-        return self.options.family
+    _state: State
 
     def _begin(self, options: DDPOptions, seed: Any) -> None:
         """Become a model that has seen no phase."""
@@ -54,10 +51,6 @@ class Learning(Rows, Mixture):
         self._state = State.fresh(options)
 
     # ------------------------------------------------------------ rows
-    @property
-    def _columns_learned(self) -> FeatureMap | None:
-        return self._state.features
-
     @property
     def n_seen(self) -> int:
         """Rows ever given to `update`."""
@@ -80,6 +73,10 @@ class Learning(Rows, Mixture):
                 f"{what} needs a phase with rows; none has come. Call update first."
             )
         return self._state.family
+
+    def _encoded(self, X: Any) -> tuple[FeatureMap | None, Matrix]:
+        known, kind = self._state.features, type(self).__name__
+        return read_rows(X, known, self.options.family, kind)
 
     @locked
     def update(

@@ -53,18 +53,7 @@ def check_transition(family: Family, transition: Any) -> Transition:
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """How often labels are redrawn, and which draws vote.
-
-    Parameters
-    ----------
-    n_sweeps : int
-        Sweeps over the rows of a phase, >= 1.
-    burn_in : int or None
-        First sweeps that do not vote, < n_sweeps; None: a third of them.
-    thin : int
-        Every so many sweeps vote, >= 1.
-    sampler : {"collapsed", "uncollapsed"}
-    """
+    """How often labels are redrawn, and which draws vote; see `DependentDPMixture`."""
 
     n_sweeps: int = 60
     burn_in: int | None = 20
@@ -170,13 +159,7 @@ class DDPOptions(SweepOptions):
         return self.weights == "counts"
 
     def survival_at(self, means: Matrix) -> Vector:
-        """Survival probabilities of particles at some places.
-
-        Raises
-        ------
-        ValueError
-            If a function gave anything but a probability for each.
-        """
+        """Survival probabilities of particles at some places, checked."""
         if isinstance(self.survival, float):
             return np.full(len(means), self.survival)
         found = params.as_array("survival", self.survival(means), np.float64)
@@ -194,13 +177,7 @@ DDP_OPTIONS = params.defaults_of(DDPOptions)
 
 
 def options_to_header(options: DDPOptions) -> dict[str, Any]:
-    """Options as JSON can hold them.
-
-    Raises
-    ------
-    ValueError
-        For a survival that is a function.
-    """
+    """Options as JSON can hold them; ValueError for a survival that is a function."""
     if callable(options.survival):
         raise ValueError(
             "survival must be a number to be saved; got a function, which no file of "

@@ -249,11 +249,7 @@ def closed(
 ) -> tuple[State, Ids]:
     """The state after a phase, and the ids of names.
 
-    Parameters
-    ----------
-    sums : ndarray of shape (K + n_new, n_sums)
-        Of the rows by place, new particles in the order of `names`.
-    names : ndarray of int64 of shape (n_new,)
+    Sums are those of the rows by place, new particles in the order of `names`.
     """
     old, K, phase = ahead.particles, len(ahead.particles), state.n_phases
     step = 0.0 if options.is_counting else found.u

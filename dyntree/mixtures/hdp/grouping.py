@@ -20,29 +20,12 @@ RUN = 500  # groups of like profiles that are compared where there are more
 def merged_groups(
     topics: Topics, most: int, rule: str, times: Magnification = ONCE
 ) -> tuple[Topics, Ints]:
-    """Join groups, two at a time, until there are at most so many.
+    """Join groups, two at a time, until there are at most `most`; where each went.
 
-    Parameters
-    ----------
-    topics : Topics
-    most : int
-        Groups that may stay.
-    rule : {"free_energy", "cosine"}
-        Joins the pair that raises the free energy least, or whose expected
-        proportions have the largest cosine.
-    times : Magnification
-
-    Returns
-    -------
-    topics : Topics
-    group_of : ndarray of int32 of shape (S,)
-        New number of each group.
-
-    Notes
-    -----
-    Of more than 2,000 groups not all pairs are compared, whose costs would fill memory:
-    they are put in order of their commonest topic, and joined within runs of 500 of
-    them until 2,000 stay.
+    Rule "free_energy" joins the pair that raises it least, "cosine" the pair whose
+    expected proportions have the largest cosine. Of more than 2,000 groups not all
+    pairs are compared, whose costs would fill memory: they are put in order of their
+    commonest topic, and joined within runs of 500 of them until 2,000 stay.
     """
     S = topics.S
     if most >= S:

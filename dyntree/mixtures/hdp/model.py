@@ -9,7 +9,6 @@ from threading import RLock
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
@@ -37,6 +36,7 @@ from dyntree.mixtures.hdp.options import (
 )
 from dyntree.mixtures.hdp.registry import FAMILIES
 from dyntree.mixtures.hdp.state import State
+from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -393,56 +393,17 @@ class MemoryBoundedHDP(TopicAnswers):
         return self
 
     # ------------------------------------------------------------ copies and files
-    @locked
-    def copy(self) -> Self:
-        """Return an independent model that would go on alike."""
-        again = type(self).__new__(type(self))
-        again.settings, again.seed = self.settings, self.seed
-        again.n_threads, again.callback = self.n_threads, self.callback
-        again._lock, again._state = RLock(), self._state
-        return again
-
     def holding(self, state: State) -> Self:
         """Return a copy that has learned something else; see `merge_models`."""
         again = self.copy()
         again._state = state
         return again
 
-    @locked
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything the model is, as a plain header and arrays.
-
-        Returns
-        -------
-        header : dict
-        arrays : dict of ndarray
-            All that `memory_used_` counts. Seconds in the history are those of this
-            process and are left out; threads and the callback are its own, too.
-        """
-        header, arrays = to_arrays(self.settings, self.seed, self._state)
-        return {"kind": type(self).__name__} | header, arrays
+    def _described(self) -> tuple[dict[str, Any], Arrays]:
+        return to_arrays(self.settings, self.seed, self._state)
 
     @classmethod
-    def from_arrays(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Self:
-        """Return the model that `to_arrays` described.
-
-        Parameters
-        ----------
-        header : dict
-        arrays : dict of ndarray
-
-        Returns
-        -------
-        MemoryBoundedHDP
-
-        Raises
-        ------
-        ValueError
-            If header and arrays do not describe a model; also LookupError or TypeError
-            if parts of them are missing or of another kind.
-        """
+    def _restored(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         model = cls()
         model.settings = HDPSettings.from_header(header["settings"])
         model.seed = params.count("seed", header["seed"], 0, params.MAX_SEED)

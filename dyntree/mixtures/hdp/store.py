@@ -292,13 +292,9 @@ class Store(ABC):
         """
 
     def clumped(self, part_of: Longs, is_clump: NDArray[np.bool_]) -> Self:
-        """The store once the items of some parts are clumps.
+        """The store once the items of some parts are clumps, and other points stay.
 
-        Parameters
-        ----------
-        part_of : ndarray of shape (n_items,)
-        is_clump : ndarray of shape (n_parts,)
-            Points of other parts stay as they are.
+        `part_of` is of each item, `is_clump` of each part.
         """
         number = np.cumsum(is_clump) - 1
         inside = is_clump[part_of]

@@ -184,16 +184,7 @@ def chain_of(options: HSMMOptions, noise: float) -> Chain:
 def new_clusters(
     options: ClusterOptions, n_features: int, lambda_: float, noise: float | None
 ) -> Any:
-    """Return clusters of the kernel that have seen no row, by the options of a model.
-
-    Parameters
-    ----------
-    options : GMMOptions, MPPCAOptions or HSMMOptions
-    n_features : int
-    lambda_ : float
-    noise : float or None
-        Scales in force.
-    """
+    """Return clusters of the kernel that have seen no row, at the scales in force."""
     chain = None
     if isinstance(options, HSMMOptions):
         assert noise is not None

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import is_nothing
 from dyntree.encoding.values import Matrix
-from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import HSMM_OPTIONS, HSMMOptions
 from dyntree.mixtures.sva.records import LambdaPath
@@ -233,16 +232,14 @@ class OnlineHDPHSMM(SequenceMixture):
         return clusters
 
     # ------------------------------------------------------------ files
-    @locked
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything the model is, and how far it has filtered; see `OnlineDPGMM`."""
-        header, arrays = super().to_arrays()
+    def _described(self) -> tuple[dict[str, Any], Arrays]:
+        header, arrays = super()._described()
         filters = self.is_ready and self._belief_at == self._now()
         arrays["belief"] = self._belief.copy() if filters else np.empty((0, 0))
         return header, arrays
 
     @classmethod
-    def _filled(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+    def _filled(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         model = super()._filled(header, arrays)
         belief = arrays["belief"]
         if belief.size:

@@ -41,6 +41,7 @@ class Learning(Mixture):
     unit = "row"
     _counted = "clusters"
     options: ClusterOptions
+    _state: State
 
     def _begin(self, options: ClusterOptions, seed: Any) -> None:
         """Become a model that has seen no row."""
@@ -59,15 +60,6 @@ class Learning(Mixture):
         """Cost of a new cluster, and noise: as given, or chosen from rows."""
 
     # ------------------------------------------------------------ rows
-    @property
-    def _columns_learned(self) -> FeatureMap | None:
-        return self._state.features
-
-    @property
-    def n_seen(self) -> int:
-        """Rows ever given to `update`."""
-        return self._state.n_seen
-
     @property
     def last_label_(self) -> int:
         """Id of the cluster of the last row learned, confirmed or not; else -1."""

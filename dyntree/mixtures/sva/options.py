@@ -34,25 +34,7 @@ def not_negative(name: str, value: Any) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
-    """When clusters open, are confirmed, merge and go.
-
-    Parameters
-    ----------
-    lambda_ : float or "auto"
-        Cost of a new cluster, in squared units of the rows.
-    merge_factor : float
-        On the distance below which clusters merge; 0 for no merging.
-    check_every : int
-        Rows between looks for clusters to merge.
-    min_weight : float
-        Weight from which a cluster is confirmed, >= 1.
-    patience : int
-        Rows after which a cluster that is not confirmed is deleted.
-    forget : float in [0, 1)
-        Share of every weight that each row takes away.
-    max_clusters : int
-        Most clusters; another one merges the two nearest.
-    """
+    """When clusters open, are confirmed, merge and go; see `OnlineDPGMM`."""
 
     lambda_: float | str = "auto"
     merge_factor: float = 1.0
@@ -127,16 +109,7 @@ class ClusterOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class GMMOptions(ClusterOptions):
-    """Options of `OnlineDPGMM`.
-
-    Parameters
-    ----------
-    criterion : {"radius", "objective"}
-        Whether rows and pairs are judged by distance, or by what they add to the
-        objective.
-    warm_up : int
-        Rows held back for ``lambda_="auto"``.
-    """
+    """Options of `OnlineDPGMM`, as named there."""
 
     criterion: str = "radius"
     warm_up: int = 500
@@ -172,27 +145,7 @@ GMM_OPTIONS = params.defaults_of(GMMOptions)
 
 @dataclass(frozen=True, kw_only=True)
 class SubspaceOptions(ClusterOptions):
-    """Options of mixtures whose clusters have subspaces.
-
-    Parameters
-    ----------
-    noise : float or "auto"
-        Standard deviation of the noise, in units of the rows.
-    lambda_1 : float or None
-        Variance that a direction of a subspace exceeds; default 4 noise^2.
-    gate : {"ppca", "bandwidth", "none"}
-        How rows are measured along a subspace.
-    bandwidth : float or None
-        Squared length of the gate of that name.
-    max_dim : int or None
-        Most dimensions of a subspace; default one less than the columns.
-    spare : int
-        Directions that are kept beside those of a subspace.
-    subspace : {"auto", "exact", "incremental"}
-        Whether clusters hold their whole scatter, as they do up to 64 columns.
-    merge : bool
-        Whether clusters merge at all.
-    """
+    """Options of mixtures whose clusters have subspaces; see `OnlineDPMPPCA`."""
 
     noise: float | str = "auto"
     lambda_1: float | None = None
@@ -248,13 +201,7 @@ class SubspaceOptions(ClusterOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class MPPCAOptions(SubspaceOptions):
-    """Options of `OnlineDPMPPCA`.
-
-    Parameters
-    ----------
-    warm_up : int
-        Rows held back for ``lambda_="auto"`` and ``noise="auto"``.
-    """
+    """Options of `OnlineDPMPPCA`, as named there."""
 
     warm_up: int = 800
 
@@ -270,23 +217,7 @@ class MPPCAOptions(SubspaceOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class HSMMOptions(SubspaceOptions):
-    """Options of `OnlineHDPHSMM`.
-
-    Parameters
-    ----------
-    lambda_2 : float or None
-        Weight of the log probabilities of moves; default 4 noise^2.
-    lambda_3 : float or None
-        Cost of a move that was never seen; default 2 noise^2 log 100.
-    lambda_4 : float
-        Weight of the log probabilities of durations.
-    duration : {"gaussian", "negative-binomial"}
-        Law of the durations of segments.
-    max_duration : int or None
-        Longest segment that decoding knows of.
-    emission : {"mppca", "gmm"}
-        Whether states have subspaces.
-    """
+    """Options of `OnlineHDPHSMM`, as named there."""
 
     lambda_2: float | None = None
     lambda_3: float | None = None

@@ -23,19 +23,11 @@ LEAST_SHARE = 1e-9  # of the largest squared distance that noise may be
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of one cost of a new cluster.
-
-    Attributes
-    ----------
-    n_clusters : int
-    bic : float
-    variance : float
-        Of the noise.
-    """
+    """What came of one cost of a new cluster."""
 
     n_clusters: int
     bic: float
-    variance: float
+    variance: float  # of the noise
 
 
 def radius(variance: float, n_features: int) -> float:
@@ -69,14 +61,9 @@ def varying(rows: Matrix) -> Matrix:
 
 
 def spherical_path(rows: Matrix, run: Callable[[float], Any]) -> LambdaPath:
-    """Try costs of a new cluster on rows of round clusters of equal size.
+    """Try costs of a new cluster on two or more rows of round clusters of equal size.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        Two at least.
-    run : callable
-        Makes clusters at a cost, learns all rows, and merges.
+    `run` makes clusters at a cost, learns all rows, and merges.
     """
     from scipy.spatial.distance import pdist  # slow to import
 

@@ -42,14 +42,7 @@ def subspace_scales(
 def subspace_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
     """Try costs of a new cluster; noise that is not given is found on the way.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        Two at least.
-    noise : float or "auto"
-        Standard deviation.
-    run : callable
-        Makes clusters at a cost and a noise, learns all rows, and merges.
+    `run` makes clusters at a cost and a noise, learns all rows, and merges.
     """
     square = mean_square(rows)
     if not square > 0.0:
