@@ -416,7 +416,7 @@ class CoverTree(StoredArrays):
         again._held = replace(held, late=late.copy(), late_ids=late_ids.copy())
         return again
 
-    def _described(self) -> tuple[dict[str, Any], Arrays]:
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
         header = {name: getattr(self, name) for name in OPTIONS}
         header |= {
             "next_id": self._held.next_id,
@@ -426,7 +426,7 @@ class CoverTree(StoredArrays):
         return header, {"rows": rows, "ids": ids}
 
     @classmethod
-    def _restored(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+    def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         tree = cls.__new__(cls)
         tree._begin(*(header[name] for name in OPTIONS))
         next_id = params.count("next_id", header["next_id"], 1, MAX_ID)

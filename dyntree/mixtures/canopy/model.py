@@ -16,21 +16,21 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.errors import CheckpointError
 from dyntree.mixtures.canopy import files, user_components
+from dyntree.mixtures.canopy.batches import CanopyStreams
 from dyntree.mixtures.canopy.components import Components
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import CanopySweep, Fit, history_of
-from dyntree.mixtures.canopy.learning import CanopyStreams
 from dyntree.mixtures.canopy.options import (
     CanopyOptions,
     MixtureOptions,
     MixturePrior,
 )
 from dyntree.mixtures.canopy.parts import LocalShards, Parts, held_out
+from dyntree.mixtures.canopy.records import CanopySweep, history_of
 from dyntree.mixtures.canopy.scaling import FARTHEST
 from dyntree.mixtures.canopy.shards import Plan
 from dyntree.mixtures.canopy.starts import chosen_start, n_wanted, start, too_few
 from dyntree.mixtures.canopy.state import State
-from dyntree.mixtures.canopy.trouble import tell_trouble
+from dyntree.mixtures.canopy.sweep_loop import Fit
 from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -138,7 +138,7 @@ class Canopy(CanopyStreams):
                 n_components=n_components,
                 family=family,
                 inference=inference,
-                init=starts_given(init),
+                init=checked_init(init),
                 weights=weights,
                 concentration=concentration,
                 prior=MixturePrior() if prior is None else prior,
@@ -241,7 +241,7 @@ class Canopy(CanopyStreams):
         fit, shards = self._prepared(parts, out, scratch, start)
         keep = None
         if save_to is not None:
-            keep = (save_to, save_every, files.notes_of(parts, out))
+            keep = (save_to, save_every, files.fingerprint_of(parts, out))
         self._run(fit, shards, parts, out is not None, progress, callback, keep)
         return self
 
@@ -380,7 +380,7 @@ class Canopy(CanopyStreams):
             tell(fit.time)
             fit.run(shards, held_out, tell, callback, store if keep else None)
         self._state = state_of(fit, shards, parts)
-        tell_trouble(fit)
+        fit.warn_of_trouble()
 
     def _fitted_first(self, parts: Parts) -> tuple[State, Fit]:
         fit, shards = self._prepared(parts, None, None)
@@ -439,7 +439,7 @@ class Canopy(CanopyStreams):
         model._begin(stored.options, stored.batch_size, stored.seed)
         parts = Parts(X, None, sample_weight)
         parts, out = model._held_out(parts, validation)
-        if files.notes_of(parts, out) != notes:
+        if files.fingerprint_of(parts, out) != notes:
             raise CheckpointError(
                 f"{os.fspath(path)} is of a fit to other rows. Give resume the X, "
                 "sample_weight and validation that fit had."
@@ -509,15 +509,15 @@ class Canopy(CanopyStreams):
         again._state = self._state.independent()
         return again
 
-    def _described(self) -> tuple[dict[str, Any], Arrays]:
-        return files.described(self.options, self.batch_size, self.seed, self._state)
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
+        return files.to_arrays(self.options, self.batch_size, self.seed, self._state)
 
     @classmethod
-    def _restored(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+    def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         model = cls.__new__(cls)
         options, batch_size = files.options_read(header, arrays)
         model._begin(options, batch_size, header["seed"])
-        model._state = files.restored(options, batch_size, header, arrays)
+        model._state = files.from_arrays(options, batch_size, header, arrays)
         return model
 
 
@@ -535,7 +535,7 @@ def state_of(fit: Fit, shards: LocalShards, parts: Parts) -> State:
     )
 
 
-def starts_given(init: Any) -> Any:
+def checked_init(init: Any) -> Any:
     """The name of a start, or a copy of the points at which components begin."""
     if isinstance(init, str):
         return init

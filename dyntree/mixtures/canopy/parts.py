@@ -15,7 +15,6 @@ from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.components import Components, Family, summed
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import rejected
 from dyntree.mixtures.canopy.options import share
 from dyntree.mixtures.canopy.parquet import is_path
 from dyntree.mixtures.canopy.scaling import (
@@ -27,7 +26,8 @@ from dyntree.mixtures.canopy.scaling import (
     squares_of,
     sums_of,
 )
-from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, Task
+from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, SweepOrder
+from dyntree.mixtures.canopy.sweep_loop import rejected
 from dyntree.mixtures.shared.arrays import Ids
 
 REJECTED_FROM = 4096  # rows that are looked through for such as fit badly
@@ -65,8 +65,8 @@ def drawn(n: int, rng: np.random.Generator, most: int) -> Ids:
     return np.sort(rng.choice(n, size=min(n, most), replace=False))
 
 
-class Some:
-    """Some rows of a table, read when they are asked for."""
+class SomeRows:
+    """SomeRows rows of a table, read when they are asked for."""
 
     ndim = 2
 
@@ -151,7 +151,7 @@ class Parts:
         return LocalShards(self, plan, scratch)
 
     def take(self, places: Ids) -> Matrix:
-        """Some rows as they were given, by ascending numbers; float64."""
+        """SomeRows rows as they were given, by ascending numbers; float64."""
         out = np.empty((len(places), self.features.n_features))
         for k, rows in enumerate(self.arrays):
             mine = (places >= self.first[k]) & (places < self.first[k + 1])
@@ -166,7 +166,7 @@ class Parts:
         for k, rows in enumerate(self.arrays):
             mine = kept[(kept >= self.first[k]) & (kept < self.first[k + 1])]
             if len(mine):
-                rest.arrays.append(Some(rows, mine - self.first[k]))
+                rest.arrays.append(SomeRows(rows, mine - self.first[k]))
         rest.first = np.cumsum([0, *(len(rows) for rows in rest.arrays)])
         rest.weight = None if self.weight is None else self.weight[kept]
         return rest
@@ -201,7 +201,7 @@ def held_out(validation: Any, features: FeatureMap, family: Family) -> Matrix:
     return np.asarray(rows, dtype=np.float64)
 
 
-def room(scratch: Any, rows: Any) -> Singles | None:
+def place_for(scratch: Any, rows: Any) -> Singles | None:
     """Where the scaled rows of a part stand: in memory, or in a file without a name."""
     if scratch is None:
         return None
@@ -227,13 +227,13 @@ class LocalShards:
     def __init__(self, parts: Parts, plan: Plan, scratch: Any = None) -> None:
         self.parts, self.plan = parts, plan
         self.shards = [
-            ShardState(rows, first, weight, plan, room(scratch, rows))
+            ShardState(rows, first, weight, plan, place_for(scratch, rows))
             for rows, first, weight in parts.each()
         ]
 
-    def sweep(self, task: Task) -> list[ShardReport]:
+    def sweep(self, order: SweepOrder) -> list[ShardReport]:
         """Let all shards do a sweep, one after another."""
-        return [shard.sweep(task) for shard in self.shards]
+        return [shard.sweep(order) for shard in self.shards]
 
     def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
         """Rows of low density among a few thousand, lowest first; scaled."""

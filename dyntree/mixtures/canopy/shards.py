@@ -45,7 +45,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Task:
+class SweepOrder:
     """A sweep."""
 
     time: int
@@ -116,11 +116,11 @@ class ShardState:
             self.next_turn = 0
 
     # ------------------------------------------------------------ sweeps
-    def sweep(self, task: Task) -> ShardReport:
+    def sweep(self, order: SweepOrder) -> ShardReport:
         """Let rows choose their components anew."""
         clock = time.perf_counter()
         with threadpool_limits(1, user_api="blas"):
-            found = self._swept(task)
+            found = self._swept(order)
         n_groups = getattr(self.kernel, "n_groups", 0)
         lengths = self.kernel.list_lengths.mean() if n_groups else 0.0
         assert self.sums is not None
@@ -128,44 +128,44 @@ class ShardState:
             self.sums, *found, float(lengths), time.perf_counter() - clock
         )
 
-    def _swept(self, task: Task) -> tuple[float, float, float, int, int, int]:
-        scores = FAMILY_OF[self.plan.family].scores(task.known)
+    def _swept(self, order: SweepOrder) -> tuple[float, float, float, int, int, int]:
+        scores = FAMILY_OF[self.plan.family].scores(order.known)
         source, threads = CounterSource(self.plan.seed), self.plan.n_threads
-        if task.inference == "em":
+        if order.inference == "em":
             self.sums, fit, changed = em(self.kernel, scores, threads)
             return fit, self.weight, 0.0, changed, 0, 0
-        if task.inference == "canopy2":
-            return self._listed(scores, source, task)
-        if task.inference == "esca" or task.exact or self.sums is None:
-            change, fit, changed = self.kernel.esca(scores, source, task.time, threads)
+        if order.inference == "canopy2":
+            return self._listed(scores, source, order)
+        if order.inference == "esca" or order.exact or self.sums is None:
+            change, fit, changed = self.kernel.esca(scores, source, order.time, threads)
             self._add(change)
             return fit, self.weight, 0.0, changed, 0, 0
-        if task.inference == "canopy1":
+        if order.inference == "canopy1":
             steps = self.plan.sweeps.mh_steps or 2
             change, changed, proposed, accepted = self.kernel.canopy1(
-                scores, source, task.time, steps, threads
+                scores, source, order.time, steps, threads
             )
         else:
-            means = component_tree(self.plan.family, task.known, self.plan.seed)
+            means = component_tree(self.plan.family, order.known, self.plan.seed)
             change, changed, _, proposed = sample_rows(
-                self.kernel, means, source, task.time, threads
+                self.kernel, means, source, order.time, threads
             )
             accepted = self.kernel.n_rows
         self._add(change)
         return 0.0, 0.0, 0.0, changed, proposed, accepted
 
     def _listed(
-        self, scores: Scores, source: CounterSource, task: Task
+        self, scores: Scores, source: CounterSource, order: SweepOrder
     ) -> tuple[float, float, float, int, int, int]:
         """A sweep of which most is restricted to lists."""
         options, n_groups = self.plan.sweeps, self.kernel.n_groups
         fresh = np.zeros(n_groups, dtype=np.uint8)
-        n_fresh = int(np.ceil(n_groups / task.pace))
-        if task.exact or self.sums is None:
+        n_fresh = int(np.ceil(n_groups / order.pace))
+        if order.exact or self.sums is None:
             n_fresh = n_groups
         turns = np.arange(self.next_turn, self.next_turn + n_fresh) % n_groups
         fresh[self.turns[turns]] = 1
-        for mean in task.begun:  # its neighbours are to know of it
+        for mean in order.begun:  # its neighbours are to know of it
             far = ((self.origins - mean.astype(np.float32)) ** 2).sum(axis=1)
             fresh[np.argmin(far)] = 1
         ask = (
@@ -173,7 +173,7 @@ class ShardState:
             options.list_max, options.mh_steps or 1,
         )  # fmt: skip
         change, fit, scored, stale, changed, proposed, accepted = self.kernel.canopy2(
-            scores, source, task.time, fresh, ask, self.plan.n_threads
+            scores, source, order.time, fresh, ask, self.plan.n_threads
         )
         self.next_turn = (self.next_turn + n_fresh) % n_groups
         self._add(change)

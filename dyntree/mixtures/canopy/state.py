@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.canopy.components import Components, Moments
-from dyntree.mixtures.canopy.fitting import history_of
+from dyntree.mixtures.canopy.records import history_of
 from dyntree.mixtures.canopy.scaling import Scaling
 from dyntree.mixtures.shared.rows import no_rows
 

@@ -21,10 +21,10 @@ from dyntree.mixtures.ddp.records import Diagnostics, no_diagnostics
 from dyntree.mixtures.ddp.sampling import outcome, run_chains, sampler_of
 from dyntree.mixtures.ddp.state import (
     State,
-    closed,
-    folded,
+    after_phase,
     predicted,
     pruned,
+    without_old_phases,
     without_rows,
 )
 from dyntree.mixtures.shared.arrays import Ids
@@ -140,7 +140,7 @@ class Learning(Mixture):
                 )
                 return
             family = self.options.family.resolved(rows)
-            still = self._standing(family, rows)
+            still = self._unitless(family, rows)
             state = self._state
         else:
             family, state, still = self._with_units(family, rows)
@@ -165,7 +165,7 @@ class Learning(Mixture):
             n_rows=state.n_rows + len(rows), diagnostics=diagnostics,
         )  # fmt: skip
 
-    def _standing(self, family: Family, rows: Matrix) -> NDArray[np.bool_]:
+    def _unitless(self, family: Family, rows: Matrix) -> NDArray[np.bool_]:
         """Columns that have no unit: their scale is the rows' to give, which all stand.
 
         They are where the base's mean is.
@@ -182,7 +182,7 @@ class Learning(Mixture):
         still, state = self._state.still, self._state
         if not still.any() or not len(rows):
             return family, state, still
-        moves = still & ~self._standing(family, rows)
+        moves = still & ~self._unitless(family, rows)
         if not moves.any():
             return family, state, still
         spread = ((rows - family.origin()) ** 2).mean(axis=0)
@@ -200,7 +200,7 @@ class Learning(Mixture):
         """The state after a phase with rows, and what its rows were labelled."""
         options = self.options
         ahead = predicted(state, options, family)
-        told = Told(len(rows), options.n_sweeps * options.n_chains, tell)
+        told = SweepProgress(len(rows), options.n_sweeps * options.n_chains, tell)
         chains = run_chains(
             lambda chain: sampler_of(
                 ahead, rows[counting], options, family, self.seed, state.n_phases, chain
@@ -212,13 +212,17 @@ class Learning(Mixture):
         K = len(ahead.particles)
         names, places = new_places(found.labels, K)
         sums = family.sums(rows, places, K + len(names))
-        after, ids = closed(state, ahead, found, options, family, sums, names)
+        after, ids = after_phase(state, ahead, found, options, family, sums, names)
         labels = np.where(places < 0, -1, ids[places])
         n_before = len(after.aliases)
         if options.history_merge:
             after = merged(after, options, family)
         diagnostics = replace(diagnostics, merges=len(after.aliases) - n_before)
-        return folded(pruned(after, options), options, family), labels, diagnostics
+        return (
+            without_old_phases(pruned(after, options), options, family),
+            labels,
+            diagnostics,
+        )
 
     def _warn(self, found: Diagnostics, n_rows: int) -> None:
         """Tell of statistical trouble; of a few rows chance decides anyway."""
@@ -266,7 +270,7 @@ def new_places(labels: Ids, K: int) -> tuple[Ids, Ids]:
     return names, places
 
 
-class Told:
+class SweepProgress:
     """Counts a phase's rows as done while its sweeps are."""
 
     def __init__(self, n_rows: int, n_sweeps: int, tell: Any) -> None:

@@ -12,7 +12,7 @@ from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.ddp.answers import Answers
 from dyntree.mixtures.ddp.families import Family
-from dyntree.mixtures.ddp.files import described, restored
+from dyntree.mixtures.ddp.files import from_arrays, to_arrays
 from dyntree.mixtures.ddp.options import (
     DDP_OPTIONS,
     DDPOptions,
@@ -261,12 +261,12 @@ class DependentDPMixture(Answers):
         return [dict(zip(grid, one, strict=True)) for one in product(*values)]
 
     # ------------------------------------------------------------ files
-    def _described(self) -> tuple[dict[str, Any], Arrays]:
-        return described(self.options, self.seed, self._state)
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
+        return to_arrays(self.options, self.seed, self._state)
 
     @classmethod
-    def _restored(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+    def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         model = cls.__new__(cls)
         model._begin(options_from_header(header["options"]), header["seed"])
-        model._state = restored(model.options, header, arrays)
+        model._state = from_arrays(model.options, header, arrays)
         return model

@@ -238,7 +238,7 @@ class Outcome:
     source: dict[int, int]  # of new names
 
 
-def closed(
+def after_phase(
     state: State,
     ahead: Prediction,
     found: Outcome,
@@ -323,8 +323,8 @@ def pruned(state: State, options: DDPOptions) -> State:
     return state
 
 
-def folded(state: State, options: DDPOptions, family: Family) -> State:
-    """With the phases before the last `history` folded into where histories begin."""
+def without_old_phases(state: State, options: DDPOptions, family: Family) -> State:
+    """The state whose histories begin `history` phases ago: older sums are added up."""
     assert options.transition is not None
     particles, history = state.particles, state.history
     first = state.n_phases - options.history
@@ -355,5 +355,5 @@ def without_rows(state: State, options: DDPOptions, family: Family) -> State:
     nothing = Outcome(np.empty(0, dtype=np.int64), 0.0, ahead.particles.alive, {})
     sums = np.zeros((len(ahead.particles), family.n_sums()))
     names = np.empty(0, dtype=np.int64)
-    after, _ = closed(state, ahead, nothing, options, family, sums, names)
-    return folded(pruned(after, options), options, family)
+    after, _ = after_phase(state, ahead, nothing, options, family, sums, names)
+    return without_old_phases(pruned(after, options), options, family)

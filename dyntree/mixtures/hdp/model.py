@@ -24,7 +24,7 @@ from dyntree.mixtures.hdp.input import (
     read_to_learn,
     taken_ahead,
 )
-from dyntree.mixtures.hdp.learning import begun, compressed_now, learned
+from dyntree.mixtures.hdp.learning import after_documents, compressed_now, fresh_state
 from dyntree.mixtures.hdp.limits import Limits
 from dyntree.mixtures.hdp.options import (
     HDP_SETTINGS,
@@ -137,7 +137,7 @@ class MemoryBoundedHDP(TopicAnswers):
         n_threads: int | None = None,
         callback: Callable[[Any], Any] | None = None,
     ) -> None:
-        self.settings = HDPSettings.given(
+        self.settings = HDPSettings.of_arguments(
             **params.given_options(locals(), HDP_SETTINGS)
         )
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
@@ -204,13 +204,13 @@ class MemoryBoundedHDP(TopicAnswers):
         size = self.settings.epoch_size
         names = document_ids(ids, batch, self.settings.options.track_documents, None)
         context = self._context(total=float(batch.n_documents))
-        state = begun(context, batch.features, batch.part(0, size))
+        state = fresh_state(context, batch.features, batch.part(0, size))
         with self._all_or_before(), rows_bar(progress, batch.n, "learning") as tell:
             for first in range(0, batch.n_documents, size):
                 part = batch.part(first, first + size)
                 some = None if names is None else names[first : first + size]
                 last = first + size >= batch.n_documents
-                state = learned(replace(context, last=last), state, part, some)
+                state = after_documents(replace(context, last=last), state, part, some)
                 tell(part.n)
                 self._state = state
         return self
@@ -285,9 +285,9 @@ class MemoryBoundedHDP(TopicAnswers):
         track = self.settings.options.track_documents
         names = document_ids(ids, batch, track, state)
         if state is None:
-            state = begun(context, batch.features, batch)
+            state = fresh_state(context, batch.features, batch)
         with rows_bar(progress, batch.n, "learning") as tell:
-            state = learned(context, state, batch, names)
+            state = after_documents(context, state, batch, names)
             tell(batch.n)
         self._state = state
         return self
@@ -399,11 +399,11 @@ class MemoryBoundedHDP(TopicAnswers):
         again._state = state
         return again
 
-    def _described(self) -> tuple[dict[str, Any], Arrays]:
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
         return to_arrays(self.settings, self.seed, self._state)
 
     @classmethod
-    def _restored(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+    def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         model = cls()
         model.settings = HDPSettings.from_header(header["settings"])
         model.seed = params.count("seed", header["seed"], 0, params.MAX_SEED)

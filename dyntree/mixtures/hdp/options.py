@@ -281,7 +281,7 @@ class HDPSettings(Checked):
                 )
 
     @classmethod
-    def given(cls, **given: Any) -> HDPSettings:
+    def of_arguments(cls, **given: Any) -> HDPSettings:
         """The settings of a model's arguments, where None is the default."""
         compat = given.get("compat")
         paper = isinstance(compat, str) and compat == "paper"
@@ -304,5 +304,5 @@ class HDPSettings(Checked):
         return cls(**(header | {"prior": HDPPrior(**prior), "options": options}))
 
 
-# None is what `HDPSettings.given` takes for the default of a record.
+# None is what `HDPSettings.of_arguments` takes for the default of a record.
 HDP_SETTINGS = params.defaults_of(HDPSettings) | {"prior": None, "options": None}

@@ -73,7 +73,7 @@ class FoldIn:
         own = topics.statistics
         divergence = family.total_fit(expected, own) - family.log_base * own[0].sum()
         divergence += topics.K * family.log_z0 - expected.log_z.sum()
-        fit = family.total_fit(expected, new.given(topics).statistics)
+        fit = family.total_fit(expected, new.with_statistics_in(topics).statistics)
         return float(new.entropy - fit + documents + divergence)
 
 

@@ -93,7 +93,7 @@ class Swept:
     gram: Matrix | None
     topic_entropy: Vector | None
 
-    def given(self, topics: Topics) -> Topics:
+    def with_statistics_in(self, topics: Topics) -> Topics:
         """Topics with these statistics in the place of their own."""
         return replace(
             topics, N=self.N, mean=self.mean, scatter=self.scatter, counts=self.counts
@@ -216,7 +216,7 @@ def one_sweep(
 ) -> Solution:
     """Responsibilities, topics, proportions and alpha, once (eqs. 18-22)."""
     found = swept(search, store, topics, expected)
-    new = found.given(topics)
+    new = found.with_statistics_in(topics)
     alive = new.N >= GONE
     if not alive.any():
         raise NumericalError(
@@ -281,7 +281,7 @@ def best_topics(
 def held_free_energy(search: Search, store: Store, topics: Topics) -> float:
     """Free energy (eq. 29) of the items held, with topics and alpha as they are."""
     found = swept(search, store, topics, search.family.expected(*topics.statistics))
-    new = found.given(topics).taken(np.flatnonzero(found.N > 0.0))
+    new = found.with_statistics_in(topics).taken(np.flatnonzero(found.N > 0.0))
     log_z = search.family.expected(*new.statistics).log_z
     return free_energy(search, new, found.entropy, store.total, log_z)
 

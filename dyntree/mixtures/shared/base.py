@@ -22,18 +22,18 @@ NAMED_COLUMNS = 64  # of more, `facts` tells only how many there are
 class StoredArrays(checkpoint.Stored):
     """A model that tells all it is by a header and arrays, and is made of these.
 
-    A class says by `_described` and `_restored` what stands in them.
+    A class says by `_to_arrays` and `_from_arrays` what stands in them.
     """
 
     _lock: RLock
 
     @abstractmethod
-    def _described(self) -> tuple[dict[str, Any], Arrays]:
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
         """Header and arrays, but for the kind of the model."""
 
     @classmethod
     @abstractmethod
-    def _restored(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+    def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         """The model of a header and arrays, once they are checked."""
 
     def exclusive(self) -> AbstractContextManager[Any]:
@@ -62,7 +62,7 @@ class StoredArrays(checkpoint.Stored):
         ValueError
             For a model that holds a function, which no file can.
         """
-        header, arrays = self._described()
+        header, arrays = self._to_arrays()
         return {"kind": type(self).__name__} | header, arrays
 
     @classmethod
@@ -84,7 +84,7 @@ class StoredArrays(checkpoint.Stored):
             If header and arrays do not describe a model; also LookupError or TypeError
             for what is no such header at all.
         """
-        return cls._restored(header, arrays)
+        return cls._from_arrays(header, arrays)
 
 
 class Mixture(StoredArrays, ABC):

@@ -8,12 +8,12 @@ import numpy as np
 
 from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix
-from dyntree.mixtures.sva.coordinates import SubspaceMixture
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import MPPCA_OPTIONS, MPPCAOptions
 from dyntree.mixtures.sva.records import LambdaPath
 from dyntree.mixtures.sva.scales import check_columns, varying
 from dyntree.mixtures.sva.subspace_scales import subspace_path, subspace_scales
+from dyntree.mixtures.sva.subspaces import SubspaceMixture
 from dyntree.runtime.locking import locked
 
 

@@ -232,18 +232,18 @@ class OnlineHDPHSMM(SequenceMixture):
         return clusters
 
     # ------------------------------------------------------------ files
-    def _described(self) -> tuple[dict[str, Any], Arrays]:
-        header, arrays = super()._described()
-        filters = self.is_ready and self._belief_at == self._now()
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
+        header, arrays = super()._to_arrays()
+        filters = self.is_ready and self._belief_at == self._stamp()
         arrays["belief"] = self._belief.copy() if filters else np.empty((0, 0))
         return header, arrays
 
     @classmethod
-    def _filled(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        model = super()._filled(header, arrays)
+    def _made_of(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        model = super()._made_of(header, arrays)
         belief = arrays["belief"]
         if belief.size:
             if belief.shape != model._semi_markov("belief").log_duration.shape:
                 raise ValueError("arrays must fit one another: belief by its states")
-            model._belief, model._belief_at = belief.copy(), model._now()
+            model._belief, model._belief_at = belief.copy(), model._stamp()
         return model

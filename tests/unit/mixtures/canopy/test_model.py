@@ -18,7 +18,7 @@ from dyntree.errors import (
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
 from dyntree.mixtures.canopy.components import Components, Moments, Prior
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import by_counts
+from dyntree.mixtures.canopy.sweep_loop import by_counts
 from tests.helpers import model_bytes, same_bytes
 from tests.oracle import canopy as oracle
 from tests.unit.mixtures.canopy.rows import QUICK, blobs, rows_for

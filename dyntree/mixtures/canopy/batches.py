@@ -15,12 +15,11 @@ from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.canopy.answers import CanopyAnswers
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import Fit
 from dyntree.mixtures.canopy.parts import LocalShards, Parts, check_weight
 from dyntree.mixtures.canopy.scaling import Scaling, read
 from dyntree.mixtures.canopy.shards import Plan
 from dyntree.mixtures.canopy.state import State
-from dyntree.mixtures.canopy.trouble import tell_trouble
+from dyntree.mixtures.canopy.sweep_loop import Fit
 from dyntree.mixtures.shared.rows import no_rows
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -169,7 +168,7 @@ class CanopyStreams(CanopyAnswers):
             n_learned=before.n_learned + len(rows), n_batches=before.n_batches + 1,
         )  # fmt: skip
         if fit is not None:
-            tell_trouble(fit)
+            fit.warn_of_trouble()
 
     def _swept(self, parts: Parts) -> State:
         """The state after one exact sweep over a batch, on top of those before."""

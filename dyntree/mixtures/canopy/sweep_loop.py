@@ -1,17 +1,18 @@
-"""Fitting: sweeps over shards until the likelihood stops to rise."""
+"""One fit: sweeps over shards, new parameters after each, until nothing is gained."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, fields, replace
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ConvergenceWarning, warn
 from dyntree.mixtures.canopy.components import (
     Components,
     Family,
@@ -21,71 +22,19 @@ from dyntree.mixtures.canopy.components import (
     summed,
 )
 from dyntree.mixtures.canopy.options import MixtureOptions
-from dyntree.mixtures.canopy.shards import ShardReport, Task
+from dyntree.mixtures.canopy.records import CanopySweep
+from dyntree.mixtures.canopy.shards import ShardReport, SweepOrder
 
 LOOK_EVERY = 5  # sweeps between looks at the rows that are watched
 ALIKE = 16  # times a row may stand among those that fit badly
 MOST_RESEEDED = 0.01  # of the components, in a sweep
-
-
-@dataclass(frozen=True)
-class CanopySweep:
-    """What a sweep did.
-
-    Parameters
-    ----------
-    sweep : int
-        From 1.
-    seconds : float
-        That it took.
-    log_likelihood : float
-        Mean of the rows that were scored exactly, nats per row, under the parameters
-        before the sweep; NaN where none was.
-    validation : float
-        Mean of the rows that are watched, after the sweep; NaN between looks.
-    n_changed : int
-        Rows with another component than before.
-    n_empty : int
-        Components with less than the mean weight of one row.
-    refresh : float
-        Sweeps in which all lists are made anew, by the present pace.
-    list_length : float
-        Mean number of candidates of a group.
-    stale_mass : float
-        Posterior mass that lists had lost; NaN where there are none.
-    acceptance : float
-        Share of the proposals outside of lists, or of groups, that were taken.
-    n_clipped : int
-        Variances that were put on their floor.
-    """
-
-    sweep: int
-    seconds: float
-    log_likelihood: float
-    validation: float
-    n_changed: int
-    n_empty: int
-    refresh: float
-    list_length: float
-    stale_mass: float
-    acceptance: float
-    n_clipped: int
-
-
-def history_of(reports: Sequence[CanopySweep]) -> np.recarray[Any, Any]:
-    """Reports as a record array, one row a sweep."""
-    kinds = [
-        (field.name, np.int64 if field.type == "int" else np.float64)
-        for field in fields(CanopySweep)
-    ]
-    rows = np.array([astuple(report) for report in reports], dtype=kinds)
-    return rows.view(np.recarray)
+MANY_EMPTY = 0.01  # of the components, for five sweeps
 
 
 class Shards(Protocol):
     """Where the rows are: in this process, or with Dask's workers."""
 
-    def sweep(self, task: Task) -> list[ShardReport]:
+    def sweep(self, order: SweepOrder) -> list[ShardReport]:
         """Let all shards do a sweep; reports in their order."""
 
     def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
@@ -168,10 +117,10 @@ class Fit:
         clock = time.perf_counter()
         how, sweeps = inference or self.inference, self.options.sweeps
         exact = self.time < sweeps.burn_exact
-        task = Task(
+        order = SweepOrder(
             self.turn + self.time, self.known, self.pace, exact, how, self.begun
         )
-        found = shards.sweep(task)
+        found = shards.sweep(order)
         sums = np.zeros_like(found[0].sums)
         for part in found:
             sums += part.sums
@@ -313,3 +262,35 @@ class Fit:
                 break
         for _ in range(self.options.sweeps.polish):
             self.step(shards, "em")
+
+    def warn_of_trouble(self) -> None:
+        """Warn of statistical trouble that the reports show, once each."""
+        if not self.reports:
+            return
+        m, last, said = self.options.n_components, self.reports[-1], []
+        empty = min(report.n_empty for report in self.reports[-5:])
+        meant = self.options.weights == "collapsed"  # empty ones are its reserve
+        if len(self.reports) >= 5 and empty > max(1, MANY_EMPTY * m) and not meant:
+            said.append(
+                f"{empty} of {m} components had no rows for five sweeps. Ask for fewer."
+            )
+        if last.n_clipped:
+            said.append(
+                f"{last.n_clipped} variances are on their floor: components hold equal "
+                "rows. Ask for fewer components, or give a prior with a larger "
+                "variance."
+            )
+        if last.refresh <= 1.0 and last.stale_mass > 0.1:
+            said.append(
+                f"lists lose {last.stale_mass:.0%} of the posterior from sweep to "
+                "sweep, so that all are made anew each time. Take inference='esca', or "
+                "a longer list_max."
+            )
+        most, gains = self.options.max_iter, self.options.tol > 0.0
+        if gains and not self.converged and self.time >= most:
+            said.append(
+                f"the likelihood still rose after {self.time} sweeps. Give more "
+                "max_iter, or a larger tol."
+            )
+        for text in said:
+            warn(ConvergenceWarning, text)
