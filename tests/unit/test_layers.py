@@ -81,7 +81,7 @@ FOLDER_ORDER = {
     "mixtures/shared": [{"arrays", "rows"}, {"base"}],
     "mixtures/sva": [
         {"options", "records", "semi_markov"}, {"state", "emission", "scales"},
-        {"subspace_scales", "files", "learning"}, {"answers"}, {"model"},
+        {"files", "learning"}, {"answers"}, {"model"},
         {"subspaces", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},
     ],
     "mixtures/ddp": [
@@ -91,7 +91,7 @@ FOLDER_ORDER = {
     ],
     "mixtures/canopy": [
         {"components", "groups", "options", "records"},
-        {"component_tree", "counts", "gaussians"}, {"families", "parquet"},
+        {"counts", "gaussians"}, {"families", "parquet"},
         {"scaling", "starts"}, {"shards", "user_components", "state"}, {"sweep_loop"},
         {"parts"}, {"answers", "files"}, {"batches"}, {"model"},
     ],

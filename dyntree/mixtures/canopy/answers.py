@@ -166,18 +166,7 @@ class CanopyAnswers(Mixture):
         begin = np.arange(0, n * k + 1, k)
         return sparse.csr_array((values.ravel(), places.ravel(), begin), shape=(n, m))
 
-    @locked
-    def score_samples(self, X: Any) -> Vector:
-        """Log density of each row, in nats.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
+    def _log_densities(self, X: Any) -> Vector:
         _, scaling = self._ready("score_samples")
         density = np.empty(self._n_rows(X))
         for part, joint in self._joint(X, "score_samples"):
@@ -226,7 +215,8 @@ class CanopyAnswers(Mixture):
 
         Parameters
         ----------
-        X : array_like of shape (n_rows, n_features)
+        X
+            As for `bic`.
 
         Returns
         -------

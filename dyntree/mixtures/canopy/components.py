@@ -184,9 +184,9 @@ class Family(ABC):
     ) -> Matrix:
         """Rows of components."""
 
-    @abstractmethod
     def n_parameters(self, m: int, d: int) -> int:
         """Free parameters of m components, but for the weights."""
+        return m * d + int(np.prod(self.spread_shape(m, d)))
 
     def log_base(self, rows: Matrix) -> Vector | None:
         """The log of h(x) where scores of the core lack such a factor."""

@@ -112,10 +112,6 @@ class Poisson(Counts):
         """As `Family` says."""
         return rng.poisson(known.mean[labels]).astype(float)
 
-    def n_parameters(self, m: int, d: int) -> int:
-        """As `Family` says."""
-        return m * d
-
 
 class Multinomial(Counts):
     """Counts of one total, which is taken as given."""

@@ -54,13 +54,6 @@ def fingerprint_of(parts: Parts, out: Matrix | None) -> dict[str, Any]:
     }
 
 
-def empty_moments(known: Components) -> Moments:
-    """Sums over no rows, for components of that shape."""
-    m, d = known.mean.shape
-    second = np.zeros(known.spread.shape if len(known.spread) else (m, 0))
-    return Moments(np.zeros(m), np.zeros((m, d)), second)
-
-
 # ---------------------------------------------------------------- models
 def to_arrays(
     options: MixtureOptions, batch_size: int, seed: int, state: State
@@ -182,10 +175,11 @@ def components_read(options: MixtureOptions, arrays: Arrays, d: int) -> Componen
 
 def moments_read(known: Components, arrays: Arrays) -> Moments:
     """Sums of a file, checked."""
-    like = empty_moments(known)
+    m, d = known.mean.shape
+    spread = known.spread.shape if len(known.spread) else (m, 0)
     weight, first, second = (
-        checked(arrays, f"moments_{name}", np.float64, getattr(like, name).shape)
-        for name in ("weight", "first", "second")
+        checked(arrays, f"moments_{name}", np.float64, shape)
+        for name, shape in (("weight", (m,)), ("first", (m, d)), ("second", spread))
     )
     if (weight < 0.0).any() or (len(second) and second.ndim < 3 and (second < 0).any()):
         raise ValueError("moments must be those of rows, weights >= 0.")

@@ -151,10 +151,6 @@ class Diagonal(Family):
         out: Matrix = known.mean[labels] + noise * np.sqrt(known.spread[labels])
         return out
 
-    def n_parameters(self, m: int, d: int) -> int:
-        """As `Family` says."""
-        return 2 * m * d
-
 
 class Spherical(Family):
     """Gaussian, one variance for all columns of a component."""
@@ -294,10 +290,6 @@ class Spherical(Family):
             known.mean[labels] + noise * np.sqrt(known.spread[labels])[:, None]
         )
         return out
-
-    def n_parameters(self, m: int, d: int) -> int:
-        """As `Family` says."""
-        return m * d + m
 
 
 class SphericalTied(Spherical):

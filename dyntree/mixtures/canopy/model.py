@@ -374,7 +374,11 @@ class Canopy(CanopyStreams):
         def store(fit: Fit) -> None:
             path, every, notes = keep
             if fit.time % every == 0 or fit.converged:
-                self._save_running(path, fit, shards, parts, notes)
+                running = files.Running(
+                    self.options, self.batch_size, self.seed,
+                    state_of(fit, shards, parts), fit.pace, fit.begun, shards.state(),
+                )  # fmt: skip
+                checkpoint.save_with(running, notes, path)
 
         with rows_bar(progress, self.options.max_iter, "fitting", "sweep") as tell:
             tell(fit.time)
@@ -387,17 +391,7 @@ class Canopy(CanopyStreams):
         fit.run(shards, False, lambda n: None, None, None)
         return state_of(fit, shards, parts), fit
 
-    # ------------------------------------------------------------ files of running fits
-    def _save_running(
-        self, path: Any, fit: Fit, shards: LocalShards, parts: Parts, notes: Any
-    ) -> None:
-        """Write a checkpoint of a fit under way; see `fit` and `resume`."""
-        running = files.Running(
-            self.options, self.batch_size, self.seed, state_of(fit, shards, parts),
-            fit.pace, fit.begun, shards.state(),
-        )  # fmt: skip
-        checkpoint.save_with(running, notes, path)
-
+    # ------------------------------------------------------------ fits under way
     @classmethod
     def resume(
         cls,

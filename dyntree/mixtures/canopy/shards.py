@@ -12,23 +12,26 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
+from dyntree._core.covertree import build, linked
 from dyntree._core.mixtures.scores import Scores
 from dyntree._core.mixtures.soft_sweep import em
 from dyntree._core.mixtures.sweeps import Shard
-from dyntree._core.mixtures.tree_sampler import sample_rows
+from dyntree._core.mixtures.tree_sampler import Means, sample_rows
 from dyntree._core.rng import CounterSource
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.canopy.component_tree import component_tree
-from dyntree.mixtures.canopy.components import Components
+from dyntree.mixtures.canopy.components import LOG_2PI, Components
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.groups import centres, grouped
+from dyntree.mixtures.canopy.groups import BASE, centres, grouped
 from dyntree.mixtures.canopy.options import CanopyOptions
 from dyntree.mixtures.canopy.scaling import Scaling, Singles, blocks
 
 ROW_LOSS = 10.0  # how much more than its group a row may lose
 GROUPED = ("canopy1", "canopy2")
+LEAF = 4  # components of a node of a tree that are not parted
+KINDS = {"spherical": 0, "spherical_tied": 0, "diag": 1, "poisson": 2, "multinomial": 3}
 
 
 @dataclass(frozen=True)
@@ -214,3 +217,36 @@ class ShardState:
             kernel.X.nbytes + kernel.labels.nbytes + 3 * self.order.nbytes
             + kernel.memory_usage()
         )  # fmt: skip
+
+
+def component_tree(family: str, known: Components, seed: int) -> Means:
+    """The tree of `inference="tree"`, for one sweep of any family but "full"."""
+    m, d = known.mean.shape
+    kind = KINDS[family]
+    tree = linked(build(np.ascontiguousarray(known.mean), BASE, LEAF, m, seed, 1))
+    spread = np.ones((m, d))
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(known.weight)
+    if kind == 0:
+        spread = np.repeat(known.spread[:, None], d, axis=1)
+    elif kind == 1:
+        spread = np.ascontiguousarray(known.spread)
+    if kind < 2:
+        log_weight = log_weight - 0.5 * (np.log(spread) + LOG_2PI).sum(axis=1)
+    order, n_nodes = tree["order"], len(tree["centre"])
+    low, high, widest = (np.empty((n_nodes, d)) for _ in range(3))
+    log_mass = np.empty(n_nodes)
+    for node in range(n_nodes):
+        below = order[tree["row_begin"][node] : tree["row_end"][node]]
+        low[node], high[node] = (
+            known.mean[below].min(axis=0),
+            known.mean[below].max(axis=0),
+        )
+        widest[node] = spread[below].max(axis=0)
+        log_mass[node] = logsumexp(log_weight[below])
+    some = np.isfinite(log_mass)  # the others have no weight at all
+    log_mass[some] += 1e-13 * (1.0 + np.abs(log_mass[some]))  # more than rounding took
+    return Means(
+        kind, tree, np.ascontiguousarray(known.mean), spread, log_weight, log_mass, low,
+        high, widest,
+    )  # fmt: skip

@@ -299,17 +299,7 @@ class Answers(Learning):
         _, joint = self._log_joint(X, "log_predictive", params.count("ahead", ahead, 0))
         return logsumexp(joint, axis=1)
 
-    def score_samples(self, X: Any) -> Vector:
-        """Log density of new rows of the last phase, as scikit-learn calls it.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
+    def _log_densities(self, X: Any) -> Vector:
         return self.log_predictive(X)
 
     @locked

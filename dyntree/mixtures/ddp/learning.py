@@ -95,9 +95,8 @@ class Learning(Mixture):
             Name of the column of a frame that tells phases apart, or a label for each
             row. By default all rows are one phase.
         progress : bool, callable or None, default None
-            True: progress bar; False: none; None: a bar for long work on a terminal;
-            a callable is called with (rows done, rows in all), a phase's rows counted
-            as its sweeps are done.
+            As in `dyntree.DynamicTree.update`, a phase's rows counted as its sweeps are
+            done.
 
         Returns
         -------
@@ -210,7 +209,9 @@ class Learning(Mixture):
         told.finish()
         found, diagnostics = outcome(ahead, chains, counting)
         K = len(ahead.particles)
-        names, places = new_places(found.labels, K)
+        names = np.unique(found.labels[found.labels >= K])  # new ones that have rows
+        new = K + np.searchsorted(names, found.labels)
+        places = np.where(found.labels >= K, new, found.labels)
         sums = family.sums(rows, places, K + len(names))
         after, ids = after_phase(state, ahead, found, options, family, sums, names)
         labels = np.where(places < 0, -1, ids[places])
@@ -261,13 +262,6 @@ def most_probable(state: State, options: DDPOptions) -> int:
         return -1
     rate = 1.0 if options.is_counting else particles.E
     return int(particles.id[np.argmax(particles.alive * particles.m / rate)])
-
-
-def new_places(labels: Ids, K: int) -> tuple[Ids, Ids]:
-    """Names of the new particles that have rows, and the place of each row's."""
-    names = np.unique(labels[labels >= K])
-    places = np.where(labels >= K, K + np.searchsorted(names, labels), labels)
-    return names, places
 
 
 class SweepProgress:

@@ -185,13 +185,9 @@ def options_to_header(options: DDPOptions) -> dict[str, Any]:
         )
     header = {name: getattr(options, name) for name in DDP_OPTIONS}
     header["family"] = options.family.to_header()
-    header["transition"] = transition_to_header(options.transition)
+    kind = type(options.transition).__name__
+    header["transition"] = {"transition": kind, **vars(options.transition)}
     return header
-
-
-def transition_to_header(transition: Any) -> dict[str, Any]:
-    """A transition by name and numbers."""
-    return {"transition": type(transition).__name__, **vars(transition)}
 
 
 def transition_from_header(header: dict[str, Any]) -> Transition:

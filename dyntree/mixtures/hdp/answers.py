@@ -324,7 +324,10 @@ class TopicAnswers(Mixture):
         -------
         ndarray of shape (n_points,)
         """
-        batch, _, density = self._densities(documents, given, "score_samples")
+        return self._log_densities(documents, given)
+
+    def _log_densities(self, X: Any, given: Any = None) -> Vector:
+        batch, _, density = self._densities(X, given, "score_samples")
         ordered: Vector = batch.unsorted(density)
         return ordered
 

@@ -123,7 +123,7 @@ def compressed(room: Room, store: Store, topics: Topics, label: Any) -> Compress
                 room.search, store, topics, label, cap, room.times
             )
             aliases += new
-        if not limits.bound_items:
+        if limits.memory is None and limits.items is None:
             return Compressed(store, topics, group_of, tuple(aliases), gave_up)
         parts = initial_parts(store, label, topics)
         budget = limits.bytes_left(family, topics.K, topics.S, fixed)

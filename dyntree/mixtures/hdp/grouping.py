@@ -38,7 +38,8 @@ def merged_groups(
         wanted, runs = most, [stay]
         if len(stay) > MOST_PAIRS:
             wanted = max(most, MOST_PAIRS, len(stay) // 4)
-            order = stay[by_commonest(N[stay])]
+            share = N[stay] / np.maximum(N[stay].sum(axis=1, keepdims=True), 1e-300)
+            order = stay[np.lexsort((share.max(axis=1), share.argmax(axis=1)))]
             runs = np.array_split(order, -(-len(order) // RUN))
         edges = np.cumsum([0, *(len(run) for run in runs)]) * wanted // len(stay)
         for run, keep in zip(runs, np.diff(edges), strict=True):
@@ -53,12 +54,6 @@ def merged_groups(
     np.add.at(counts, group_of, topics.counts)
     np.add.at(documents, group_of, topics.documents)
     return replace(topics, counts=counts, documents=documents), group_of
-
-
-def by_commonest(N: Matrix) -> Longs:
-    """Order of groups by their commonest topic, and by its share."""
-    share = N / np.maximum(N.sum(axis=1, keepdims=True), 1e-300)
-    return np.lexsort((share.max(axis=1), share.argmax(axis=1)))
 
 
 class Pairs:

@@ -19,7 +19,7 @@ from dyntree.mixtures.hdp.context import Context
 from dyntree.mixtures.hdp.limits import BudgetError, Limits
 from dyntree.mixtures.hdp.records import EpochReport
 from dyntree.mixtures.hdp.registry import scaled_family
-from dyntree.mixtures.hdp.state import State, empty_state
+from dyntree.mixtures.hdp.state import HISTORY, State, empty_state
 from dyntree.mixtures.hdp.store import Store
 from dyntree.mixtures.hdp.sweeps import (
     ONCE,
@@ -201,7 +201,8 @@ def compressed_epoch(
             'take alpha_update="newton", or a prior of shape and rate nearer to 1.',
         )
     draft = replace(draft, n_epochs=draft.n_epochs + 1, next_id=record.next_id)
-    draft = draft.with_history(np.zeros(draft.history.shape[1]))
+    history = np.concatenate([draft.history, np.zeros((1, len(HISTORY)))])
+    draft = replace(draft, history=history).trimmed()
     draft = draft.with_aliases(record.aliases)
     context = epoch.context
     raw = context.last and not context.settings.options.compress_final

@@ -178,8 +178,7 @@ class MemoryBoundedHDP(TopicAnswers):
         sample_weight : array_like of shape (n_points,), optional
             Points that each row stands for, > 0.
         progress : bool, callable or None, default None
-            True: progress bar; False: none; None: a bar for long work on a terminal;
-            a callable is called with (points done, points in all).
+            As in `dyntree.DynamicTree.update`, of points.
 
         Returns
         -------

@@ -182,8 +182,27 @@ class Mixture(StoredArrays, ABC):
 
     # ------------------------------------------------------------ densities
     @abstractmethod
-    def score_samples(self, X: Any) -> Vector:
+    def _log_densities(self, X: Any) -> Vector:
         """Log density of each row."""
+
+    @locked
+    def score_samples(self, X: Any) -> Vector:
+        """Log density of each row under what has been learned, in nats.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        NotReadyError
+            While there is nothing to answer from.
+        """
+        return self._log_densities(X)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log density of rows, in nats a row.

@@ -169,18 +169,6 @@ def emission_of(options: ClusterOptions) -> Emission:
     return Round() if options.is_round else Planar()
 
 
-def chain_of(options: HSMMOptions, noise: float) -> Chain:
-    """Return a chain of the kernel that has seen no segment."""
-    variance = noise**2
-    moves, new = options.lambda_2, options.lambda_3
-    return Chain(
-        4.0 * variance if moves is None else moves,
-        2.0 * variance * np.log(100.0) if new is None else new,
-        options.lambda_4,
-        options.duration != "gaussian",
-    )
-
-
 def new_clusters(
     options: ClusterOptions, n_features: int, lambda_: float, noise: float | None
 ) -> Any:
@@ -188,5 +176,10 @@ def new_clusters(
     chain = None
     if isinstance(options, HSMMOptions):
         assert noise is not None
-        chain = chain_of(options, noise)
+        moves, new = options.lambda_2, options.lambda_3
+        chain = Chain(
+            4.0 * noise**2 if moves is None else moves,
+            2.0 * noise**2 * np.log(100.0) if new is None else new,
+            options.lambda_4, options.duration != "gaussian",
+        )  # fmt: skip
     return emission_of(options).new_clusters(options, n_features, lambda_, noise, chain)

@@ -13,10 +13,9 @@ from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import HSMM_OPTIONS, HSMMOptions
 from dyntree.mixtures.sva.records import LambdaPath
-from dyntree.mixtures.sva.scales import spherical_path
+from dyntree.mixtures.sva.scales import spherical_path, subspace_path
 from dyntree.mixtures.sva.semi_markov import SemiMarkov, ends_of
 from dyntree.mixtures.sva.sequences import SequenceMixture
-from dyntree.mixtures.sva.subspace_scales import subspace_path
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -198,25 +197,7 @@ class OnlineHDPHSMM(SequenceMixture):
             self._belief_at = ()
         return self
 
-    @locked
-    def lambda_path(self, X: Any) -> LambdaPath:
-        """How many states rows have under each of 14 costs of a new one.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-            Two rows at least, as one sequence.
-
-        Returns
-        -------
-        LambdaPath
-            As in `OnlineDPMPPCA.lambda_path` with the noise as given, or for round
-            states as in `OnlineDPGMM.lambda_path`; the BIC is that of the mixture, and
-            knows nothing of the order of the rows.
-        """
-        _, rows = self._encoded(X)
-        if len(rows) < 2:
-            raise ValueError(f"X must have at least two rows; got {len(rows)}.")
+    def _path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
         if self.options.is_round:
             return spherical_path(rows, lambda value: self._tried(rows, value))
         return subspace_path(

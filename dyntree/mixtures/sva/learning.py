@@ -89,8 +89,7 @@ class Learning(Mixture):
         y : object, optional
             Of no effect; where it stands in other models there are responses.
         progress : bool, callable or None, default None
-            True: progress bar; False: none; None: a bar for long work on a terminal;
-            a callable is called with (rows done, rows in all).
+            As in `dyntree.DynamicTree.update`.
 
         Returns
         -------
