@@ -30,6 +30,11 @@ class CanopyStreams(CanopyAnswers):
 
     batch_size: int
 
+    def _begin(self, options: Any, seed: Any) -> None:
+        """Become a model that has seen no row."""
+        super()._begin(options, seed)
+        self._state = State()
+
     @abstractmethod
     def _fitted_first(self, parts: Parts) -> tuple[State, Fit]:
         """Fit the first batch as a table of its own: what was learned, and how."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from numbers import Real
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -133,6 +132,7 @@ class Canopy(CanopyStreams):
         batch_size: int = 10_000,
         seed: int = 0,
     ) -> None:
+        self.batch_size = params.count("batch_size", batch_size, 2)
         self._begin(
             MixtureOptions(
                 n_components=n_components,
@@ -146,16 +146,8 @@ class Canopy(CanopyStreams):
                 tol=tol,
                 sweeps=CanopyOptions() if options is None else options,
             ),
-            params.count("batch_size", batch_size, 2),
             seed,
         )
-
-    def _begin(self, options: MixtureOptions, batch_size: int, seed: Any) -> None:
-        """Become a model that has seen no row."""
-        self.options, self.batch_size = options, batch_size
-        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        self._lock = RLock()
-        self._state = State()
 
     # ------------------------------------------------------------ what it is
     @property
@@ -430,7 +422,8 @@ class Canopy(CanopyStreams):
                 "Load it by dyntree.load."
             )
         model = cls.__new__(cls)
-        model._begin(stored.options, stored.batch_size, stored.seed)
+        model.batch_size = stored.batch_size
+        model._begin(stored.options, stored.seed)
         parts = Parts(X, None, sample_weight)
         parts, out = model._held_out(parts, validation)
         if files.fingerprint_of(parts, out) != notes:
@@ -509,9 +502,9 @@ class Canopy(CanopyStreams):
     @classmethod
     def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         model = cls.__new__(cls)
-        options, batch_size = files.options_read(header, arrays)
-        model._begin(options, batch_size, header["seed"])
-        model._state = files.from_arrays(options, batch_size, header, arrays)
+        options, model.batch_size = files.options_read(header, arrays)
+        model._begin(options, header["seed"])
+        model._state = files.from_arrays(options, model.batch_size, header, arrays)
         return model
 
 

@@ -36,7 +36,7 @@ KINDS = {"spherical": 0, "spherical_tied": 0, "diag": 1, "poisson": 2, "multinom
 
 @dataclass(frozen=True)
 class Plan:
-    """What all shards of a fit are built alike by."""
+    """What a shard is built by, the same for all shards of a fit."""
 
     family: str
     inference: str
@@ -49,7 +49,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class SweepOrder:
-    """A sweep."""
+    """What one sweep over a shard needs to know: parameters, and how to draw."""
 
     time: int
     known: Components

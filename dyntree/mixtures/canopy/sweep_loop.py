@@ -74,7 +74,7 @@ def by_counts(
 
 
 class Fit:
-    """A fit that can be stopped after any sweep, and goes on alike."""
+    """One fit, sweep by sweep; it can be stopped after any sweep, and goes on alike."""
 
     def __init__(
         self, family: Family, options: MixtureOptions, inference: str, prior: Prior,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -45,9 +44,7 @@ class Learning(Mixture):
 
     def _begin(self, options: DDPOptions, seed: Any) -> None:
         """Become a model that has seen no phase."""
-        self.options = options
-        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        self._lock = RLock()
+        super()._begin(options, seed)
         self._state = State.fresh(options)
 
     # ------------------------------------------------------------ rows

@@ -99,6 +99,13 @@ class Mixture(StoredArrays, ABC):
     seed: int
     _state: Any
 
+    options: Any
+
+    def _begin(self, options: Any, seed: Any) -> None:
+        """Take options and seed, as a model that has seen no row."""
+        self.options, self._lock = options, RLock()
+        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+
     # ------------------------------------------------------------ what it is
     @property
     def is_frozen(self) -> bool:

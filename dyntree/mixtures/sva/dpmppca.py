@@ -73,13 +73,8 @@ class OnlineDPMPPCA(SubspaceMixture):
     ----------
     options : MPPCAOptions
     lambda_, noise : float
-    n_clusters : int
-        Confirmed clusters.
-    labels_ : ndarray of int64
-        Ids of the clusters of the rows of the last call.
-    last_label_ : int
-    aliases_ : dict of int to int
-        What merged clusters became.
+    n_clusters, labels_, last_label_, aliases_
+        As in `OnlineDPGMM`.
 
     Notes
     -----

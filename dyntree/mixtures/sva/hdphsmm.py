@@ -63,13 +63,8 @@ class OnlineHDPHSMM(SequenceMixture):
     ----------
     options : HSMMOptions
     lambda_, noise : float
-    n_clusters : int
-        Confirmed states.
-    labels_ : ndarray of int64
-        Ids of the states of the rows of the last call.
-    last_label_ : int
-    aliases_ : dict of int to int
-        What merged states became.
+    n_clusters, labels_, last_label_, aliases_
+        As in `OnlineDPGMM`, of states.
 
     Notes
     -----

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Mapping
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -45,9 +44,7 @@ class Learning(Mixture):
 
     def _begin(self, options: ClusterOptions, seed: Any) -> None:
         """Become a model that has seen no row."""
-        self.options = options
-        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        self._lock = RLock()
+        super()._begin(options, seed)
         self._state = State()
         self._keys: tuple[Any, ...] = ()
         self._labels: Ids | None = np.empty(0, dtype=np.int64)
