@@ -17,6 +17,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.shared.base import StoredArrays
+from dyntree.mixtures.shared.checks import not_negative, within
 from dyntree.runtime.locking import locked
 
 LARGEST = 1e300  # entries up to it have distances, in up to 1e15 columns
@@ -175,9 +176,7 @@ class CoverTree(StoredArrays):
 
     def _begin(self, base: Any, leaf_size: Any, max_nodes: Any, seed: Any) -> None:
         """Take the options, checked."""
-        self.base = params.real("base", base)
-        if not 1.1 <= self.base <= 4.0:
-            raise ValueError(f"base must be in [1.1, 4]; got {base!r}.")
+        self.base = within("base", base, 1.1, 4.0)
         self.leaf_size = params.count("leaf_size", leaf_size, 1)
         self.max_nodes = (
             None if max_nodes is None else params.count("max_nodes", max_nodes, 1)
@@ -285,9 +284,7 @@ class CoverTree(StoredArrays):
         """
         held = self._held
         rows = self._rows(X)
-        limit = params.real("radius", radius)
-        if limit < 0.0:
-            raise ValueError(f"radius must be >= 0; got {radius!r}.")
+        limit = not_negative("radius", radius)
         begin, distance, index = held.searcher.query_radius(
             rows, limit, params.n_threads(), held.gone, *held.waiting
         )

@@ -78,7 +78,7 @@ FOLDER_ORDER = {
     "mixtures": [
         {"shared"}, {"sva", "ddp", "hdp", "canopy", "cover_tree"}, {"teaching"},
     ],
-    "mixtures/shared": [{"arrays", "rows"}, {"base"}],
+    "mixtures/shared": [{"arrays", "checks", "rows"}, {"base"}],
     "mixtures/sva": [
         {"options", "records", "semi_markov"}, {"state", "emission", "scales"},
         {"files", "learning"}, {"answers"}, {"model"},

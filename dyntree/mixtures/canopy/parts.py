@@ -15,7 +15,6 @@ from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.components import Components, Family, summed
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.options import share
 from dyntree.mixtures.canopy.parquet import is_path
 from dyntree.mixtures.canopy.scaling import (
     Scaling,
@@ -29,6 +28,7 @@ from dyntree.mixtures.canopy.scaling import (
 from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, SweepOrder
 from dyntree.mixtures.canopy.sweep_loop import rejected
 from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.checks import within
 
 REJECTED_FROM = 4096  # rows that are looked through for such as fit badly
 
@@ -180,7 +180,7 @@ class Parts:
 
     def share_of(self, validation: Any, seed: int) -> Ids:
         """Numbers of a share of the rows with any weight, to hold out; ascending."""
-        part = share("validation", validation, 1.0)
+        part = within("validation", validation, 0.0, 1.0, "()")
         n = self.n_weighted
         most = max(1, round(part * n))
         if n - most < 2:

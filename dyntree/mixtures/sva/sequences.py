@@ -12,6 +12,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import warn
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.base import n_samples_of
+from dyntree.mixtures.shared.checks import not_negative
 from dyntree.mixtures.sva.options import HSMMOptions
 from dyntree.mixtures.sva.records import Durations, Path
 from dyntree.mixtures.sva.semi_markov import (
@@ -66,9 +67,7 @@ class SequenceMixture(SubspaceMixture):
             Rows sum to 1 where there is another state; that of a state that was never
             left is uniform over the others, without smoothing, too.
         """
-        mass = params.real("smoothing", smoothing)
-        if mass < 0.0:
-            raise ValueError(f"smoothing must be >= 0; got {smoothing!r}.")
+        mass = not_negative("smoothing", smoothing)
         counts = self.transition_counts().astype(np.float64)
         return move_probabilities(counts, mass) if len(counts) else counts
 
