@@ -89,9 +89,7 @@ def run(asked: Run) -> dict[str, Any]:
     model.fit(documents, progress=asked.progress)
     seconds = time.perf_counter() - clock
     labels = model.predict(documents).labels
-    summary = summarise(model, documents, labels, parts) | {
-        "seconds": seconds,
-    }
+    summary = summarise(model, documents, labels, parts) | {"seconds": seconds}
     summary = asked.told(summary, report(summary))
     write_topics(asked.folder / "topics.csv", model, labels, parts)
     owner = owners(labels, parts)

@@ -37,8 +37,7 @@ class Counts(Family):
 
     def breaks_rule(self, mean: Matrix) -> NDArray[np.bool_]:
         """Whether means of components are none that this family can have."""
-        broken: NDArray[np.bool_] = super().breaks_rule(mean) | ~(mean > 0).all(axis=1)
-        return broken
+        return super().breaks_rule(mean) | ~(mean > 0).all(axis=1)
 
     @abstractmethod
     def _rates(self, weight: Vector, first: Matrix, prior: Prior) -> Matrix:
@@ -73,8 +72,7 @@ class Poisson(Counts):
         return np.full(d, one), one / max(mean_count, 1e-12)
 
     def _rates(self, weight: Vector, first: Matrix, prior: Prior) -> Matrix:
-        out: Matrix = (prior.rate + first) / (prior.exposure + weight)[:, None]
-        return out
+        return (prior.rate + first) / (prior.exposure + weight)[:, None]
 
     def draw(
         self, moments: Moments, prior: Prior, rng: np.random.Generator
@@ -165,8 +163,7 @@ class Multinomial(Counts):
         """Log density of rows in components, shape (n_rows, n_components)."""
         base = self.log_base(rows)
         assert base is not None
-        out: Matrix = rows @ np.log(known.mean).T + base[:, None]
-        return out
+        return rows @ np.log(known.mean).T + base[:, None]
 
     def sample(
         self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator

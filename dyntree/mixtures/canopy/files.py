@@ -15,11 +15,7 @@ from dyntree.encoding.values import Matrix
 from dyntree.errors import CheckpointError
 from dyntree.mixtures.canopy.components import Components, Moments
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.options import (
-    CanopyOptions,
-    MixtureOptions,
-    MixturePrior,
-)
+from dyntree.mixtures.canopy.options import CanopyOptions, MixtureOptions, MixturePrior
 from dyntree.mixtures.canopy.parts import LocalShards, Parts
 from dyntree.mixtures.canopy.records import CanopySweep, history_of
 from dyntree.mixtures.canopy.scaling import Scaling

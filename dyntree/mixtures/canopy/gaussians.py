@@ -81,8 +81,7 @@ class Diagonal(Gaussian):
 
     def second_of(self, known: Components, weight: Vector) -> NDArray[np.float64]:
         """Second moments over as many rows of components as `weight` says."""
-        second: Matrix = weight[:, None] * (known.spread + known.mean**2)
-        return second
+        return weight[:, None] * (known.spread + known.mean**2)
 
     def variances_within(self, known: Components, centre: Vector) -> Vector:
         """Variance of columns about the means of their components."""
@@ -160,8 +159,7 @@ class Diagonal(Gaussian):
     ) -> Matrix:
         """Rows of components."""
         noise = rng.standard_normal((len(labels), known.mean.shape[1]))
-        out: Matrix = known.mean[labels] + noise * np.sqrt(known.spread[labels])
-        return out
+        return known.mean[labels] + noise * np.sqrt(known.spread[labels])
 
 
 class Spherical(Gaussian):
@@ -295,10 +293,7 @@ class Spherical(Gaussian):
     ) -> Matrix:
         """Rows of components."""
         noise = rng.standard_normal((len(labels), known.mean.shape[1]))
-        out: Matrix = (
-            known.mean[labels] + noise * np.sqrt(known.spread[labels])[:, None]
-        )
-        return out
+        return known.mean[labels] + noise * np.sqrt(known.spread[labels])[:, None]
 
 
 class SphericalTied(Spherical):

@@ -18,11 +18,7 @@ from dyntree.mixtures.canopy import files, user_components
 from dyntree.mixtures.canopy.batches import CanopyStreams
 from dyntree.mixtures.canopy.components import Components
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.options import (
-    CanopyOptions,
-    MixtureOptions,
-    MixturePrior,
-)
+from dyntree.mixtures.canopy.options import CanopyOptions, MixtureOptions, MixturePrior
 from dyntree.mixtures.canopy.parts import LocalShards, Parts, held_out
 from dyntree.mixtures.canopy.records import CanopySweep, history_of
 from dyntree.mixtures.canopy.scaling import FARTHEST

@@ -13,13 +13,7 @@ from dyntree.encoding.values import Vector
 from dyntree.mixtures.hdp.families import Family
 from dyntree.mixtures.hdp.grouping import merged_groups
 from dyntree.mixtures.hdp.limits import BudgetError, Limits
-from dyntree.mixtures.hdp.moves import (
-    Move,
-    applied,
-    halving,
-    merge_gains,
-    parts_by,
-)
+from dyntree.mixtures.hdp.moves import Move, applied, halving, merge_gains, parts_by
 from dyntree.mixtures.hdp.store import Ints, Longs, Store, distinct, row_numbers
 from dyntree.mixtures.hdp.sweeps import ONCE, Magnification, Search
 from dyntree.mixtures.hdp.topics import Topics

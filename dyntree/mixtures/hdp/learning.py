@@ -213,7 +213,9 @@ def compressed_epoch(
     seconds = middle - epoch.began, time.process_time() - middle
     used = transient_bytes(search, small.topics.K, store, epoch.as_read)
     draft = replace(draft, transient=used)
-    search.monitor.epoch_done(epoch_report(epoch, draft, record, seconds))
+    report = epoch_report(epoch, draft, record, seconds)
+    if context.callback is not None:  # the epoch is no part of the model yet
+        context.callback(report)
     return draft, small.group_of
 
 
