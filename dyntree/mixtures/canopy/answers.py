@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
-from dyntree.mixtures.canopy.components import Components
+from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.parts import check_weight
@@ -37,6 +37,10 @@ class CanopyAnswers(Mixture):
     _state: State
 
     @property
+    def _family(self) -> Family:
+        return FAMILY_OF[self.options.family]
+
+    @property
     def is_ready(self) -> bool:
         """Whether there are components to answer from."""
         return self._state.components is not None
@@ -56,7 +60,7 @@ class CanopyAnswers(Mixture):
         """Log weight plus log density of rows in scaled units, block by block."""
         known, scaling = self._ready(what)
         features, rows = read(X, self._state.features)
-        family = FAMILY_OF[self.options.family]
+        family = self._family
         if family.is_count:
             check_counts(rows, family, features.feature_names)
         step = max(1, SCORES // len(known.weight))
@@ -90,11 +94,10 @@ class CanopyAnswers(Mixture):
         families of counts.
         """
         known, scaling = self._ready("covariances_")
-        family = FAMILY_OF[self.options.family]
-        if family.is_count:
+        if self._family.is_count:
             raise ValueError(
                 f"covariances_ are those of Gaussian families; this is "
-                f"{family.name!r}. Its parameters are `means`."
+                f"{self.options.family!r}. Its parameters are `means`."
             )
         return unscaled(known, scaling).spread
 
@@ -194,7 +197,7 @@ class CanopyAnswers(Mixture):
     def _n_parameters(self) -> int:
         known, _ = self._ready("bic")
         m, d = known.mean.shape
-        return int(FAMILY_OF[self.options.family].n_parameters(m, d) + m - 1)
+        return int(self._family.n_parameters(m, d) + m - 1)
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion of rows; the lower the better.
@@ -243,5 +246,5 @@ class CanopyAnswers(Mixture):
         labels = rng.choice(
             len(known.weight), size=n, p=known.weight / known.weight.sum()
         )
-        rows = FAMILY_OF[self.options.family].sample(known, labels, rng)
+        rows = self._family.sample(known, labels, rng)
         return rows * scaling.scale + scaling.centre, labels

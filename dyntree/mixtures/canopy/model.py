@@ -17,7 +17,6 @@ from dyntree.errors import CheckpointError
 from dyntree.mixtures.canopy import files, user_components
 from dyntree.mixtures.canopy.batches import CanopyStreams
 from dyntree.mixtures.canopy.components import Components
-from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.options import CanopyOptions, MixtureOptions, MixturePrior
 from dyntree.mixtures.canopy.parts import LocalShards, Parts, held_out
 from dyntree.mixtures.canopy.records import CanopySweep, history_of
@@ -259,8 +258,7 @@ class Canopy(CanopyStreams):
         check_progress(progress)
         out = None
         if validation is not None:
-            family = FAMILY_OF[self.options.family]
-            out = held_out(validation, parts.features, family)
+            out = held_out(validation, parts.features, self._family)
         fit, shards = self._prepared(parts, out, None)
         self._run(fit, shards, parts, out is not None, progress, callback, None)
         return self
@@ -272,8 +270,7 @@ class Canopy(CanopyStreams):
         if isinstance(validation, Real):
             places = parts.share_of(validation, self.seed)
             return parts.without(places), parts.take(places)
-        family = FAMILY_OF[self.options.family]
-        return parts, held_out(validation, parts.features, family)
+        return parts, held_out(validation, parts.features, self._family)
 
     def _prepared(
         self,
@@ -283,23 +280,19 @@ class Canopy(CanopyStreams):
         start: Canopy | None = None,
     ) -> tuple[Fit, LocalShards]:
         """A fit that has done no sweep, and its shards."""
-        options, n = self.options, parts.n_rows
-        family = FAMILY_OF[options.family]
+        options, n, family = self.options, parts.n_rows, self._family
         if n < 2:
             raise ValueError(f"X must have at least 2 rows; got {n}.")
         if options.n_components > n:
             raise too_few(options.n_components, n)
         parts.check(family)
         scaling = parts.scaling(family)
+        how = options.chosen(n, parts.features.n_features)
+        units = scaling.units(parts.total, family)
         plan = Plan(
-            options.family,
-            options.chosen(n, parts.features.n_features),
-            options.sweeps,
-            scaling,
-            scaling.units(parts.total, family),
-            self.seed,
+            options.family, how, options.sweeps, scaling, units, self.seed,
             params.n_threads(),
-        )
+        )  # fmt: skip
         prior = scaling.prior(options.prior, family, options.concentration)
         if start is None:
             known = family.begin(self._starts(parts, plan), prior)
@@ -314,10 +307,7 @@ class Canopy(CanopyStreams):
             else out
         )
         watched = np.clip(watched, -FARTHEST, FARTHEST)  # as rows of a fit are
-        fit = Fit(
-            family, options, plan.inference, prior, plan.units, self.seed, known,
-            watched, n, parts.total, scaling.log_scale,
-        )  # fmt: skip
+        fit = Fit(plan, options, prior, known, watched, n, parts.total)
         return fit, shards
 
     def _components_at(self, start: Any, features: FeatureMap) -> Components:
@@ -469,7 +459,7 @@ class Canopy(CanopyStreams):
         ValueError
             For parameters that make no mixture; the component is named.
         """
-        family, m = FAMILY_OF[self.options.family], self.options.n_components
+        family, m = self._family, self.options.n_components
         worth = ROWS_GIVEN * m
         if n_rows is not None:
             worth = params.positive("n_rows", n_rows)

@@ -21,9 +21,10 @@ from dyntree.mixtures.canopy.components import (
     singles,
     summed,
 )
+from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.records import CanopySweep
-from dyntree.mixtures.canopy.shards import ShardReport, SweepOrder
+from dyntree.mixtures.canopy.shards import Plan, ShardReport, SweepOrder
 
 LOOK_EVERY = 5  # sweeps between looks at the rows that are watched
 ALIKE = 16  # times a row may stand among those that fit badly
@@ -77,17 +78,15 @@ class Fit:
     """One fit, sweep by sweep; it can be stopped after any sweep, and goes on alike."""
 
     def __init__(
-        self, family: Family, options: MixtureOptions, inference: str, prior: Prior,
-        units: tuple[float, float, float], seed: int, known: Components,
-        watched: Matrix, n_rows: int, total: float, log_scale: float,
+        self, plan: Plan, options: MixtureOptions, prior: Prior, known: Components,
+        watched: Matrix, n_rows: int, total: float,
     ) -> None:  # fmt: skip
-        self.family, self.options, self.seed = family, options, seed
-        self.inference = inference  # as chosen, never "auto"
-        self.prior, self.units = prior, units  # in which sums are counted
+        self.plan, self.family = plan, FAMILY_OF[plan.family]
+        self.options, self.prior = options, prior
         self.known = known  # components, first those at which it begins
         self.watched = watched  # scaled rows whose likelihood tells when to stop
         self.n_rows, self.total = n_rows, total  # and their weight
-        self.log_scale = log_scale  # taken off log densities of scaled rows
+        self.log_scale = plan.scaling.log_scale  # taken off log densities
         self.pace = 1.0
         self.begun: Matrix = np.empty((0, watched.shape[1]))
         self.reports: list[CanopySweep] = []
@@ -104,7 +103,7 @@ class Fit:
     def moments_of(self, sums: NDArray[np.int64]) -> Moments:
         """Sums in the scaled units of the columns."""
         d = self.known.mean.shape[1]
-        weight, first, second = self.units
+        weight, first, second = self.plan.units
         return Moments(
             sums[:, 0] / weight,
             sums[:, 1 : 1 + d] / first,
@@ -115,7 +114,7 @@ class Fit:
     def step(self, shards: Shards, inference: str | None = None) -> CanopySweep:
         """Do a sweep, and estimate or draw the parameters that follow."""
         clock = time.perf_counter()
-        how, sweeps = inference or self.inference, self.options.sweeps
+        how, sweeps = inference or self.plan.inference, self.options.sweeps
         exact = self.time < sweeps.burn_exact
         order = SweepOrder(
             self.turn + self.time, self.known, self.pace, exact, how, self.begun
@@ -180,7 +179,7 @@ class Fit:
 
     def _next(self, moments: Moments) -> tuple[Components, int]:
         """Parameters of the next sweep, and how many variances are on their floor."""
-        rng = np.random.default_rng([self.seed, 3, self.turn + self.time])
+        rng = np.random.default_rng([self.plan.seed, 3, self.turn + self.time])
         prior = self.prior
         if self.options.sweeps.theta_step == "map":
             if self.options.weights != "collapsed":  # which has one base measure
@@ -236,7 +235,7 @@ class Fit:
         tol = self.options.tol
         if tol == 0.0:
             return False
-        if self.inference in ("em", "esca") and not held_out:
+        if self.plan.inference in ("em", "esca") and not held_out:
             seen = np.array([report.log_likelihood for report in self.reports[-10:]])
             return len(seen) == 10 and bool(seen[5:].mean() - seen[:5].mean() < tol)
         seen = np.array([report.validation for report in self.reports])

@@ -313,7 +313,6 @@ def born_particles(
 
 def pruned(state: State, options: DDPOptions) -> State:
     """Without particles that are surely dead, or that are too many."""
-    assert options.transition is not None
     particles = state.particles
     alive = np.where(particles.gone == 1, -1.0, particles.alive)
     gone = (alive < options.prune) | (alive <= 0.0)
