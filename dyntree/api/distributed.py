@@ -31,8 +31,8 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import Canopy
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import CanopySweep
 from dyntree.mixtures.canopy.parts import added, badly_fitted, drawn
+from dyntree.mixtures.canopy.records import CanopySweep
 from dyntree.mixtures.canopy.scaling import (
     ColumnSums,
     Scaling,
@@ -41,7 +41,7 @@ from dyntree.mixtures.canopy.scaling import (
     squares_of,
     sums_of,
 )
-from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, Task
+from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, SweepOrder
 from dyntree.runtime.progress import Progress
 
 Recipe = Callable[[], Any]
@@ -92,7 +92,7 @@ def _held() -> dict[tuple[str, int], tuple[int, ShardState, ShardReport]]:
 
 
 def _swept(
-    run: str, k: int, recipe: Any, first: int, plan: Plan, task: Task
+    run: str, k: int, recipe: Any, first: int, plan: Plan, task: SweepOrder
 ) -> ShardReport:
     """Do a sweep over a shard, which is read anew where this worker has no such."""
     held = _held()
@@ -211,7 +211,7 @@ class RemoteShards:
         self.run = uuid.uuid4().hex  # names this fit among a worker's shards
         self.places: list[str | None] = [None] * len(parts.recipes)
 
-    def sweep(self, task: Task) -> list[ShardReport]:
+    def sweep(self, task: SweepOrder) -> list[ShardReport]:
         """Let all shards do a sweep, each where it was if that is still there."""
         client, parts = self.parts.client, self.parts
         workers = sorted(client.scheduler_info(n_workers=-1)["workers"])

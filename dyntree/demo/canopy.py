@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dyntree.api import plots
-from dyntree.config import show_config
+from dyntree.demo.running import Run, demonstration
 from dyntree.mixtures import Canopy
 from dyntree.mixtures.canopy.scaling import Singles
 from dyntree.mixtures.shared.arrays import Ids
@@ -82,41 +79,17 @@ def images(n: int = N_IMAGES, seed: int = 0) -> tuple[Singles, Ids]:
     return rows, kind
 
 
-def run(
-    out: str | Path,
-    *,
-    seed: int = 1,
-    progress: Progress = True,
-    stream: TextIO | None = None,
-) -> dict[str, Any]:
-    """Fit a thousand components to small images, and write what came of it.
-
-    Parameters
-    ----------
-    out : str or Path
-        Folder for images.png, scaling.png, sweeps.png and summary.json; made if absent.
-    seed : int, default 1
-        Of the images and of the fits.
-    progress : bool, callable or None, default True
-        Progress bar on standard error.
-    stream : text file, optional
-        Where the summary is printed; standard output by default.
-
-    Returns
-    -------
-    dict
-        What summary.json holds.
-    """
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    rows, kind = images(seed=seed)
+@demonstration
+def run(asked: Run) -> dict[str, Any]:
+    """Fit a thousand components to small images; images, scaling and sweeps.png."""
+    rows, kind = images(seed=asked.seed)
     model = Canopy(
-        N_COMPONENTS, inference="canopy2", max_iter=N_SWEEPS, tol=0.0, seed=seed
+        N_COMPONENTS, inference="canopy2", max_iter=N_SWEEPS, tol=0.0, seed=asked.seed
     )
     clock = time.perf_counter()
-    model.fit(rows, progress=progress)
+    model.fit(rows, progress=asked.progress)
     clock = time.perf_counter() - clock
-    scaled = scaling(rows[:N_SCALED], seed, progress)
+    scaled = scaling(rows[:N_SCALED], asked.seed, asked.progress)
     labels = model.predict(rows)
     table = np.zeros((N_COMPONENTS, len(GLYPHS)))
     np.add.at(table, (labels, kind), 1)
@@ -131,14 +104,12 @@ def run(
         "components_of_scaling": list(SIZES),
         "seconds_a_sweep_exact": [one[0] for one in scaled],
         "seconds_a_sweep": [one[1] for one in scaled],
-        "config": show_config(),
     }
-    print(report(summary), file=sys.stdout if stream is None else stream)
-    (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    summary = asked.told(summary, report(summary))
     figure = plots.plot_images(model, rows, (SIDE, SIDE), n_components=12, n_rows=12)
-    figure.savefig(folder / "images.png", dpi=150)
-    plots.plot_sweeps(model).savefig(folder / "sweeps.png", dpi=150)
-    picture(summary).savefig(folder / "scaling.png", dpi=150)
+    figure.savefig(asked.folder / "images.png", dpi=150)
+    plots.plot_sweeps(model).savefig(asked.folder / "sweeps.png", dpi=150)
+    picture(summary).savefig(asked.folder / "scaling.png", dpi=150)
     return summary
 
 

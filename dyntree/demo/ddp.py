@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dyntree.api import plots
-from dyntree.config import show_config
 from dyntree.datasets import EvolvingRows, evolving_gaussians
+from dyntree.demo.running import Run, demonstration
 from dyntree.mixtures import (
     DependentDPMixture,
     DynamicFiniteMixture,
@@ -20,7 +18,7 @@ from dyntree.mixtures import (
     RandomWalk,
     variation_of_information,
 )
-from dyntree.runtime.progress import Progress, rows_bar
+from dyntree.runtime.progress import rows_bar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,38 +44,13 @@ def models() -> dict[str, Any]:
     return found
 
 
-def run(
-    out: str | Path,
-    *,
-    seed: int = 1,
-    progress: Progress = True,
-    stream: TextIO | None = None,
-) -> dict[str, Any]:
-    """Follow clusters that are born, move and die, and write what came of it.
-
-    Parameters
-    ----------
-    out : str or Path
-        Folder for lifelines.png, vi.png, lifelines.csv and summary.json; made if
-        absent.
-    seed : int, default 1
-        Of the rows.
-    progress : bool, callable or None, default True
-        Progress bar on standard error.
-    stream : text file, optional
-        Where the summary is printed; standard output by default.
-
-    Returns
-    -------
-    dict
-        What summary.json holds.
-    """
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    data = evolving_gaussians(N_PHASES, N_ROWS, seed=seed)
+@demonstration
+def run(asked: Run) -> dict[str, Any]:
+    """Follow clusters that are born, move and die; lifelines.png, .csv and vi.png."""
+    data = evolving_gaussians(N_PHASES, N_ROWS, seed=asked.seed)
     known, seconds = models(), {}
     total = sum(len(rows) for rows in data.phases) * len(known)
-    with rows_bar(progress, total, "following") as tell:
+    with rows_bar(asked.progress, total, "following") as tell:
         for name, model in known.items():
             clock = time.perf_counter()
             for rows in data.phases:
@@ -85,15 +58,16 @@ def run(
                 tell(len(rows))
             seconds[name] = time.perf_counter() - clock
     distances = {name: by_phase(model, data) for name, model in known.items()}
-    summary = summarise(data, known, distances, seconds) | {"config": show_config()}
-    print(report(summary), file=sys.stdout if stream is None else stream)
-    (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    summary = summarise(data, known, distances, seconds)
+    summary = asked.told(summary, report(summary))
     ours = known["gamma weights"]
-    write_lifelines(folder / "lifelines.csv", ours)
+    write_lifelines(asked.folder / "lifelines.csv", ours)
     plots.plot_lifelines(ours).savefig(
-        folder / "lifelines.png", dpi=150, bbox_inches="tight"
+        asked.folder / "lifelines.png", dpi=150, bbox_inches="tight"
     )
-    picture(data, distances).savefig(folder / "vi.png", dpi=150, bbox_inches="tight")
+    picture(data, distances).savefig(
+        asked.folder / "vi.png", dpi=150, bbox_inches="tight"
+    )
     return summary
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.api import plots
-from dyntree.config import show_config
 from dyntree.datasets import image_points
+from dyntree.demo.running import Run, demonstration
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures import MemoryBoundedHDP, memory_report
 from dyntree.mixtures.shared.arrays import Ids
-from dyntree.runtime.progress import Progress
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,54 +76,26 @@ def pictures(
     return images, parts
 
 
-def run(
-    out: str | Path,
-    *,
-    seed: int = 1,
-    progress: Progress = True,
-    stream: TextIO | None = None,
-) -> dict[str, Any]:
-    """Learn pictures in epochs of ten, and write what came of it.
-
-    Parameters
-    ----------
-    out : str or Path
-        Folder for segmentation.png, memory.png, topics.csv and summary.json; made if
-        absent.
-    seed : int, default 1
-        Of the pictures and of the model.
-    progress : bool, callable or None, default True
-        Progress bar on standard error.
-    stream : text file, optional
-        Where the summary is printed; standard output by default.
-
-    Returns
-    -------
-    dict
-        What summary.json holds.
-    """
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    images, parts = pictures(seed=seed)
+@demonstration
+def run(asked: Run) -> dict[str, Any]:
+    """Learn pictures in epochs of ten; segmentation.png, memory.png and topics.csv."""
+    images, parts = pictures(seed=asked.seed)
     documents = [image_points(image) for image in images]
     model = MemoryBoundedHDP(
-        memory_limit=LIMIT, max_groups=30, epoch_size=EPOCH, min_gain=GAIN, seed=seed
-    )
+        memory_limit=LIMIT, max_groups=30, epoch_size=EPOCH, min_gain=GAIN,
+        seed=asked.seed,
+    )  # fmt: skip
     clock = time.perf_counter()
-    model.fit(documents, progress=progress)
+    model.fit(documents, progress=asked.progress)
     seconds = time.perf_counter() - clock
     labels = model.predict(documents).labels
-    summary = summarise(model, documents, labels, parts) | {
-        "seconds": seconds,
-        "config": show_config(),
-    }
-    print(report(summary), file=sys.stdout if stream is None else stream)
-    (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    write_topics(folder / "topics.csv", model, labels, parts)
+    summary = summarise(model, documents, labels, parts) | {"seconds": seconds}
+    summary = asked.told(summary, report(summary))
+    write_topics(asked.folder / "topics.csv", model, labels, parts)
     owner = owners(labels, parts)
     told = [owner[label] for label in labels]
-    segmentation(images, told).savefig(folder / "segmentation.png", dpi=150)
-    plots.plot_memory_held(model).savefig(folder / "memory.png", dpi=150)
+    segmentation(images, told).savefig(asked.folder / "segmentation.png", dpi=150)
+    plots.plot_memory_held(model).savefig(asked.folder / "memory.png", dpi=150)
     return summary
 
 

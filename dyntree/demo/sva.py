@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dyntree.api import plots
-from dyntree.config import show_config
+from dyntree.demo.running import Run, demonstration
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures import OnlineHDPHSMM
 from dyntree.mixtures import Path as StatePath
@@ -70,47 +68,21 @@ def movement(
     return rows + noise * rng.normal(size=rows.shape), np.array(labels, dtype=np.int64)
 
 
-def run(
-    out: str | Path,
-    *,
-    seed: int = 1,
-    progress: Progress = True,
-    stream: TextIO | None = None,
-) -> dict[str, Any]:
-    """Segment a movement row by row, and write what came of it.
-
-    Parameters
-    ----------
-    out : str or Path
-        Folder for segments.png, labels.csv and summary.json; made if absent.
-    seed : int, default 1
-        Of the movement; learning draws nothing.
-    progress : bool, callable or None, default True
-        Progress bar on standard error.
-    stream : text file, optional
-        Where the summary is printed; standard output by default.
-
-    Returns
-    -------
-    dict
-        What summary.json holds.
-    """
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    rows, stroke = movement(seed=seed)
+@demonstration
+def run(asked: Run) -> dict[str, Any]:
+    """Segment a movement, made by `seed`, row by row; segments.png and labels.csv."""
+    rows, stroke = movement(seed=asked.seed)
     model = OnlineHDPHSMM(LAMBDA, noise=NOISE)
-    live, right, seconds = segmented(model, rows, progress)
+    live, right, seconds = segmented(model, rows, asked.progress)
     model.merge_now()
     path = model.decode(rows)
     summary = summarise(model, rows, stroke, live, path) | {
         "seconds_per_row": seconds,
         "next_state_right": right,
-        "config": show_config(),
     }
-    print(report(summary), file=sys.stdout if stream is None else stream)
-    (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    write_labels(folder / "labels.csv", stroke, live, path)
-    picture(model, rows, path).savefig(folder / "segments.png", dpi=150)
+    summary = asked.told(summary, report(summary))
+    write_labels(asked.folder / "labels.csv", stroke, live, path)
+    picture(model, rows, path).savefig(asked.folder / "segments.png", dpi=150)
     return summary
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dyntree.config import show_config
 from dyntree.datasets import load_spambase
+from dyntree.demo.running import Run, demonstration
 from dyntree.evaluate import Prequential, compare, prequential
-from dyntree.runtime.progress import Progress
 from dyntree.trees.averages.memories import MEMORIES
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.streaming import StreamingTree
@@ -36,33 +33,9 @@ class Contender:
     seen: Prequential
 
 
-def run(
-    out: str | Path,
-    *,
-    seed: int = 1,
-    progress: Progress = True,
-    stream: TextIO | None = None,
-) -> dict[str, Any]:
-    """Stream Spambase through trees that learn on or not, and write what came of it.
-
-    Parameters
-    ----------
-    out : str or Path
-        Folder for prequential.png, predictions.csv and summary.json; made if absent.
-    seed : int, default 1
-        Of the trees.
-    progress : bool, callable or None, default True
-        Progress bar on standard error.
-    stream : text file, optional
-        Where the table is printed; standard output by default.
-
-    Returns
-    -------
-    dict
-        What summary.json holds.
-    """
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
+@demonstration
+def run(asked: Run) -> dict[str, Any]:
+    """Stream Spambase through trees that learn on or not; a picture and a table."""
     X, y = shuffled_spambase()
     learning = StreamingTree(
         "class",
@@ -70,9 +43,9 @@ def run(
         discard="entropy",
         n_particles=N_PARTICLES,
         classes=(0, 1),
-        seed=seed,
+        seed=asked.seed,
     )
-    averaged = AveragedStream("class", classes=(0, 1), seed=seed)
+    averaged = AveragedStream("class", classes=(0, 1), seed=asked.seed)
     for learner in (learning, averaged):
         learner.update(X[:WINDOW], y[:WINDOW], progress=False)
     models: dict[str, StreamingTree | AveragedStream] = {
@@ -82,13 +55,12 @@ def run(
     }
     contenders = []
     for title, model in models.items():
-        seen = prequential(model, X[WINDOW:], y[WINDOW:], progress=progress)
+        seen = prequential(model, X[WINDOW:], y[WINDOW:], progress=asked.progress)
         contenders.append(Contender(title, model, seen))
     summary = summarise(contenders)
-    print(report(contenders), file=sys.stdout if stream is None else stream)
-    (folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    write_predictions(folder / "predictions.csv", contenders)
-    picture(contenders).savefig(folder / "prequential.png", dpi=150)
+    summary = asked.told(summary, report(contenders))
+    write_predictions(asked.folder / "predictions.csv", contenders)
+    picture(contenders).savefig(asked.folder / "prequential.png", dpi=150)
     return summary
 
 
@@ -123,7 +95,7 @@ def report(contenders: list[Contender]) -> str:
 
 def summarise(contenders: list[Contender]) -> dict[str, Any]:
     """Everything that was printed, as plain numbers."""
-    result: dict[str, Any] = {"config": show_config()}
+    result: dict[str, Any] = {}
     for one in contenders:
         result[one.title.replace(" ", "_")] = {
             **one.seen.to_dict(),

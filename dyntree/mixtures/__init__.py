@@ -1,8 +1,8 @@
 """Mixtures: learned by rows, phases, epochs or tables, some growing as they learn."""
 
-from dyntree.mixtures.canopy.fitting import CanopySweep
 from dyntree.mixtures.canopy.model import Canopy
 from dyntree.mixtures.canopy.options import CanopyOptions, MixturePrior
+from dyntree.mixtures.canopy.records import CanopySweep
 from dyntree.mixtures.cover_tree import CoverTree
 from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
 from dyntree.mixtures.ddp.model import DependentDPMixture

@@ -15,15 +15,15 @@ from dyntree._core.covertree import build, centre_places
 from dyntree._core.treesearch import Searcher
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
-from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.arrays import Arrays, Ids
+from dyntree.mixtures.shared.base import StoredArrays
+from dyntree.mixtures.shared.checks import not_negative, within
 from dyntree.runtime.locking import locked
 
 LARGEST = 1e300  # entries up to it have distances, in up to 1e15 columns
 MAX_ID = 2**62
 OPTIONS = ("base", "leaf_size", "max_nodes", "seed")
-REBUILT_FROM = (
-    64  # rows that wait, or are gone; or an eighth, or a quarter, of the tree
-)
+REBUILT_FROM = 64  # rows that wait or are gone; or an eighth, or a quarter, of the tree
 
 
 def checked(argument: str, rows: Matrix) -> Matrix:
@@ -60,34 +60,15 @@ def appended(held: NDArray[Any], n: int, new: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """The rows of a tree at some time: replaced as a whole, never altered.
+    """The rows of a tree at some time: replaced as a whole, never altered."""
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_features)
-        In the order of the tree, as all that is by row.
-    ids : ndarray of int64 of shape (n_rows,)
-    nodes : dict of ndarray
-        As `build` gives it.
-    searcher : Searcher
-    gone : ndarray of uint8 of shape (n_rows,)
-        Whether a row was removed.
-    n_gone : int
-    late : ndarray of shape (room, n_features)
-        Rows that wait, the first `n_late`.
-    late_ids : ndarray of int64 of shape (room,)
-    n_late : int
-    next_id : int
-        Number of the next row.
-    """
-
-    rows: Matrix
+    rows: Matrix  # in the order of the tree, as all that is by row
     ids: Ids
-    nodes: dict[str, NDArray[Any]]
+    nodes: dict[str, NDArray[Any]]  # as `build` gives it
     searcher: Searcher
-    gone: NDArray[np.uint8]
+    gone: NDArray[np.uint8]  # whether a row was removed
     n_gone: int
-    late: Matrix
+    late: Matrix  # rows that wait, the first `n_late`; there is room for more
     late_ids: Ids
     n_late: int
     next_id: int
@@ -114,7 +95,7 @@ class Held:
 
 
 @checkpoint.savable
-class CoverTree(checkpoint.Stored):
+class CoverTree(StoredArrays):
     """Exact nearest neighbours by Euclidean distance.
 
     Balls within balls: the children of a ball lie in it and have radii smaller by
@@ -195,9 +176,7 @@ class CoverTree(checkpoint.Stored):
 
     def _begin(self, base: Any, leaf_size: Any, max_nodes: Any, seed: Any) -> None:
         """Take the options, checked."""
-        self.base = params.real("base", base)
-        if not 1.1 <= self.base <= 4.0:
-            raise ValueError(f"base must be in [1.1, 4]; got {base!r}.")
+        self.base = within("base", base, 1.1, 4.0)
         self.leaf_size = params.count("leaf_size", leaf_size, 1)
         self.max_nodes = (
             None if max_nodes is None else params.count("max_nodes", max_nodes, 1)
@@ -305,9 +284,7 @@ class CoverTree(checkpoint.Stored):
         """
         held = self._held
         rows = self._rows(X)
-        limit = params.real("radius", radius)
-        if limit < 0.0:
-            raise ValueError(f"radius must be >= 0; got {radius!r}.")
+        limit = not_negative("radius", radius)
         begin, distance, index = held.searcher.query_radius(
             rows, limit, params.n_threads(), held.gone, *held.waiting
         )
@@ -428,57 +405,25 @@ class CoverTree(checkpoint.Stored):
         return int(by_row + waiting + centres + nodes)
 
     # ------------------------------------------------------------ copies and files
+    @locked
     def copy(self) -> Self:
         """Return an independent tree of the same rows."""
-        again = type(self).__new__(type(self))
-        held = self._held
+        again, held = super().copy(), self._held
         late, late_ids = held.waiting
-        held = replace(held, late=late.copy(), late_ids=late_ids.copy())
-        vars(again).update(vars(self), _lock=RLock(), _held=held)
+        again._held = replace(held, late=late.copy(), late_ids=late_ids.copy())
         return again
 
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Options, rows and their numbers, as a plain header and arrays.
-
-        Returns
-        -------
-        header : dict
-        arrays : dict of ndarray
-        """
-        held = self._held
-        header = {
-            "kind": "CoverTree",
-            "base": self.base,
-            "leaf_size": self.leaf_size,
-            "max_nodes": self.max_nodes,
-            "seed": self.seed,
-            "next_id": held.next_id,
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
+        header = {name: getattr(self, name) for name in OPTIONS}
+        header |= {
+            "next_id": self._held.next_id,
             "features": self._features.to_header(),
         }
-        rows, ids = held.all()
+        rows, ids = self._held.all()
         return header, {"rows": rows, "ids": ids}
 
     @classmethod
-    def from_arrays(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Self:
-        """Return a tree of the rows that `to_arrays` described.
-
-        Parameters
-        ----------
-        header : dict
-        arrays : dict of ndarray
-
-        Returns
-        -------
-        CoverTree
-
-        Raises
-        ------
-        ValueError
-            If header and arrays do not describe a tree; also LookupError or TypeError
-            for what is no such header at all.
-        """
+    def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         tree = cls.__new__(cls)
         tree._begin(*(header[name] for name in OPTIONS))
         next_id = params.count("next_id", header["next_id"], 1, MAX_ID)

@@ -19,6 +19,7 @@ MOVED = {
     "dyntree.growing": "dyntree.encoding.growing_map",
     "dyntree.model": "dyntree.trees.model",
     "dyntree.streaming": "dyntree.trees.streaming",
+    "dyntree.mixtures.canopy.fitting": "dyntree.mixtures.canopy.records",
     "dyntree.mixtures.ddp.finite": "dyntree.mixtures.teaching.finite",
     "dyntree.mixtures.ddp.processes": "dyntree.mixtures.teaching.processes",
     "dyntree.trees.averaging": "dyntree.trees.averages.stream",

@@ -236,9 +236,9 @@ def e10() -> None:
     """Nodes that the exact tree sampler looks at."""
     from dyntree._core.mixtures.tree_sampler import sample_rows
     from dyntree._core.rng import CounterSource
-    from dyntree.mixtures.canopy.component_tree import component_tree
     from dyntree.mixtures.canopy.components import Components
     from dyntree.mixtures.canopy.parts import LocalShards, Parts
+    from dyntree.mixtures.canopy.shards import component_tree
 
     for kind, d in (("hier", 64), ("iid", 16)):
         seen = []

@@ -17,6 +17,7 @@ import pytest
 
 from dyntree import DynamicTree, StreamingTree
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.mixtures import CanopySweep
 from dyntree.trees.answers.view import SplitView
 from dyntree.trees.averages.stream import WeightHistory
 from dyntree.trees.learning.growth import Growth
@@ -63,7 +64,8 @@ def test_there_is_a_pickle_of_each_kind() -> None:
     [("model", "DynamicTree", DynamicTree), ("features", "FeatureMap", FeatureMap),
      ("streaming", "StreamingTree", StreamingTree),
      ("trees.averaging", "WeightHistory", WeightHistory),
-     ("trees.growth", "Growth", Growth), ("trees.view", "SplitView", SplitView)],
+     ("trees.growth", "Growth", Growth), ("trees.view", "SplitView", SplitView),
+     ("mixtures.canopy.fitting", "CanopySweep", CanopySweep)],
 )  # fmt: skip
 def test_classes_themselves_are_found_where_they_were(
     module: str, name: str, now: type

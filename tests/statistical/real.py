@@ -40,10 +40,14 @@ from dyntree.summaries import Prediction
 
 SEEDS = range(20)
 ROWS, PARTICLES = 400, 300
-Told = tuple[np.ndarray, np.ndarray, np.ndarray]  # mean, log density, inside 90 %
+SweepProgress = tuple[
+    np.ndarray, np.ndarray, np.ndarray
+]  # mean, log density, inside 90 %
 
 
-def of_statsmodels(name: str, response: str, log: bool = False, drop: str = "") -> Told:
+def of_statsmodels(
+    name: str, response: str, log: bool = False, drop: str = ""
+) -> SweepProgress:
     frame = getattr(sm, name).load_pandas().data.dropna()
     y = frame.pop(response).to_numpy(dtype=float)
     frame = frame.drop(columns=drop.split())
@@ -51,12 +55,12 @@ def of_statsmodels(name: str, response: str, log: bool = False, drop: str = "") 
     return X, np.log1p(y) if log else y, np.array([])
 
 
-def of_sklearn(name: str) -> Told:
+def of_sklearn(name: str) -> SweepProgress:
     found = getattr(sk, f"load_{name}")()
     return found.data, found.target, np.array([])
 
 
-def of_river(name: str, response: str = "") -> Told:
+def of_river(name: str, response: str = "") -> SweepProgress:
     """A set of river's; times are days, text is a 0/1 column a level."""
     rows, found = zip(*getattr(river, name)(), strict=True)
     frame = pd.DataFrame(rows)
@@ -68,14 +72,14 @@ def of_river(name: str, response: str = "") -> Told:
     return pd.get_dummies(frame).to_numpy(dtype=float), y, np.array([])
 
 
-def mostly_zero() -> Told:
+def mostly_zero() -> SweepProgress:
     rng = np.random.default_rng(0)
     x = rng.random(2000)
     rare = rng.random(2000) < np.where(x > 0.5, 0.12, 0.02)
     return x[:, None], np.where(rare, 3 + rng.random(2000), 0.0), np.array([])
 
 
-def motorcycle() -> Told:
+def motorcycle() -> SweepProgress:
     frame = load_mcycle()
     return (
         frame[["times"]].to_numpy(float),
@@ -84,13 +88,13 @@ def motorcycle() -> Told:
     )
 
 
-def spambase() -> Told:
+def spambase() -> SweepProgress:
     frame = load_spambase()
     label = (frame.pop("type") == "spam").to_numpy(dtype=int)
     return frame.to_numpy(dtype=float), label, np.array([])
 
 
-REGRESSION: dict[str, Callable[[], Told]] = {
+REGRESSION: dict[str, Callable[[], SweepProgress]] = {
     "diabetes": lambda: of_sklearn("diabetes"),
     "motorcycle": motorcycle,
     "macrodata, infl": lambda: of_statsmodels("macrodata", "infl", drop="year quarter"),
@@ -119,7 +123,7 @@ REGRESSION: dict[str, Callable[[], Told]] = {
     "water flow": lambda: of_river("WaterFlow"),
     "zeros (made)": mostly_zero,
 }
-CLASSES: dict[str, Callable[[], Told]] = {
+CLASSES: dict[str, Callable[[], SweepProgress]] = {
     "breast cancer": lambda: of_sklearn("breast_cancer"),
     "wine": lambda: of_sklearn("wine"),
     "iris": lambda: of_sklearn("iris"),
@@ -138,35 +142,45 @@ CLASSES: dict[str, Callable[[], Told]] = {
 }
 
 
-def gaussian(mean: np.ndarray, sd: np.ndarray | float, y: np.ndarray) -> Told:
+def gaussian(mean: np.ndarray, sd: np.ndarray | float, y: np.ndarray) -> SweepProgress:
     z = (y - mean) / sd
     return mean, stats.norm.logpdf(y, mean, sd), np.abs(z) < stats.norm.ppf(0.95)
 
 
-def ridge(X: np.ndarray, y: np.ndarray, Z: np.ndarray, v: np.ndarray, _: int) -> Told:
+def ridge(
+    X: np.ndarray, y: np.ndarray, Z: np.ndarray, v: np.ndarray, _: int
+) -> SweepProgress:
     fit = make_pipeline(StandardScaler(), BayesianRidge()).fit(X, y)
     return gaussian(*fit.predict(Z, return_std=True), v)
 
 
-def process(X: np.ndarray, y: np.ndarray, Z: np.ndarray, v: np.ndarray, s: int) -> Told:
+def process(
+    X: np.ndarray, y: np.ndarray, Z: np.ndarray, v: np.ndarray, s: int
+) -> SweepProgress:
     kernel = RBF(np.full(X.shape[1], 3.0)) + WhiteKernel(0.3)
     one = GaussianProcessRegressor(kernel, normalize_y=True, random_state=s)
     fit = make_pipeline(StandardScaler(), one).fit(X, y)
     return gaussian(*fit.predict(Z, return_std=True), v)
 
 
-def forest(X: np.ndarray, y: np.ndarray, Z: np.ndarray, v: np.ndarray, s: int) -> Told:
+def forest(
+    X: np.ndarray, y: np.ndarray, Z: np.ndarray, v: np.ndarray, s: int
+) -> SweepProgress:
     fit = RandomForestRegressor(oob_score=True, random_state=s).fit(X, y)
     sd = np.sqrt(np.mean((fit.oob_prediction_ - y) ** 2)) or 1.0
     return gaussian(fit.predict(Z), sd, v)
 
 
-def normal(X: np.ndarray, y: np.ndarray, Z: np.ndarray, v: np.ndarray, _: int) -> Told:
+def normal(
+    X: np.ndarray, y: np.ndarray, Z: np.ndarray, v: np.ndarray, _: int
+) -> SweepProgress:
     return gaussian(np.full(len(v), y.mean()), y.std(ddof=1), v)
 
 
-def tree_of(model: str) -> Callable[..., Told]:
-    def fit(X: np.ndarray, y: np.ndarray, Z: np.ndarray, v: np.ndarray, s: int) -> Told:
+def tree_of(model: str) -> Callable[..., SweepProgress]:
+    def fit(
+        X: np.ndarray, y: np.ndarray, Z: np.ndarray, v: np.ndarray, s: int
+    ) -> SweepProgress:
         one = DynamicTree(model, n_particles=PARTICLES, seed=s)
         told = one.update(X, y, progress=False).predict(Z)
         low, high = told.quantile([0.05, 0.95]).T

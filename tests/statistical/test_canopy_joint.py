@@ -15,9 +15,9 @@ import pytest
 from dyntree._core.mixtures.sweeps import Shard
 from dyntree._core.mixtures.tree_sampler import sample_rows
 from dyntree._core.rng import CounterSource
-from dyntree.mixtures.canopy.component_tree import component_tree
 from dyntree.mixtures.canopy.components import Components, Moments, Prior
 from dyntree.mixtures.canopy.families import FAMILY_OF
+from dyntree.mixtures.canopy.shards import component_tree
 from tests.oracle import canopy as oracle
 
 N, M, D, ALPHA = 8, 3, 1, 2.0

@@ -13,7 +13,7 @@ from dyntree._core.rng import CounterSource
 from dyntree.mixtures import Canopy
 from dyntree.mixtures.canopy.components import Components, Moments, Prior
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import with_drawn_weights
+from dyntree.mixtures.canopy.sweep_loop import with_drawn_weights
 from tests.oracle import canopy as oracle
 
 UNITS = (2.0**40, 2.0**36, 2.0**32)

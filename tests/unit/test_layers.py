@@ -78,11 +78,11 @@ FOLDER_ORDER = {
     "mixtures": [
         {"shared"}, {"sva", "ddp", "hdp", "canopy", "cover_tree"}, {"teaching"},
     ],
-    "mixtures/shared": [{"arrays", "rows", "base"}],
+    "mixtures/shared": [{"arrays", "checks", "rows"}, {"base"}],
     "mixtures/sva": [
         {"options", "records", "semi_markov"}, {"state", "emission", "scales"},
-        {"subspace_scales", "files", "learning"}, {"answers"}, {"model"},
-        {"coordinates", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},
+        {"files", "learning"}, {"answers"}, {"model"},
+        {"subspaces", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},
     ],
     "mixtures/ddp": [
         {"transitions", "records"}, {"families"},
@@ -90,10 +90,10 @@ FOLDER_ORDER = {
         {"sampling", "merging", "files"}, {"learning"}, {"answers"}, {"model"},
     ],
     "mixtures/canopy": [
-        {"components", "groups", "options"}, {"component_tree", "counts", "gaussians"},
-        {"families", "parquet"}, {"scaling", "starts"}, {"shards", "user_components"},
-        {"fitting"}, {"parts", "state", "trouble"}, {"answers", "files"},
-        {"learning"}, {"model"},
+        {"components", "groups", "options", "records"},
+        {"counts", "gaussians"}, {"families", "parquet"},
+        {"scaling", "starts"}, {"shards", "user_components", "state"}, {"sweep_loop"},
+        {"parts"}, {"answers", "files"}, {"batches"}, {"model"},
     ],
     "mixtures/hdp": [
         {"options", "records", "families"}, {"limits", "store"},

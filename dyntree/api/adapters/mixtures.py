@@ -26,7 +26,9 @@ class MixtureAdapter(base.Clusterer):
     model: Any
 
     def _begin(self, model: type, options: Mapping[str, Any], given: Any) -> None:
-        """Make a model that has seen no row, by the arguments of `__init__`."""
+        """Keep the arguments of `__init__`, and make a model that has seen no row."""
+        for name in given.keys() - {"self"}:
+            setattr(self, name, given[name])
         self.model = model(**params.given_options(given, options))
 
     def learn_one(self, x: Row) -> None:
@@ -131,15 +133,6 @@ class RiverDPGMMClusterer(MixtureAdapter):
         max_clusters: int = 1000,
         warm_up: int = 500,
     ) -> None:
-        self.lambda_ = lambda_
-        self.criterion = criterion
-        self.merge_factor = merge_factor
-        self.check_every = check_every
-        self.min_weight = min_weight
-        self.patience = patience
-        self.forget = forget
-        self.max_clusters = max_clusters
-        self.warm_up = warm_up
         self._begin(OnlineDPGMM, GMM_OPTIONS, locals())
 
 
@@ -193,22 +186,6 @@ class RiverDPMPPCAClusterer(MixtureAdapter):
         max_clusters: int = 1000,
         warm_up: int = 800,
     ) -> None:
-        self.lambda_ = lambda_
-        self.noise = noise
-        self.lambda_1 = lambda_1
-        self.gate = gate
-        self.bandwidth = bandwidth
-        self.max_dim = max_dim
-        self.spare = spare
-        self.subspace = subspace
-        self.merge = merge
-        self.merge_factor = merge_factor
-        self.check_every = check_every
-        self.min_weight = min_weight
-        self.patience = patience
-        self.forget = forget
-        self.max_clusters = max_clusters
-        self.warm_up = warm_up
         self._begin(OnlineDPMPPCA, MPPCA_OPTIONS, locals())
 
 
@@ -267,27 +244,6 @@ class RiverHDPHSMMClusterer(MixtureAdapter):
         forget: float = 0.0,
         max_clusters: int = 1000,
     ) -> None:
-        self.lambda_ = lambda_
-        self.noise = noise
-        self.lambda_1 = lambda_1
-        self.lambda_2 = lambda_2
-        self.lambda_3 = lambda_3
-        self.lambda_4 = lambda_4
-        self.duration = duration
-        self.max_duration = max_duration
-        self.emission = emission
-        self.gate = gate
-        self.bandwidth = bandwidth
-        self.max_dim = max_dim
-        self.spare = spare
-        self.subspace = subspace
-        self.merge = merge
-        self.merge_factor = merge_factor
-        self.check_every = check_every
-        self.min_weight = min_weight
-        self.patience = patience
-        self.forget = forget
-        self.max_clusters = max_clusters
         self._begin(OnlineHDPHSMM, HSMM_OPTIONS, locals())
 
     @classmethod

@@ -13,12 +13,11 @@ from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from dyntree import params
+from dyntree.api.estimators.answers import Ids, MixtureAnswers
 from dyntree.api.estimators.rows import checked_rows
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.values import Matrix
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
 from dyntree.mixtures.canopy.parts import Parts
-
-Ids = NDArray[np.int64]
 
 
 @contextmanager
@@ -45,7 +44,7 @@ def parted(
     return rows[kept], weight, rows[out]
 
 
-class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
+class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
     """Finite mixture of up to many thousands of components.
 
     Fits where scikit-learn's GaussianMixture runs out of memory: no table of rows by
@@ -94,7 +93,7 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         n_features, n_features); None in families of counts.
     precisions_ : ndarray
         Their inverses, of the same shape; none in families of counts.
-    labels_ : ndarray of int64 of shape (n_samples,)
+    labels_ : ndarray of int64 of shape (n_rows,)
         Most probable components of the training rows.
     n_iter_ : int
     converged_ : bool
@@ -117,6 +116,9 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
     >>> len(set(fit.predict([[20, 20], [40, 40], [60, 60]]).tolist()))
     3
     """
+
+    model_: Canopy
+    _dtypes = (np.float64, np.float32)
 
     def __init__(
         self,
@@ -175,11 +177,11 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array_like of shape (n_samples, n_features)
+        X : array_like of shape (n_rows, n_features)
             Rows of float32 are taken as they are.
         y : object, optional
             Of no effect.
-        sample_weight : array_like of shape (n_samples,), optional
+        sample_weight : array_like of shape (n_rows,), optional
             What rows count for.
 
         Returns
@@ -239,10 +241,10 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array_like of shape (n_samples, n_features)
+        X : array_like of shape (n_rows, n_features)
         y : object, optional
             Of no effect.
-        sample_weight : array_like of shape (n_samples,), optional
+        sample_weight : array_like of shape (n_rows,), optional
 
         Returns
         -------
@@ -267,15 +269,8 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        weights : array_like of shape (n_components,)
-            They sum to 1.
-        means : array_like of shape (n_components, n_features)
-            Rates or probabilities in families of counts.
-        covariances : array_like, optional
-            As `covariances_`.
-        n_rows : float, optional
-            Rows that they count for, should `partial_fit` learn more, for family
-            "multinomial" rows of one count each; 100 a component by default.
+        weights, means, covariances, n_rows
+            As in `dyntree.mixtures.Canopy.set_components`.
 
         Returns
         -------
@@ -334,65 +329,31 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
         inverse: NDArray[np.float64] = turned(self.covariances_)
         return inverse
 
-    def _rows(self, X: Any) -> Matrix:
-        """Rows to answer for."""
-        check_is_fitted(self)
-        rows: Matrix = checked_rows(self, X, False, dtype=[np.float64, np.float32])
-        return rows
-
-    def predict(self, X: Any) -> Ids:
-        """Most probable component of each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of int64 of shape (n_samples,)
-        """
-        rows = self._rows(X)
-        return self.model_.predict(rows)
-
     def predict_proba(self, X: Any, top: int | None = None) -> Any:
         """Probability of each component at each row.
 
         Parameters
         ----------
-        X : array_like of shape (n_samples, n_features)
+        X : array_like of shape (n_rows, n_features)
         top : int, optional
             The largest only, so many a row, as a sparse array.
 
         Returns
         -------
-        ndarray or scipy.sparse.csr_array of shape (n_samples, n_components)
+        ndarray or scipy.sparse.csr_array of shape (n_rows, n_components)
         """
         rows = self._rows(X)
         return self.model_.predict_proba(rows, top=top)
-
-    def score_samples(self, X: Any) -> Vector:
-        """Log density of each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        rows = self._rows(X)
-        return self.model_.score_samples(rows)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log density of rows.
 
         Parameters
         ----------
-        X : array_like of shape (n_samples, n_features)
+        X : array_like of shape (n_rows, n_features)
         y : object, optional
             Of no effect.
-        sample_weight : array_like of shape (n_samples,), optional
+        sample_weight : array_like of shape (n_rows,), optional
 
         Returns
         -------
@@ -406,7 +367,7 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array_like of shape (n_samples, n_features)
+        X : array_like of shape (n_rows, n_features)
 
         Returns
         -------
@@ -420,7 +381,8 @@ class CanopyMixture(DensityMixin, ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array_like of shape (n_samples, n_features)
+        X
+            As for `bic`.
 
         Returns
         -------

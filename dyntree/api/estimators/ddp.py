@@ -5,22 +5,20 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
+from dyntree.api.estimators.answers import Ids, MixtureAnswers
 from dyntree.api.estimators.base import seed_of
 from dyntree.api.estimators.rows import checked_rows
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.values import Matrix
 from dyntree.mixtures import DependentDPMixture, GaussianUnknown
 from dyntree.mixtures.ddp.input import separated
 from dyntree.mixtures.ddp.options import DDP_OPTIONS, Survival
 
-Ids = NDArray[np.int64]
 
-
-class DependentDPClusterer(ClusterMixin, BaseEstimator):
+class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
     """Clusters that are born, move, fade and die over phases, for scikit-learn.
 
     Labels are ids that persist: a cluster has the same one in all phases, and an id is
@@ -66,6 +64,9 @@ class DependentDPClusterer(ClusterMixin, BaseEstimator):
     (2, 2)
     """
 
+    model_: DependentDPMixture
+    random_state: Any
+
     def __init__(
         self,
         family: Any = None,
@@ -90,26 +91,7 @@ class DependentDPClusterer(ClusterMixin, BaseEstimator):
         n_chains: int = 1,
         random_state: Any = None,
     ) -> None:
-        self.family = family
-        self.concentration = concentration
-        self.survival = survival
-        self.innovation = innovation
-        self.transition = transition
-        self.weights = weights
-        self.sampler = sampler
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.thin = thin
-        self.weight_memory = weight_memory
-        self.count_memory = count_memory
-        self.history = history
-        self.history_merge = history_merge
-        self.identity_move = identity_move
-        self.prune = prune
-        self.base = base
-        self.max_particles = max_particles
-        self.n_chains = n_chains
-        self.random_state = random_state
+        self._keep(locals())
 
     def _fresh(self) -> DependentDPMixture:
         """A model that has seen no phase."""
@@ -189,12 +171,6 @@ class DependentDPClusterer(ClusterMixin, BaseEstimator):
         self.model_, self.labels_ = model, labels
         return self
 
-    def _rows(self, X: Any) -> Matrix:
-        """Rows to answer for."""
-        check_is_fitted(self)
-        rows: Matrix = checked_rows(self, X, False, dtype=np.float64)
-        return rows
-
     @property
     def cluster_ids_(self) -> Ids:
         """Ids of the clusters that may be alive, shape (n_particles,)."""
@@ -212,60 +188,3 @@ class DependentDPClusterer(ClusterMixin, BaseEstimator):
         """Clusters that had rows in the last phase."""
         check_is_fitted(self)
         return self.model_.n_clusters
-
-    def predict(self, X: Any) -> Ids:
-        """Id of the most probable cluster of each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of int64 of shape (n_rows,)
-        """
-        rows = self._rows(X)
-        return self.model_.predict(rows)
-
-    def predict_proba(self, X: Any) -> Matrix:
-        """Probability of each cluster at each row, in the order of `cluster_ids_`.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_particles)
-        """
-        rows = self._rows(X)
-        return self.model_.predict_proba(rows)
-
-    def score_samples(self, X: Any) -> Vector:
-        """Log predictive density of each row, as a row of the last phase.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        rows = self._rows(X)
-        return self.model_.score_samples(rows)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log predictive density of rows.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        y : object, optional
-            Of no effect.
-
-        Returns
-        -------
-        float
-        """
-        return float(np.mean(self.score_samples(X)))

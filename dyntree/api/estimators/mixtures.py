@@ -6,17 +6,15 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
+from dyntree.api.estimators.answers import Ids, MixtureAnswers
 from dyntree.api.estimators.rows import checked_rows
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.values import Matrix
 from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM, Path
 from dyntree.mixtures.sva.options import GMM_OPTIONS, HSMM_OPTIONS, MPPCA_OPTIONS
-
-Ids = NDArray[np.int64]
 
 
 def taught(model: Any, rows: Matrix, lengths: Any) -> Any:
@@ -26,13 +24,12 @@ def taught(model: Any, rows: Matrix, lengths: Any) -> Any:
     return model.update(rows, lengths=lengths, progress=False)
 
 
-class MixtureMixin:
+class MixtureMixin(MixtureAnswers):
     """What clusterers around small-variance mixtures have in common.
 
     The class that has it says by `_fresh` how its parameters make a model.
     """
 
-    model_: Any
     labels_: Ids
     n_passes: int
     get_params: Callable[..., dict[str, Any]]
@@ -124,12 +121,6 @@ class MixtureMixin:
         """Whether there is a model; of `lambda_` the underscore says nothing."""
         return hasattr(self, "model_")
 
-    def _rows(self, X: Any) -> Matrix:
-        """Rows to answer for."""
-        check_is_fitted(self)
-        rows: Matrix = checked_rows(self, X, False, dtype=np.float64)
-        return rows
-
     @property
     def cluster_centers_(self) -> Matrix:
         """Means of the confirmed clusters, ndarray of shape (n_clusters, n_features).
@@ -158,53 +149,7 @@ class MixtureMixin:
         ndarray of int64 of shape (n_rows,)
             Row of `cluster_centers_`; -1 while there is none.
         """
-        rows = self._rows(X)
-        return self._places(self.model_.predict(rows))
-
-    def predict_proba(self, X: Any) -> Matrix:
-        """Probability of each cluster at each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_clusters)
-        """
-        rows = self._rows(X)
-        proba: Matrix = self.model_.predict_proba(rows)
-        return proba
-
-    def score_samples(self, X: Any) -> Vector:
-        """Log density of each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        rows = self._rows(X)
-        density: Vector = self.model_.score_samples(rows)
-        return density
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log density of rows.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        y : object, optional
-            Of no effect.
-
-        Returns
-        -------
-        float
-        """
-        return float(np.mean(self.score_samples(X)))
+        return self._places(super().predict(X))
 
 
 class DPGMMClusterer(MixtureMixin, ClusterMixin, TransformerMixin, BaseEstimator):
@@ -261,16 +206,7 @@ class DPGMMClusterer(MixtureMixin, ClusterMixin, TransformerMixin, BaseEstimator
         warm_up: int = 500,
         n_passes: int = 1,
     ) -> None:
-        self.lambda_ = lambda_
-        self.criterion = criterion
-        self.merge_factor = merge_factor
-        self.check_every = check_every
-        self.min_weight = min_weight
-        self.patience = patience
-        self.forget = forget
-        self.max_clusters = max_clusters
-        self.warm_up = warm_up
-        self.n_passes = n_passes
+        self._keep(locals())
 
     def _fresh(self) -> OnlineDPGMM:
         return OnlineDPGMM(**params.given_options(self.get_params(), GMM_OPTIONS))
@@ -356,23 +292,7 @@ class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
         warm_up: int = 800,
         n_passes: int = 1,
     ) -> None:
-        self.lambda_ = lambda_
-        self.noise = noise
-        self.lambda_1 = lambda_1
-        self.gate = gate
-        self.bandwidth = bandwidth
-        self.max_dim = max_dim
-        self.spare = spare
-        self.subspace = subspace
-        self.merge = merge
-        self.merge_factor = merge_factor
-        self.check_every = check_every
-        self.min_weight = min_weight
-        self.patience = patience
-        self.forget = forget
-        self.max_clusters = max_clusters
-        self.warm_up = warm_up
-        self.n_passes = n_passes
+        self._keep(locals())
 
     def _fresh(self) -> OnlineDPMPPCA:
         return OnlineDPMPPCA(**params.given_options(self.get_params(), MPPCA_OPTIONS))
@@ -447,28 +367,7 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
         max_clusters: int = 1000,
         n_passes: int = 1,
     ) -> None:
-        self.lambda_ = lambda_
-        self.noise = noise
-        self.lambda_1 = lambda_1
-        self.lambda_2 = lambda_2
-        self.lambda_3 = lambda_3
-        self.lambda_4 = lambda_4
-        self.duration = duration
-        self.max_duration = max_duration
-        self.emission = emission
-        self.gate = gate
-        self.bandwidth = bandwidth
-        self.max_dim = max_dim
-        self.spare = spare
-        self.subspace = subspace
-        self.merge = merge
-        self.merge_factor = merge_factor
-        self.check_every = check_every
-        self.min_weight = min_weight
-        self.patience = patience
-        self.forget = forget
-        self.max_clusters = max_clusters
-        self.n_passes = n_passes
+        self._keep(locals())
 
     def _fresh(self) -> OnlineHDPHSMM:
         return OnlineHDPHSMM(**params.given_options(self.get_params(), HSMM_OPTIONS))

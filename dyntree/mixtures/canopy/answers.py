@@ -11,10 +11,9 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from dyntree import params
-from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
-from dyntree.mixtures.canopy.components import Components
+from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.parts import check_weight
@@ -38,8 +37,8 @@ class CanopyAnswers(Mixture):
     _state: State
 
     @property
-    def _columns_learned(self) -> FeatureMap | None:
-        return self._state.features
+    def _family(self) -> Family:
+        return FAMILY_OF[self.options.family]
 
     @property
     def is_ready(self) -> bool:
@@ -61,7 +60,7 @@ class CanopyAnswers(Mixture):
         """Log weight plus log density of rows in scaled units, block by block."""
         known, scaling = self._ready(what)
         features, rows = read(X, self._state.features)
-        family = FAMILY_OF[self.options.family]
+        family = self._family
         if family.is_count:
             check_counts(rows, family, features.feature_names)
         step = max(1, SCORES // len(known.weight))
@@ -95,11 +94,10 @@ class CanopyAnswers(Mixture):
         families of counts.
         """
         known, scaling = self._ready("covariances_")
-        family = FAMILY_OF[self.options.family]
-        if family.is_count:
+        if self._family.is_count:
             raise ValueError(
                 f"covariances_ are those of Gaussian families; this is "
-                f"{family.name!r}. Its parameters are `means`."
+                f"{self.options.family!r}. Its parameters are `means`."
             )
         return unscaled(known, scaling).spread
 
@@ -171,18 +169,7 @@ class CanopyAnswers(Mixture):
         begin = np.arange(0, n * k + 1, k)
         return sparse.csr_array((values.ravel(), places.ravel(), begin), shape=(n, m))
 
-    @locked
-    def score_samples(self, X: Any) -> Vector:
-        """Log density of each row, in nats.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
+    def _log_densities(self, X: Any) -> Vector:
         _, scaling = self._ready("score_samples")
         density = np.empty(self._n_rows(X))
         for part, joint in self._joint(X, "score_samples"):
@@ -210,7 +197,7 @@ class CanopyAnswers(Mixture):
     def _n_parameters(self) -> int:
         known, _ = self._ready("bic")
         m, d = known.mean.shape
-        return int(FAMILY_OF[self.options.family].n_parameters(m, d) + m - 1)
+        return int(self._family.n_parameters(m, d) + m - 1)
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion of rows; the lower the better.
@@ -231,7 +218,8 @@ class CanopyAnswers(Mixture):
 
         Parameters
         ----------
-        X : array_like of shape (n_rows, n_features)
+        X
+            As for `bic`.
 
         Returns
         -------
@@ -258,5 +246,5 @@ class CanopyAnswers(Mixture):
         labels = rng.choice(
             len(known.weight), size=n, p=known.weight / known.weight.sum()
         )
-        rows = FAMILY_OF[self.options.family].sample(known, labels, rng)
+        rows = self._family.sample(known, labels, rng)
         return rows * scaling.scale + scaling.centre, labels

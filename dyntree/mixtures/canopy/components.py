@@ -49,21 +49,11 @@ class Prior:
 
 @dataclass(frozen=True)
 class Components:
-    """Parameters of all components, in scaled coordinates.
+    """Parameters of all components, in scaled coordinates."""
 
-    Parameters
-    ----------
-    weight : ndarray of shape (n_components,)
-    mean : ndarray of shape (n_components, n_features)
-        Rates of Poisson components, probabilities of multinomial ones.
-    spread : ndarray
-        Variances, (n_components,) or (n_components, n_features); covariances,
-        (n_components, n_features, n_features); or, for counts, of shape (0,).
-    """
-
-    weight: Vector
-    mean: Matrix
-    spread: NDArray[np.float64]
+    weight: Vector  # (m,)
+    mean: Matrix  # (m, d); rates of Poisson components, probabilities of words
+    spread: NDArray[np.float64]  # (m,) or (m, d), or (m, d, d); (0,) of counts
 
 
 @dataclass(frozen=True)
@@ -194,9 +184,9 @@ class Family(ABC):
     ) -> Matrix:
         """Rows of components."""
 
-    @abstractmethod
     def n_parameters(self, m: int, d: int) -> int:
         """Free parameters of m components, but for the weights."""
+        return m * d + int(np.prod(self.spread_shape(m, d)))
 
     def log_base(self, rows: Matrix) -> Vector | None:
         """The log of h(x) where scores of the core lack such a factor."""

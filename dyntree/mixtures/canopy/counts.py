@@ -36,21 +36,20 @@ class Counts(Family):
         return np.zeros((len(weight), 0))
 
     def breaks_rule(self, mean: Matrix) -> NDArray[np.bool_]:
-        """As `Family` says."""
-        broken: NDArray[np.bool_] = super().breaks_rule(mean) | ~(mean > 0).all(axis=1)
-        return broken
+        """Whether means of components are none that this family can have."""
+        return super().breaks_rule(mean) | ~(mean > 0).all(axis=1)
 
     @abstractmethod
     def _rates(self, weight: Vector, first: Matrix, prior: Prior) -> Matrix:
         """Posterior means, none of them 0 under a prior."""
 
     def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
-        """As `Family` says."""
+        """Mode of the posterior, and how many variances were put on their floor."""
         rates = self._rates(moments.weight, moments.first, prior)
         return Components(self.weights_of(moments, prior), rates, np.empty(0)), 0
 
     def begin(self, rows: Matrix, prior: Prior) -> Components:
-        """As `Family` says."""
+        """Components at some rows, of equal weights."""
         m = len(rows)
         rates = self._rates(np.ones(m), rows, prior)
         return Components(np.full(m, 1.0 / m), rates, np.empty(0))
@@ -62,43 +61,42 @@ class Poisson(Counts):
     name = "poisson"
 
     def variances_within(self, known: Components, centre: Vector) -> Vector:
-        """As `Family` says."""
+        """Variance of columns about the means of their components."""
         return centre
 
     def count_prior(
         self, rate: float | None, mean_count: float, d: int
     ) -> tuple[Vector, float]:
-        """As `Family` says."""
+        """Counts before any row, and how many rows they are of."""
         one = 1.0 if rate is None else rate
         return np.full(d, one), one / max(mean_count, 1e-12)
 
     def _rates(self, weight: Vector, first: Matrix, prior: Prior) -> Matrix:
-        out: Matrix = (prior.rate + first) / (prior.exposure + weight)[:, None]
-        return out
+        return (prior.rate + first) / (prior.exposure + weight)[:, None]
 
     def draw(
         self, moments: Moments, prior: Prior, rng: np.random.Generator
     ) -> Components:
-        """As `Family` says."""
+        """Parameters from their posterior."""
         shape = prior.rate + moments.first
         rates = rng.gamma(shape) / (prior.exposure + moments.weight)[:, None]
         rates = np.maximum(rates, 1e-30)
         return Components(self.weights_of(moments, prior), rates, np.empty(0))
 
     def scores(self, known: Components) -> Scores:
-        """As `Family` says."""
+        """Parameters as the core has them."""
         with np.errstate(divide="ignore"):
             whole = np.log(known.weight) - known.mean.sum(axis=1)
         d = known.mean.shape[1]
         return Scores(self.layout, singles(np.log(known.mean)), singles(whole), d)
 
     def log_base(self, rows: Matrix) -> Vector | None:
-        """As `Family` says."""
+        """The log of h(x), which scores of the core lack."""
         out: Vector = -gammaln(rows + 1.0).sum(axis=1)
         return out
 
     def log_density(self, rows: Matrix, known: Components) -> Matrix:
-        """As `Family` says."""
+        """Log density of rows in components, shape (n_rows, n_components)."""
         base = self.log_base(rows)
         assert base is not None
         out: Matrix = (
@@ -109,12 +107,8 @@ class Poisson(Counts):
     def sample(
         self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator
     ) -> Matrix:
-        """As `Family` says."""
+        """Rows of components."""
         return rng.poisson(known.mean[labels]).astype(float)
-
-    def n_parameters(self, m: int, d: int) -> int:
-        """As `Family` says."""
-        return m * d
 
 
 class Multinomial(Counts):
@@ -125,11 +119,11 @@ class Multinomial(Counts):
     mean_rule = "> 0 and sum to 1"
 
     def variances_within(self, known: Components, centre: Vector) -> Vector:
-        """As `Family` says, for rows of no count."""
+        """Variance of columns in rows of no count."""
         return np.zeros_like(centre)
 
     def breaks_rule(self, mean: Matrix) -> NDArray[np.bool_]:
-        """As `Family` says."""
+        """Whether means of components are none that this family can have."""
         total = np.abs(mean.sum(axis=1) - 1.0)
         broken: NDArray[np.bool_] = super().breaks_rule(mean) | (total > 1e-6)
         return broken
@@ -137,7 +131,7 @@ class Multinomial(Counts):
     def count_prior(
         self, rate: float | None, mean_count: float, d: int
     ) -> tuple[Vector, float]:
-        """As `Family` says."""
+        """Counts before any row, and how many rows they are of."""
         return np.full(d, 1.0 / d if rate is None else rate), 0.0
 
     def _rates(self, weight: Vector, first: Matrix, prior: Prior) -> Matrix:
@@ -148,39 +142,38 @@ class Multinomial(Counts):
     def draw(
         self, moments: Moments, prior: Prior, rng: np.random.Generator
     ) -> Components:
-        """As `Family` says."""
+        """Parameters from their posterior."""
         mass = np.maximum(rng.gamma(prior.rate + moments.first), 1e-30)
         rates = mass / mass.sum(axis=1, keepdims=True)
         return Components(self.weights_of(moments, prior), rates, np.empty(0))
 
     def scores(self, known: Components) -> Scores:
-        """As `Family` says."""
+        """Parameters as the core has them."""
         with np.errstate(divide="ignore"):
             whole = np.log(known.weight)
         d = known.mean.shape[1]
         return Scores(self.layout, singles(np.log(known.mean)), singles(whole), d)
 
     def log_base(self, rows: Matrix) -> Vector | None:
-        """As `Family` says."""
+        """The log of h(x), which scores of the core lack."""
         out: Vector = gammaln(rows.sum(axis=1) + 1.0) - gammaln(rows + 1.0).sum(axis=1)
         return out
 
     def log_density(self, rows: Matrix, known: Components) -> Matrix:
-        """As `Family` says."""
+        """Log density of rows in components, shape (n_rows, n_components)."""
         base = self.log_base(rows)
         assert base is not None
-        out: Matrix = rows @ np.log(known.mean).T + base[:, None]
-        return out
+        return rows @ np.log(known.mean).T + base[:, None]
 
     def sample(
         self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator
     ) -> Matrix:
-        """As `Family` says."""
+        """Refused, as rows need a total."""
         raise ValueError(
             "sample needs totals, which a multinomial family takes as given; draw rows "
             "by numpy's Generator.multinomial from probabilities."
         )
 
     def n_parameters(self, m: int, d: int) -> int:
-        """As `Family` says."""
+        """Free parameters of m components, but for the weights."""
         return m * (d - 1)

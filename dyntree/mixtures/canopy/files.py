@@ -15,15 +15,12 @@ from dyntree.encoding.values import Matrix
 from dyntree.errors import CheckpointError
 from dyntree.mixtures.canopy.components import Components, Moments
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import CanopySweep, Fit, history_of
-from dyntree.mixtures.canopy.options import (
-    CanopyOptions,
-    MixtureOptions,
-    MixturePrior,
-)
+from dyntree.mixtures.canopy.options import CanopyOptions, MixtureOptions, MixturePrior
 from dyntree.mixtures.canopy.parts import LocalShards, Parts
+from dyntree.mixtures.canopy.records import CanopySweep, history_of
 from dyntree.mixtures.canopy.scaling import Scaling
 from dyntree.mixtures.canopy.state import State
+from dyntree.mixtures.canopy.sweep_loop import Fit
 from dyntree.mixtures.canopy.user_components import is_positive
 from dyntree.mixtures.shared.arrays import Arrays
 
@@ -34,7 +31,7 @@ KEPT = tuple(  # of the history: how long a sweep took is not what a model is
 SCALES = ("centre", "scale", "variance", "counts")
 
 
-def notes_of(parts: Parts, out: Matrix | None) -> dict[str, Any]:
+def fingerprint_of(parts: Parts, out: Matrix | None) -> dict[str, Any]:
     """What tells rows apart: shapes, a hash of the first and last 64, and of `out`."""
     digest = hashlib.sha256()
     n = parts.n_rows
@@ -53,15 +50,8 @@ def notes_of(parts: Parts, out: Matrix | None) -> dict[str, Any]:
     }
 
 
-def empty_moments(known: Components) -> Moments:
-    """Sums over no rows, for components of that shape."""
-    m, d = known.mean.shape
-    second = np.zeros(known.spread.shape if len(known.spread) else (m, 0))
-    return Moments(np.zeros(m), np.zeros((m, d)), second)
-
-
 # ---------------------------------------------------------------- models
-def described(
+def to_arrays(
     options: MixtureOptions, batch_size: int, seed: int, state: State
 ) -> tuple[Header, Arrays]:
     """Return header and arrays of a model."""
@@ -111,10 +101,10 @@ def options_read(header: Header, arrays: Arrays) -> tuple[MixtureOptions, int]:
     return options, params.count("batch_size", header["batch_size"], 2)
 
 
-def restored(
+def from_arrays(
     options: MixtureOptions, batch_size: int, header: Header, arrays: Arrays
 ) -> State:
-    """Return the state that `described` told of, checked."""
+    """Return the state that `to_arrays` told of, checked."""
     told = header["features"]
     features = None if told is None else FeatureMap.from_header(told)
     waiting = checked(arrays, "waiting", np.float64, None)
@@ -181,10 +171,11 @@ def components_read(options: MixtureOptions, arrays: Arrays, d: int) -> Componen
 
 def moments_read(known: Components, arrays: Arrays) -> Moments:
     """Sums of a file, checked."""
-    like = empty_moments(known)
+    m, d = known.mean.shape
+    spread = known.spread.shape if len(known.spread) else (m, 0)
     weight, first, second = (
-        checked(arrays, f"moments_{name}", np.float64, getattr(like, name).shape)
-        for name in ("weight", "first", "second")
+        checked(arrays, f"moments_{name}", np.float64, shape)
+        for name, shape in (("weight", (m,)), ("first", (m, d)), ("second", spread))
     )
     if (weight < 0.0).any() or (len(second) and second.ndim < 3 and (second < 0).any()):
         raise ValueError("moments must be those of rows, weights >= 0.")
@@ -209,18 +200,7 @@ def history_read(arrays: Arrays) -> np.recarray[Any, Any]:
 class Running:
     """A fit under way, as a checkpoint holds it.
 
-    Parameters
-    ----------
-    options : MixtureOptions
-    batch_size : int
-    seed : int
-    state : State
-        That the fit has come to.
-    pace : float
-    begun : ndarray of shape (n_begun, n_features)
-        Of the fit; see `Fit`.
-    arrays : dict of ndarray
-        Labels and lists of the shards.
+    `begun` is that of the fit, `arrays` are labels and lists of the shards.
     """
 
     def __init__(
@@ -232,7 +212,7 @@ class Running:
 
     def to_arrays(self) -> tuple[Header, Arrays]:
         """Header and arrays: the model's, the pace, labels and lists."""
-        header, own = described(self.options, self.batch_size, self.seed, self.state)
+        header, own = to_arrays(self.options, self.batch_size, self.seed, self.state)
         arrays = {f"model_{name}": array for name, array in own.items()}
         return {"kind": "Running", "model": header, "pace": self.pace}, (
             arrays | self.arrays | {"begun": self.begun}
@@ -251,7 +231,7 @@ class Running:
             options,
             batch_size,
             params.count("seed", header["model"]["seed"], 0, params.MAX_SEED),
-            restored(options, batch_size, header["model"], own),
+            from_arrays(options, batch_size, header["model"], own),
             params.positive("pace", header["pace"]),
             checked(arrays, "begun", np.float64, None),
             {k: v for k, v in arrays.items() if k.startswith("shard")},

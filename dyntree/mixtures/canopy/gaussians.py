@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 
 import numpy as np
@@ -50,32 +51,44 @@ def mean_of(moments: Moments, prior: Prior) -> tuple[Vector, Matrix]:
 def scattered(moments: Moments, prior: Prior, weight: Vector, mean: Matrix) -> Matrix:
     """Squared deviations by column of rows and prior mean from the posterior means."""
     strength = 0.0 if prior.reg_covar is not None else prior.strength
-    out: Matrix = moments.second + strength * prior.mean**2 - weight[:, None] * mean**2
-    return out
+    return moments.second + strength * prior.mean**2 - weight[:, None] * mean**2
 
 
-class Diagonal(Family):
+class Gaussian(Family):
+    """What all Gaussian families have in common."""
+
+    @abstractmethod
+    def _alike(self, variance: Vector, m: int) -> NDArray[np.float64]:
+        """The spread of m components that have these variances of columns."""
+
+    def begin(self, rows: Matrix, prior: Prior) -> Components:
+        """Components at some rows, with the spread of the prior and equal weights."""
+        m, variance = len(rows), prior.variance
+        if prior.reg_covar is not None:
+            variance = np.ones(rows.shape[1])
+        return Components(np.full(m, 1.0 / m), rows.copy(), self._alike(variance, m))
+
+
+class Diagonal(Gaussian):
     """Gaussian, each column with a variance of its own."""
 
     name = "diag"
     layout = SQUARES
 
     def spread_shape(self, m: int, d: int) -> tuple[int, ...]:
-        """As `Family` says."""
+        """Shape of the variances or covariances of m components of d columns."""
         return m, d
 
     def second_of(self, known: Components, weight: Vector) -> NDArray[np.float64]:
-        """As `Family` says."""
-        second: Matrix = weight[:, None] * (known.spread + known.mean**2)
-        return second
+        """Second moments over as many rows of components as `weight` says."""
+        return weight[:, None] * (known.spread + known.mean**2)
 
     def variances_within(self, known: Components, centre: Vector) -> Vector:
-        """As `Family` says."""
-        within: Vector = known.weight @ known.spread
-        return within
+        """Variance of columns about the means of their components."""
+        return known.weight @ known.spread
 
     def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
-        """As `Family` says."""
+        """Mode of the posterior, and how many variances were put on their floor."""
         weight, mean = mean_of(moments, prior)
         scatter = scattered(moments, prior, weight, mean)
         if prior.reg_covar is not None:
@@ -91,14 +104,14 @@ class Diagonal(Family):
         return Components(self.weights_of(moments, prior), mean, variance), low
 
     def scatter(self, moments: Moments, prior: Prior) -> Vector | None:
-        """As `Family` says."""
+        """Squared deviations from the means of components, by column."""
         out: Vector = scattered(moments, prior, *mean_of(moments, prior)).sum(axis=0)
         return out
 
     def draw(
         self, moments: Moments, prior: Prior, rng: np.random.Generator
     ) -> Components:
-        """As `Family` says."""
+        """Parameters from their posterior."""
         weight, mean = mean_of(moments, prior)
         scatter = prior.df * prior.variance + scattered(moments, prior, weight, mean)
         variance = scatter / rng.chisquare(
@@ -108,15 +121,11 @@ class Diagonal(Family):
         mean = mean + noise * np.sqrt(variance / weight[:, None])
         return Components(self.weights_of(moments, prior), mean, variance)
 
-    def begin(self, rows: Matrix, prior: Prior) -> Components:
-        """As `Family` says."""
-        m = len(rows)
-        variance = prior.variance if prior.reg_covar is None else np.ones(rows.shape[1])
-        spread = np.tile(variance, (m, 1))
-        return Components(np.full(m, 1.0 / m), rows.copy(), spread)
+    def _alike(self, variance: Vector, m: int) -> NDArray[np.float64]:
+        return np.tile(variance, (m, 1))
 
     def scores(self, known: Components) -> Scores:
-        """As `Family` says."""
+        """Parameters as the core has them."""
         inverse = 1.0 / known.spread
         theta = np.concatenate([known.mean * inverse, -0.5 * inverse], axis=1)
         with np.errstate(divide="ignore"):
@@ -129,7 +138,7 @@ class Diagonal(Family):
         )  # fmt: skip
 
     def log_density(self, rows: Matrix, known: Components) -> Matrix:
-        """As `Family` says."""
+        """Log density of rows in components, shape (n_rows, n_components)."""
         inverse = 1.0 / known.spread
         apart, peak = known.mean**2 * inverse, np.log(known.spread) + LOG_2PI
         out: Matrix = rows @ (known.mean * inverse).T - 0.5 * (
@@ -141,24 +150,19 @@ class Diagonal(Family):
         return out
 
     def resolved(self, known: Components, sharp: NDArray[np.bool_]) -> Components:
-        """As `Family` says."""
+        """Components no narrower than sums in float32 can tell."""
         least = np.where(sharp[:, None], 0.0, known.mean**2 / (2.0 * NARROW))
         return replace(known, spread=np.maximum(known.spread, least))
 
     def sample(
         self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator
     ) -> Matrix:
-        """As `Family` says."""
+        """Rows of components."""
         noise = rng.standard_normal((len(labels), known.mean.shape[1]))
-        out: Matrix = known.mean[labels] + noise * np.sqrt(known.spread[labels])
-        return out
-
-    def n_parameters(self, m: int, d: int) -> int:
-        """As `Family` says."""
-        return 2 * m * d
+        return known.mean[labels] + noise * np.sqrt(known.spread[labels])
 
 
-class Spherical(Family):
+class Spherical(Gaussian):
     """Gaussian, one variance for all columns of a component."""
 
     name = "spherical"
@@ -166,21 +170,21 @@ class Spherical(Family):
     one_scale = True
 
     def spread_shape(self, m: int, d: int) -> tuple[int, ...]:
-        """As `Family` says."""
+        """Shape of the variances or covariances of m components of d columns."""
         return (m,)
 
     def second_of(self, known: Components, weight: Vector) -> NDArray[np.float64]:
-        """As `Family` says."""
+        """Second moments over as many rows of components as `weight` says."""
         mean = known.mean
         second: Vector = weight * (mean.shape[1] * known.spread + (mean**2).sum(axis=1))
         return second
 
     def variances_within(self, known: Components, centre: Vector) -> Vector:
-        """As `Family` says."""
+        """Variance of columns about the means of their components."""
         return np.full(len(centre), known.weight @ known.spread)
 
     def second(self, sums: NDArray[np.float64], d: int) -> NDArray[np.float64]:
-        """As `Family` says."""
+        """Second moments in their own shape."""
         return sums[:, 0]
 
     def _scatter(
@@ -195,13 +199,13 @@ class Spherical(Family):
         return out
 
     def scatter(self, moments: Moments, prior: Prior) -> Vector | None:
-        """As `Family` says."""
+        """Squared deviations from the means of components, by column."""
         weight, mean = mean_of(moments, prior)
         d = mean.shape[1]
         return np.full(d, self._scatter(moments, prior, weight, mean).sum() / d)
 
     def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
-        """As `Family` says."""
+        """Mode of the posterior, and how many variances were put on their floor."""
         weight, mean = mean_of(moments, prior)
         d = mean.shape[1]
         scatter = self._scatter(moments, prior, weight, mean)
@@ -226,7 +230,7 @@ class Spherical(Family):
     def draw(
         self, moments: Moments, prior: Prior, rng: np.random.Generator
     ) -> Components:
-        """As `Family` says."""
+        """Parameters from their posterior."""
         weight, mean = mean_of(moments, prior)
         variance = self._draw_variance(moments, prior, weight, mean, rng)
         noise = rng.standard_normal(mean.shape)
@@ -243,14 +247,11 @@ class Spherical(Family):
         out: Vector = scatter / rng.chisquare(df)
         return out
 
-    def begin(self, rows: Matrix, prior: Prior) -> Components:
-        """As `Family` says."""
-        m = len(rows)
-        s0 = 1.0 if prior.reg_covar is not None else float(prior.variance.mean())
-        return Components(np.full(m, 1.0 / m), rows.copy(), np.full(m, s0))
+    def _alike(self, variance: Vector, m: int) -> NDArray[np.float64]:
+        return np.full(m, float(variance.mean()))
 
     def scores(self, known: Components) -> Scores:
-        """As `Family` says."""
+        """Parameters as the core has them."""
         inverse, d = 1.0 / known.spread, known.mean.shape[1]
         theta = np.column_stack([known.mean * inverse[:, None], -0.5 * inverse])
         with np.errstate(divide="ignore"):
@@ -263,7 +264,7 @@ class Spherical(Family):
         )  # fmt: skip
 
     def log_density(self, rows: Matrix, known: Components) -> Matrix:
-        """As `Family` says."""
+        """Log density of rows in components, shape (n_rows, n_components)."""
         d = rows.shape[1]
         squares = (
             (rows**2).sum(axis=1)[:, None]
@@ -280,7 +281,7 @@ class Spherical(Family):
         return out
 
     def resolved(self, known: Components, sharp: NDArray[np.bool_]) -> Components:
-        """As `Family` says."""
+        """Components no narrower than sums in float32 can tell."""
         least = (known.mean**2).sum(axis=1) / (2.0 * NARROW)
         least = np.where(sharp, 0.0, least)
         if self.one_spread:
@@ -290,16 +291,9 @@ class Spherical(Family):
     def sample(
         self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator
     ) -> Matrix:
-        """As `Family` says."""
+        """Rows of components."""
         noise = rng.standard_normal((len(labels), known.mean.shape[1]))
-        out: Matrix = (
-            known.mean[labels] + noise * np.sqrt(known.spread[labels])[:, None]
-        )
-        return out
-
-    def n_parameters(self, m: int, d: int) -> int:
-        """As `Family` says."""
-        return m * d + m
+        return known.mean[labels] + noise * np.sqrt(known.spread[labels])[:, None]
 
 
 class SphericalTied(Spherical):
@@ -316,7 +310,7 @@ class SphericalTied(Spherical):
         return np.full(m, (prior.df * s0 + scatter.sum()) / own), FLOOR * s0
 
     def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
-        """As `Family` says."""
+        """Mode of the posterior, and how many variances were put on their floor."""
         known, low = super().estimate(moments, prior)
         if prior.reg_covar is not None:
             floor = prior.reg_covar.mean()
@@ -335,36 +329,35 @@ class SphericalTied(Spherical):
         return np.full(m, (prior.df * s0 + scatter) / rng.chisquare(df))
 
     def n_parameters(self, m: int, d: int) -> int:
-        """As `Family` says."""
+        """Free parameters of m components, but for the weights."""
         return m * d + 1
 
 
-class Full(Family):
+class Full(Gaussian):
     """Gaussian with any covariance."""
 
     name = "full"
     layout = FULL
 
     def spread_shape(self, m: int, d: int) -> tuple[int, ...]:
-        """As `Family` says."""
+        """Shape of the variances or covariances of m components of d columns."""
         return m, d, d
 
     def second_of(self, known: Components, weight: Vector) -> NDArray[np.float64]:
-        """As `Family` says."""
+        """Second moments over as many rows of components as `weight` says."""
         outer = known.mean[:, :, None] * known.mean[:, None, :]
         return weight[:, None, None] * (known.spread + outer)
 
     def variances_within(self, known: Components, centre: Vector) -> Vector:
-        """As `Family` says."""
-        within: Vector = known.weight @ np.diagonal(known.spread, axis1=1, axis2=2)
-        return within
+        """Variance of columns about the means of their components."""
+        return known.weight @ np.diagonal(known.spread, axis1=1, axis2=2)
 
     def least_df(self, d: int) -> float:
-        """As `Family` says: covariances must have a mean."""
+        """Least degrees of freedom, so that covariances have a mean."""
         return d + 2.0
 
     def second(self, sums: NDArray[np.float64], d: int) -> NDArray[np.float64]:
-        """As `Family` says."""
+        """Second moments in their own shape."""
         out = np.empty((len(sums), d, d))
         row, column = np.tril_indices(d)
         out[:, row, column] = sums
@@ -383,14 +376,14 @@ class Full(Family):
         return out
 
     def scatter(self, moments: Moments, prior: Prior) -> Vector | None:
-        """As `Family` says."""
+        """Squared deviations from the means of components, by column."""
         weight, mean = mean_of(moments, prior)
         inner = self._scatter(moments, prior, weight, mean)
         out: Vector = np.diagonal(inner, axis1=1, axis2=2).sum(axis=0)
         return out
 
     def estimate(self, moments: Moments, prior: Prior) -> tuple[Components, int]:
-        """As `Family` says."""
+        """Mode of the posterior, and how many variances were put on their floor."""
         weight, mean = mean_of(moments, prior)
         scatter, d = self._scatter(moments, prior, weight, mean), mean.shape[1]
         weights = self.weights_of(moments, prior)
@@ -407,7 +400,7 @@ class Full(Family):
     def draw(
         self, moments: Moments, prior: Prior, rng: np.random.Generator
     ) -> Components:
-        """As `Family` says."""
+        """Parameters from their posterior."""
         from scipy.stats import invwishart
 
         weight, mean = mean_of(moments, prior)
@@ -425,15 +418,11 @@ class Full(Family):
         mean = mean + noise / np.sqrt(weight)[:, None]
         return Components(self.weights_of(moments, prior), mean, spread)
 
-    def begin(self, rows: Matrix, prior: Prior) -> Components:
-        """As `Family` says."""
-        m = len(rows)
-        variance = prior.variance if prior.reg_covar is None else np.ones(rows.shape[1])
-        spread = np.tile(np.diag(variance), (m, 1, 1))
-        return Components(np.full(m, 1.0 / m), rows.copy(), spread)
+    def _alike(self, variance: Vector, m: int) -> NDArray[np.float64]:
+        return np.tile(np.diag(variance), (m, 1, 1))
 
     def scores(self, known: Components) -> Scores:
-        """As `Family` says."""
+        """Parameters as the core has them."""
         d = known.mean.shape[1]
         root = np.linalg.cholesky(known.spread)
         inverse = np.stack(
@@ -448,7 +437,7 @@ class Full(Family):
         )  # fmt: skip
 
     def log_density(self, rows: Matrix, known: Components) -> Matrix:
-        """As `Family` says."""
+        """Log density of rows in components, shape (n_rows, n_components)."""
         root = np.linalg.cholesky(known.spread)
         out = np.empty((len(rows), len(root)))
         for z, (one, mean) in enumerate(zip(root, known.mean, strict=True)):
@@ -458,7 +447,7 @@ class Full(Family):
         return out
 
     def resolved(self, known: Components, sharp: NDArray[np.bool_]) -> Components:
-        """As `Family` says."""
+        """Components no narrower than sums in float32 can tell."""
         spread = known.spread.copy()
         for z in np.flatnonzero(~sharp):
             least = float((known.mean[z] ** 2).max()) / (2.0 * NARROW)
@@ -468,12 +457,12 @@ class Full(Family):
     def sample(
         self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator
     ) -> Matrix:
-        """As `Family` says."""
+        """Rows of components."""
         root = np.linalg.cholesky(known.spread)
         noise = rng.standard_normal((len(labels), known.mean.shape[1]))
         out: Matrix = known.mean[labels] + np.einsum("nij,nj->ni", root[labels], noise)
         return out
 
     def n_parameters(self, m: int, d: int) -> int:
-        """As `Family` says."""
+        """Free parameters of m components, but for the weights."""
         return m * d + m * d * (d + 1) // 2

@@ -16,24 +16,10 @@ AT_ONCE = 256  # groups whose means are taken
 def grouped(
     X: Singles, group_size: int, n_groups: int | None, seed: int, n_threads: int
 ) -> tuple[NDArray[np.int32], Ids]:
-    """Put rows into the order of a cover tree, in place.
+    """Put rows into the order of a cover tree, in place, and cut them into groups.
 
-    Parameters
-    ----------
-    X : ndarray of float32 of shape (n_rows, n_features)
-        Becomes its rows in another order.
-    group_size : int
-        Rows a group, about.
-    n_groups : int or None
-        How many groups instead, about.
-    seed, n_threads : int
-
-    Returns
-    -------
-    order : ndarray of int32 of shape (n_rows,)
-        Which rows stand where.
-    begin : ndarray of int64 of shape (n_groups + 1,)
-        First rows of the groups, and the number of rows.
+    Gives which rows stand where, and the first row of each group, with the number of
+    rows after them. Groups have about `group_size` rows, or there are `n_groups`.
     """
     if n_groups is not None:
         group_size = max(1, len(X) // n_groups)
@@ -47,17 +33,8 @@ def grouped(
 def cut(first: Ids, last: Ids, parent: NDArray[np.int32], size: int) -> Ids:
     """Borders of groups: long own ranges are split, short ones of one family merged.
 
-    Parameters
-    ----------
-    first, last : ndarray of int64 of shape (n_nodes,)
-        Own ranges of the nodes, one after another.
-    parent : ndarray of int32 of shape (n_nodes,)
-    size : int
-        Rows up to which neighbours are merged; from twice as many a range is split.
-
-    Returns
-    -------
-    ndarray of int64 of shape (n_groups + 1,)
+    First and last are own ranges of the nodes, one after another. Neighbours are merged
+    up to `size` rows; from twice as many a range is split.
     """
     borders: list[int] = []
     above = parent.tolist()

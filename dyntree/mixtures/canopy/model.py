@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from numbers import Real
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -16,21 +15,17 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.errors import CheckpointError
 from dyntree.mixtures.canopy import files, user_components
+from dyntree.mixtures.canopy.batches import CanopyStreams
 from dyntree.mixtures.canopy.components import Components
-from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import CanopySweep, Fit, history_of
-from dyntree.mixtures.canopy.learning import CanopyStreams
-from dyntree.mixtures.canopy.options import (
-    CanopyOptions,
-    MixtureOptions,
-    MixturePrior,
-)
+from dyntree.mixtures.canopy.options import CanopyOptions, MixtureOptions, MixturePrior
 from dyntree.mixtures.canopy.parts import LocalShards, Parts, held_out
+from dyntree.mixtures.canopy.records import CanopySweep, history_of
 from dyntree.mixtures.canopy.scaling import FARTHEST
 from dyntree.mixtures.canopy.shards import Plan
 from dyntree.mixtures.canopy.starts import chosen_start, n_wanted, start, too_few
 from dyntree.mixtures.canopy.state import State
-from dyntree.mixtures.canopy.trouble import tell_trouble
+from dyntree.mixtures.canopy.sweep_loop import Fit
+from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -133,12 +128,13 @@ class Canopy(CanopyStreams):
         batch_size: int = 10_000,
         seed: int = 0,
     ) -> None:
+        self.batch_size = params.count("batch_size", batch_size, 2)
         self._begin(
             MixtureOptions(
                 n_components=n_components,
                 family=family,
                 inference=inference,
-                init=starts_given(init),
+                init=checked_init(init),
                 weights=weights,
                 concentration=concentration,
                 prior=MixturePrior() if prior is None else prior,
@@ -146,23 +142,10 @@ class Canopy(CanopyStreams):
                 tol=tol,
                 sweeps=CanopyOptions() if options is None else options,
             ),
-            params.count("batch_size", batch_size, 2),
             seed,
         )
 
-    def _begin(self, options: MixtureOptions, batch_size: int, seed: Any) -> None:
-        """Become a model that has seen no row."""
-        self.options, self.batch_size = options, batch_size
-        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        self._lock = RLock()
-        self._state = State()
-
     # ------------------------------------------------------------ what it is
-    @property
-    def n_seen(self) -> int:
-        """Rows ever given to `fit` and `update`."""
-        return self._state.n_seen
-
     @property
     def labels_(self) -> NDArray[np.int32]:
         """Components of the rows of the last `fit` or batch, as last drawn."""
@@ -246,7 +229,7 @@ class Canopy(CanopyStreams):
         fit, shards = self._prepared(parts, out, scratch, start)
         keep = None
         if save_to is not None:
-            keep = (save_to, save_every, files.notes_of(parts, out))
+            keep = (save_to, save_every, files.fingerprint_of(parts, out))
         self._run(fit, shards, parts, out is not None, progress, callback, keep)
         return self
 
@@ -276,8 +259,7 @@ class Canopy(CanopyStreams):
         check_progress(progress)
         out = None
         if validation is not None:
-            family = FAMILY_OF[self.options.family]
-            out = held_out(validation, parts.features, family)
+            out = held_out(validation, parts.features, self._family)
         fit, shards = self._prepared(parts, out, None)
         self._run(fit, shards, parts, out is not None, progress, callback, None)
         return self
@@ -289,8 +271,7 @@ class Canopy(CanopyStreams):
         if isinstance(validation, Real):
             places = parts.share_of(validation, self.seed)
             return parts.without(places), parts.take(places)
-        family = FAMILY_OF[self.options.family]
-        return parts, held_out(validation, parts.features, family)
+        return parts, held_out(validation, parts.features, self._family)
 
     def _prepared(
         self,
@@ -300,23 +281,19 @@ class Canopy(CanopyStreams):
         start: Canopy | None = None,
     ) -> tuple[Fit, LocalShards]:
         """A fit that has done no sweep, and its shards."""
-        options, n = self.options, parts.n_rows
-        family = FAMILY_OF[options.family]
+        options, n, family = self.options, parts.n_rows, self._family
         if n < 2:
             raise ValueError(f"X must have at least 2 rows; got {n}.")
         if options.n_components > n:
             raise too_few(options.n_components, n)
         parts.check(family)
         scaling = parts.scaling(family)
+        how = options.chosen(n, parts.features.n_features)
+        units = scaling.units(parts.total, family)
         plan = Plan(
-            options.family,
-            options.chosen(n, parts.features.n_features),
-            options.sweeps,
-            scaling,
-            scaling.units(parts.total, family),
-            self.seed,
+            options.family, how, options.sweeps, scaling, units, self.seed,
             params.n_threads(),
-        )
+        )  # fmt: skip
         prior = scaling.prior(options.prior, family, options.concentration)
         if start is None:
             known = family.begin(self._starts(parts, plan), prior)
@@ -331,10 +308,7 @@ class Canopy(CanopyStreams):
             else out
         )
         watched = np.clip(watched, -FARTHEST, FARTHEST)  # as rows of a fit are
-        fit = Fit(
-            family, options, plan.inference, prior, plan.units, self.seed, known,
-            watched, n, parts.total, scaling.log_scale,
-        )  # fmt: skip
+        fit = Fit(plan, options, prior, known, watched, n, parts.total)
         return fit, shards
 
     def _components_at(self, start: Any, features: FeatureMap) -> Components:
@@ -379,30 +353,24 @@ class Canopy(CanopyStreams):
         def store(fit: Fit) -> None:
             path, every, notes = keep
             if fit.time % every == 0 or fit.converged:
-                self._save_running(path, fit, shards, parts, notes)
+                running = files.Running(
+                    self.options, self.batch_size, self.seed,
+                    state_of(fit, shards, parts), fit.pace, fit.begun, shards.state(),
+                )  # fmt: skip
+                checkpoint.save_with(running, notes, path)
 
         with rows_bar(progress, self.options.max_iter, "fitting", "sweep") as tell:
             tell(fit.time)
             fit.run(shards, held_out, tell, callback, store if keep else None)
         self._state = state_of(fit, shards, parts)
-        tell_trouble(fit)
+        fit.warn_of_trouble()
 
     def _fitted_first(self, parts: Parts) -> tuple[State, Fit]:
         fit, shards = self._prepared(parts, None, None)
         fit.run(shards, False, lambda n: None, None, None)
         return state_of(fit, shards, parts), fit
 
-    # ------------------------------------------------------------ files of running fits
-    def _save_running(
-        self, path: Any, fit: Fit, shards: LocalShards, parts: Parts, notes: Any
-    ) -> None:
-        """Write a checkpoint of a fit under way; see `fit` and `resume`."""
-        running = files.Running(
-            self.options, self.batch_size, self.seed, state_of(fit, shards, parts),
-            fit.pace, fit.begun, shards.state(),
-        )  # fmt: skip
-        checkpoint.save_with(running, notes, path)
-
+    # ------------------------------------------------------------ fits under way
     @classmethod
     def resume(
         cls,
@@ -441,10 +409,11 @@ class Canopy(CanopyStreams):
                 "Load it by dyntree.load."
             )
         model = cls.__new__(cls)
-        model._begin(stored.options, stored.batch_size, stored.seed)
+        model.batch_size = stored.batch_size
+        model._begin(stored.options, stored.seed)
         parts = Parts(X, None, sample_weight)
         parts, out = model._held_out(parts, validation)
-        if files.notes_of(parts, out) != notes:
+        if files.fingerprint_of(parts, out) != notes:
             raise CheckpointError(
                 f"{os.fspath(path)} is of a fit to other rows. Give resume the X, "
                 "sample_weight and validation that fit had."
@@ -491,7 +460,7 @@ class Canopy(CanopyStreams):
         ValueError
             For parameters that make no mixture; the component is named.
         """
-        family, m = FAMILY_OF[self.options.family], self.options.n_components
+        family, m = self._family, self.options.n_components
         worth = ROWS_GIVEN * m
         if n_rows is not None:
             worth = params.positive("n_rows", n_rows)
@@ -510,47 +479,19 @@ class Canopy(CanopyStreams):
     @locked
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
-        again = type(self).__new__(type(self))
-        again._begin(self.options, self.batch_size, self.seed)
+        again = super().copy()
         again._state = self._state.independent()
         return again
 
-    @locked
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything the model is, as a plain header and arrays.
-
-        Returns
-        -------
-        header : dict
-        arrays : dict of ndarray
-        """
-        return files.described(self.options, self.batch_size, self.seed, self._state)
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
+        return files.to_arrays(self.options, self.batch_size, self.seed, self._state)
 
     @classmethod
-    def from_arrays(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Self:
-        """Return the model that `to_arrays` described.
-
-        Parameters
-        ----------
-        header : dict
-        arrays : dict of ndarray
-
-        Returns
-        -------
-        Canopy
-
-        Raises
-        ------
-        ValueError
-            If header and arrays do not describe a model; also LookupError or TypeError
-            for what is no such header at all.
-        """
+    def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         model = cls.__new__(cls)
-        options, batch_size = files.options_read(header, arrays)
-        model._begin(options, batch_size, header["seed"])
-        model._state = files.restored(options, batch_size, header, arrays)
+        options, model.batch_size = files.options_read(header, arrays)
+        model._begin(options, header["seed"])
+        model._state = files.from_arrays(options, model.batch_size, header, arrays)
         return model
 
 
@@ -568,7 +509,7 @@ def state_of(fit: Fit, shards: LocalShards, parts: Parts) -> State:
     )
 
 
-def starts_given(init: Any) -> Any:
+def checked_init(init: Any) -> Any:
     """The name of a start, or a copy of the points at which components begin."""
     if isinstance(init, str):
         return init

@@ -7,6 +7,7 @@ from typing import Any
 
 from dyntree import params
 from dyntree.encoding.values import Vector
+from dyntree.mixtures.shared.checks import not_negative, within
 
 FAMILIES = ("spherical", "spherical_tied", "diag", "full", "poisson", "multinomial")
 INFERENCES = ("em", "esca", "canopy1", "canopy2", "tree", "auto")
@@ -15,14 +16,6 @@ WEIGHTS = ("map", "sample", "collapsed")
 EMPTY = ("reseed", "prior")
 STEPS = ("map", "sample")
 MOST_COMPONENTS = 2**24
-
-
-def share(name: str, value: Any, most: float = 0.5) -> float:
-    """Return a float in (0, most)."""
-    number = params.real(name, value)
-    if not 0.0 < number < most:
-        raise ValueError(f"{name} must be in (0, {most:g}); got {value!r}.")
-    return number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +130,7 @@ class CanopyOptions:
         size = params.count("group_size", self.group_size, 4, 4096)
         object.__setattr__(self, "group_size", size)
         for name in ("list_loss", "stale_target", "explore"):
-            share(name, getattr(self, name))
+            within(name, getattr(self, name), 0.0, 0.5, "()")
         if self.list_loss >= self.stale_target:
             raise ValueError(
                 f"list_loss must be below stale_target, {self.stale_target:g}, as "
@@ -195,8 +188,7 @@ class MixtureOptions:
                 "posterior; give a MixturePrior that is one, not MixturePrior.none()."
             )
         params.count("max_iter", self.max_iter, 1)
-        if params.real("tol", self.tol) < 0.0:
-            raise ValueError(f"tol must be >= 0; got {self.tol!r}.")
+        not_negative("tol", self.tol)
         if self.inference == "tree" and self.family == "full":
             raise ValueError(
                 "inference='tree' bounds densities by balls, which serve family 'full' "

@@ -24,21 +24,8 @@ def is_path(X: Any) -> bool:
 class ParquetRows:
     """Rows of a Parquet file, of which one row group at a time is in memory.
 
-    Parameters
-    ----------
-    path : str or path
-    features : FeatureMap or None
-        Columns that are known; by their names where they have some.
-    argument : str
-        What the caller calls the file.
-
-    Raises
-    ------
-    ImportError
-        Without pyarrow.
-    ValueError
-        For what is no such file, columns that are no numbers, or other columns than
-        before.
+    Columns that are known are found by their names, where they have some. What is no
+    such file, or has other columns, or some that are no numbers, raises ValueError.
     """
 
     ndim = 2

@@ -15,8 +15,6 @@ from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.components import Components, Family, summed
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import rejected
-from dyntree.mixtures.canopy.options import share
 from dyntree.mixtures.canopy.parquet import is_path
 from dyntree.mixtures.canopy.scaling import (
     ColumnSums,
@@ -27,8 +25,10 @@ from dyntree.mixtures.canopy.scaling import (
     squares_of,
     sums_of,
 )
-from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, Task
+from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, SweepOrder
+from dyntree.mixtures.canopy.sweep_loop import rejected
 from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.checks import within
 
 REJECTED_FROM = 4096  # rows that are looked through for such as fit badly
 
@@ -66,12 +66,11 @@ def added(sums: Iterable[ColumnSums]) -> ColumnSums:
 
 def drawn(n: int, rng: np.random.Generator, most: int) -> Ids:
     """Up to `most` of the numbers below n, ascending."""
-    found: Ids = np.sort(rng.choice(n, size=min(n, most), replace=False))
-    return found
+    return np.sort(rng.choice(n, size=min(n, most), replace=False))
 
 
-class Some:
-    """Some rows of a table, read when they are asked for."""
+class SomeRows:
+    """SomeRows rows of a table, read when they are asked for."""
 
     ndim = 2
 
@@ -88,17 +87,10 @@ class Some:
 
 
 class Parts:
-    """Rows of a fit.
+    """Rows of a fit, in one array or in several, as `Canopy.fit` takes them.
 
-    Parameters
-    ----------
-    X : array_like of shape (n_rows, n_features), frame, path, or list of them
-        A list of arrays, memory maps among them, or of paths of Parquet files is read
-        part by part.
-    features : FeatureMap or None
-        Columns that are known.
-    sample_weight : array_like of shape (n_rows,) or None
-        Of all rows, in the order of the parts.
+    Parts that are memory maps or Parquet files are read when they are asked for;
+    weights are of all rows, in the order of the parts.
     """
 
     def __init__(
@@ -162,7 +154,7 @@ class Parts:
         return LocalShards(self, plan, scratch)
 
     def take(self, places: Ids) -> Matrix:
-        """Some rows as they were given, by ascending numbers; float64."""
+        """SomeRows rows as they were given, by ascending numbers; float64."""
         out = np.empty((len(places), self.features.n_features))
         for k, rows in enumerate(self.arrays):
             mine = (places >= self.first[k]) & (places < self.first[k + 1])
@@ -177,7 +169,7 @@ class Parts:
         for k, rows in enumerate(self.arrays):
             mine = kept[(kept >= self.first[k]) & (kept < self.first[k + 1])]
             if len(mine):
-                rest.arrays.append(Some(rows, mine - self.first[k]))
+                rest.arrays.append(SomeRows(rows, mine - self.first[k]))
         rest.first = np.cumsum([0, *(len(rows) for rows in rest.arrays)])
         rest.weight = None if self.weight is None else self.weight[kept]
         return rest
@@ -191,7 +183,7 @@ class Parts:
 
     def share_of(self, validation: Any, seed: int) -> Ids:
         """Numbers of a share of the rows with any weight, to hold out; ascending."""
-        part = share("validation", validation, 1.0)
+        part = within("validation", validation, 0.0, 1.0, "()")
         n = self.n_weighted
         most = max(1, round(part * n))
         if n - most < 2:
@@ -212,7 +204,7 @@ def held_out(validation: Any, features: FeatureMap, family: Family) -> Matrix:
     return np.asarray(rows, dtype=np.float64)
 
 
-def room(scratch: Any, rows: Any) -> Singles | None:
+def place_for(scratch: Any, rows: Any) -> Singles | None:
     """Where the scaled rows of a part stand: in memory, or in a file without a name."""
     if scratch is None:
         return None
@@ -223,16 +215,7 @@ def room(scratch: Any, rows: Any) -> Singles | None:
 def badly_fitted(
     parts: Any, plan: Plan, known: Components, n: int, time: int
 ) -> Matrix:
-    """Rows of low density among a few thousand, lowest first; scaled.
-
-    Parameters
-    ----------
-    parts : object
-        With the public names of `Parts`.
-    plan : Plan
-    known : Components
-    n, time : int
-    """
+    """Rows of low density among a few thousand, lowest first; scaled."""
     places = parts.drawn(np.random.default_rng([plan.seed, 5, time]), REJECTED_FROM)
     rows = plan.scaling.doubles(parts.take(places))
     return rejected(known, FAMILY_OF[plan.family], rows, n)
@@ -241,24 +224,19 @@ def badly_fitted(
 class LocalShards:
     """Shards in this process, one for each part.
 
-    Parameters
-    ----------
-    parts : Parts
-    plan : Plan
-    scratch : str, path or None
-        A folder for the scaled rows, where they are not to be held in memory.
+    `scratch` is a folder for the scaled rows, where memory is not to hold them.
     """
 
     def __init__(self, parts: Parts, plan: Plan, scratch: Any = None) -> None:
         self.parts, self.plan = parts, plan
         self.shards = [
-            ShardState(rows, first, weight, plan, room(scratch, rows))
+            ShardState(rows, first, weight, plan, place_for(scratch, rows))
             for rows, first, weight in parts.each()
         ]
 
-    def sweep(self, task: Task) -> list[ShardReport]:
+    def sweep(self, order: SweepOrder) -> list[ShardReport]:
         """Let all shards do a sweep, one after another."""
-        return [shard.sweep(task) for shard in self.shards]
+        return [shard.sweep(order) for shard in self.shards]
 
     def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
         """Rows of low density among a few thousand, lowest first; scaled."""

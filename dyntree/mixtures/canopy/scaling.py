@@ -86,11 +86,8 @@ def read(
 ) -> tuple[FeatureMap, Any]:
     """Columns, and rows as an array that is the caller's own where it can be.
 
-    Raises
-    ------
-    ValueError
-        For what is no table of finite numbers, or has other columns than before; the
-        first bad row and column are named.
+    Raises ValueError for what is no table of finite numbers, or has other columns than
+    before; the first bad row and column are named.
     """
     if is_path(X):
         X = ParquetRows(X, features, argument)
@@ -153,41 +150,21 @@ def check_counts(
 
 @dataclass(frozen=True)
 class Scaling:
-    """Where columns are centred, and what they are divided by; float64 each.
-
-    Parameters
-    ----------
-    centre, scale : ndarray of shape (n_features,)
-    variance : ndarray of shape (n_features,)
-        Of the columns, before.
-    power : float
-        Mean over rows of x'x after scaling: no sum over rows is larger than their
-        weight times it.
-    counts : ndarray of shape (n_features,)
-        Means of the columns.
-    """
+    """Where columns are centred, and what they are divided by; (n_features,) each."""
 
     centre: Vector
     scale: Vector
-    variance: Vector
-    power: float
-    counts: Vector
+    variance: Vector  # of the columns, before
+    power: float  # mean x'x, scaled: no sum over rows is larger than their weight by it
+    counts: Vector  # means of the columns
 
     @classmethod
     def of(
         cls, sums: ColumnSums, squares: Vector, family: Family, names: tuple[str, ...]
     ) -> Scaling:
-        """Weighted means and standard deviations of columns, by their sums.
+        """Weighted means and standard deviations of columns.
 
-        Parameters
-        ----------
-        sums : ColumnSums
-            As `sums_of` gives them, over all rows.
-        squares : ndarray of shape (n_features,)
-            As `squares_of` gives them, about the means.
-        family : Family
-        names : tuple of str
-            Of the columns.
+        By what `sums_of` gives over all rows, and `squares_of` about the means.
         """
         centre, variance, d = sums.mean, squares / sums.total, len(squares)
         if family.is_count:
@@ -221,8 +198,7 @@ class Scaling:
 
     def doubles(self, X: Any) -> Matrix:
         """Rows in float64, scaled."""
-        out: Matrix = (np.asarray(X, dtype=np.float64) - self.centre) / self.scale
-        return out
+        return (np.asarray(X, dtype=np.float64) - self.centre) / self.scale
 
     def square(self, spread: NDArray[np.float64]) -> Any:
         """What divides variances or covariances of that shape."""
@@ -238,12 +214,8 @@ class Scaling:
     def units(self, total: float, family: Family) -> tuple[float, float, float]:
         """Powers of two in which sums over rows of weight `total` are counted.
 
-        Families of counts sum no squares.
-
-        Raises
-        ------
-        ValueError
-            Where fewer than 20 bits would be left after the point.
+        Families of counts sum no squares. Raises ValueError where fewer than 20 bits
+        would be left after the point.
         """
         bits = [
             min(MOST_BITS, BITS - int(np.ceil(np.log2(total) + np.log2(most))))

@@ -12,28 +12,31 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
+from dyntree._core.covertree import build, linked
 from dyntree._core.mixtures.scores import Scores
 from dyntree._core.mixtures.soft_sweep import em
 from dyntree._core.mixtures.sweeps import Shard
-from dyntree._core.mixtures.tree_sampler import sample_rows
+from dyntree._core.mixtures.tree_sampler import Means, sample_rows
 from dyntree._core.rng import CounterSource
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.canopy.component_tree import component_tree
-from dyntree.mixtures.canopy.components import Components
+from dyntree.mixtures.canopy.components import LOG_2PI, Components
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.groups import centres, grouped
+from dyntree.mixtures.canopy.groups import BASE, centres, grouped
 from dyntree.mixtures.canopy.options import CanopyOptions
 from dyntree.mixtures.canopy.scaling import Scaling, Singles, blocks
 from dyntree.runtime.blas import single_threaded_blas
 
 ROW_LOSS = 10.0  # how much more than its group a row may lose
 GROUPED = ("canopy1", "canopy2")
+LEAF = 4  # components of a node of a tree that are not parted
+KINDS = {"spherical": 0, "spherical_tied": 0, "diag": 1, "poisson": 2, "multinomial": 3}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What all shards of a fit are built alike by."""
+    """What a shard is built by, the same for all shards of a fit."""
 
     family: str
     inference: str
@@ -45,8 +48,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Task:
-    """A sweep."""
+class SweepOrder:
+    """What one sweep over a shard needs to know: parameters, and how to draw."""
 
     time: int
     known: Components
@@ -74,16 +77,8 @@ class ShardReport:
 class ShardState:
     """Rows of a fit, ready for sweeps.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        As given; read once, block by block.
-    first_id : int
-        Number of the first row in the whole data.
-    weight : ndarray of shape (n_rows,) or None
-    plan : Plan
-    rows : ndarray of float32 of shape (n_rows, n_features), optional
-        Where the scaled rows are to stand.
+    Those of X are read once, block by block; `first_id` is the number of the first one
+    in the whole data, and `rows` where the scaled ones are to stand.
     """
 
     def __init__(
@@ -124,11 +119,11 @@ class ShardState:
             self.next_turn = 0
 
     # ------------------------------------------------------------ sweeps
-    def sweep(self, task: Task) -> ShardReport:
+    def sweep(self, order: SweepOrder) -> ShardReport:
         """Let rows choose their components anew."""
         clock = time.perf_counter()
         with single_threaded_blas():
-            found = self._swept(task)
+            found = self._swept(order)
         n_groups = getattr(self.kernel, "n_groups", 0)
         lengths = self.kernel.list_lengths.mean() if n_groups else 0.0
         assert self.sums is not None
@@ -136,44 +131,44 @@ class ShardState:
             self.sums, *found, float(lengths), time.perf_counter() - clock
         )
 
-    def _swept(self, task: Task) -> tuple[float, float, float, int, int, int]:
-        scores = FAMILY_OF[self.plan.family].scores(task.known)
+    def _swept(self, order: SweepOrder) -> tuple[float, float, float, int, int, int]:
+        scores = FAMILY_OF[self.plan.family].scores(order.known)
         source, threads = CounterSource(self.plan.seed), self.plan.n_threads
-        if task.inference == "em":
+        if order.inference == "em":
             self.sums, fit, changed = em(self.kernel, scores, threads)
             return fit, self.weight, 0.0, changed, 0, 0
-        if task.inference == "canopy2":
-            return self._listed(scores, source, task)
-        if task.inference == "esca" or task.exact or self.sums is None:
-            change, fit, changed = self.kernel.esca(scores, source, task.time, threads)
+        if order.inference == "canopy2":
+            return self._listed(scores, source, order)
+        if order.inference == "esca" or order.exact or self.sums is None:
+            change, fit, changed = self.kernel.esca(scores, source, order.time, threads)
             self._add(change)
             return fit, self.weight, 0.0, changed, 0, 0
-        if task.inference == "canopy1":
+        if order.inference == "canopy1":
             steps = self.plan.sweeps.mh_steps or 2
             change, changed, proposed, accepted = self.kernel.canopy1(
-                scores, source, task.time, steps, threads
+                scores, source, order.time, steps, threads
             )
         else:
-            means = component_tree(self.plan.family, task.known, self.plan.seed)
+            means = component_tree(self.plan.family, order.known, self.plan.seed)
             change, changed, _, proposed = sample_rows(
-                self.kernel, means, source, task.time, threads
+                self.kernel, means, source, order.time, threads
             )
             accepted = self.kernel.n_rows
         self._add(change)
         return 0.0, 0.0, 0.0, changed, proposed, accepted
 
     def _listed(
-        self, scores: Scores, source: CounterSource, task: Task
+        self, scores: Scores, source: CounterSource, order: SweepOrder
     ) -> tuple[float, float, float, int, int, int]:
         """A sweep of which most is restricted to lists."""
         options, n_groups = self.plan.sweeps, self.kernel.n_groups
         fresh = np.zeros(n_groups, dtype=np.uint8)
-        n_fresh = int(np.ceil(n_groups / task.pace))
-        if task.exact or self.sums is None:
+        n_fresh = int(np.ceil(n_groups / order.pace))
+        if order.exact or self.sums is None:
             n_fresh = n_groups
         turns = np.arange(self.next_turn, self.next_turn + n_fresh) % n_groups
         fresh[self.turns[turns]] = 1
-        for mean in task.begun:  # its neighbours are to know of it
+        for mean in order.begun:  # its neighbours are to know of it
             far = ((self.origins - mean.astype(np.float32)) ** 2).sum(axis=1)
             fresh[np.argmin(far)] = 1
         ask = (
@@ -181,7 +176,7 @@ class ShardState:
             options.list_max, options.mh_steps or 1,
         )  # fmt: skip
         change, fit, scored, stale, changed, proposed, accepted = self.kernel.canopy2(
-            scores, source, task.time, fresh, ask, self.plan.n_threads
+            scores, source, order.time, fresh, ask, self.plan.n_threads
         )
         self.next_turn = (self.next_turn + n_fresh) % n_groups
         self._add(change)
@@ -222,3 +217,36 @@ class ShardState:
             kernel.X.nbytes + kernel.labels.nbytes + 3 * self.order.nbytes
             + kernel.memory_usage()
         )  # fmt: skip
+
+
+def component_tree(family: str, known: Components, seed: int) -> Means:
+    """The tree of `inference="tree"`, for one sweep of any family but "full"."""
+    m, d = known.mean.shape
+    kind = KINDS[family]
+    tree = linked(build(np.ascontiguousarray(known.mean), BASE, LEAF, m, seed, 1))
+    spread = np.ones((m, d))
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(known.weight)
+    if kind == 0:
+        spread = np.repeat(known.spread[:, None], d, axis=1)
+    elif kind == 1:
+        spread = np.ascontiguousarray(known.spread)
+    if kind < 2:
+        log_weight = log_weight - 0.5 * (np.log(spread) + LOG_2PI).sum(axis=1)
+    order, n_nodes = tree["order"], len(tree["centre"])
+    low, high, widest = (np.empty((n_nodes, d)) for _ in range(3))
+    log_mass = np.empty(n_nodes)
+    for node in range(n_nodes):
+        below = order[tree["row_begin"][node] : tree["row_end"][node]]
+        low[node], high[node] = (
+            known.mean[below].min(axis=0),
+            known.mean[below].max(axis=0),
+        )
+        widest[node] = spread[below].max(axis=0)
+        log_mass[node] = logsumexp(log_weight[below])
+    some = np.isfinite(log_mass)  # the others have no weight at all
+    log_mass[some] += 1e-13 * (1.0 + np.abs(log_mass[some]))  # more than rounding took
+    return Means(
+        kind, tree, np.ascontiguousarray(known.mean), spread, log_weight, log_mass, low,
+        high, widest,
+    )  # fmt: skip

@@ -29,18 +29,8 @@ def n_wanted(init: str, m: int, n_rows: int) -> int:
 def start(init: str, m: int, rows: Singles, seed: int, n_threads: int) -> Matrix:
     """Rows, or means of rows, at which m components begin, in float64.
 
-    Parameters
-    ----------
-    init : {"random", "kmeans++", "covertree", "covertree_means"}
-    m : int
-    rows : ndarray of float32 of shape (n_rows, n_features)
-        All rows, or a sample of them in random order; scaled.
-    seed, n_threads : int
-
-    Raises
-    ------
-    ValueError
-        With fewer different rows than components.
+    `rows` are all, or a sample of them in random order, scaled; fewer different ones
+    than components raise ValueError.
     """
     rng = np.random.default_rng([seed, 1])
     if init == "random":

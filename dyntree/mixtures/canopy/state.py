@@ -11,45 +11,23 @@ from numpy.typing import NDArray
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.canopy.components import Components, Moments
-from dyntree.mixtures.canopy.fitting import history_of
+from dyntree.mixtures.canopy.records import history_of
 from dyntree.mixtures.canopy.scaling import Scaling
 from dyntree.mixtures.shared.rows import no_rows
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Columns, components, and rows that wait; learning replaces arrays.
-
-    Attributes
-    ----------
-    features : FeatureMap or None
-        Columns; None before the first row.
-    scaling : Scaling or None
-        Scales of the columns, fixed by the first batch or fit.
-    components : Components or None
-        In scaled units.
-    moments : Moments or None
-        Sums over the rows learned, which later batches are added to.
-    waiting : ndarray of shape (n_waiting, n_features)
-        Rows that do not make a batch yet.
-    n_learned, n_batches : int
-        Rows and batches learned.
-    labels : ndarray of int32 of shape (n_rows,)
-        Components of the rows of the last fit or batch.
-    history : numpy.recarray
-        Of the sweeps of the last fit.
-    converged : bool
-        Whether that fit settled.
-    """
+    """Columns, components, and rows that wait; learning makes a new record."""
 
     features: FeatureMap | None = None
-    scaling: Scaling | None = None
-    components: Components | None = None
-    moments: Moments | None = None
-    waiting: Matrix = field(default_factory=no_rows)
+    scaling: Scaling | None = None  # of the columns, fixed by the first batch or fit
+    components: Components | None = None  # scaled
+    moments: Moments | None = None  # of the rows learned, which batches are added to
+    waiting: Matrix = field(default_factory=no_rows)  # which do not make a batch yet
     n_learned: int = 0
     n_batches: int = 0
-    labels: NDArray[np.int32] = field(
+    labels: NDArray[np.int32] = field(  # of the rows of the last fit or batch
         default_factory=lambda: np.empty(0, dtype=np.int32)
     )
     history: np.recarray[Any, Any] = field(default_factory=lambda: history_of([]))

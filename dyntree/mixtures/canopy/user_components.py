@@ -21,10 +21,7 @@ def components_of(
 ) -> Components:
     """Components as a user gives them, checked, in the units of the columns.
 
-    Raises
-    ------
-    ValueError
-        For what makes no mixture; the component is named.
+    Raises ValueError for what makes no mixture; the component is named.
     """
     weight = params.as_array("weights", weights, float)
     mean = params.as_array("means", means, float)
@@ -132,14 +129,8 @@ def check_alike(
 ) -> None:
     """Raise ValueError unless a fit can begin at another mixture.
 
-    Parameters
-    ----------
-    options, features
-        Of the model that is to be fitted, and of the rows.
-    start : MixtureOptions
-        Of the mixture at which it begins.
-    columns : FeatureMap
-        Of that mixture.
+    `options` and `features` are of the model that is to be fitted and of its rows,
+    `start` and `columns` of the mixture at which it begins.
     """
     for name in ("family", "n_components"):
         own, its = (getattr(one, name) for one in (options, start))

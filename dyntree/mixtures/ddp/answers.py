@@ -275,8 +275,7 @@ class Answers(Learning):
         joint = joint[:, : len(ids)]
         if not joint.size:
             return joint
-        proba: Matrix = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
-        return proba
+        return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
 
     @locked
     def log_predictive(self, X: Any, ahead: int = 0) -> Vector:
@@ -298,20 +297,9 @@ class Answers(Learning):
         alive m / E, and of the base with the sum of a / E over mass never seen.
         """
         _, joint = self._log_joint(X, "log_predictive", params.count("ahead", ahead, 0))
-        density: Vector = logsumexp(joint, axis=1)
-        return density
+        return logsumexp(joint, axis=1)
 
-    def score_samples(self, X: Any) -> Vector:
-        """Log density of new rows of the last phase, as scikit-learn calls it.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
+    def _log_densities(self, X: Any) -> Vector:
         return self.log_predictive(X)
 
     @locked

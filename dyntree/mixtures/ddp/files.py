@@ -27,7 +27,7 @@ SCALARS = ("proposed", "accepted", "merges", "agreement", "was_full")
 MOST = 2**53  # of rows, phases and ids
 
 
-def described(
+def to_arrays(
     options: DDPOptions, seed: int, state: State
 ) -> tuple[dict[str, Any], Arrays]:
     """Return header and arrays of a model."""
@@ -75,7 +75,7 @@ def family_told(
     return resolved
 
 
-def restored(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> State:
+def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> State:
     """Return the state that header and arrays describe, checked."""
     features = header["features"]
     columns = None if features is None else FeatureMap.from_header(features)

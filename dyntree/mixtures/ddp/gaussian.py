@@ -250,17 +250,9 @@ class GaussianKnownVariance(Family):
     def smoothed(
         self, filtered: Matrix, predicted: Matrix, transition: RandomWalk
     ) -> Matrix:
-        """Rauch-Tung-Striebel: prior rows of all phases given all phases.
+        """Prior rows of all phases given all phases (Rauch, Tung and Striebel 1965).
 
-        Parameters
-        ----------
-        filtered, predicted : ndarray of shape (n_phases, n_prior)
-            After and before the rows of each phase.
-        transition : RandomWalk
-
-        Returns
-        -------
-        ndarray of shape (n_phases, n_prior)
+        `filtered` and `predicted` are after and before the rows of each phase.
         """
         width, a = filtered.shape[1] // 2, transition.reversion
         out = filtered.copy()

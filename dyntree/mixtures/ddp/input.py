@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,70 +21,49 @@ from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.rows import encoded
 
 
-class Rows(ABC):
-    """A model that knows its columns once a row has come."""
+def read_rows(
+    X: Any, features: FeatureMap | None, family: Family, model: str
+) -> tuple[FeatureMap | None, Matrix]:
+    """Columns, known or learned here, and rows that a family has a density for."""
+    params.check_dense("X", X)
+    if is_nothing(X):
+        return features, np.empty((0, 0 if features is None else features.n_features))
+    check_missing(X, model)
+    features, rows = encoded(X, features)
+    family.check_rows(rows, features.feature_names)
+    return features, rows
 
-    @property
-    @abstractmethod
-    def _columns_learned(self) -> FeatureMap | None:
-        """The columns that the first rows had; None while not known."""
 
-    @property
-    @abstractmethod
-    def _rows_of(self) -> Family:
-        """The family that rows have to suit."""
-
-    def _encoded(self, X: Any, argument: str = "X") -> tuple[FeatureMap | None, Matrix]:
-        """Columns and rows, checked; nothing changes."""
-        params.check_dense(argument, X)
-        known = self._columns_learned
-        if is_nothing(X):
-            return known, np.empty((0, 0 if known is None else known.n_features))
-        self._check_missing(X, argument)
-        features, rows = encoded(X, known, argument)
-        self._rows_of.check_rows(rows, features.feature_names)
-        return features, rows
-
-    def _check_missing(self, X: Any, argument: str) -> None:
-        """Refuse NaN in words of this model."""
-        if isinstance(X, Encoded):
-            return
-        names: tuple[str, ...] = ()
-        values = None
-        if is_frame(X):
-            columns = named_columns(X, argument) or {}
-            names = tuple(columns)
-            if all(column.values.dtype.kind in "biuf" for column in columns.values()):
-                values = np.column_stack([one.values for one in columns.values()])
-        elif isinstance(X, np.ndarray | list | tuple):
-            values = params.as_array(argument, X)
-        if values is None or values.dtype.kind != "f" or values.ndim != 2:
-            return
-        bad = np.isnan(values)
-        if np.any(bad):
-            row, column = np.argwhere(bad)[0]
-            name = names[column] if names else f"x{column}"
-            raise ValueError(
-                f"{argument} must be finite: row {row}, column {name!r} is NaN; "
-                f"{type(self).__name__} has no missing-value model; drop or impute the "
-                "row."
-            )
+def check_missing(X: Any, model: str) -> None:
+    """Refuse NaN in words of a model."""
+    if isinstance(X, Encoded):
+        return
+    names: tuple[str, ...] = ()
+    values = None
+    if is_frame(X):
+        columns = named_columns(X, "X") or {}
+        names = tuple(columns)
+        if all(column.values.dtype.kind in "biuf" for column in columns.values()):
+            values = np.column_stack([one.values for one in columns.values()])
+    elif isinstance(X, np.ndarray | list | tuple):
+        values = params.as_array("X", X)
+    if values is None or values.dtype.kind != "f" or values.ndim != 2:
+        return
+    bad = np.isnan(values)
+    if np.any(bad):
+        row, column = np.argwhere(bad)[0]
+        name = names[column] if names else f"x{column}"
+        raise ValueError(
+            f"X must be finite: row {row}, column {name!r} is NaN; {model} has no "
+            "missing-value model; drop or impute the row."
+        )
 
 
 def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
-    """Rows without their column of phases, and the rows of each phase.
+    """Rows without their column of phases, and which rows are of each phase.
 
-    Parameters
-    ----------
-    X : table of n_rows
-    phases : str, array_like of shape (n_rows,) or None
-        Name of a column, or a label for each row; None is one phase.
-
-    Returns
-    -------
-    X
-    parts : list of ndarray of int64
-        Phases in the order of their labels, rows of each in theirs.
+    Phases are in the order of their labels, rows of each in theirs; no labels, no
+    parts: all rows are one phase.
     """
     if phases is None:
         return X, []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -14,17 +13,17 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.errors import MixingWarning, NotReadyError, warn
 from dyntree.mixtures.ddp.families import Family
-from dyntree.mixtures.ddp.input import Rows, separated
+from dyntree.mixtures.ddp.input import read_rows, separated
 from dyntree.mixtures.ddp.merging import merged
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.records import Diagnostics, no_diagnostics
 from dyntree.mixtures.ddp.sampling import outcome, run_chains, sampler_of
 from dyntree.mixtures.ddp.state import (
     State,
-    closed,
-    folded,
+    after_phase,
     predicted,
     pruned,
+    without_old_phases,
     without_rows,
 )
 from dyntree.mixtures.shared.arrays import Ids, constants
@@ -35,29 +34,20 @@ from dyntree.runtime.progress import Progress, check_progress, rows_bar
 TELLING = 20  # rows from which statistical trouble is worth a warning
 
 
-class Learning(Rows, Mixture):
+class Learning(Mixture):
     """The part of `DependentDPMixture` that takes phases in."""
 
     unit = "phase"
     _counted = "clusters"
     options: DDPOptions
-
-    @property
-    def _rows_of(self) -> Family:
-        return self.options.family
+    _state: State
 
     def _begin(self, options: DDPOptions, seed: Any) -> None:
         """Become a model that has seen no phase."""
-        self.options = options
-        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        self._lock = RLock()
+        super()._begin(options, seed)
         self._state = State.fresh(options)
 
     # ------------------------------------------------------------ rows
-    @property
-    def _columns_learned(self) -> FeatureMap | None:
-        return self._state.features
-
     @property
     def n_seen(self) -> int:
         """Rows ever given to `update`."""
@@ -81,6 +71,10 @@ class Learning(Rows, Mixture):
             )
         return self._state.family
 
+    def _encoded(self, X: Any) -> tuple[FeatureMap | None, Matrix]:
+        known, kind = self._state.features, type(self).__name__
+        return read_rows(X, known, self.options.family, kind)
+
     @locked
     def update(
         self, X: Any, y: Any = None, *, phases: Any = None, progress: Progress = None
@@ -98,9 +92,8 @@ class Learning(Rows, Mixture):
             Name of the column of a frame that tells phases apart, or a label for each
             row. By default all rows are one phase.
         progress : bool, callable or None, default None
-            True: progress bar; False: none; None: a bar for long work on a terminal;
-            a callable is called with (rows done, rows in all), a phase's rows counted
-            as its sweeps are done.
+            As in `dyntree.DynamicTree.update`, a phase's rows counted as its sweeps are
+            done.
 
         Returns
         -------
@@ -143,7 +136,7 @@ class Learning(Rows, Mixture):
                 )
                 return
             family = self.options.family.resolved(rows)
-            still = self._standing(family, rows)
+            still = self._unitless(family, rows)
             state = self._state
         else:
             family, state, still = self._with_units(family, rows)
@@ -168,7 +161,7 @@ class Learning(Rows, Mixture):
             n_rows=state.n_rows + len(rows), diagnostics=diagnostics,
         )  # fmt: skip
 
-    def _standing(self, family: Family, rows: Matrix) -> NDArray[np.bool_]:
+    def _unitless(self, family: Family, rows: Matrix) -> NDArray[np.bool_]:
         """Columns that have no unit: their scale is the rows' to give, which all stand.
 
         They are where the base's mean is.
@@ -185,7 +178,7 @@ class Learning(Rows, Mixture):
         still, state = self._state.still, self._state
         if not still.any() or not len(rows):
             return family, state, still
-        moves = still & ~self._standing(family, rows)
+        moves = still & ~self._unitless(family, rows)
         if not moves.any():
             return family, state, still
         spread = ((rows - family.origin()) ** 2).mean(axis=0)
@@ -203,7 +196,7 @@ class Learning(Rows, Mixture):
         """The state after a phase with rows, and what its rows were labelled."""
         options = self.options
         ahead = predicted(state, options, family)
-        told = Told(len(rows), options.n_sweeps * options.n_chains, tell)
+        told = SweepProgress(len(rows), options.n_sweeps * options.n_chains, tell)
         chains = run_chains(
             lambda chain: sampler_of(
                 ahead, rows[counting], options, family, self.seed, state.n_phases, chain
@@ -213,15 +206,21 @@ class Learning(Rows, Mixture):
         told.finish()
         found, diagnostics = outcome(ahead, chains, counting)
         K = len(ahead.particles)
-        names, places = new_places(found.labels, K)
+        names = np.unique(found.labels[found.labels >= K])  # new ones that have rows
+        new = K + np.searchsorted(names, found.labels)
+        places = np.where(found.labels >= K, new, found.labels)
         sums = family.sums(rows, places, K + len(names))
-        after, ids = closed(state, ahead, found, options, family, sums, names)
+        after, ids = after_phase(state, ahead, found, options, family, sums, names)
         labels = np.where(places < 0, -1, ids[places])
         n_before = len(after.aliases)
         if options.history_merge:
             after = merged(after, options, family)
         diagnostics = replace(diagnostics, merges=len(after.aliases) - n_before)
-        return folded(pruned(after, options), options, family), labels, diagnostics
+        return (
+            without_old_phases(pruned(after, options), options, family),
+            labels,
+            diagnostics,
+        )
 
     def _warn(self, found: Diagnostics, n_rows: int) -> None:
         """Tell of statistical trouble; of a few rows chance decides anyway."""
@@ -262,14 +261,7 @@ def most_probable(state: State, options: DDPOptions) -> int:
     return int(particles.id[np.argmax(particles.alive * particles.m / rate)])
 
 
-def new_places(labels: Ids, K: int) -> tuple[Ids, Ids]:
-    """Names of the new particles that have rows, and the place of each row's."""
-    names = np.unique(labels[labels >= K])
-    places = np.where(labels >= K, K + np.searchsorted(names, labels), labels)
-    return names, places
-
-
-class Told:
+class SweepProgress:
     """Counts a phase's rows as done while its sweeps are."""
 
     def __init__(self, n_rows: int, n_sweeps: int, tell: Any) -> None:

@@ -7,13 +7,12 @@ from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.ddp.answers import Answers
 from dyntree.mixtures.ddp.families import Family
-from dyntree.mixtures.ddp.files import described, restored
+from dyntree.mixtures.ddp.files import from_arrays, to_arrays
 from dyntree.mixtures.ddp.options import (
     DDP_OPTIONS,
     DDPOptions,
@@ -23,7 +22,7 @@ from dyntree.mixtures.ddp.options import (
 from dyntree.mixtures.ddp.records import Calibration
 from dyntree.mixtures.ddp.regression import AffineFlow
 from dyntree.mixtures.ddp.transitions import Transition
-from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -261,54 +260,13 @@ class DependentDPMixture(Answers):
         values = [list(tried) for tried in grid.values()]
         return [dict(zip(grid, one, strict=True)) for one in product(*values)]
 
-    # ------------------------------------------------------------ copies and files
-    @locked
-    def copy(self) -> Self:
-        """Return an independent model that would go on alike."""
-        again = type(self).__new__(type(self))
-        again._begin(self.options, self.seed)
-        again._state = self._state
-        return again  # states are replaced as a whole, never changed
-
-    @locked
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything the model is, as a plain header and arrays.
-
-        Returns
-        -------
-        header : dict
-        arrays : dict of ndarray
-
-        Raises
-        ------
-        ValueError
-            Where `survival` is a function, which no file can hold.
-        """
-        header, arrays = described(self.options, self.seed, self._state)
-        return {"kind": type(self).__name__} | header, arrays
+    # ------------------------------------------------------------ files
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
+        return to_arrays(self.options, self.seed, self._state)
 
     @classmethod
-    def from_arrays(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Self:
-        """Return the model that `to_arrays` described.
-
-        Parameters
-        ----------
-        header : dict
-        arrays : dict of ndarray
-
-        Returns
-        -------
-        DependentDPMixture
-
-        Raises
-        ------
-        ValueError
-            If header and arrays do not describe a model; also LookupError or TypeError
-            for what is no such header at all.
-        """
+    def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         model = cls.__new__(cls)
         model._begin(options_from_header(header["options"]), header["seed"])
-        model._state = restored(model.options, header, arrays)
+        model._state = from_arrays(model.options, header, arrays)
         return model

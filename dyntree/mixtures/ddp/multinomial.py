@@ -150,5 +150,4 @@ class Multinomial(Family):
     def distances(self, priors: Matrix) -> Matrix:
         """Hellinger distances of the mean probabilities, times 6: 3 is half way."""
         roots = np.sqrt(self.means(priors))
-        found: Matrix = 6.0 * np.sqrt(np.maximum(0.0, 1.0 - roots @ roots.T))
-        return found
+        return 6.0 * np.sqrt(np.maximum(0.0, 1.0 - roots @ roots.T))

@@ -14,7 +14,8 @@ from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
 from dyntree.mixtures.ddp.multinomial import Multinomial
 from dyntree.mixtures.ddp.regression import AffineFlow, GaussianUnknown
-from dyntree.mixtures.ddp.transitions import Discount, RandomWalk, Transition, share
+from dyntree.mixtures.ddp.transitions import Discount, RandomWalk, Transition
+from dyntree.mixtures.shared.checks import Checked, within
 
 FAMILIES: dict[str, type[Family]] = {
     "GaussianKnownVariance": GaussianKnownVariance,
@@ -52,19 +53,8 @@ def check_transition(family: Family, transition: Any) -> Transition:
 
 
 @dataclass(frozen=True)
-class SweepOptions:
-    """How often labels are redrawn, and which draws vote.
-
-    Parameters
-    ----------
-    n_sweeps : int
-        Sweeps over the rows of a phase, >= 1.
-    burn_in : int or None
-        First sweeps that do not vote, < n_sweeps; None: a third of them.
-    thin : int
-        Every so many sweeps vote, >= 1.
-    sampler : {"collapsed", "uncollapsed"}
-    """
+class SweepOptions(Checked):
+    """How often labels are redrawn, and which draws vote; see `DependentDPMixture`."""
 
     n_sweeps: int = 60
     burn_in: int | None = 20
@@ -82,9 +72,9 @@ class SweepOptions:
                 f"burn_in must be < n_sweeps, {n_sweeps}; got {burn_in}. burn_in=None "
                 "is a third of them."
             )
-        object.__setattr__(self, "n_sweeps", n_sweeps)
-        object.__setattr__(self, "burn_in", burn_in)
-        object.__setattr__(self, "thin", params.count("thin", self.thin, 1))
+        self._set("n_sweeps", n_sweeps)
+        self._set("burn_in", burn_in)
+        self._check(params.count, "thin", more=(1,))
         params.one_of("sampler", self.sampler, ("collapsed", "uncollapsed"))
 
     def kept(self) -> list[int]:
@@ -117,24 +107,16 @@ class DDPOptions(SweepOptions):
         super().__post_init__()
         self._set("family", check_family(self.family))
         self._set("transition", check_transition(self.family, self.transition))
-        for name in ("concentration", "innovation"):
-            if getattr(self, name) is not None:
-                self._set(name, params.positive(name, getattr(self, name)))
+        self._check(params.positive, "concentration", "innovation", optional=True)
         self._check_survival()
         params.one_of("weights", self.weights, ("gamma", "counts"))
         params.one_of("base", self.base, ("stationary", "moved"))
-        for name in ("weight_memory", "count_memory"):
-            self._set(name, share(name, getattr(self, name)))
-        for name, least, most in (
-            ("history", 1, 10**6), ("max_particles", 1, 10**6), ("n_chains", 1, 1000),
-        ):  # fmt: skip
-            self._set(name, params.count(name, getattr(self, name), least, most))
-        for name in ("history_merge", "identity_move"):
-            self._set(name, params.flag(name, getattr(self, name)))
-        prune = params.real("prune", self.prune)
-        if not 0.0 <= prune < 1.0:
-            raise ValueError(f"prune must be in [0, 1); got {self.prune!r}.")
-        self._set("prune", prune)
+        memories = ("weight_memory", "count_memory")
+        self._check(within, *memories, more=(0.0, 1.0, "(]"))
+        self._check(params.count, "history", "max_particles", more=(1, 10**6))
+        self._check(params.count, "n_chains", more=(1, 1000))
+        self._check(params.flag, "history_merge", "identity_move")
+        self._check(within, "prune", more=(0.0, 1.0, "[)"))
 
     def _check_survival(self) -> None:
         if callable(self.survival):
@@ -143,18 +125,13 @@ class DDPOptions(SweepOptions):
                     "innovation must be given where survival is a function; got None."
                 )
             return
-        q = params.real("survival", self.survival)
-        if not 0.0 <= q <= 1.0:
-            raise ValueError(f"survival must be in [0, 1]; got {self.survival!r}.")
+        q = within("survival", self.survival, 0.0, 1.0)
         if q == 1.0 and self.innovation is None:
             raise ValueError(
                 "survival=1 needs innovation, as (1 - survival) * concentration is 0; "
                 "got innovation=None."
             )
         self._set("survival", q)
-
-    def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
 
     @property
     def alpha_new(self) -> float:
@@ -170,13 +147,7 @@ class DDPOptions(SweepOptions):
         return self.weights == "counts"
 
     def survival_at(self, means: Matrix) -> Vector:
-        """Survival probabilities of particles at some places.
-
-        Raises
-        ------
-        ValueError
-            If a function gave anything but a probability for each.
-        """
+        """Survival probabilities of particles at some places, checked."""
         if isinstance(self.survival, float):
             return np.full(len(means), self.survival)
         found = params.as_array("survival", self.survival(means), np.float64)
@@ -194,13 +165,7 @@ DDP_OPTIONS = params.defaults_of(DDPOptions)
 
 
 def options_to_header(options: DDPOptions) -> dict[str, Any]:
-    """Options as JSON can hold them.
-
-    Raises
-    ------
-    ValueError
-        For a survival that is a function.
-    """
+    """Options as JSON can hold them; ValueError for a survival that is a function."""
     if callable(options.survival):
         raise ValueError(
             "survival must be a number to be saved; got a function, which no file of "
@@ -208,13 +173,9 @@ def options_to_header(options: DDPOptions) -> dict[str, Any]:
         )
     header = {name: getattr(options, name) for name in DDP_OPTIONS}
     header["family"] = options.family.to_header()
-    header["transition"] = transition_to_header(options.transition)
+    kind = type(options.transition).__name__
+    header["transition"] = {"transition": kind, **vars(options.transition)}
     return header
-
-
-def transition_to_header(transition: Any) -> dict[str, Any]:
-    """A transition by name and numbers."""
-    return {"transition": type(transition).__name__, **vars(transition)}
 
 
 def transition_from_header(header: dict[str, Any]) -> Transition:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.shared.arrays import Ids, freeze
+from dyntree.mixtures.shared.arrays import Answer, Ids
 
 
 @dataclass(frozen=True, eq=False)
-class ParticleTable:
+class ParticleTable(Answer):
     """The particles that may be alive, in the order of their ids.
 
     Attributes
@@ -47,15 +47,12 @@ class ParticleTable:
     mean: Matrix
     covariance: Matrix
 
-    def __post_init__(self) -> None:
-        freeze(self)
-
     def __len__(self) -> int:
         return len(self.id)
 
 
 @dataclass(frozen=True, eq=False)
-class Lifelines:
+class Lifelines(Answer):
     """How many rows each particle had in each phase.
 
     Attributes
@@ -68,15 +65,12 @@ class Lifelines:
     id: Ids
     count: Ids
 
-    def __post_init__(self) -> None:
-        freeze(self)
-
     def __len__(self) -> int:
         return len(self.id)
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class Trajectory(Answer):
     """The path of one particle's location.
 
     Attributes
@@ -100,15 +94,12 @@ class Trajectory:
     count: Ids
     smooth: bool
 
-    def __post_init__(self) -> None:
-        freeze(self)
-
     def __len__(self) -> int:
         return len(self.phase)
 
 
 @dataclass(frozen=True, eq=False)
-class Forecast:
+class Forecast(Answer):
     """Particles in the phases to come, without new rows.
 
     Attributes
@@ -132,12 +123,9 @@ class Forecast:
     mean: Matrix
     covariance: Matrix
 
-    def __post_init__(self) -> None:
-        freeze(self)
-
 
 @dataclass(frozen=True, eq=False)
-class Diagnostics:
+class Diagnostics(Answer):
     """How the sampling of the last phase went.
 
     Attributes
@@ -167,9 +155,6 @@ class Diagnostics:
     agreement: float
     was_full: bool
 
-    def __post_init__(self) -> None:
-        freeze(self)
-
     @property
     def acceptance(self) -> float:
         """Share of the changes of identity that were accepted; 0 where none was."""
@@ -177,7 +162,7 @@ class Diagnostics:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Answer):
     """One-step-ahead scores of several settings.
 
     Attributes
@@ -191,9 +176,6 @@ class Calibration:
 
     settings: tuple[dict[str, Any], ...]
     score: Vector
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @property
     def best(self) -> dict[str, Any]:

@@ -48,8 +48,7 @@ def packed(square: Matrix) -> Matrix:
     """Upper triangles by columns, of matrices of shape (n, q, q)."""
     q = square.shape[-1]
     j, i = np.tril_indices(q)
-    flat: Matrix = square[..., i, j]
-    return flat
+    return square[..., i, j]
 
 
 def unpacked(flat: Matrix, q: int) -> Matrix:
@@ -96,8 +95,7 @@ class Natural(NamedTuple):
         """Covariance of rows: its mean where it has one, else Psi / nu."""
         d = self.square.shape[1]
         df = np.where(self.nu > d + 1.0, self.nu - d - 1.0, self.nu)
-        found: Matrix = self.scale / df[:, None, None]
-        return found
+        return self.scale / df[:, None, None]
 
     def flat(self) -> Matrix:
         """Prior rows, shape (n, size)."""
@@ -253,8 +251,7 @@ class Regression(Family):
         for part in parts[1:]:
             z = np.hstack([np.ones((len(centre), 1)), centre])
             found.append(np.einsum("np,npd->nd", z, part.coefficients))
-        means: Matrix = np.hstack(found) + self.origin()
-        return means
+        return np.hstack(found) + self.origin()
 
     def covariances(self, priors: Matrix) -> Matrix:
         """Covariance of the location of each particle."""
@@ -305,8 +302,7 @@ class Regression(Family):
         except np.linalg.LinAlgError:  # scales too far apart: by axes alone
             variances = np.diagonal(pooled, axis1=2, axis2=3)[..., None]
             square = (step**2 / variances).sum(axis=2, keepdims=True)
-        found: Matrix = np.sqrt(square[..., 0, 0])
-        return found
+        return np.sqrt(square[..., 0, 0])
 
 
 def log_normaliser(part: Natural) -> Vector:
@@ -531,5 +527,4 @@ class AffineFlow(Regression):
         """Mean velocity of each particle at points, shape (n, n_points, half)."""
         z = points - self.origin()[: points.shape[1]]
         z = np.column_stack([np.ones(len(z)), z])
-        found: Matrix = z @ self._parts(priors)[1].coefficients
-        return found
+        return z @ self._parts(priors)[1].coefficients

@@ -238,7 +238,7 @@ class Outcome:
     source: dict[int, int]  # of new names
 
 
-def closed(
+def after_phase(
     state: State,
     ahead: Prediction,
     found: Outcome,
@@ -249,11 +249,7 @@ def closed(
 ) -> tuple[State, Ids]:
     """The state after a phase, and the ids of names.
 
-    Parameters
-    ----------
-    sums : ndarray of shape (K + n_new, n_sums)
-        Of the rows by place, new particles in the order of `names`.
-    names : ndarray of int64 of shape (n_new,)
+    Sums are those of the rows by place, new particles in the order of `names`.
     """
     old, K, phase = ahead.particles, len(ahead.particles), state.n_phases
     step = 0.0 if options.is_counting else found.u
@@ -317,7 +313,6 @@ def born_particles(
 
 def pruned(state: State, options: DDPOptions) -> State:
     """Without particles that are surely dead, or that are too many."""
-    assert options.transition is not None
     particles = state.particles
     alive = np.where(particles.gone == 1, -1.0, particles.alive)
     gone = (alive < options.prune) | (alive <= 0.0)
@@ -327,8 +322,8 @@ def pruned(state: State, options: DDPOptions) -> State:
     return state
 
 
-def folded(state: State, options: DDPOptions, family: Family) -> State:
-    """With the phases before the last `history` folded into where histories begin."""
+def without_old_phases(state: State, options: DDPOptions, family: Family) -> State:
+    """The state whose histories begin `history` phases ago: older sums are added up."""
     assert options.transition is not None
     particles, history = state.particles, state.history
     first = state.n_phases - options.history
@@ -359,5 +354,5 @@ def without_rows(state: State, options: DDPOptions, family: Family) -> State:
     nothing = Outcome(np.empty(0, dtype=np.int64), 0.0, ahead.particles.alive, {})
     sums = np.zeros((len(ahead.particles), family.n_sums()))
     names = np.empty(0, dtype=np.int64)
-    after, _ = closed(state, ahead, nothing, options, family, sums, names)
-    return folded(pruned(after, options), options, family)
+    after, _ = after_phase(state, ahead, nothing, options, family, sums, names)
+    return without_old_phases(pruned(after, options), options, family)

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dyntree import params
-
-
-def share(name: str, value: float) -> float:
-    """Return `value` as a float in (0, 1]."""
-    number = params.real(name, value)
-    if not 0.0 < number <= 1.0:
-        raise ValueError(f"{name} must be in (0, 1]; got {value!r}.")
-    return number
-
-
-def not_negative(name: str, value: float) -> float:
-    """Return `value` as a finite float >= 0."""
-    number = params.real(name, value)
-    if number < 0.0:
-        raise ValueError(f"{name} must be >= 0; got {value!r}.")
-    return number
+from dyntree.mixtures.shared.checks import Checked, not_negative, within
 
 
 @dataclass(frozen=True)
-class RandomWalk:
+class RandomWalk(Checked):
     """Locations take a Gaussian step a phase, and may be drawn back to the base.
 
     Parameters
@@ -45,12 +29,12 @@ class RandomWalk:
     reversion: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", not_negative("variance", self.variance))
-        object.__setattr__(self, "reversion", share("reversion", self.reversion))
+        self._check(not_negative, "variance")
+        self._check(within, "reversion", more=(0.0, 1.0, "(]"))
 
 
 @dataclass(frozen=True)
-class Discount:
+class Discount(Checked):
     """What is known of a location fades: its sums of rows count less each phase.
 
     Parameters
@@ -73,8 +57,8 @@ class Discount:
     walk: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", share("delta", self.delta))
-        object.__setattr__(self, "walk", not_negative("walk", self.walk))
+        self._check(within, "delta", more=(0.0, 1.0, "(]"))
+        self._check(not_negative, "walk")
 
 
 Transition = RandomWalk | Discount

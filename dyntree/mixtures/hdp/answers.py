@@ -110,8 +110,7 @@ class TopicAnswers(Mixture):
         """Posterior means of Gaussian topics, shape (n_topics, n_features)."""
         state = self._ready("means_")
         m = state.family.means(state.topics.statistics)
-        out: Matrix = state.shift + m * state.scale
-        return out
+        return state.shift + m * state.scale
 
     @property
     def covariances_(self) -> NDArray[np.float64]:
@@ -325,7 +324,10 @@ class TopicAnswers(Mixture):
         -------
         ndarray of shape (n_points,)
         """
-        batch, _, density = self._densities(documents, given, "score_samples")
+        return self._log_densities(documents, given)
+
+    def _log_densities(self, X: Any, given: Any = None) -> Vector:
+        batch, _, density = self._densities(X, given, "score_samples")
         ordered: Vector = batch.unsorted(density)
         return ordered
 

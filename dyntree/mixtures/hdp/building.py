@@ -194,10 +194,9 @@ def proposals(
     }
     splits = proposed_splits(search, store, solution, found, skip_splits)
     merges = proposed_merges(search, store, solution, found, skip_merges)
-    moves = sorted(
+    return sorted(
         splits + merges, key=lambda m: (m.gain + record.gain * m.growth, m.one, m.two)
     )
-    return moves
 
 
 def trial_groups(

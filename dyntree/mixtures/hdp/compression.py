@@ -13,13 +13,7 @@ from dyntree.encoding.values import Vector
 from dyntree.mixtures.hdp.families import Family
 from dyntree.mixtures.hdp.grouping import merged_groups
 from dyntree.mixtures.hdp.limits import BudgetError, Limits
-from dyntree.mixtures.hdp.moves import (
-    Move,
-    applied,
-    halving,
-    merge_gains,
-    parts_by,
-)
+from dyntree.mixtures.hdp.moves import Move, applied, halving, merge_gains, parts_by
 from dyntree.mixtures.hdp.store import Ints, Longs, Store, distinct, row_numbers
 from dyntree.mixtures.hdp.sweeps import ONCE, Magnification, Search
 from dyntree.mixtures.hdp.topics import Topics
@@ -88,7 +82,7 @@ def initial_parts(store: Store, label: Any, topics: Topics) -> list[Part]:
 
 
 @dataclass(frozen=True)
-class Task:
+class Room:
     """Bounds that a compression keeps, and how data are magnified meanwhile."""
 
     search: Search
@@ -104,9 +98,9 @@ class Task:
         return n_bytes, n_items
 
 
-def compressed(task: Task, store: Store, topics: Topics, label: Any) -> Compressed:
+def compressed(room: Room, store: Store, topics: Topics, label: Any) -> Compressed:
     """Store and topics within the limits, items split as far as these allow."""
-    family, limits, fixed = task.search.family, task.limits, task.fixed
+    family, limits, fixed = room.search.family, room.limits, room.fixed
     group_of = np.arange(topics.S, dtype=np.int32)
     aliases: list[tuple[int, int]] = []
     most = limits.most_groups(topics.S, topics.K, fixed)
@@ -115,24 +109,24 @@ def compressed(task: Task, store: Store, topics: Topics, label: Any) -> Compress
     cap = limits.most_topics(family, topics.S, fixed)
     while True:
         if most < topics.S:
-            rule = task.search.options.group_merge
-            topics, joined = merged_groups(topics, most, rule, task.times)
+            rule = room.search.options.group_merge
+            topics, joined = merged_groups(topics, most, rule, room.times)
             store, group_of = store.regrouped(joined, topics.S), joined[group_of]
         if cap < topics.K:
             topics, label, new = fewer_topics(
-                task.search, store, topics, label, cap, task.times
+                room.search, store, topics, label, cap, room.times
             )
             aliases += new
-        if not limits.bound_items:
+        if limits.memory is None and limits.items is None:
             return Compressed(store, topics, group_of, tuple(aliases), gave_up)
         parts = initial_parts(store, label, topics)
         budget = limits.bytes_left(family, topics.K, topics.S, fixed)
         most_items = np.inf if limits.items is None else limits.items
         in_bytes = limits.memory is not None
-        n_bytes, n_items = task.totals(parts, in_bytes)
+        n_bytes, n_items = room.totals(parts, in_bytes)
         if in_bytes and n_items > most_items:
             in_bytes = False
-            n_bytes, n_items = task.totals(parts, in_bytes)
+            n_bytes, n_items = room.totals(parts, in_bytes)
         if n_bytes <= budget and n_items <= most_items:
             break
         by_group = 8 * topics.S * (1 + topics.K) + 12 * sum(p.n_groups for p in parts)
@@ -143,7 +137,7 @@ def compressed(task: Task, store: Store, topics: Topics, label: Any) -> Compress
             cap = max(1, topics.K * 4 // 5)
         else:
             raise BudgetError(n_bytes, budget)
-    leaves = divided(task, store, topics, parts, budget, in_bytes)
+    leaves = divided(room, store, topics, parts, budget, in_bytes)
     small = clumps_of(store, leaves, family, in_bytes)
     return Compressed(small, topics, group_of, tuple(aliases), gave_up)
 
@@ -203,7 +197,7 @@ def fewer_topics(
 
 
 def divided(
-    task: Task,
+    room: Room,
     store: Store,
     topics: Topics,
     parts: list[Part],
@@ -211,12 +205,12 @@ def divided(
     in_bytes: bool,
 ) -> list[Part]:
     """Split parts, the best first, while bytes and items are left."""
-    search, family = task.search, task.search.family
-    denominator = search.alpha_denominator(topics, task.times)
-    setting = halving(search, topics.documents, denominator, task.times, hard=True)
+    search, family = room.search, room.search.family
+    denominator = search.alpha_denominator(topics, room.times)
+    setting = halving(search, topics.documents, denominator, room.times, hard=True)
     halved = Halving(store.kernel, setting, search.n_threads)
-    most = np.inf if task.limits.items is None else task.limits.items
-    n_bytes, n_items = task.totals(parts, in_bytes)
+    most = np.inf if room.limits.items is None else room.limits.items
+    n_bytes, n_items = room.totals(parts, in_bytes)
     heap: list[tuple[float, int, Part, Part, Part, Vector]] = []
     leaves: dict[int, Part] = {}
     number = 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from dyntree.mixtures.hdp.families import Family
 from dyntree.mixtures.hdp.options import HDPSettings
-from dyntree.mixtures.hdp.records import EpochReport, SweepReport
+from dyntree.mixtures.hdp.records import SweepReport
 from dyntree.mixtures.hdp.sweeps import Search
 
 KMEANS, BIRTHS, HELD_OUT, SAMPLING = range(4)  # purposes of random numbers
@@ -32,11 +32,6 @@ class Monitor:
             said = self.callback(report)
             if isinstance(said, bool | np.bool_) and said:
                 self.ended = True
-
-    def epoch_done(self, report: EpochReport) -> None:
-        """The epoch is over, but not yet part of the model."""
-        if self.callback is not None:
-            self.callback(report)
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,7 @@ Random = np.random.Generator
 def digamma(x: Any) -> Matrix:
     """Digamma of an array of any shape."""
     flat = np.ascontiguousarray(np.asarray(x, dtype=np.float64).reshape(1, -1))
-    out: Matrix = table_of(flat, 1).reshape(np.shape(x))
-    return out
+    return table_of(flat, 1).reshape(np.shape(x))
 
 
 @dataclass(frozen=True)

@@ -133,8 +133,7 @@ class Gaussian(Family):
         """Posterior means, on the scale of the first epoch."""
         N, mean, _ = statistics
         share = N / (self.kappa0 + N)
-        m: Matrix = self.m0 + (mean - self.m0) * share[:, None]
-        return m
+        return self.m0 + (mean - self.m0) * share[:, None]
 
     @abstractmethod
     def spread(self, noise: Matrix, label: Any, covariances: Any) -> Matrix:
@@ -146,8 +145,7 @@ class Gaussian(Family):
         means = shift + self.means(own) * scale
         noise = rng.standard_normal((len(label), self.d))
         spread = self.spread(noise, label, self.covariances(own, scale))
-        out: Matrix = means[label] + spread
-        return out
+        return means[label] + spread
 
     def to_arrays(self, mean: Matrix, scatter: Matrix) -> Arrays:
         """Means and scatters by the names that files give them."""
@@ -187,8 +185,7 @@ class FullGaussian(Gaussian):
     def outer(self, x: Matrix) -> Matrix:
         """x_i x_j for i <= j, by rows."""
         rows, columns = self.pairs
-        out: Matrix = x[..., rows] * x[..., columns]
-        return out
+        return x[..., rows] * x[..., columns]
 
     def unpacked(self, packed: Matrix) -> Matrix:
         """Symmetric matrices, shape (..., d, d)."""
@@ -287,8 +284,7 @@ class FullGaussian(Gaussian):
         """Expected covariances of each topic, shape (K, d, d)."""
         _, nu, _, B, *_ = self.posterior(*statistics)
         free = np.maximum(nu - self.d - 1.0, 1e-9)
-        out: NDArray[np.float64] = B / free[:, None, None] * np.outer(scale, scale)
-        return out
+        return B / free[:, None, None] * np.outer(scale, scale)
 
     def spread(self, noise: Matrix, label: Any, covariances: Any) -> Matrix:
         """Standard normal draws with the covariances of their topics."""
@@ -367,8 +363,7 @@ class DiagonalGaussian(Gaussian):
     def covariances(self, statistics: Statistics, scale: Vector) -> Any:
         """Expected variances of each topic, shape (K, d)."""
         _, a, _, b = self.posterior(*statistics)
-        variances: NDArray[np.float64] = b / (a[:, None] - 1.0) * scale**2
-        return variances
+        return b / (a[:, None] - 1.0) * scale**2
 
     def spread(self, noise: Matrix, label: Any, covariances: Any) -> Matrix:
         """Standard normal draws with the variances of their topics."""

@@ -20,29 +20,12 @@ RUN = 500  # groups of like profiles that are compared where there are more
 def merged_groups(
     topics: Topics, most: int, rule: str, times: Magnification = ONCE
 ) -> tuple[Topics, Ints]:
-    """Join groups, two at a time, until there are at most so many.
+    """Join groups, two at a time, until there are at most `most`; where each went.
 
-    Parameters
-    ----------
-    topics : Topics
-    most : int
-        Groups that may stay.
-    rule : {"free_energy", "cosine"}
-        Joins the pair that raises the free energy least, or whose expected
-        proportions have the largest cosine.
-    times : Magnification
-
-    Returns
-    -------
-    topics : Topics
-    group_of : ndarray of int32 of shape (S,)
-        New number of each group.
-
-    Notes
-    -----
-    Of more than 2,000 groups not all pairs are compared, whose costs would fill memory:
-    they are put in order of their commonest topic, and joined within runs of 500 of
-    them until 2,000 stay.
+    Rule "free_energy" joins the pair that raises it least, "cosine" the pair whose
+    expected proportions have the largest cosine. Of more than 2,000 groups not all
+    pairs are compared, whose costs would fill memory: they are put in order of their
+    commonest topic, and joined within runs of 500 of them until 2,000 stay.
     """
     S = topics.S
     if most >= S:
@@ -55,7 +38,8 @@ def merged_groups(
         wanted, runs = most, [stay]
         if len(stay) > MOST_PAIRS:
             wanted = max(most, MOST_PAIRS, len(stay) // 4)
-            order = stay[by_commonest(N[stay])]
+            share = N[stay] / np.maximum(N[stay].sum(axis=1, keepdims=True), 1e-300)
+            order = stay[np.lexsort((share.max(axis=1), share.argmax(axis=1)))]
             runs = np.array_split(order, -(-len(order) // RUN))
         edges = np.cumsum([0, *(len(run) for run in runs)]) * wanted // len(stay)
         for run, keep in zip(runs, np.diff(edges), strict=True):
@@ -70,13 +54,6 @@ def merged_groups(
     np.add.at(counts, group_of, topics.counts)
     np.add.at(documents, group_of, topics.documents)
     return replace(topics, counts=counts, documents=documents), group_of
-
-
-def by_commonest(N: Matrix) -> Longs:
-    """Order of groups by their commonest topic, and by its share."""
-    share = N / np.maximum(N.sum(axis=1, keepdims=True), 1e-300)
-    order: Longs = np.lexsort((share.max(axis=1), share.argmax(axis=1)))
-    return order
 
 
 class Pairs:

@@ -14,12 +14,12 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.errors import ConvergenceWarning, MemoryBudgetWarning
 from dyntree.mixtures.hdp.batch import Batch
 from dyntree.mixtures.hdp.building import Build, BuildRecord, built
-from dyntree.mixtures.hdp.compression import Compressed, Task, compressed
+from dyntree.mixtures.hdp.compression import Compressed, Room, compressed
 from dyntree.mixtures.hdp.context import Context
 from dyntree.mixtures.hdp.limits import BudgetError, Limits
 from dyntree.mixtures.hdp.records import EpochReport
 from dyntree.mixtures.hdp.registry import scaled_family
-from dyntree.mixtures.hdp.state import State, empty_state
+from dyntree.mixtures.hdp.state import HISTORY, State, empty_state
 from dyntree.mixtures.hdp.store import Store
 from dyntree.mixtures.hdp.sweeps import (
     ONCE,
@@ -35,7 +35,7 @@ from dyntree.mixtures.hdp.topics import Topics
 ROW_EXTRA = 52  # labels, places, shares and weights of one row, in bytes
 
 
-def begun(context: Context, features: FeatureMap, batch: Batch) -> State:
+def fresh_state(context: Context, features: FeatureMap, batch: Batch) -> State:
     """A model whose scale is that of its first documents, and that holds nothing."""
     settings = context.settings
     limits = Limits(settings.memory_limit, settings.max_items, settings.max_groups)
@@ -45,7 +45,7 @@ def begun(context: Context, features: FeatureMap, batch: Batch) -> State:
     return empty_state(settings.options, features, family, limits, (shift, scale))
 
 
-def learned(
+def after_documents(
     context: Context, state: State, batch: Batch, ids: NDArray[Any] | None
 ) -> State:
     """The state after one epoch, or several where `working_limit` cuts it."""
@@ -55,7 +55,9 @@ def learned(
         if ids is not None:
             n_new = part.n_documents - continues
             some, ids = ids[:n_new], ids[n_new:]
-        state, group = one_epoch(context, state, part, some, group if continues else -1)
+        state, group = after_epoch(
+            context, state, part, some, group if continues else -1
+        )
     return state
 
 
@@ -103,7 +105,7 @@ class Epoch:
     as_read: int = 0  # bytes of the documents
 
 
-def one_epoch(
+def after_epoch(
     context: Context,
     state: State,
     batch: Batch,
@@ -140,7 +142,7 @@ def one_epoch(
     )  # fmt: skip
     solution, record = built(build)
     draft = draft.with_ids(ids)
-    draft, group_of = closed(epoch, draft, build.store, solution, record)
+    draft, group_of = compressed_epoch(epoch, draft, build.store, solution, record)
     return draft, int(group_of[group[-1]])
 
 
@@ -182,7 +184,7 @@ def topic_cap(context: Context, state: State, S: int, share: float) -> int:
     return max(1, round(most * float(np.sqrt(min(1.0, share)))))
 
 
-def closed(
+def compressed_epoch(
     epoch: Epoch, draft: State, store: Store, solution: Solution, record: BuildRecord
 ) -> tuple[State, Any]:
     """The state once an epoch is compressed and recorded, and where groups are now."""
@@ -199,20 +201,25 @@ def closed(
             'take alpha_update="newton", or a prior of shape and rate nearer to 1.',
         )
     draft = replace(draft, n_epochs=draft.n_epochs + 1, next_id=record.next_id)
-    draft = draft.with_history(np.zeros(draft.history.shape[1]))
+    history = np.concatenate([draft.history, np.zeros((1, len(HISTORY)))])
+    draft = replace(draft, history=history).trimmed()
     draft = draft.with_aliases(record.aliases)
     context = epoch.context
     raw = context.last and not context.settings.options.compress_final
     limits = Limits() if raw else draft.limits
-    small, draft = held_within(search, draft, store, topics, label, limits, epoch.times)
+    small, draft = compressed_within(
+        search, draft, store, topics, label, limits, epoch.times
+    )
     seconds = middle - epoch.began, time.process_time() - middle
     used = transient_bytes(search, small.topics.K, store, epoch.as_read)
     draft = replace(draft, transient=used)
-    search.monitor.epoch_done(recorded(epoch, draft, record, seconds))
+    report = epoch_report(epoch, draft, record, seconds)
+    if context.callback is not None:  # the epoch is no part of the model yet
+        context.callback(report)
     return draft, small.group_of
 
 
-def recorded(
+def epoch_report(
     epoch: Epoch, draft: State, record: BuildRecord, seconds: tuple[float, float]
 ) -> EpochReport:
     """Write an epoch into the last row of the history, and report it."""
@@ -228,7 +235,7 @@ def recorded(
     return EpochReport(draft.n_epochs, *epoch.n_new, K, n_items, F, n_bytes)
 
 
-def held_within(
+def compressed_within(
     search: Search,
     draft: State,
     store: Store,
@@ -238,9 +245,9 @@ def held_within(
     times: Magnification = ONCE,
 ) -> tuple[Compressed, State]:
     """What is held once it is compressed; of what is lost it is warned once."""
-    task = Task(search, limits, draft.fixed_bytes, times)
+    room = Room(search, limits, draft.fixed_bytes, times)
     try:
-        small = compressed(task, store, topics, label)
+        small = compressed(room, store, topics, label)
     except BudgetError as error:
         least = (limits.memory or 0) + error.missing
         raise ValueError(
@@ -281,7 +288,7 @@ def compressed_now(context: Context, state: State, limits: Limits) -> State:
     draft = draft.with_aliases([]).trimmed()
     search, topics = context.search(draft.family), draft.topics
     label = best_topics(search, draft.store, topics)
-    _, draft = held_within(search, draft, draft.store, topics, label, limits)
+    _, draft = compressed_within(search, draft, draft.store, topics, label, limits)
     if draft.index is not None and draft.topics.K != topics.K:
         draft = replace(draft, index=None, index_ids=None)
     return draft

@@ -18,11 +18,6 @@ class Limits:
     items: int | None = None
     groups: int | None = None
 
-    @property
-    def bound_items(self) -> bool:
-        """Whether clumps are needed at all."""
-        return self.memory is not None or self.items is not None
-
     def check_least(self, family: Family, name: str, fixed: int) -> None:
         """Raise ValueError where one topic, one group and one clump do not fit."""
         clump = family.clump_bytes(1, family.n_words)  # which may hold every word

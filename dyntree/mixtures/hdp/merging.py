@@ -13,7 +13,7 @@ from dyntree.mixtures.hdp.building import Build, improved
 from dyntree.mixtures.hdp.compression import fewer_topics
 from dyntree.mixtures.hdp.context import Context
 from dyntree.mixtures.hdp.families import MOST_FAR
-from dyntree.mixtures.hdp.learning import Epoch, closed, magnified, topic_cap
+from dyntree.mixtures.hdp.learning import Epoch, compressed_epoch, magnified, topic_cap
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
 from dyntree.mixtures.hdp.starting import usage_counts
 from dyntree.mixtures.hdp.state import TRACKED, State, joined_names
@@ -191,4 +191,4 @@ def joined(context: Context, states: list[State]) -> State:
     solution, record = improved(build, both.store, topics, record)
     n_new = both.n_documents - first.n_documents, both.n_points - first.n_points
     epoch = Epoch(context, search, n_new, times, time.process_time())
-    return closed(epoch, draft, both.store, solution, record)[0]
+    return compressed_epoch(epoch, draft, both.store, solution, record)[0]

@@ -9,7 +9,6 @@ from threading import RLock
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
@@ -25,7 +24,7 @@ from dyntree.mixtures.hdp.input import (
     read_to_learn,
     taken_ahead,
 )
-from dyntree.mixtures.hdp.learning import begun, compressed_now, learned
+from dyntree.mixtures.hdp.learning import after_documents, compressed_now, fresh_state
 from dyntree.mixtures.hdp.limits import Limits
 from dyntree.mixtures.hdp.options import (
     HDP_SETTINGS,
@@ -37,6 +36,7 @@ from dyntree.mixtures.hdp.options import (
 )
 from dyntree.mixtures.hdp.registry import FAMILIES
 from dyntree.mixtures.hdp.state import State
+from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -137,7 +137,7 @@ class MemoryBoundedHDP(TopicAnswers):
         n_threads: int | None = None,
         callback: Callable[[Any], Any] | None = None,
     ) -> None:
-        self.settings = HDPSettings.given(
+        self.settings = HDPSettings.of_arguments(
             **params.given_options(locals(), HDP_SETTINGS)
         )
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
@@ -178,8 +178,7 @@ class MemoryBoundedHDP(TopicAnswers):
         sample_weight : array_like of shape (n_points,), optional
             Points that each row stands for, > 0.
         progress : bool, callable or None, default None
-            True: progress bar; False: none; None: a bar for long work on a terminal;
-            a callable is called with (points done, points in all).
+            As in `dyntree.DynamicTree.update`, of points.
 
         Returns
         -------
@@ -204,13 +203,13 @@ class MemoryBoundedHDP(TopicAnswers):
         size = self.settings.epoch_size
         names = document_ids(ids, batch, self.settings.options.track_documents, None)
         context = self._context(total=float(batch.n_documents))
-        state = begun(context, batch.features, batch.part(0, size))
+        state = fresh_state(context, batch.features, batch.part(0, size))
         with self._all_or_before(), rows_bar(progress, batch.n, "learning") as tell:
             for first in range(0, batch.n_documents, size):
                 part = batch.part(first, first + size)
                 some = None if names is None else names[first : first + size]
                 last = first + size >= batch.n_documents
-                state = learned(replace(context, last=last), state, part, some)
+                state = after_documents(replace(context, last=last), state, part, some)
                 tell(part.n)
                 self._state = state
         return self
@@ -285,9 +284,9 @@ class MemoryBoundedHDP(TopicAnswers):
         track = self.settings.options.track_documents
         names = document_ids(ids, batch, track, state)
         if state is None:
-            state = begun(context, batch.features, batch)
+            state = fresh_state(context, batch.features, batch)
         with rows_bar(progress, batch.n, "learning") as tell:
-            state = learned(context, state, batch, names)
+            state = after_documents(context, state, batch, names)
             tell(batch.n)
         self._state = state
         return self
@@ -393,56 +392,17 @@ class MemoryBoundedHDP(TopicAnswers):
         return self
 
     # ------------------------------------------------------------ copies and files
-    @locked
-    def copy(self) -> Self:
-        """Return an independent model that would go on alike."""
-        again = type(self).__new__(type(self))
-        again.settings, again.seed = self.settings, self.seed
-        again.n_threads, again.callback = self.n_threads, self.callback
-        again._lock, again._state = RLock(), self._state
-        return again
-
     def holding(self, state: State) -> Self:
         """Return a copy that has learned something else; see `merge_models`."""
         again = self.copy()
         again._state = state
         return again
 
-    @locked
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything the model is, as a plain header and arrays.
-
-        Returns
-        -------
-        header : dict
-        arrays : dict of ndarray
-            All that `memory_used_` counts. Seconds in the history are those of this
-            process and are left out; threads and the callback are its own, too.
-        """
-        header, arrays = to_arrays(self.settings, self.seed, self._state)
-        return {"kind": type(self).__name__} | header, arrays
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
+        return to_arrays(self.settings, self.seed, self._state)
 
     @classmethod
-    def from_arrays(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Self:
-        """Return the model that `to_arrays` described.
-
-        Parameters
-        ----------
-        header : dict
-        arrays : dict of ndarray
-
-        Returns
-        -------
-        MemoryBoundedHDP
-
-        Raises
-        ------
-        ValueError
-            If header and arrays do not describe a model; also LookupError or TypeError
-            if parts of them are missing or of another kind.
-        """
+    def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         model = cls()
         model.settings = HDPSettings.from_header(header["settings"])
         model.seed = params.count("seed", header["seed"], 0, params.MAX_SEED)

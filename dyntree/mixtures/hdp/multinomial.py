@@ -60,8 +60,7 @@ class Multinomial(Family):
     ) -> Matrix:
         """(lambda + n_v) / (V lambda + N), of word ids."""
         logs = np.log(mean[:, x].T + self.scale0)
-        out: Matrix = logs - np.log(self.n_words * self.scale0 + N)
-        return out
+        return logs - np.log(self.n_words * self.scale0 + N)
 
     def point_logs(self, expected: Expected, points: Any) -> Matrix:
         """E log p of word ids, shape (n, K)."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
+from dyntree.mixtures.shared.checks import Checked, not_negative
 
 FAMILIES = ("full", "diag", "multinomial")
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9,
@@ -33,13 +34,6 @@ def byte_count(name: str, value: Any) -> int:
 def optional(check: Callable[..., Any], name: str, value: Any, *more: Any) -> Any:
     """Return None, or what a check makes of a value."""
     return None if value is None else check(name, value, *more)
-
-
-class Checked:
-    """A frozen record that may set its own fields while it is made."""
-
-    def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,14 +69,14 @@ class HDPPrior(Checked):
     standardize: bool = True
 
     def __post_init__(self) -> None:
-        self._set("shape", params.real("prior.shape", self.shape))
+        self._check(params.real, "shape", of="prior.")
         if self.shape < 1.0:
             raise ValueError(
                 f"prior.shape must be >= 1; got {self.shape!r}. Below 1 the best "
                 "alpha need not be unique."
             )
-        for name in ("rate", "scale", "strength", "word"):
-            self._set(name, params.positive(f"prior.{name}", getattr(self, name)))
+        scales = ("rate", "scale", "strength", "word")
+        self._check(params.positive, *scales, of="prior.")
         if self.mean is not None:
             mean = params.as_array("prior.mean", self.mean, np.float64)
             if mean.ndim != 1 or not np.isfinite(mean).all():
@@ -91,8 +85,8 @@ class HDPPrior(Checked):
                     f"{params.short(self.mean)}."
                 )
             self._set("mean", tuple(mean.tolist()))
-        self._set("dof", optional(params.real, "prior.dof", self.dof))
-        self._set("standardize", params.flag("prior.standardize", self.standardize))
+        self._check(params.real, "dof", of="prior.", optional=True)
+        self._check(params.flag, "standardize", of="prior.")
 
     def with_width(self, family: str, d: int) -> None:
         """Raise ValueError where the prior does not fit so many columns."""
@@ -191,15 +185,14 @@ class HDPOptions(Checked):
     relative_tol: bool = False
 
     def __post_init__(self) -> None:
-        self._set("tol", params.positive("options.tol", self.tol))
-        for name in ("max_sweeps", "local_sweeps", "block"):
-            value = params.count(f"options.{name}", getattr(self, name), 1, MOST)
-            self._set(name, value)
-        self._set("merges", params.count("options.merges", self.merges, 0, MOST))
+        own = "options."
+        self._check(params.positive, "tol", of=own)
+        counts = ("max_sweeps", "local_sweeps", "block")
+        self._check(params.count, *counts, more=(1, MOST), of=own)
+        self._check(params.count, "merges", more=(0, MOST), of=own)
         for name, word in (("splits", "all"), ("n_birth", "auto")):
-            value = getattr(self, name)
-            if value != word:
-                self._set(name, params.count(f"options.{name}", value, 0, MOST))
+            if getattr(self, name) != word:
+                self._check(params.count, name, more=(0, MOST), of=own)
         choices = {
             "moves": ("disjoint", "one"),
             "alpha_update": ("newton", "minka"),
@@ -212,19 +205,16 @@ class HDPOptions(Checked):
         }
         for name, allowed in choices.items():
             params.one_of(f"options.{name}", getattr(self, name), allowed)
-        for name in (
-            "swaps", "track_documents", "compress_final", "allow_empty", "relative_tol"
-        ):  # fmt: skip
-            self._set(name, params.flag(f"options.{name}", getattr(self, name)))
-        if self.magnify_max is not None:
-            most = params.real("options.magnify_max", self.magnify_max)
-            if most < 1.0:
-                raise ValueError(f"options.magnify_max must be >= 1; got {most:g}.")
-            self._set("magnify_max", most)
-        limit = optional(byte_count, "options.working_limit", self.working_limit)
-        self._set("working_limit", limit)
-        words = optional(params.count, "options.n_words", self.n_words, 1, 2**31 - 1)
-        self._set("n_words", words)
+        flags = ("swaps", "track_documents", "compress_final", "allow_empty")
+        self._check(params.flag, *flags, "relative_tol", of=own)
+        self._check(params.real, "magnify_max", of=own, optional=True)
+        if self.magnify_max is not None and self.magnify_max < 1.0:
+            raise ValueError(
+                f"options.magnify_max must be >= 1; got {self.magnify_max:g}."
+            )
+        self._check(byte_count, "working_limit", of=own, optional=True)
+        words = (1, 2**31 - 1)
+        self._check(params.count, "n_words", more=words, of=own, optional=True)
 
 
 PAPER = HDPOptions(
@@ -254,22 +244,14 @@ class HDPSettings(Checked):
 
     def __post_init__(self) -> None:
         params.one_of("family", self.family, FAMILIES)
-        limit = optional(byte_count, "memory_limit", self.memory_limit)
-        self._set("memory_limit", limit)
-        for name in (
-            "max_items", "max_groups", "expected_documents", "expected_points",
-            "max_topics",
-        ):  # fmt: skip
-            value = optional(params.count, name, getattr(self, name), 1, MOST)
-            self._set(name, value)
-        self._set("epoch_size", params.count("epoch_size", self.epoch_size, 1, MOST))
+        self._check(byte_count, "memory_limit", optional=True)
+        totals = ("expected_documents", "expected_points")
+        most = ("max_items", "max_groups", *totals, "max_topics")
+        self._check(params.count, *most, more=(1, MOST), optional=True)
+        self._check(params.count, "epoch_size", more=(1, MOST))
         if self.init_topics != "auto":
-            given = params.count("init_topics", self.init_topics, 1, 10**6)
-            self._set("init_topics", given)
-        gain = params.real("min_gain", self.min_gain)
-        if gain < 0.0:
-            raise ValueError(f"min_gain must be >= 0; got {self.min_gain!r}.")
-        self._set("min_gain", gain)
+            self._check(params.count, "init_topics", more=(1, 10**6))
+        self._check(not_negative, "min_gain")
         if self.compat is not None:
             params.one_of("compat", self.compat, ("paper",))
         for name, kind in (("prior", HDPPrior), ("options", HDPOptions)):
@@ -281,7 +263,7 @@ class HDPSettings(Checked):
                 )
 
     @classmethod
-    def given(cls, **given: Any) -> HDPSettings:
+    def of_arguments(cls, **given: Any) -> HDPSettings:
         """The settings of a model's arguments, where None is the default."""
         compat = given.get("compat")
         paper = isinstance(compat, str) and compat == "paper"
@@ -304,5 +286,5 @@ class HDPSettings(Checked):
         return cls(**(header | {"prior": HDPPrior(**prior), "options": options}))
 
 
-# None is what `HDPSettings.given` takes for the default of a record.
+# None is what `HDPSettings.of_arguments` takes for the default of a record.
 HDP_SETTINGS = params.defaults_of(HDPSettings) | {"prior": None, "options": None}

@@ -8,13 +8,7 @@ import numpy as np
 
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.hdp.families import MOST_FAR, Expected, Family
-from dyntree.mixtures.hdp.store import (
-    ASIDE,
-    SLACK,
-    Longs,
-    Store,
-    added,
-)
+from dyntree.mixtures.hdp.store import ASIDE, SLACK, Longs, Store, added
 from dyntree.mixtures.shared.arrays import Arrays, demand
 
 

@@ -73,7 +73,7 @@ class FoldIn:
         own = topics.statistics
         divergence = family.total_fit(expected, own) - family.log_base * own[0].sum()
         divergence += topics.K * family.log_z0 - expected.log_z.sum()
-        fit = family.total_fit(expected, new.given(topics).statistics)
+        fit = family.total_fit(expected, new.with_statistics_in(topics).statistics)
         return float(new.entropy - fit + documents + divergence)
 
 
@@ -189,8 +189,7 @@ def hard_scores(logs: Matrix, weight: Vector, stored: Matrix) -> Vector:
     best = np.full((len(stored), len(logs)), -np.inf)
     for k in range(logs.shape[1]):
         np.maximum(best, stored[:, k, None] + logs[:, k], out=best)
-    out: Vector = best @ weight
-    return out
+    return best @ weight
 
 
 def soft_scores(logs: Matrix, weight: Vector, stored: Matrix) -> Vector:

@@ -19,8 +19,7 @@ LEAST_ALPHA = 0.05  # of a topic that starts
 
 def usage_counts(topics: Topics, sizes: Vector) -> Matrix:
     """Expected topic counts of new groups, shared as all points are (section 4.3)."""
-    out: Matrix = np.outer(sizes, topics.N / topics.N.sum())
-    return out
+    return np.outer(sizes, topics.N / topics.N.sum())
 
 
 def with_documents(

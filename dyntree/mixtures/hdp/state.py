@@ -63,8 +63,7 @@ class State:
 
     def standardised(self, rows: Matrix) -> Matrix:
         """Rows on the scale of the first epoch."""
-        out: Matrix = np.ascontiguousarray((rows - self.shift) / self.scale)
-        return out
+        return np.ascontiguousarray((rows - self.shift) / self.scale)
 
     # ------------------------------------------------------------ memory
     def arrays(self) -> Arrays:
@@ -101,13 +100,8 @@ class State:
         return sum(array.nbytes for array in (*held, *self.optional().values()))
 
     # ------------------------------------------------------------ records that grow
-    def with_history(self, row: Vector) -> State:
-        """One row more; where there are too many, every second old one goes."""
-        more = np.concatenate([self.history, row[None]])
-        return replace(self, history=more).trimmed()
-
     def trimmed(self) -> State:
-        """As many rows of history as the limit allows."""
+        """As many rows of history as the limit allows; every second old one goes."""
         history, most = self.history, MOST_HISTORY
         if self.limits.memory is not None:
             share = HISTORY_SHARE * self.limits.memory

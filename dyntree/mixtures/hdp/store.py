@@ -44,8 +44,7 @@ def rows_of(indptr: Longs, rows: Longs) -> tuple[Longs, Longs]:
 
 def added(place: Any, value: Any, n: int) -> Vector:
     """Sums of values at each of n places; none at all are floats, too."""
-    out: Vector = np.bincount(place, value, n).astype(np.float64, copy=False)
-    return out
+    return np.bincount(place, value, n).astype(np.float64, copy=False)
 
 
 def distinct(owner: Any, column: Any, n: int, n_columns: int) -> Longs:
@@ -205,8 +204,7 @@ class Store(ABC):
         """Items of a group that no clump shares with others."""
         clumps = row_numbers(self.clump_indptr)[self.clump_group == group]
         points = np.flatnonzero(self.group == group)
-        out: Longs = np.concatenate([points, self.n_points + clumps]).astype(np.int64)
-        return out
+        return np.concatenate([points, self.n_points + clumps]).astype(np.int64)
 
     def group_sums(self, items: Longs, share: Vector, n_groups: int) -> Vector:
         """Points of each group in items, of which a share counts."""
@@ -294,13 +292,9 @@ class Store(ABC):
         """
 
     def clumped(self, part_of: Longs, is_clump: NDArray[np.bool_]) -> Self:
-        """The store once the items of some parts are clumps.
+        """The store once the items of some parts are clumps, and other points stay.
 
-        Parameters
-        ----------
-        part_of : ndarray of shape (n_items,)
-        is_clump : ndarray of shape (n_parts,)
-            Points of other parts stay as they are.
+        `part_of` is of each item, `is_clump` of each part.
         """
         number = np.cumsum(is_clump) - 1
         inside = is_clump[part_of]

@@ -93,7 +93,7 @@ class Swept:
     gram: Matrix | None
     topic_entropy: Vector | None
 
-    def given(self, topics: Topics) -> Topics:
+    def with_statistics_in(self, topics: Topics) -> Topics:
         """Topics with these statistics in the place of their own."""
         return replace(
             topics, N=self.N, mean=self.mean, scatter=self.scatter, counts=self.counts
@@ -102,10 +102,9 @@ class Swept:
 
 def table_of_logs(topics: Topics, c: Vector) -> Matrix:
     """E log pi of each group, plus c of each topic, shape (S, K)."""
-    out: Matrix = expected_logs(
+    return expected_logs(
         topics.per_document, topics.alpha, c, 1.0, float(topics.alpha.sum())
     )
-    return out
 
 
 def swept(
@@ -191,10 +190,8 @@ def alpha_step(
         times.documents, search.alpha_denominator(topics, times),
     )  # fmt: skip
     if search.options.alpha_update == "minka":
-        minka: Vector = alpha_fixed_point(*given, prior.shape, 1)
-        return minka
-    newton: Vector = alpha_newton(*given, prior.shape, steps, 1e-8)
-    return newton
+        return alpha_fixed_point(*given, prior.shape, 1)
+    return alpha_newton(*given, prior.shape, steps, 1e-8)
 
 
 @dataclass(frozen=True)
@@ -219,7 +216,7 @@ def one_sweep(
 ) -> Solution:
     """Responsibilities, topics, proportions and alpha, once (eqs. 18-22)."""
     found = swept(search, store, topics, expected)
-    new = found.given(topics)
+    new = found.with_statistics_in(topics)
     alive = new.N >= GONE
     if not alive.any():
         raise NumericalError(
@@ -284,7 +281,7 @@ def best_topics(
 def held_free_energy(search: Search, store: Store, topics: Topics) -> float:
     """Free energy (eq. 29) of the items held, with topics and alpha as they are."""
     found = swept(search, store, topics, search.family.expected(*topics.statistics))
-    new = found.given(topics).taken(np.flatnonzero(found.N > 0.0))
+    new = found.with_statistics_in(topics).taken(np.flatnonzero(found.N > 0.0))
     log_z = search.family.expected(*new.statistics).log_z
     return free_energy(search, new, found.entropy, store.total, log_z)
 

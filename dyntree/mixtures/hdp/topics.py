@@ -12,6 +12,8 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.hdp.families import Statistics
 from dyntree.mixtures.hdp.store import Longs
 
+BY_TOPIC = ("alpha", "N", "mean", "scatter", "ids")
+
 
 @dataclass(frozen=True)
 class Topics:
@@ -43,8 +45,7 @@ class Topics:
     @property
     def per_document(self) -> Matrix:
         """Points of a document of each group in each topic, shape (S, K)."""
-        out: Matrix = np.ascontiguousarray(self.counts / self.documents[:, None])
-        return out
+        return np.ascontiguousarray(self.counts / self.documents[:, None])
 
     @property
     def proportions(self) -> Matrix:
@@ -55,25 +56,15 @@ class Topics:
 
     def taken(self, order: Any) -> Topics:
         """Some of the topics."""
-        return replace(
-            self,
-            alpha=self.alpha[order],
-            N=self.N[order],
-            mean=self.mean[order],
-            scatter=self.scatter[order],
-            counts=np.ascontiguousarray(self.counts[:, order]),
-            ids=self.ids[order],
-        )
+        own = {name: getattr(self, name)[order] for name in BY_TOPIC}
+        return replace(self, **own, counts=np.ascontiguousarray(self.counts[:, order]))
 
     def beside(self, others: Sequence[Topics]) -> Topics:
         """These topics and others of the same groups."""
         every = [self, *others]
-        return replace(
-            self,
-            alpha=np.concatenate([one.alpha for one in every]),
-            N=np.concatenate([one.N for one in every]),
-            mean=np.concatenate([one.mean for one in every]),
-            scatter=np.concatenate([one.scatter for one in every]),
-            counts=np.concatenate([one.counts for one in every], axis=1),
-            ids=np.concatenate([one.ids for one in every]),
-        )
+        own = {
+            name: np.concatenate([getattr(one, name) for one in every])
+            for name in BY_TOPIC
+        }
+        counts = np.concatenate([one.counts for one in every], axis=1)
+        return replace(self, **own, counts=counts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,12 +50,15 @@ def means_of(rows: Matrix) -> Vector:
     return means
 
 
-def freeze(record: Any) -> None:
-    """Let nobody write to the arrays of a record, those in its tuples included."""
-    for value in vars(record).values():
-        for array in value if isinstance(value, tuple) else (value,):
-            if isinstance(array, np.ndarray):
-                array.setflags(write=False)
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A record whose arrays, in tuples or not, nobody can write to either."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            for array in value if isinstance(value, tuple) else (value,):
+                if isinstance(array, np.ndarray):
+                    array.setflags(write=False)
 
 
 def settled_aliases(pairs: Any) -> dict[int, int]:

@@ -13,12 +13,81 @@ from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import warn
+from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.runtime.locking import locked
 
 NAMED_COLUMNS = 64  # of more, `facts` tells only how many there are
 
 
-class Mixture(checkpoint.Stored, ABC):
+class StoredArrays(checkpoint.Stored):
+    """A model that tells all it is by a header and arrays, and is made of these.
+
+    A class says by `_to_arrays` and `_from_arrays` what stands in them.
+    """
+
+    _lock: RLock
+
+    @abstractmethod
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
+        """Header and arrays, but for the kind of the model."""
+
+    @classmethod
+    @abstractmethod
+    def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        """The model of a header and arrays, once they are checked."""
+
+    def exclusive(self) -> AbstractContextManager[Any]:
+        """Context in which no other thread's call comes between the caller's calls."""
+        return self._lock
+
+    @locked
+    def copy(self) -> Self:
+        """Return an independent model that would go on alike."""
+        again = type(self).__new__(type(self))
+        vars(again).update(vars(self))  # what is learned is replaced, never changed
+        again._lock = RLock()
+        return again
+
+    @locked
+    def to_arrays(self) -> tuple[dict[str, Any], Arrays]:
+        """Everything the model is, as a plain header and arrays.
+
+        Returns
+        -------
+        header : dict
+        arrays : dict of ndarray
+
+        Raises
+        ------
+        ValueError
+            For a model that holds a function, which no file can.
+        """
+        header, arrays = self._to_arrays()
+        return {"kind": type(self).__name__} | header, arrays
+
+    @classmethod
+    def from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        """Return the model that `to_arrays` described.
+
+        Parameters
+        ----------
+        header : dict
+        arrays : dict of ndarray
+
+        Returns
+        -------
+        model of this class
+
+        Raises
+        ------
+        ValueError
+            If header and arrays do not describe a model; also LookupError or TypeError
+            for what is no such header at all.
+        """
+        return cls._from_arrays(header, arrays)
+
+
+class Mixture(StoredArrays, ABC):
     """What all mixtures tell of themselves, and what follows from a few questions.
 
     A class says what its `unit` is, by `_own_facts` what it has besides rows and
@@ -28,7 +97,14 @@ class Mixture(checkpoint.Stored, ABC):
     unit: ClassVar[str]
     _counted: ClassVar[str]
     seed: int
-    _lock: RLock
+    _state: Any
+
+    options: Any
+
+    def _begin(self, options: Any, seed: Any) -> None:
+        """Take options and seed, as a model that has seen no row."""
+        self.options, self._lock = options, RLock()
+        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
 
     # ------------------------------------------------------------ what it is
     @property
@@ -47,14 +123,15 @@ class Mixture(checkpoint.Stored, ABC):
         return None
 
     @property
-    @abstractmethod
     def n_seen(self) -> int:
         """Rows ever given to the model."""
+        return int(self._state.n_seen)
 
     @property
-    @abstractmethod
     def _columns_learned(self) -> FeatureMap | None:
         """The columns that the first rows had; None while not known."""
+        features: FeatureMap | None = self._state.features
+        return features
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -112,8 +189,27 @@ class Mixture(checkpoint.Stored, ABC):
 
     # ------------------------------------------------------------ densities
     @abstractmethod
-    def score_samples(self, X: Any) -> Vector:
+    def _log_densities(self, X: Any) -> Vector:
         """Log density of each row."""
+
+    @locked
+    def score_samples(self, X: Any) -> Vector:
+        """Log density of each row under what has been learned, in nats.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        NotReadyError
+            While there is nothing to answer from.
+        """
+        return self._log_densities(X)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log density of rows, in nats a row.
@@ -135,9 +231,8 @@ class Mixture(checkpoint.Stored, ABC):
 
         Parameters
         ----------
-        X : array_like of shape (n_rows, n_features)
-        y : object, optional
-            Of no effect.
+        X, y
+            As for `score`.
 
         Returns
         -------
@@ -146,10 +241,6 @@ class Mixture(checkpoint.Stored, ABC):
         return float(np.sum(self.score_samples(X)))
 
     # ------------------------------------------------------------ copies
-    def exclusive(self) -> AbstractContextManager[Any]:
-        """Context in which no other thread's call comes between the caller's calls."""
-        return self._lock
-
     @locked
     def reseeded(self, seed: int) -> Self:
         """Return a copy of a model that has seen no row, with another seed."""

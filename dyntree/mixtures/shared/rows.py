@@ -20,13 +20,8 @@ def encoded(
 ) -> tuple[FeatureMap, Matrix]:
     """Return the columns of a table and its rows, whose squares are finite.
 
-    Parameters
-    ----------
-    X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-    features : FeatureMap, optional
-        Columns that rows had before; by default those of X are learned.
-    argument : str
-        What errors call X.
+    Columns that rows had before are `features`, or else learned; errors call the table
+    by its `argument`.
     """
     if features is None:
         features, rows = FeatureMap.learn(X)

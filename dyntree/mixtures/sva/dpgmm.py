@@ -120,7 +120,6 @@ class OnlineDPGMM(SmallVarianceMixture):
         return self._path(rows, names).chosen, None
 
     def _path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
-        """Try costs of a new cluster on some rows."""
         check_columns(rows, names)
         rows = varying(rows)
 
@@ -131,31 +130,6 @@ class OnlineDPGMM(SmallVarianceMixture):
             return clusters
 
         return spherical_path(rows, run)
-
-    @locked
-    def lambda_path(self, X: Any) -> LambdaPath:
-        """How many clusters rows have under each of 24 costs of a new one.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-            Two rows at least; a few hundred tell enough.
-
-        Returns
-        -------
-        LambdaPath
-
-        Notes
-        -----
-        Costs lie between the .001 quantile and the largest of the squared distances of
-        pairs. For each: a pass with merging, two steps of Lloyd's, and the BIC of the
-        mixture of round Gaussians. The least BIC gives the noise, and with it the cost
-        that ``lambda_="auto"`` takes.
-        """
-        features, rows = self._encoded(X)
-        if len(rows) < 2:
-            raise ValueError(f"X must have at least two rows; got {len(rows)}.")
-        return self._path(rows, features.feature_names)
 
     @property
     def objective(self) -> float:

@@ -8,13 +8,16 @@ import numpy as np
 
 from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix
-from dyntree.mixtures.sva.coordinates import SubspaceMixture
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import MPPCA_OPTIONS, MPPCAOptions
 from dyntree.mixtures.sva.records import LambdaPath
-from dyntree.mixtures.sva.scales import check_columns, varying
-from dyntree.mixtures.sva.subspace_scales import subspace_path, subspace_scales
-from dyntree.runtime.locking import locked
+from dyntree.mixtures.sva.scales import (
+    check_columns,
+    subspace_path,
+    subspace_scales,
+    varying,
+)
+from dyntree.mixtures.sva.subspaces import SubspaceMixture
 
 
 @checkpoint.savable
@@ -59,14 +62,8 @@ class OnlineDPMPPCA(SubspaceMixture):
         Clusters may merge that are nearer than 4 times this many `lambda_`.
     check_every : int, default 200
         Rows between looks for clusters to merge.
-    min_weight : float, default 5
-        Rows from which a cluster is confirmed, and answered with.
-    patience : int, default 2000
-        Rows after which a cluster that is not is deleted.
-    forget : float in [0, 1), default 0
-        Share of every weight that each row takes away.
-    max_clusters : int, default 1000
-        Most clusters; another one merges the two nearest.
+    min_weight, patience, forget, max_clusters
+        As in `OnlineDPGMM`.
     warm_up : int, default 800
         Rows held back for "auto".
     seed : int, default 0
@@ -76,13 +73,8 @@ class OnlineDPMPPCA(SubspaceMixture):
     ----------
     options : MPPCAOptions
     lambda_, noise : float
-    n_clusters : int
-        Confirmed clusters.
-    labels_ : ndarray of int64
-        Ids of the clusters of the rows of the last call.
-    last_label_ : int
-    aliases_ : dict of int to int
-        What merged clusters became.
+    n_clusters, labels_, last_label_, aliases_
+        As in `OnlineDPGMM`.
 
     Notes
     -----
@@ -156,31 +148,8 @@ class OnlineDPMPPCA(SubspaceMixture):
 
         return run
 
-    @locked
-    def lambda_path(self, X: Any) -> LambdaPath:
-        """How many clusters rows have under each of 14 costs of a new one.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-            Two rows at least; a few hundred tell enough.
-
-        Returns
-        -------
-        LambdaPath
-
-        Notes
-        -----
-        Noise that is not given is first that in the covariances of the nearest
-        neighbours of 80 rows, which is too low, and then that of the residuals of the
-        clusters that it leads to, as long as these raise it. Costs lie
-        between 10 n_features noise^2 and 4 times the mean squared distance of rows to
-        their mean; each has a pass with merging, and the BIC of the mixture found.
-        """
-        features, rows = self._encoded(X)
-        if len(rows) < 2:
-            raise ValueError(f"X must have at least two rows; got {len(rows)}.")
-        check_columns(rows, features.feature_names)
+    def _path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
+        check_columns(rows, names)
         rows = varying(rows)
         found = self._state.noise
         given = self.options.noise if found is None else found

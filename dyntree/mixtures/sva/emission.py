@@ -23,6 +23,7 @@ from dyntree.mixtures.sva.options import (
 MOST_EXACT = 64  # columns up to which subspace="auto" holds the whole scatter
 NEAR = 4.0  # clusters may merge that are nearer than so many lambda_
 
+Scales = tuple[float, float | None]  # lambda_ and noise, where clusters need it
 Planes = tuple[Ids, tuple[Matrix, ...], tuple[Vector, ...]]
 
 
@@ -34,12 +35,7 @@ class Emission(ABC):
 
     @abstractmethod
     def new_clusters(
-        self,
-        options: Any,
-        n_features: int,
-        lambda_: float,
-        noise: float | None,
-        chain: Chain | None = None,
+        self, options: Any, n_features: int, scales: Scales, chain: Chain | None
     ) -> Any:
         """Return clusters of the kernel that have seen no row."""
 
@@ -67,13 +63,12 @@ class Round(Emission):
         self,
         options: ClusterOptions,
         n_features: int,
-        lambda_: float,
-        noise: float | None,
-        chain: Chain | None = None,
+        scales: Scales,
+        chain: Chain | None,
     ) -> Spheres:
         """Return spheres that have seen no row."""
         return Spheres(
-            n_features, lambda_, options.merge_factor * lambda_,
+            n_features, scales[0], options.merge_factor * scales[0],
             options.look_every, options.min_weight, options.patience, options.forget,
             options.max_clusters, options.by_objective, chain,
         )  # fmt: skip
@@ -111,11 +106,11 @@ class Planar(Emission):
         self,
         options: SubspaceOptions,
         n_features: int,
-        lambda_: float,
-        noise: float | None,
-        chain: Chain | None = None,
+        scales: Scales,
+        chain: Chain | None,
     ) -> Subspaces:
         """Return clusters with subspaces that have seen no row."""
+        lambda_, noise = scales
         assert noise is not None
         exact = options.subspace == "exact" or (
             options.subspace == "auto" and n_features <= MOST_EXACT
@@ -169,33 +164,19 @@ def emission_of(options: ClusterOptions) -> Emission:
     return Round() if options.is_round else Planar()
 
 
-def chain_of(options: HSMMOptions, noise: float) -> Chain:
-    """Return a chain of the kernel that has seen no segment."""
-    variance = noise**2
-    moves, new = options.lambda_2, options.lambda_3
-    return Chain(
-        4.0 * variance if moves is None else moves,
-        2.0 * variance * np.log(100.0) if new is None else new,
-        options.lambda_4,
-        options.duration != "gaussian",
-    )
-
-
 def new_clusters(
     options: ClusterOptions, n_features: int, lambda_: float, noise: float | None
 ) -> Any:
-    """Return clusters of the kernel that have seen no row, by the options of a model.
-
-    Parameters
-    ----------
-    options : GMMOptions, MPPCAOptions or HSMMOptions
-    n_features : int
-    lambda_ : float
-    noise : float or None
-        Scales in force.
-    """
+    """Return clusters of the kernel that have seen no row, at the scales in force."""
     chain = None
     if isinstance(options, HSMMOptions):
         assert noise is not None
-        chain = chain_of(options, noise)
-    return emission_of(options).new_clusters(options, n_features, lambda_, noise, chain)
+        moves, new = options.lambda_2, options.lambda_3
+        chain = Chain(
+            4.0 * noise**2 if moves is None else moves,
+            2.0 * noise**2 * np.log(100.0) if new is None else new,
+            options.lambda_4, options.duration != "gaussian",
+        )  # fmt: skip
+    return emission_of(options).new_clusters(
+        options, n_features, (lambda_, noise), chain
+    )

@@ -16,7 +16,7 @@ from dyntree.mixtures.sva.options import ClusterOptions, HSMMOptions
 from dyntree.mixtures.sva.state import State
 
 
-def described(
+def to_arrays(
     options: ClusterOptions, seed: int, state: State
 ) -> tuple[dict[str, Any], Arrays]:
     """Return header and arrays of a model."""
@@ -46,7 +46,9 @@ def scales_told(header: dict[str, Any]) -> State:
     )
 
 
-def restored(options: ClusterOptions, header: dict[str, Any], arrays: Arrays) -> State:
+def from_arrays(
+    options: ClusterOptions, header: dict[str, Any], arrays: Arrays
+) -> State:
     """Return the state that header and arrays describe, once they are checked."""
     told, clusters = scales_told(header), None
     if header["has_clusters"]:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import is_nothing
 from dyntree.encoding.values import Matrix
-from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import HSMM_OPTIONS, HSMMOptions
 from dyntree.mixtures.sva.records import LambdaPath
-from dyntree.mixtures.sva.scales import spherical_path
+from dyntree.mixtures.sva.scales import spherical_path, subspace_path
 from dyntree.mixtures.sva.semi_markov import SemiMarkov, ends_of
 from dyntree.mixtures.sva.sequences import SequenceMixture
-from dyntree.mixtures.sva.subspace_scales import subspace_path
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -65,13 +63,8 @@ class OnlineHDPHSMM(SequenceMixture):
     ----------
     options : HSMMOptions
     lambda_, noise : float
-    n_clusters : int
-        Confirmed states.
-    labels_ : ndarray of int64
-        Ids of the states of the rows of the last call.
-    last_label_ : int
-    aliases_ : dict of int to int
-        What merged states became.
+    n_clusters, labels_, last_label_, aliases_
+        As in `OnlineDPGMM`, of states.
 
     Notes
     -----
@@ -199,25 +192,7 @@ class OnlineHDPHSMM(SequenceMixture):
             self._belief_at = ()
         return self
 
-    @locked
-    def lambda_path(self, X: Any) -> LambdaPath:
-        """How many states rows have under each of 14 costs of a new one.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-            Two rows at least, as one sequence.
-
-        Returns
-        -------
-        LambdaPath
-            As in `OnlineDPMPPCA.lambda_path` with the noise as given, or for round
-            states as in `OnlineDPGMM.lambda_path`; the BIC is that of the mixture, and
-            knows nothing of the order of the rows.
-        """
-        _, rows = self._encoded(X)
-        if len(rows) < 2:
-            raise ValueError(f"X must have at least two rows; got {len(rows)}.")
+    def _path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
         if self.options.is_round:
             return spherical_path(rows, lambda value: self._tried(rows, value))
         return subspace_path(
@@ -233,20 +208,18 @@ class OnlineHDPHSMM(SequenceMixture):
         return clusters
 
     # ------------------------------------------------------------ files
-    @locked
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything the model is, and how far it has filtered; see `OnlineDPGMM`."""
-        header, arrays = super().to_arrays()
-        filters = self.is_ready and self._belief_at == self._now()
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
+        header, arrays = super()._to_arrays()
+        filters = self.is_ready and self._belief_at == self._stamp()
         arrays["belief"] = self._belief.copy() if filters else np.empty((0, 0))
         return header, arrays
 
     @classmethod
-    def _filled(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        model = super()._filled(header, arrays)
+    def _made_of(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        model = super()._made_of(header, arrays)
         belief = arrays["belief"]
         if belief.size:
             if belief.shape != model._semi_markov("belief").log_duration.shape:
                 raise ValueError("arrays must fit one another: belief by its states")
-            model._belief, model._belief_at = belief.copy(), model._now()
+            model._belief, model._belief_at = belief.copy(), model._stamp()
         return model

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Mapping
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -41,12 +40,11 @@ class Learning(Mixture):
     unit = "row"
     _counted = "clusters"
     options: ClusterOptions
+    _state: State
 
     def _begin(self, options: ClusterOptions, seed: Any) -> None:
         """Become a model that has seen no row."""
-        self.options = options
-        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        self._lock = RLock()
+        super()._begin(options, seed)
         self._state = State()
         self._keys: tuple[Any, ...] = ()
         self._labels: Ids | None = np.empty(0, dtype=np.int64)
@@ -59,15 +57,6 @@ class Learning(Mixture):
         """Cost of a new cluster, and noise: as given, or chosen from rows."""
 
     # ------------------------------------------------------------ rows
-    @property
-    def _columns_learned(self) -> FeatureMap | None:
-        return self._state.features
-
-    @property
-    def n_seen(self) -> int:
-        """Rows ever given to `update`."""
-        return self._state.n_seen
-
     @property
     def last_label_(self) -> int:
         """Id of the cluster of the last row learned, confirmed or not; else -1."""
@@ -97,8 +86,7 @@ class Learning(Mixture):
         y : object, optional
             Of no effect; where it stands in other models there are responses.
         progress : bool, callable or None, default None
-            True: progress bar; False: none; None: a bar for long work on a terminal;
-            a callable is called with (rows done, rows in all).
+            As in `dyntree.DynamicTree.update`.
 
         Returns
         -------

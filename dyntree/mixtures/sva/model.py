@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from numpy.typing import NDArray
-
 from dyntree import params
+from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.mixtures.sva.answers import ClusterAnswers
-from dyntree.mixtures.sva.files import check_arrays, described, restored
+from dyntree.mixtures.sva.files import check_arrays, from_arrays, to_arrays
 from dyntree.mixtures.sva.options import ClusterOptions
 from dyntree.runtime.locking import locked
 
@@ -67,50 +66,22 @@ class SmallVarianceMixture(ClusterAnswers):
     @locked
     def copy(self) -> Self:
         """Return an independent model that would go on alike."""
-        again = type(self)._filled(*self.to_arrays())
+        again = type(self)._made_of(*self.to_arrays())
         again._labels = self.labels_
         return again
 
-    @locked
-    def to_arrays(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Everything the model is, as a plain header and arrays.
-
-        Returns
-        -------
-        header : dict
-        arrays : dict of ndarray
-        """
-        header, arrays = described(self.options, self.seed, self._state)
-        return {"kind": type(self).__name__} | header, arrays
+    def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
+        return to_arrays(self.options, self.seed, self._state)
 
     @classmethod
-    def from_arrays(
-        cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> Self:
-        """Return the model that `to_arrays` described.
-
-        Parameters
-        ----------
-        header : dict
-        arrays : dict of ndarray
-
-        Returns
-        -------
-        model of this class
-
-        Raises
-        ------
-        ValueError
-            If header and arrays do not describe a model; also LookupError or TypeError
-            for what is no such header at all.
-        """
+    def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         check_arrays(cls._options(**header["options"]), header, arrays)
-        return cls._filled(header, arrays)
+        return cls._made_of(header, arrays)
 
     @classmethod
-    def _filled(cls, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+    def _made_of(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         """A model of what is known to be sound."""
         model = cls.__new__(cls)
         model._begin(cls._options(**header["options"]), header["seed"])
-        model._state = restored(model.options, header, arrays)
+        model._state = from_arrays(model.options, header, arrays)
         return model

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dyntree import params
+from dyntree.mixtures.shared.checks import Checked, not_negative
 
 MOST_CLUSTERS = 30_000  # their squares fit an int32
 LEAST = 1e-75  # of noise, as that which "auto" finds in equal rows
@@ -24,35 +25,9 @@ def positive_or_auto(name: str, value: Any) -> float | str:
     return params.positive(name, value)
 
 
-def not_negative(name: str, value: Any) -> float:
-    """Return a finite float >= 0."""
-    number = params.real(name, value)
-    if number < 0.0:
-        raise ValueError(f"{name} must be >= 0; got {value!r}.")
-    return number
-
-
 @dataclass(frozen=True, kw_only=True)
-class ClusterOptions:
-    """When clusters open, are confirmed, merge and go.
-
-    Parameters
-    ----------
-    lambda_ : float or "auto"
-        Cost of a new cluster, in squared units of the rows.
-    merge_factor : float
-        On the distance below which clusters merge; 0 for no merging.
-    check_every : int
-        Rows between looks for clusters to merge.
-    min_weight : float
-        Weight from which a cluster is confirmed, >= 1.
-    patience : int
-        Rows after which a cluster that is not confirmed is deleted.
-    forget : float in [0, 1)
-        Share of every weight that each row takes away.
-    max_clusters : int
-        Most clusters; another one merges the two nearest.
-    """
+class ClusterOptions(Checked):
+    """When clusters open, are confirmed, merge and go; see `OnlineDPGMM`."""
 
     lambda_: float | str = "auto"
     merge_factor: float = 1.0
@@ -63,10 +38,9 @@ class ClusterOptions:
     max_clusters: int = 1000
 
     def __post_init__(self) -> None:
-        self._set("lambda_", positive_or_auto("lambda_", self.lambda_))
-        self._set("merge_factor", not_negative("merge_factor", self.merge_factor))
-        every = params.count("check_every", self.check_every, 1, MOST_ROWS)
-        self._set("check_every", every)
+        self._check(positive_or_auto, "lambda_")
+        self._check(not_negative, "merge_factor")
+        self._check(params.count, "check_every", more=(1, MOST_ROWS))
         least = params.real("min_weight", self.min_weight)
         if least < 1.0:
             raise ValueError(f"min_weight must be >= 1; got {self.min_weight!r}.")
@@ -90,8 +64,7 @@ class ClusterOptions:
                 f"could ever be confirmed; got {self.forget!r}."
             )
         self._set("forget", forget)
-        most = params.count("max_clusters", self.max_clusters, 2, MOST_CLUSTERS)
-        self._set("max_clusters", most)
+        self._check(params.count, "max_clusters", more=(2, MOST_CLUSTERS))
 
     @property
     def n_kept_back(self) -> int:
@@ -121,22 +94,10 @@ class ClusterOptions:
     def with_width(self, n_features: int) -> None:
         """Raise ValueError where options do not fit so many columns."""
 
-    def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
-
 
 @dataclass(frozen=True, kw_only=True)
 class GMMOptions(ClusterOptions):
-    """Options of `OnlineDPGMM`.
-
-    Parameters
-    ----------
-    criterion : {"radius", "objective"}
-        Whether rows and pairs are judged by distance, or by what they add to the
-        objective.
-    warm_up : int
-        Rows held back for ``lambda_="auto"``.
-    """
+    """Options of `OnlineDPGMM`, as named there."""
 
     criterion: str = "radius"
     warm_up: int = 500
@@ -144,7 +105,7 @@ class GMMOptions(ClusterOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         params.one_of("criterion", self.criterion, CRITERIA)
-        self._set("warm_up", params.count("warm_up", self.warm_up, 2, MOST_ROWS))
+        self._check(params.count, "warm_up", more=(2, MOST_ROWS))
 
     @property
     def n_kept_back(self) -> int:
@@ -172,27 +133,7 @@ GMM_OPTIONS = params.defaults_of(GMMOptions)
 
 @dataclass(frozen=True, kw_only=True)
 class SubspaceOptions(ClusterOptions):
-    """Options of mixtures whose clusters have subspaces.
-
-    Parameters
-    ----------
-    noise : float or "auto"
-        Standard deviation of the noise, in units of the rows.
-    lambda_1 : float or None
-        Variance that a direction of a subspace exceeds; default 4 noise^2.
-    gate : {"ppca", "bandwidth", "none"}
-        How rows are measured along a subspace.
-    bandwidth : float or None
-        Squared length of the gate of that name.
-    max_dim : int or None
-        Most dimensions of a subspace; default one less than the columns.
-    spare : int
-        Directions that are kept beside those of a subspace.
-    subspace : {"auto", "exact", "incremental"}
-        Whether clusters hold their whole scatter, as they do up to 64 columns.
-    merge : bool
-        Whether clusters merge at all.
-    """
+    """Options of mixtures whose clusters have subspaces; see `OnlineDPMPPCA`."""
 
     noise: float | str = "auto"
     lambda_1: float | None = None
@@ -206,14 +147,13 @@ class SubspaceOptions(ClusterOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._set("noise", positive_or_auto("noise", self.noise))
+        self._check(positive_or_auto, "noise")
         if not isinstance(self.noise, str) and not LEAST <= self.noise <= 1.0 / LEAST:
             raise ValueError(
                 f"noise must be in [{LEAST:g}, {1.0 / LEAST:g}], so that its square is "
                 f"a number; got {self.noise!r}. Rescale the columns."
             )
-        if self.lambda_1 is not None:
-            self._set("lambda_1", params.positive("lambda_1", self.lambda_1))
+        self._check(params.positive, "lambda_1", optional=True)
         params.one_of("gate", self.gate, GATES)
         if self.gate == "bandwidth" and self.bandwidth is None:
             raise ValueError(
@@ -224,13 +164,11 @@ class SubspaceOptions(ClusterOptions):
                 f"bandwidth is an option of gate='bandwidth' only; got "
                 f"{self.bandwidth!r} with gate={self.gate!r}."
             )
-        if self.bandwidth is not None:
-            self._set("bandwidth", params.positive("bandwidth", self.bandwidth))
-        if self.max_dim is not None:
-            self._set("max_dim", params.count("max_dim", self.max_dim, 0))
-        self._set("spare", params.count("spare", self.spare, 1, 1000))
+        self._check(params.positive, "bandwidth", optional=True)
+        self._check(params.count, "max_dim", more=(0,), optional=True)
+        self._check(params.count, "spare", more=(1, 1000))
         params.one_of("subspace", self.subspace, SUBSPACES)
-        self._set("merge", params.flag("merge", self.merge))
+        self._check(params.flag, "merge")
 
     @property
     def look_every(self) -> int:
@@ -248,19 +186,13 @@ class SubspaceOptions(ClusterOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class MPPCAOptions(SubspaceOptions):
-    """Options of `OnlineDPMPPCA`.
-
-    Parameters
-    ----------
-    warm_up : int
-        Rows held back for ``lambda_="auto"`` and ``noise="auto"``.
-    """
+    """Options of `OnlineDPMPPCA`, as named there."""
 
     warm_up: int = 800
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._set("warm_up", params.count("warm_up", self.warm_up, 2, MOST_ROWS))
+        self._check(params.count, "warm_up", more=(2, MOST_ROWS))
 
     @property
     def n_kept_back(self) -> int:
@@ -270,23 +202,7 @@ class MPPCAOptions(SubspaceOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class HSMMOptions(SubspaceOptions):
-    """Options of `OnlineHDPHSMM`.
-
-    Parameters
-    ----------
-    lambda_2 : float or None
-        Weight of the log probabilities of moves; default 4 noise^2.
-    lambda_3 : float or None
-        Cost of a move that was never seen; default 2 noise^2 log 100.
-    lambda_4 : float
-        Weight of the log probabilities of durations.
-    duration : {"gaussian", "negative-binomial"}
-        Law of the durations of segments.
-    max_duration : int or None
-        Longest segment that decoding knows of.
-    emission : {"mppca", "gmm"}
-        Whether states have subspaces.
-    """
+    """Options of `OnlineHDPHSMM`, as named there."""
 
     lambda_2: float | None = None
     lambda_3: float | None = None
@@ -303,14 +219,10 @@ class HSMMOptions(SubspaceOptions):
                     f"{name} must be a number in a sequence model; got 'auto'. "
                     "OnlineDPMPPCA.lambda_path shows which one fits."
                 )
-        for name in ("lambda_2", "lambda_3"):
-            if getattr(self, name) is not None:
-                self._set(name, not_negative(name, getattr(self, name)))
-        self._set("lambda_4", not_negative("lambda_4", self.lambda_4))
+        self._check(not_negative, "lambda_2", "lambda_3", optional=True)
+        self._check(not_negative, "lambda_4")
         params.one_of("duration", self.duration, DURATIONS)
-        if self.max_duration is not None:
-            most = params.count("max_duration", self.max_duration, 1, 10**6)
-            self._set("max_duration", most)
+        self._check(params.count, "max_duration", more=(1, 10**6), optional=True)
         params.one_of("emission", self.emission, EMISSIONS)
 
     @property

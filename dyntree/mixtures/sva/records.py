@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.shared.arrays import Ids, freeze
+from dyntree.mixtures.shared.arrays import Answer, Ids
 
 
 @dataclass(frozen=True, eq=False)
-class Clusters:
+class Clusters(Answer):
     """The clusters of a mixture, in the order of their ids.
 
     Attributes
@@ -44,15 +44,12 @@ class Clusters:
     born: Ids
     last_seen: Ids
 
-    def __post_init__(self) -> None:
-        freeze(self)
-
     def __len__(self) -> int:
         return len(self.id)
 
 
 @dataclass(frozen=True, eq=False)
-class LambdaPath:
+class LambdaPath(Answer):
     """How many clusters rows have under each of several costs of a new one.
 
     Attributes
@@ -75,12 +72,9 @@ class LambdaPath:
     chosen: float
     noise: float
 
-    def __post_init__(self) -> None:
-        freeze(self)
-
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class Path(Answer):
     """The most probable path of rows through the states of a sequence.
 
     Attributes
@@ -99,15 +93,12 @@ class Path:
     stop: Ids
     log_density: float
 
-    def __post_init__(self) -> None:
-        freeze(self)
-
     def __len__(self) -> int:
         return len(self.state)
 
 
 @dataclass(frozen=True, eq=False)
-class Durations:
+class Durations(Answer):
     """How long the segments of each confirmed state were.
 
     Attributes
@@ -123,6 +114,3 @@ class Durations:
     count: Ids
     mean: Vector
     sd: Vector
-
-    def __post_init__(self) -> None:
-        freeze(self)

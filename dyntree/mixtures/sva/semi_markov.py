@@ -22,21 +22,12 @@ MOST_DURATION = 100_000
 
 @dataclass(frozen=True, eq=False)
 class SemiMarkov:
-    """States, how long each lasts, and which follow.
-
-    Attributes
-    ----------
-    id : ndarray of int64 of shape (n_states,)
-    move : ndarray of shape (n_states, n_states)
-        Probability of j after i.
-    log_duration, log_survival : ndarray of shape (n_states, n_durations)
-        Log probability of 1, 2, ... rows; of so many or more.
-    """
+    """States, how long each lasts, and which follow."""
 
     id: Ids
-    move: Matrix
-    log_duration: Matrix
-    log_survival: Matrix
+    move: Matrix  # probability of j after i
+    log_duration: Matrix  # (n_states, n_durations), of 1, 2, ... rows
+    log_survival: Matrix  # of so many or more
 
     @property
     def most(self) -> int:
@@ -74,13 +65,7 @@ class SemiMarkov:
         return np.minimum(np.nan_to_num(hazard, nan=1.0), 1.0)
 
     def advanced(self, belief: Matrix) -> Matrix:
-        """Where the sequence is a row later, by state and rows in it so far.
-
-        Parameters
-        ----------
-        belief : ndarray of shape (n_states, n_durations)
-            Probability of each state and dwell at the last row.
-        """
+        """Where the sequence is a row later: probabilities of states and dwells."""
         hazard = self.hazard()
         later = np.zeros_like(belief)
         goes_on = belief * (1.0 - hazard)
@@ -99,26 +84,16 @@ def move_probabilities(counts: Matrix, smoothing: float) -> Matrix:
     mass = (counts + smoothing) * off
     total = mass.sum(axis=1, keepdims=True)
     uniform = off / (n - 1.0)
-    move: Matrix = np.where(
-        total > 0.0, mass / np.where(total > 0.0, total, 1.0), uniform
-    )
-    return move
+    return np.where(total > 0.0, mass / np.where(total > 0.0, total, 1.0), uniform)
 
 
 def duration_laws(
     tally: Matrix, dwell: int, kind: str, most: int | None
 ) -> tuple[Matrix, Matrix]:
-    """Log probabilities of durations, and of lasting so long.
+    """Log probabilities of durations up to `most`, and of lasting so long.
 
-    Parameters
-    ----------
-    tally : ndarray of shape (n_states, 3)
-        Count, mean and sum of squared deviations.
-    dwell : int
-        Rows of the segment that goes on, where none has ended.
-    kind : {"gaussian", "negative-binomial"}
-    most : int or None
-        Longest duration.
+    The tally has count, mean and sum of squared deviations of each state, shape
+    (n_states, 3); `dwell` are rows of the segment that goes on, where none has ended.
     """
     count, mean, m2 = tally.T
     pooled = float((count * mean).sum() / count.sum()) if count.sum() else max(dwell, 1)
@@ -166,14 +141,7 @@ def ends_of(lengths: Any, n_rows: int) -> list[tuple[int, int]]:
 
 
 def smooth_path(points: Matrix, labels: Ids) -> Vector:
-    """A path through the points of segments, in the middle of each, one point a row.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_rows, n_features)
-        Of the state of each row.
-    labels : ndarray of int64 of shape (n_rows,)
-    """
+    """A path through the points of segments, in the middle of each, one point a row."""
     from scipy.interpolate import CubicSpline
 
     _, start, stop = segments_of(labels)
@@ -183,5 +151,4 @@ def smooth_path(points: Matrix, labels: Ids) -> Vector:
     at = np.arange(len(labels), dtype=np.float64)
     knots = np.concatenate([[at[0] - 1.0], middle, [at[-1] + 1.0]])
     through = np.concatenate([points[:1], points[start], points[-1:]])
-    path: Vector = CubicSpline(knots, through, bc_type="natural")(at)
-    return path
+    return CubicSpline(knots, through, bc_type="natural")(at)

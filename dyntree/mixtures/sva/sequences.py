@@ -12,7 +12,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import warn
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.base import n_samples_of
-from dyntree.mixtures.sva.coordinates import SubspaceMixture
+from dyntree.mixtures.shared.checks import not_negative
 from dyntree.mixtures.sva.options import HSMMOptions
 from dyntree.mixtures.sva.records import Durations, Path
 from dyntree.mixtures.sva.semi_markov import (
@@ -23,6 +23,7 @@ from dyntree.mixtures.sva.semi_markov import (
     segments_of,
     smooth_path,
 )
+from dyntree.mixtures.sva.subspaces import SubspaceMixture
 from dyntree.runtime.locking import locked
 
 SMOOTHING = 1.0  # of counts of moves, where sequences are decoded
@@ -66,9 +67,7 @@ class SequenceMixture(SubspaceMixture):
             Rows sum to 1 where there is another state; that of a state that was never
             left is uniform over the others, without smoothing, too.
         """
-        mass = params.real("smoothing", smoothing)
-        if mass < 0.0:
-            raise ValueError(f"smoothing must be >= 0; got {smoothing!r}.")
+        mass = not_negative("smoothing", smoothing)
         counts = self.transition_counts().astype(np.float64)
         return move_probabilities(counts, mass) if len(counts) else counts
 
@@ -92,14 +91,14 @@ class SequenceMixture(SubspaceMixture):
             sd=sd,
         )
 
-    def _now(self) -> tuple[Any, ...]:
+    def _stamp(self) -> tuple[Any, ...]:
         """What tells whether anything was learned since."""
         known = self._state.clusters
         return known.n_rows, known.n, known.lost, known.chain.last
 
     def _semi_markov(self, what: str) -> SemiMarkov:
         """Moves and durations of the confirmed states."""
-        known, now = self._ready(what), self._now()
+        known, now = self._ready(what), self._stamp()
         if self._chain is None or self._chain[0] != now:
             places = self._some(what)
             options = self.options
@@ -227,7 +226,7 @@ class SequenceMixture(SubspaceMixture):
     # ------------------------------------------------------------ live
     def _belief_now(self, chain: SemiMarkov) -> Matrix | None:
         """State and dwell at the last row; None before the first row of a sequence."""
-        if self._belief_at == self._now():
+        if self._belief_at == self._stamp():
             return self._belief
         known = self._state.clusters.chain
         if known.state < 0:
@@ -270,7 +269,7 @@ class SequenceMixture(SubspaceMixture):
             belief = np.zeros_like(belief)
             belief[:, 0] = np.exp(density)
             total = belief.sum()
-        self._belief, self._belief_at = belief / total, self._now()
+        self._belief, self._belief_at = belief / total, self._stamp()
         states: Vector = self._belief.sum(axis=1)
         return states
 

@@ -12,27 +12,13 @@ from dyntree.mixtures.shared.rows import no_rows
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Columns, rows that wait for scales, scales in force, and clusters.
-
-    Attributes
-    ----------
-    features : FeatureMap or None
-        Columns; None before the first row.
-    waiting : ndarray of shape (n_waiting, n_features)
-        Rows held back until scales are chosen.
-    lambda_ : float or None
-        Cost of a new cluster.
-    noise : float or None
-        Standard deviation of the noise, where clusters need one.
-    clusters : Spheres, Subspaces or None
-        Those of the kernel, which learns rows in place, whole rows at a time.
-    """
+    """Columns, rows that wait for scales, scales in force, and clusters."""
 
     features: FeatureMap | None = None
-    waiting: Matrix = field(default_factory=no_rows)
+    waiting: Matrix = field(default_factory=no_rows)  # until scales are chosen
     lambda_: float | None = None
-    noise: float | None = None
-    clusters: Any = None
+    noise: float | None = None  # where clusters need one
+    clusters: Any = None  # of the kernel, which learns rows in place, each as a whole
 
     @property
     def n_seen(self) -> int:

@@ -15,7 +15,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.ddp.families import Family
-from dyntree.mixtures.ddp.input import Rows, separated
+from dyntree.mixtures.ddp.input import read_rows, separated
 from dyntree.mixtures.ddp.options import SweepOptions, check_family, check_transition
 from dyntree.mixtures.ddp.transitions import Transition
 from dyntree.mixtures.shared.arrays import Ids
@@ -23,7 +23,7 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
 
-class DynamicFiniteMixture(Rows):
+class DynamicFiniteMixture:
     """A mixture of a given number of components that move from phase to phase.
 
     The fixed model that a `DependentDPMixture` is measured against: the same families,
@@ -96,13 +96,8 @@ class DynamicFiniteMixture(Rows):
         self._labels: list[Ids] = []
         self.n_phases = 0
 
-    @property
-    def _columns_learned(self) -> FeatureMap | None:
-        return self._features
-
-    @property
-    def _rows_of(self) -> Family:
-        return self.family
+    def _encoded(self, X: Any) -> tuple[FeatureMap | None, Matrix]:
+        return read_rows(X, self._features, self.family, type(self).__name__)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: one for name, one in vars(self).items() if name != "_lock"}
@@ -228,15 +223,13 @@ class DynamicFiniteMixture(Rows):
     @locked
     def log_predictive(self, X: Any) -> Vector:
         """Log density of new rows of the last phase, ndarray of shape (n_rows,)."""
-        density: Vector = logsumexp(self._log_joint(X, "log_predictive"), axis=1)
-        return density
+        return logsumexp(self._log_joint(X, "log_predictive"), axis=1)
 
     def _log_joint(self, X: Any, what: str) -> Matrix:
         """Log share plus log density of each component, (n_rows, n_components)."""
         family, priors = self._ready(what)
         _, rows = self._encoded(X)
-        joint: Matrix = family.emission(priors, rows).log_under() + np.log(self._share)
-        return joint
+        return family.emission(priors, rows).log_under() + np.log(self._share)
 
 
 def spread_centres(rows: Matrix, k: int, rng: np.random.Generator) -> Matrix:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from dyntree._core.mixtures.tree_sampler import sample_rows
 from dyntree._core.rng import CounterSource
-from dyntree.mixtures.canopy.component_tree import component_tree
 from dyntree.mixtures.canopy.components import Components
 from dyntree.mixtures.canopy.families import FAMILY_OF
+from dyntree.mixtures.canopy.shards import component_tree
 from tests.oracle import canopy as oracle
 from tests.unit._core.mixtures.test_sweeps import agrees, weights_at
 from tests.unit.mixtures.canopy.rows import components, rows_of, shard_of

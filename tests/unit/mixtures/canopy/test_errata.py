@@ -13,9 +13,9 @@ from scipy.special import logsumexp
 
 from dyntree._core.alias import AliasTable
 from dyntree._core.covertree import build, linked
-from dyntree.mixtures.canopy.component_tree import component_tree
 from dyntree.mixtures.canopy.components import Components, Prior
 from dyntree.mixtures.canopy.families import FAMILY_OF
+from dyntree.mixtures.canopy.shards import component_tree
 from tests.oracle import canopy as oracle
 
 CHAIN = np.cumsum([0.0, *0.5 ** np.arange(12)])[:, None]  # 0, 1, 1.5, 1.75, ...

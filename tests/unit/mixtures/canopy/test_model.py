@@ -18,7 +18,7 @@ from dyntree.errors import (
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
 from dyntree.mixtures.canopy.components import Components, Moments, Prior
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import with_drawn_weights
+from dyntree.mixtures.canopy.sweep_loop import with_drawn_weights
 from tests.helpers import model_bytes, same_bytes
 from tests.oracle import canopy as oracle
 from tests.unit.mixtures.canopy.rows import QUICK, blobs, rows_for

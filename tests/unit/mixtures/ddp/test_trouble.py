@@ -172,7 +172,7 @@ def test_families_are_checked_against_the_first_rows(
             model.update(rows)
         assert model.n_phases == 0
         assert not getattr(model, "n_seen", 0)
-        assert model._columns_learned is None
+        assert model._encoded([])[0] is None  # no columns are known
 
 
 def test_a_survival_that_is_no_probability_is_refused() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from dyntree.mixtures import (
     OnlineDPMPPCA,
     OnlineHDPHSMM,
 )
-from dyntree.mixtures.shared.arrays import check_shape, demand, freeze, settled_aliases
+from dyntree.mixtures.shared.arrays import Answer, check_shape, demand, settled_aliases
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 MODELS: dict[str, tuple[Callable[[], Any], str]] = {
@@ -52,8 +52,13 @@ def test_of_many_columns_facts_tell_how_many_there_are() -> None:
 
 
 def test_records_are_frozen_with_the_arrays_in_their_tuples() -> None:
-    record = SimpleNamespace(n=1, a=np.ones(2), b=(np.ones(1), "text"))
-    freeze(record)
+    @dataclass(frozen=True, eq=False)
+    class Found(Answer):
+        n: int
+        a: Any
+        b: Any
+
+    record = Found(1, np.ones(2), (np.ones(1), "text"))
     assert not record.a.flags.writeable
     assert not record.b[0].flags.writeable
 

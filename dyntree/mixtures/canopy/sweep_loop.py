@@ -1,16 +1,17 @@
-"""Fitting: sweeps over shards until the likelihood stops to rise."""
+"""One fit: sweeps over shards, new parameters after each, until nothing is gained."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass, fields, replace
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ConvergenceWarning, warn
 from dyntree.mixtures.canopy.components import (
     Components,
     Family,
@@ -19,74 +20,23 @@ from dyntree.mixtures.canopy.components import (
     singles,
     summed,
 )
+from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.options import MixtureOptions
-from dyntree.mixtures.canopy.shards import ShardReport, Task
+from dyntree.mixtures.canopy.records import CanopySweep
+from dyntree.mixtures.canopy.shards import Plan, ShardReport, SweepOrder
 from dyntree.runtime.blas import single_threaded_blas
 
 LOOK_EVERY = 5  # sweeps between looks at the rows that are watched
 ALIKE = 16  # times a row may stand among those that fit badly
 MOST_RESEEDED = 0.01  # of the components, in a sweep
 LEAST_WEIGHT = 1e-300  # of a component, so that its logarithm is a number
-
-
-@dataclass(frozen=True)
-class CanopySweep:
-    """What a sweep did.
-
-    Parameters
-    ----------
-    sweep : int
-        From 1.
-    seconds : float
-        That it took.
-    log_likelihood : float
-        Mean of the rows that were scored exactly, nats per row, under the parameters
-        before the sweep; NaN where none was.
-    validation : float
-        Mean of the rows that are watched, after the sweep; NaN between looks.
-    n_changed : int
-        Rows with another component than before.
-    n_empty : int
-        Components with less than the mean weight of one row.
-    refresh : float
-        Sweeps in which all lists are made anew, by the present pace.
-    list_length : float
-        Mean number of candidates of a group.
-    stale_mass : float
-        Posterior mass that lists had lost; NaN where there are none.
-    acceptance : float
-        Share of the proposals outside of lists, or of groups, that were taken.
-    n_clipped : int
-        Variances that were put on their floor.
-    """
-
-    sweep: int
-    seconds: float
-    log_likelihood: float
-    validation: float
-    n_changed: int
-    n_empty: int
-    refresh: float
-    list_length: float
-    stale_mass: float
-    acceptance: float
-    n_clipped: int
-
-
-def history_of(reports: Sequence[CanopySweep]) -> np.recarray[Any, Any]:
-    """Reports as a record array, one row a sweep."""
-    kinds = [
-        (field.name, np.int64 if field.type == "int" else np.float64)
-        for field in fields(CanopySweep)
-    ]
-    rows = np.array([astuple(report) for report in reports], dtype=kinds)
-    return rows.view(np.recarray)
+MANY_EMPTY = 0.01  # of the components, for five sweeps
 
 
 class Shards(Protocol):
     """Where the rows are: in this process, or with Dask's workers."""
 
-    def sweep(self, task: Task) -> list[ShardReport]:
+    def sweep(self, order: SweepOrder) -> list[ShardReport]:
         """Let all shards do a sweep; reports in their order."""
 
     def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
@@ -105,8 +55,7 @@ def rejected(known: Components, family: Family, rows: Matrix, n: int) -> Matrix:
     """The n different rows of least density; fewer where rows are much the same."""
     lowest = np.argsort(density(known, family, rows), kind="stable")[: ALIKE * n]
     _, first = np.unique(rows[lowest], axis=0, return_index=True)
-    out: Matrix = rows[lowest[np.sort(first)[:n]]]
-    return out
+    return rows[lowest[np.sort(first)[:n]]]
 
 
 def with_drawn_weights(
@@ -139,38 +88,18 @@ def with_drawn_weights(
 
 
 class Fit:
-    """A fit that can be stopped after any sweep, and goes on alike.
-
-    Parameters
-    ----------
-    family : Family
-    options : MixtureOptions
-    inference : str
-        As chosen, never "auto".
-    prior : Prior
-    units : tuple of float
-        That sums are counted in.
-    seed : int
-    known : Components
-        At which it begins.
-    watched : ndarray of shape (n_watched, n_features)
-        Scaled rows whose likelihood tells when to stop.
-    n_rows : int
-    total : float
-        Weight of all rows.
-    log_scale : float
-        Taken off log densities of scaled rows.
-    """
+    """One fit, sweep by sweep; it can be stopped after any sweep, and goes on alike."""
 
     def __init__(
-        self, family: Family, options: MixtureOptions, inference: str, prior: Prior,
-        units: tuple[float, float, float], seed: int, known: Components,
-        watched: Matrix, n_rows: int, total: float, log_scale: float,
+        self, plan: Plan, options: MixtureOptions, prior: Prior, known: Components,
+        watched: Matrix, n_rows: int, total: float,
     ) -> None:  # fmt: skip
-        self.family, self.options, self.inference = family, options, inference
-        self.prior, self.units, self.seed = prior, units, seed
-        self.known, self.watched = known, watched
-        self.n_rows, self.total, self.log_scale = n_rows, total, log_scale
+        self.plan, self.family = plan, FAMILY_OF[plan.family]
+        self.options, self.prior = options, prior
+        self.known = known  # components, first those at which it begins
+        self.watched = watched  # scaled rows whose likelihood tells when to stop
+        self.n_rows, self.total = n_rows, total  # and their weight
+        self.log_scale = plan.scaling.log_scale  # taken off log densities
         self.pace = 1.0
         self.begun: Matrix = np.empty((0, watched.shape[1]))
         self.reports: list[CanopySweep] = []
@@ -187,7 +116,7 @@ class Fit:
     def moments_of(self, sums: NDArray[np.int64]) -> Moments:
         """Sums in the scaled units of the columns."""
         d = self.known.mean.shape[1]
-        weight, first, second = self.units
+        weight, first, second = self.plan.units
         return Moments(
             sums[:, 0] / weight,
             sums[:, 1 : 1 + d] / first,
@@ -198,12 +127,12 @@ class Fit:
     def step(self, shards: Shards, inference: str | None = None) -> CanopySweep:
         """Do a sweep, and estimate or draw the parameters that follow."""
         clock = time.perf_counter()
-        how, sweeps = inference or self.inference, self.options.sweeps
+        how, sweeps = inference or self.plan.inference, self.options.sweeps
         exact = self.time < sweeps.burn_exact
-        task = Task(
+        order = SweepOrder(
             self.turn + self.time, self.known, self.pace, exact, how, self.begun
         )
-        found = shards.sweep(task)
+        found = shards.sweep(order)
         sums = np.zeros_like(found[0].sums)
         for part in found:
             sums += part.sums
@@ -263,7 +192,7 @@ class Fit:
 
     def _next(self, moments: Moments) -> tuple[Components, int]:
         """Parameters of the next sweep, and how many variances are on their floor."""
-        rng = np.random.default_rng([self.seed, 3, self.turn + self.time])
+        rng = np.random.default_rng([self.plan.seed, 3, self.turn + self.time])
         prior = self.prior
         if self.options.sweeps.theta_step == "map":
             if self.options.weights != "collapsed":  # which has one base measure
@@ -322,7 +251,7 @@ class Fit:
         tol = self.options.tol
         if tol == 0.0:
             return False
-        if self.inference in ("em", "esca") and not held_out:
+        if self.plan.inference in ("em", "esca") and not held_out:
             seen = np.array([report.log_likelihood for report in self.reports[-10:]])
             return len(seen) == 10 and bool(seen[5:].mean() - seen[:5].mean() < tol)
         seen = np.array([report.validation for report in self.reports])
@@ -348,3 +277,35 @@ class Fit:
                 break
         for _ in range(self.options.sweeps.polish):
             self.step(shards, "em")
+
+    def warn_of_trouble(self) -> None:
+        """Warn of statistical trouble that the reports show, once each."""
+        if not self.reports:
+            return
+        m, last, said = self.options.n_components, self.reports[-1], []
+        empty = min(report.n_empty for report in self.reports[-5:])
+        meant = self.options.weights == "collapsed"  # empty ones are its reserve
+        if len(self.reports) >= 5 and empty > max(1, MANY_EMPTY * m) and not meant:
+            said.append(
+                f"{empty} of {m} components had no rows for five sweeps. Ask for fewer."
+            )
+        if last.n_clipped:
+            said.append(
+                f"{last.n_clipped} variances are on their floor: components hold equal "
+                "rows. Ask for fewer components, or give a prior with a larger "
+                "variance."
+            )
+        if last.refresh <= 1.0 and last.stale_mass > 0.1:
+            said.append(
+                f"lists lose {last.stale_mass:.0%} of the posterior from sweep to "
+                "sweep, so that all are made anew each time. Take inference='esca', or "
+                "a longer list_max."
+            )
+        most, gains = self.options.max_iter, self.options.tol > 0.0
+        if gains and not self.converged and self.time >= most:
+            said.append(
+                f"the likelihood still rose after {self.time} sweeps. Give more "
+                "max_iter, or a larger tol."
+            )
+        for text in said:
+            warn(ConvergenceWarning, text)

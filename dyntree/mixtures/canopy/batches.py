@@ -14,13 +14,11 @@ from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.canopy.answers import CanopyAnswers
-from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.fitting import Fit
 from dyntree.mixtures.canopy.parts import LocalShards, Parts, check_weight
 from dyntree.mixtures.canopy.scaling import Scaling, read
 from dyntree.mixtures.canopy.shards import Plan
 from dyntree.mixtures.canopy.state import State
-from dyntree.mixtures.canopy.trouble import tell_trouble
+from dyntree.mixtures.canopy.sweep_loop import Fit
 from dyntree.mixtures.shared.rows import no_rows
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -30,6 +28,11 @@ class CanopyStreams(CanopyAnswers):
     """The part of `Canopy` that learns a stream."""
 
     batch_size: int
+
+    def _begin(self, options: Any, seed: Any) -> None:
+        """Become a model that has seen no row."""
+        super()._begin(options, seed)
+        self._state = State()
 
     @abstractmethod
     def _fitted_first(self, parts: Parts) -> tuple[State, Fit]:
@@ -82,8 +85,7 @@ class CanopyStreams(CanopyAnswers):
         if not len(given):
             raise ValueError("X must have at least one row; got none.")
         rows = np.array(given, dtype=np.float64)
-        family = FAMILY_OF[self.options.family]
-        Parts(rows, features).check(family)
+        Parts(rows, features).check(self._family)
         if self._state.scaling is not None:
             self._room_for(rows, self._state.scaling)
         return features, rows
@@ -93,8 +95,7 @@ class CanopyStreams(CanopyAnswers):
         with np.errstate(over="ignore"):
             most = float((scaling.doubles(rows) ** 2).sum(axis=1).max())
         again = replace(scaling, power=max(scaling.power, most))
-        family = FAMILY_OF[self.options.family]
-        again.units(float(max(self.batch_size, len(rows))), family)
+        again.units(float(max(self.batch_size, len(rows))), self._family)
         return again
 
     def _wait_or_learn(self, features: FeatureMap, new: Matrix) -> None:
@@ -169,15 +170,14 @@ class CanopyStreams(CanopyAnswers):
             n_learned=before.n_learned + len(rows), n_batches=before.n_batches + 1,
         )  # fmt: skip
         if fit is not None:
-            tell_trouble(fit)
+            fit.warn_of_trouble()
 
     def _swept(self, parts: Parts) -> State:
         """The state after one exact sweep over a batch, on top of those before."""
         state, own = self._state, self._state.scaling
         assert own is not None
         assert state.components is not None
-        family = FAMILY_OF[self.options.family]
-        scaling = self._room_for(parts.arrays[0], own)
+        family, scaling = self._family, self._room_for(parts.arrays[0], own)
         how = "em" if self.options.inference == "em" else "esca"
         plan = Plan(
             family.name, how, self.options.sweeps, scaling,
@@ -185,11 +185,10 @@ class CanopyStreams(CanopyAnswers):
         )  # fmt: skip
         prior = own.prior(self.options.prior, family, self.options.concentration)
         options = replace(self.options, inference=how, max_iter=1)
+        unwatched = np.empty((0, len(scaling.scale)))
         fit = Fit(
-            family, options, how, prior, plan.units, self.seed, state.components,
-            np.empty((0, len(scaling.scale))), parts.n_rows, parts.total,
-            scaling.log_scale,
-        )  # fmt: skip
+            plan, options, prior, state.components, unwatched, parts.n_rows, parts.total
+        )
         shards = LocalShards(parts, plan)
         fit.before, fit.turn = state.moments, 1000 + state.n_batches
         fit.step(shards)

@@ -69,8 +69,7 @@ class SubspaceMixture(SmallVarianceMixture):
         known, rows = self._answered(X, "transform")
         if cluster is not None:
             mean, basis = self._plane(self._place_of(cluster))
-            coordinates: Matrix = (rows - mean) @ basis
-            return coordinates
+            return (rows - mean) @ basis
         places = self._some("transform")
         nearest, _ = self._emission.nearest(known, rows, places, False)
         planes = [self._plane(int(k)) for k in places]
