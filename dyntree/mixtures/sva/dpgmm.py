@@ -50,7 +50,8 @@ class OnlineDPGMM(SmallVarianceMixture):
         Rows after which a cluster that is not is deleted.
     forget : float in [0, 1), default 0
         Share of every weight that each row takes away: the memory is of 1 / forget
-        rows.
+        rows. A confirmed cluster that no row of 10 / forget has come to is provisional
+        until the next one does.
     max_clusters : int, default 1000
         Most clusters; another one merges the two nearest.
     warm_up : int, default 500

@@ -60,6 +60,20 @@ def from_arrays(
     return replace(told, waiting=arrays["waiting"].copy(), clusters=clusters)
 
 
+def with_rows_taken(
+    options: ClusterOptions, header: dict[str, Any], arrays: Arrays
+) -> Arrays:
+    """Arrays with the rows that clusters took, which earlier files do not count.
+
+    There clusters were confirmed by their weight: it stands for the rows.
+    """
+    if header["has_clusters"] is not True or "rows" in arrays:
+        return arrays
+    least = np.where(arrays["confirmed"], options.min_weight, 1.0)
+    rows = np.ceil(np.maximum(arrays["weight"], least))
+    return arrays | {"rows": rows.astype(np.int64)}
+
+
 def check_arrays(
     options: ClusterOptions, header: dict[str, Any], arrays: Arrays
 ) -> None:
@@ -117,7 +131,7 @@ def check_clusters(max_clusters: int, arrays: Arrays) -> None:
     demand(n_rows >= 1, "a row at least")
     demand(np.diff(ids) > 0, "ids that ascend")
     demand((ids >= 0) & (ids < next_id), "ids below the next")
-    for name in ("born", "seen", "since"):
+    for name in ("born", "seen", "since", "rows"):
         check_shape(arrays, name, np.int64, ids.shape)
         demand((arrays[name] >= 1) & (arrays[name] <= n_rows), f"{name} among the rows")
     demand((weight > 0.0) & np.isfinite(weight), "weights that are positive")

@@ -7,7 +7,12 @@ from typing import Any, Self
 from dyntree import params
 from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.mixtures.sva.answers import ClusterAnswers
-from dyntree.mixtures.sva.files import check_arrays, from_arrays, to_arrays
+from dyntree.mixtures.sva.files import (
+    check_arrays,
+    from_arrays,
+    to_arrays,
+    with_rows_taken,
+)
 from dyntree.mixtures.sva.options import ClusterOptions
 from dyntree.runtime.locking import locked
 
@@ -75,7 +80,9 @@ class SmallVarianceMixture(ClusterAnswers):
 
     @classmethod
     def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        check_arrays(cls._options(**header["options"]), header, arrays)
+        options = cls._options(**header["options"])
+        arrays = with_rows_taken(options, header, arrays)
+        check_arrays(options, header, arrays)
         return cls._made_of(header, arrays)
 
     @classmethod

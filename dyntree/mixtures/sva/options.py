@@ -58,11 +58,6 @@ class ClusterOptions(Checked):
                 f"forget must be in [0, 1), where 0 forgets nothing; got "
                 f"{self.forget!r}."
             )
-        if forget * least >= 1.0:
-            raise ValueError(
-                f"forget must be below 1 / min_weight, {1.0 / least:g}, as no cluster "
-                f"could ever be confirmed; got {self.forget!r}."
-            )
         self._set("forget", forget)
         self._check(params.count, "max_clusters", more=(2, MOST_CLUSTERS))
 

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import chi2, multivariate_normal
 
 from dyntree.errors import NotReadyError, ScaleWarning
-from dyntree.mixtures import OnlineDPGMM
+from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
 from tests.helpers import model_bytes, same_bytes
 from tests.oracle import sva as oracle
 
@@ -242,6 +242,31 @@ def test_what_leaves_a_stream_is_forgotten() -> None:
     assert model.clusters().weight[0] == pytest.approx(100.0, rel=0.01)
 
 
+@pytest.mark.parametrize(("K", "forget"), [(8, 0.04), (20, 0.02), (20, 0.1), (30, 0.5)])
+@pytest.mark.parametrize("kind", ["gmm", "mppca", "hsmm"])
+def test_many_clusters_stay_where_weights_fade(
+    kind: str, K: int, forget: float
+) -> None:
+    """Their weights tend to 1 / (K forget), which may be less than `min_weight`.
+
+    Rows come to clusters in turn, so that none is ever silent for 2 K rows.
+    """
+    rng = np.random.default_rng(K)
+    z = np.concatenate([rng.permutation(K) for _ in range(40)])
+    X = 30.0 * np.c_[z % 6, z // 6] + rng.normal(size=(len(z), 2))
+    model = {
+        "gmm": OnlineDPGMM(50.0, forget=forget),
+        "mppca": OnlineDPMPPCA(50.0, noise=1.0, forget=forget, max_dim=0),
+        "hsmm": OnlineHDPHSMM(50.0, noise=1.0, forget=forget, emission="gmm"),
+    }[kind].update(X)
+    if 2 * K * forget <= 10.0:
+        assert model.n_clusters == K
+        found = model.predict(X)
+        assert len(set(zip(z, found, strict=True))) == K
+    else:  # most are out of the memory; none is lost
+        assert len(model.clusters(provisional=True)) == K
+
+
 # ---------------------------------------------------------------- answers
 def test_densities_are_those_of_a_mixture() -> None:
     X, _ = blobs(3, 2, 9.0, 500, 4)
@@ -314,7 +339,6 @@ def test_a_merged_id_is_told_of() -> None:
         ({"lambda_": np.nan}, "lambda_ must be finite"),
         ({"forget": 1.0}, r"forget must be in \[0, 1\)"),
         ({"forget": -0.1}, r"forget must be in \[0, 1\)"),
-        ({"forget": 0.3}, "forget must be below 1 / min_weight"),
         ({"min_weight": 0.5}, "min_weight must be >= 1; got 0.5"),
         ({"patience": 5}, "patience must be > min_weight, 5; got 5"),
         ({"max_clusters": 1}, "max_clusters must be an int >= 2; got 1"),
