@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.stats import multivariate_t
 
 Vector = np.ndarray
 
@@ -437,3 +438,20 @@ def all_paths(n_rows: int, n_states: int, most: int) -> Any:
                 yield from longer([*path, (state, rows)], left - rows)
 
     yield from longer([], n_rows)
+
+
+def with_background(density: Vector, rows: Vector, model: Any) -> Vector:
+    """Log density of the confirmed clusters and of what stands behind them.
+
+    Of n rows m were of no confirmed cluster: a Student t of 3 degrees of freedom with
+    the mean and the variances of all rows has the share (m + 1) / (n + 1).
+    """
+    known = model.clusters(provisional=True)
+    total, d = known.weight.sum(), rows.shape[1]
+    share = (known.weight[~known.confirmed].sum() + 1.0) / (total + 1.0)
+    centre = known.weight @ known.mean / total
+    scatter = model._state.clusters.array("scatter").sum()
+    within = max(scatter / (total * d), model.noise**2)
+    variance = known.weight @ (known.mean - centre) ** 2 / total + within
+    behind = multivariate_t(centre, np.diag(variance / 3.0), df=3).logpdf(rows)
+    return np.logaddexp(np.log(1.0 - share) + density, np.log(share) + behind)

@@ -13,6 +13,10 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
 from dyntree.mixtures.shared.base import tell_of_new_name
+from dyntree.mixtures.sva.background import (
+    background_log_density,
+    background_share,
+)
 from dyntree.mixtures.sva.emission import Emission, emission_of
 from dyntree.mixtures.sva.learning import Learning
 from dyntree.mixtures.sva.records import Clusters, LambdaPath
@@ -195,8 +199,12 @@ class ClusterAnswers(Learning):
 
     def _log_densities(self, X: Any) -> Vector:
         _, rows = self._answered(X, "score_samples")
-        places = self._some("score_samples")
-        return logsumexp(self._log_joint(rows, places), axis=1)
+        places, known = self._some("score_samples"), self._state.clusters
+        share = background_share(known, self.options.forget > 0.0)
+        clusters = logsumexp(self._log_joint(rows, places), axis=1) + np.log1p(-share)
+        behind = background_log_density(known, self.noise, rows) + np.log(share)
+        density: Vector = np.logaddexp(clusters, behind)
+        return density
 
     def _some(self, what: str) -> Ids:
         """Places of the confirmed clusters, one at least."""

@@ -77,6 +77,8 @@ class OnlineDPGMM(SmallVarianceMixture):
     ``(1 + s0^2/sigma^2)^(D/2) exp(-lambda/(2 sigma^2))``, means of variance s0^2 and
     rows of variance sigma^2 about them, -2 sigma^2 times the log of the weights tends
     to ``||x - mu_k||^2`` for a cluster there is, and to lambda for a new one.
+    Densities are those of the confirmed clusters, weighed by their rows, and of a broad
+    Student t behind them, which has the share of the rows of no confirmed cluster.
 
     Examples
     --------

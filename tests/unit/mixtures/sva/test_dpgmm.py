@@ -287,15 +287,41 @@ def test_densities_are_those_of_a_mixture() -> None:
         ]
     )
     density = logsumexp(joint, axis=1)
-    np.testing.assert_allclose(model.score_samples(X), density, rtol=1e-12)
+    whole = oracle.with_background(density, X, model)
+    np.testing.assert_allclose(model.score_samples(X), whole, rtol=1e-12)
     np.testing.assert_allclose(
         model.predict_proba(X), np.exp(joint - density[:, None]), rtol=0, atol=1e-12
     )
-    assert model.score(X) == pytest.approx(density.mean(), rel=1e-12)
+    assert model.score(X) == pytest.approx(whole.mean(), rel=1e-12)
     far = np.array([[900.0, -900.0]])
     assert model.predict(far)[0] in found.id
     assert model.predict(far, outliers=True).tolist() == [-1]
     assert model.predict_one(X[0]) == model.predict(X[:1])[0]
+
+
+def test_densities_integrate_to_one() -> None:
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=200), 9.0 + rng.normal(size=200), 60.0, -35.0][:, None]
+    model = OnlineDPGMM(16.0).update(X)
+    assert model.n_clusters < len(model.clusters(provisional=True))
+    tails = 10.0 ** np.linspace(2.0, 6.0, 2001)
+    grid = np.r_[-tails[::-1], np.linspace(-100.0, 100.0, 20_001)[1:-1], tails]
+    mass = np.trapezoid(np.exp(model.score_samples(grid[:, None])), grid)
+    assert mass == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("forget", [0.0, 0.01])
+def test_rows_outside_of_confirmed_clusters_have_a_density(forget: float) -> None:
+    """A tenth of the rows lies anywhere: their clusters stay provisional, or go."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(3000, 3)) + 30.0 * np.eye(3)[rng.integers(3, size=3000)]
+    lost = rng.random(3000) < 0.1
+    X[lost] = rng.uniform(-200.0, 200.0, size=(lost.sum(), 3))
+    model = OnlineDPGMM(40.0, forget=forget, patience=300).update(X[:2000])
+    outside, inside = model.score(X[2000:][lost[2000:]]), model.score(X[~lost])
+    assert outside > -30.0  # a uniform density has -20.3; clusters alone -5,000
+    assert inside > -6.5  # 1.10 + 4.26 + log(10 / 9) = 5.5 under the truth
+    assert np.isfinite(model.score_samples(np.full((1, 3), 1e120))).all()
 
 
 def test_provisional_clusters_are_not_answered_with() -> None:
