@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def radius(variance: float, n_features: int) -> float:
 def check_columns(rows: Matrix, names: tuple[str, ...]) -> None:
     """Warn of columns whose scales differ so much that distances see few of them."""
     variance = np.var(rows, axis=0)
-    varying = variance > 0.0
+    varying = ~constants(rows)
     if not varying.any():
         return
     largest = variance.max()
@@ -155,8 +155,12 @@ def subspace_scales(
 def subspace_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
     """Try costs of a new cluster; noise that is not given is found on the way.
 
-    `run` makes clusters at a cost and a noise, learns all rows, and merges.
+    `run` makes clusters at a cost and a noise, learns all rows, and merges. One column
+    has no subspace: there clusters are round, and each cost has the noise of which it
+    is the radius.
     """
+    if rows.shape[1] == 1:
+        return line_path(rows, noise, run)
     square = mean_square(rows)
     if not square > 0.0:
         least = sys.float_info.min
@@ -185,6 +189,17 @@ def subspace_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
         chosen=float(values[best]),
         noise=sd,
     )
+
+
+def line_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
+    """Try costs of a new cluster on rows of one column."""
+
+    def run_at(cost: float) -> Any:
+        own = float(np.sqrt(cost / radius(1.0, 1)))
+        return run(cost, noise if isinstance(noise, float) else own)
+
+    found = spherical_path(rows, run_at)
+    return replace(found, noise=noise) if isinstance(noise, float) else found
 
 
 def trials_at(rows: Matrix, noise: float, run: Run) -> tuple[Matrix, list[Trial]]:

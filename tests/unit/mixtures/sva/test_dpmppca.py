@@ -289,6 +289,19 @@ def test_without_dimensions_it_is_a_mixture_of_round_clusters() -> None:
     assert flat.labels_.tolist() == round_.labels_.tolist()
 
 
+@pytest.mark.parametrize("K", [1, 2, 4])
+@pytest.mark.parametrize("constant", [False, True])
+def test_one_column_has_round_clusters(K: int, constant: bool) -> None:
+    """Eight standard deviations apart, at six seeds each; the unit does not matter."""
+    for seed in range(6):
+        rng = np.random.default_rng([K, seed])
+        X = 1e-3 * (rng.normal(size=1200) + 8.0 * rng.integers(K, size=1200))[:, None]
+        if constant:
+            X = np.column_stack([X, np.full(len(X), 0.1)])
+        assert OnlineDPMPPCA().update(X).n_clusters == K
+        assert OnlineDPMPPCA(noise=1e-3).update(X).n_clusters == K
+
+
 # ---------------------------------------------------------------- answers
 def test_densities_and_labels_are_those_of_a_mixture() -> None:
     X, _ = planes(0, 900, 6)
