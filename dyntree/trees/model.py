@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
 from dyntree import checkpoint, params
-from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import Matrix
 from dyntree.online import Arrays, Header
 from dyntree.params import NIG, TREE_OPTIONS, TreeOptions
 from dyntree.runtime.locking import locked
@@ -21,15 +18,14 @@ from dyntree.trees.answers.sensitivity import TreeAnswers
 from dyntree.trees.answers.view import Rehearsal, TreeView, rehearsed
 from dyntree.trees.files import tree_arrays, tree_state
 from dyntree.trees.learning.check import checked, is_idle, responses_of
-from dyntree.trees.learning.growth import widened, with_columns
+from dyntree.trees.learning.growth import widened
 from dyntree.trees.learning.parts import (
     degenerate_rows_warned,
     learn_in_parts,
     learn_rows,
 )
 from dyntree.trees.learning.warmup import take_in
-from dyntree.trees.learning.windows import rejuvenate
-from dyntree.trees.positions import row_positions
+from dyntree.trees.learning.windows import rejuvenate, row_positions
 from dyntree.trees.state import TreeState, with_ones
 
 
@@ -227,8 +223,8 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         n_kept = state.n_seen - before
         with degenerate_rows_warned(state):
             learn_in_parts(
-                state, rows, responses, growth, progress, n_kept,
-                partial(learn_rows, state), self.with_columns,
+                [state], rows, responses, growth, progress, n_kept,
+                partial(learn_rows, state),
             )  # fmt: skip
         return self
 
@@ -354,30 +350,6 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
             return None
         rows = with_ones(rows, state.ones)
         return rehearsed(cloud, rows, responses_of(state, labels))
-
-    def hush(self) -> None:
-        """Say nothing of columns of text: another model that learns the same does."""
-        self.state.new_levels = None
-
-    def with_columns(
-        self, features: FeatureMap, widen: Callable[[Matrix], Matrix]
-    ) -> AbstractContextManager[None]:
-        """Have more columns from the block on; an error in it takes them back.
-
-        An interrupt does where the block has not learned a row by then.
-
-        Parameters
-        ----------
-        features : FeatureMap
-            The columns then, the new ones last.
-        widen : callable
-            Gives rows, an array of shape (n_rows, old width), their new columns.
-
-        Returns
-        -------
-        context manager
-        """
-        return with_columns(self.state, features, widen)
 
     @locked
     def reseeded(self, seed: int) -> Self:

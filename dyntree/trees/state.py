@@ -64,6 +64,16 @@ class TreeState:
         return len(self.waiting_y) if self.cloud is None else self.cloud.n_seen
 
     @property
+    def n_active(self) -> int:
+        """Rows held one by one."""
+        return len(self.waiting_y) if self.cloud is None else self.cloud.n_active
+
+    @property
+    def n_retired(self) -> int:
+        """Rows given up since the start."""
+        return 0 if self.cloud is None else self.cloud.n_retired
+
+    @property
     def n_degenerate(self) -> int:
         """Steps at which no particle gave the row a positive density."""
         return 0 if self.cloud is None else self.cloud.n_degenerate
@@ -82,6 +92,12 @@ class TreeState:
         options = self.options
         late = options.new_levels == "grow" and options.model != "linear"
         return n_first if late and not self.settles_all else None
+
+    def nbytes(self) -> int:
+        """Bytes held by trees, rows and scratch."""
+        if self.cloud is None:
+            return int(self.waiting_X.nbytes) + 8 * len(self.waiting_y)
+        return int(self.cloud.nbytes())
 
     def ready(self, what: str) -> Any:
         """Return the cloud, or raise NotReadyError: `what` needs trees."""

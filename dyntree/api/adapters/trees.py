@@ -27,6 +27,7 @@ from dyntree.params import NIG
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.factory import make_tree
+from dyntree.trees.learning.growth import with_columns
 from dyntree.trees.learning.levels import warn_full
 from dyntree.trees.streaming import StreamingTree
 
@@ -108,7 +109,7 @@ class StreamAdapter(base.Estimator):
             wider = columns.grown(x)
             row, features = wider.encode(x), wider.features()
             try:
-                with self.stream.tree.with_columns(features, wider.widen):
+                with with_columns(self.stream.states, features, wider.widen):
                     self._columns = wider
                     self.stream.learn_row(row, y)
             except BaseException:  # an interrupt may come after the row was learned

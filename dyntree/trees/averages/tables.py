@@ -26,7 +26,7 @@ from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.averages.memories import averaged_options
 from dyntree.trees.files import check_members, demand
 from dyntree.trees.learning.check import extended, is_idle
-from dyntree.trees.learning.growth import Grown, Growth
+from dyntree.trees.learning.growth import Grown, Growth, with_columns
 from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.warmup import take_new_labels
 from dyntree.trees.model import DynamicTree
@@ -55,7 +55,7 @@ def taught(
     if isinstance(member, DynamicTree | StreamingTree):
         member.state.settles_all = True  # whatever the order, columns are the same
     if not tells and hasattr(member, "tree"):
-        member.tree.hush()
+        member.tree.leave_new_levels_to_another()
     if order is not None:
         X, y = take(X, order), [y[k] for k in order.tolist()]
     return member.update(X, y, progress=brake)
@@ -80,7 +80,7 @@ def taught_ahead(
     """
     member.state.settles_all = True
     if not tells:
-        member.tree.hush()
+        member.tree.leave_new_levels_to_another()
     order = np.arange(len(y)) if order is None else order
     ends = np.linspace(len(y) // 2, len(y), N_BLOCKS + 1).astype(np.int64)
     proba = np.full((len(y), len(member.classes)), np.nan)
@@ -280,7 +280,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     def facts(self) -> dict[str, Any]:
         """What the model is, by name, as values for JSON."""
         facts: dict[str, Any] = self.members[0].facts()
-        return facts | self._facts_of_all() | {"clouds": len(self.members)}
+        return facts | super().facts() | {"clouds": len(self.members)}
 
     # ------------------------------------------------------------ learning
     def update(
@@ -327,9 +327,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 return self
             fresh = [member.copy() for member in self.members]
             if growth is not None:
-                for member in fresh:
-                    with member.tree.with_columns(growth.features, growth.widen):
-                        pass  # for good, of these copies
+                known = [state for member in fresh for state in member.states]
+                with with_columns(known, growth.features, growth.widen):
+                    pass  # for good, of these copies
             self._prepare(fresh, X, y)
             orders = (self._order(k, len(y)) for k in range(len(fresh)))
             jobs = [
@@ -373,7 +373,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             tell(len(self.members))  # before, as it may raise
             with late_interrupts():
                 for member in self.members:
-                    member.tree.hush()
+                    member.tree.leave_new_levels_to_another()
                     member.update(X, y, progress=False)
 
     def _checked(self, X: Any, y: Any, growth: Growth | None) -> tuple[Any, list[Any]]:
@@ -386,7 +386,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 count_new(self._new_levels, before, after, rows.rows, coded=False)
             return (rows if self.is_ready else X), responses
         wide = self.members[0].copy()
-        with wide.tree.with_columns(growth.features, growth.widen):
+        with with_columns(wide.states, growth.features, growth.widen):
             return X, wide.preview(X, y)[1]
 
     def _order(self, k: int, n_rows: int) -> NDArray[np.int64] | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,9 +93,32 @@ def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
 
 @contextmanager
 def with_columns(
+    states: Sequence[TreeState], features: FeatureMap, widen: Callable[[Matrix], Matrix]
+) -> Iterator[None]:
+    """Have more columns from the block on; an error in it takes them back.
+
+    An interrupt does where the block has not learned a row by then.
+
+    Parameters
+    ----------
+    states : sequence of TreeState
+        Of trees that learn the same rows.
+    features : FeatureMap
+        The columns then, the new ones last.
+    widen : callable
+        Gives rows, an array of shape (n_rows, old width), their new columns.
+    """
+    with ExitStack() as stack:
+        for state in states:
+            stack.enter_context(_with_columns(state, features, widen))
+        yield
+
+
+@contextmanager
+def _with_columns(
     state: TreeState, features: FeatureMap, widen: Callable[[Matrix], Matrix]
 ) -> Iterator[None]:
-    """Have more columns from the block on; see `DynamicTree.with_columns`."""
+    """Have more columns in one tree, as `with_columns` says."""
     with state.lock:
         before, n_seen = (state.features, state.waiting_X, state.cloud), state.n_seen
         waiting, cloud = state.waiting_X, state.cloud

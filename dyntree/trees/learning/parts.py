@@ -3,42 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
-from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import DegenerateWeightsWarning, warn
 from dyntree.runtime.progress import Progress, rows_bar
-from dyntree.trees.learning.growth import Growth
+from dyntree.trees.learning.growth import Growth, with_columns
 from dyntree.trees.state import TreeState
 
 CHUNK_SECONDS = 0.1  # between two moves of a progress bar
 
 Learn = Callable[[Matrix, Vector], int]
-Columns = Callable[
-    [FeatureMap, Callable[[Matrix], Matrix]], AbstractContextManager[None]
-]
 
 
 def learn_in_parts(
-    state: TreeState,
+    states: Sequence[TreeState],
     rows: Matrix,
     responses: Vector,
     growth: Growth,
     progress: Progress,
     n_kept: int,
     learn: Learn,
-    with_columns: Columns,
 ) -> None:
     """Give rows to `learn` in parts of about a tenth of a second, and move the bar.
 
     Parameters
     ----------
-    state : TreeState
-        What learns, or the first of those that do.
+    states : sequence of TreeState
+        Of the trees that learn, which know the same columns.
     rows : ndarray of shape (n_rows, n_stored)
         With all columns of the last.
     responses : ndarray of shape (n_rows,)
@@ -50,10 +45,8 @@ def learn_in_parts(
         Rows of the same call that were kept back or planted; the bar counts them.
     learn : callable
         Learns some of the rows it is given, at least one, and returns how many.
-    with_columns : callable
-        The context in which a part that brings columns is learned.
     """
-    size, first = 16, 0
+    size, first, state = 16, 0, states[0]
     with rows_bar(progress, n_kept + len(rows), "learning") as tell:
         if not len(rows):
             tell(n_kept)
@@ -67,7 +60,7 @@ def learn_in_parts(
             if features is state.features or features == state.features:
                 done = learn(own, y)
             else:
-                with with_columns(features, growth.widen_to(width)):
+                with with_columns(states, features, growth.widen_to(width)):
                     done = learn(own, y)
             clock = time.perf_counter() - clock
             tell(done if first else n_kept + done)
