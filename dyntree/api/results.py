@@ -20,7 +20,7 @@ from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.base import cloud_sizes
 from dyntree.trees.factory import Trees
-from dyntree.trees.learning.growth import Grown, Growth
+from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:
@@ -353,7 +353,7 @@ class DynamicTreeResults:
         steps = [(row, design.features()) for row, design in designs]
         growth = Growth(self.design.features(), steps, designs[-1][1].widen)
         try:
-            self.tree.update(Grown(rows, growth), responses, progress=progress)
+            self.tree.update(GrowingRows(rows, growth), responses, progress=progress)
         finally:
             names = self.inner.feature_names
             known = [self.design, *(design for _, design in designs)]

@@ -20,7 +20,6 @@ from dyntree.trees.files import tree_arrays, tree_state
 from dyntree.trees.learning.check import checked, is_idle, responses_of
 from dyntree.trees.learning.growth import widened
 from dyntree.trees.learning.parts import (
-    degenerate_rows_warned,
     learn_in_parts,
     learn_rows,
 )
@@ -159,17 +158,14 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         seed: int | None = None,
     ) -> None:
         options = TreeOptions(**params.given_options(locals(), TREE_OPTIONS))
-        self._hold(TreeState(options, given_or_drawn(seed)))
-
-    def _hold(self, state: TreeState) -> None:
-        """Have this state, and its lock."""
-        self.state, self._lock = state, state.lock
+        self.state = TreeState(options, given_or_drawn(seed))
+        self._lock = self.state.lock
 
     @classmethod
     def around(cls, state: TreeState) -> Self:
         """Return a tree that teaches and asks a state that there is."""
         tree = cls.__new__(cls)
-        tree._hold(state)
+        tree.state, tree._lock = state, state.lock
         return tree
 
     @property
@@ -221,11 +217,8 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         before = state.n_seen
         rows, responses, growth = take_in(state, X, y)
         n_kept = state.n_seen - before
-        with degenerate_rows_warned(state):
-            learn_in_parts(
-                [state], rows, responses, growth, progress, n_kept,
-                partial(learn_rows, state),
-            )  # fmt: skip
+        learn = partial(learn_rows, state)
+        learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
         return self
 
     @locked

@@ -83,11 +83,13 @@ class TreeState:
         """Columns of ones stored before the user's own."""
         return n_ones(self.options)
 
-    def n_settling(self, n_first: int) -> int | None:
-        """How many of the rows that plant trees settle levels; None for all of them.
+    def n_level_rows(self, n_first: int) -> int | None:
+        """How many rows decide which levels have columns at first; None for all.
 
-        Where levels may grow, those of later rows are as late as if their rows had come
-        one by one. Linear leaves take all, as they regress on no column that is late.
+        Those are the rows that come with the first trees, of which `n_first` plant
+        them. Where levels may grow, those of later rows are as late as if their rows
+        had come one by one. Linear leaves take all, as they regress on no column that
+        is late.
         """
         options = self.options
         late = options.new_levels == "grow" and options.model != "linear"
@@ -151,7 +153,7 @@ def n_ones(options: TreeOptions) -> int:
 
 
 def with_ones(rows: Matrix, ones: int) -> Matrix:
-    """Rows with a column of ones in front, where asked."""
+    """Rows as the cloud stores them, with or without a column of ones in front."""
     if ones:
         rows = np.concatenate([np.ones((len(rows), 1)), rows], axis=1)
     return np.ascontiguousarray(rows)

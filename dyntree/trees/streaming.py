@@ -18,11 +18,7 @@ from dyntree.trees.answers.view import TreeView
 from dyntree.trees.base import TreeModel
 from dyntree.trees.files import stream_arrays, stream_state
 from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_row
-from dyntree.trees.learning.parts import (
-    degenerate_rows_warned,
-    learn_in_parts,
-    warn_degenerate,
-)
+from dyntree.trees.learning.parts import degenerate_rows_warned, learn_in_parts
 from dyntree.trees.learning.warmup import take_in
 from dyntree.trees.learning.windows import learn_in_window, roll_some
 from dyntree.trees.model import DynamicTree
@@ -184,9 +180,8 @@ class StreamingTree(TreeModel, checkpoint.Stored):
                 return
             place = y if known is None else known.index(y)
             row, response = scaled_row(state, row, place)
-            before = cloud.n_degenerate
-            roll_some(cloud, self.options, row, response)
-            warn_degenerate(cloud.n_degenerate - before)
+            with degenerate_rows_warned([state]):
+                roll_some(cloud, self.options, row, response)
 
     def _learn(self, X: Any, y: Any, progress: Progress) -> None:
         """Check and learn rows of any form."""
@@ -198,8 +193,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         rows, responses, growth = take_in(state, X, y, self.options.check_model)
         n_kept = state.n_seen - before
         learn = partial(learn_in_window, state, self.options)
-        with degenerate_rows_warned(state):
-            learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
+        learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
 
     def predict(
         self, X: Any, *, threads: int | None = None

@@ -156,7 +156,7 @@ def inputs_of(
 
 
 class TreeAnswers(TreeCriteria):
-    """The part of `DynamicTree` that changes no tree: prediction, criteria, summaries.
+    """What a `DynamicTree` answers: predictions, scores of rows, effects of inputs.
 
     Questions that draw do so by the seed and the number of rows learned: asked twice
     they answer alike, and what is learned later does not depend on them. Under R's

@@ -44,16 +44,8 @@ Parts = tuple[NDArray[np.int64], Vector, Vector, Vector, Vector, Vector]
 def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
     """Mixtures of each member at each row -> one weighted mixture at each row.
 
-    Parameters
-    ----------
-    parts : sequence of (start, weight, ...)
-        Of each member, as `query.mixture` gives them.
-    weights : ndarray of shape (n_members,)
-
-    Returns
-    -------
-    tuple of the same arrays
-        The components of a row stand together, those of the first member first.
+    Parts are the arrays of `query.mixture`, as is what is returned: the components of
+    a row stand together, those of the first member first.
     """
     if len(parts[0][0]) == 2:  # one row
         columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)][2:]

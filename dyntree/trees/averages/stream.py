@@ -32,7 +32,7 @@ from dyntree.trees.averages.memories import (
 from dyntree.trees.files import check_average
 from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_row
 from dyntree.trees.learning.growth import Growth
-from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
+from dyntree.trees.learning.parts import degenerate_rows_warned, learn_in_parts
 from dyntree.trees.learning.warmup import keep_or_plant, take_new_labels
 from dyntree.trees.learning.windows import roll_all
 from dyntree.trees.streaming import StreamingTree
@@ -266,9 +266,8 @@ class AveragedStream(TreeAverage):
             place = y if known is None else known.index(y)
             self._check_same_rows()
             row, response = scaled_row(state, row, place)
-            before = self.n_degenerate
-            self._teach(row, response, map)
-            warn_degenerate(self.n_degenerate - before)
+            with degenerate_rows_warned(self.states):
+                self._teach(row, response, map)
 
     def _learn(self, X: Any, y: Any, n_threads: int, progress: Progress) -> None:
         """Check and learn rows of any form."""
@@ -276,13 +275,14 @@ class AveragedStream(TreeAverage):
             checked(self.state, X, y)
             return
         self._check_same_rows()
-        before, degenerate = self.n_seen, self.n_degenerate
+        before = self.n_seen
         with late_interrupts():  # all members know the same, and keep what waited
             rows, responses, growth, n_old = self._keep_or_plant(X, y)
             if n_old:
                 width = len(self.feature_names)
                 old = np.ascontiguousarray(rows[:n_old, :width])
-                self._teach(old, responses[:n_old], map)
+                with degenerate_rows_warned(self.states):
+                    self._teach(old, responses[:n_old], map)
         rows, responses, growth = rows[n_old:], responses[n_old:], growth.since(n_old)
         n_kept = self.n_seen - before
         n_threads = min(n_threads, len(self.members))
@@ -294,7 +294,6 @@ class AveragedStream(TreeAverage):
                 self.states, rows, responses, growth, progress, n_kept,
                 partial(self._teach, run=run),
             )  # fmt: skip
-        warn_degenerate(self.n_degenerate - degenerate)
 
     def _keep_or_plant(self, X: Any, y: Any) -> tuple[Matrix, Vector, Growth, int]:
         """Let all members check rows, and keep them back or plant trees.
@@ -378,7 +377,7 @@ class AveragedStream(TreeAverage):
         proba: Any,
         fixed: tuple[int, float] | None = None,
     ) -> None:
-        """Move the weights by what members said of rows.
+        """Log densities of rows by each member -> their new weights, and the evidence.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.averages.memories import averaged_options
 from dyntree.trees.files import check_members, demand
 from dyntree.trees.learning.check import extended, is_idle
-from dyntree.trees.learning.growth import Grown, Growth, with_columns
+from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
 from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.warmup import take_new_labels
 from dyntree.trees.model import DynamicTree
@@ -47,7 +47,7 @@ def taught(
     tells: bool,
     brake: Brake,
 ) -> Any:
-    """A model once it has learned rows, in this order if there is one.
+    """Teach a model rows, in this order if there is one, and return it.
 
     One of several tells what is to be said of the rows. At the top of a module, so that
     processes find it.
@@ -69,14 +69,10 @@ def taught_ahead(
     tells: bool,
     brake: Brake,
 ) -> tuple[Any, Matrix]:
-    """The same, and what the model foresaw of the rows in the second half of its order.
+    """As `taught`, and what the model foresaw of the second half of its order.
 
-    Returns
-    -------
-    member
-    proba : ndarray of shape (n_rows, n_classes)
-        Probabilities in the order of `y`, each tenth of that half foreseen before it
-        was learned; NaN in the first half.
+    That is probabilities of shape (n_rows, n_classes), in the order of `y`, each tenth
+    of that half foreseen before it was learned; NaN in the first half.
     """
     member.state.settles_all = True
     if not tells:
@@ -234,10 +230,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         Parameters
         ----------
         members : iterable of DynamicTree or StreamingTree
-        seed : int
-        shuffle : bool
-            As in the class.
-        temperature : float > 0, default 1.0
+        seed, shuffle, temperature
             As in the class.
 
         Returns
@@ -317,9 +310,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         with self._lock:
             if is_idle(self.state, X, y):
                 return self
-            growth = X.growth if isinstance(X, Grown) else None
+            growth = X.growth if isinstance(X, GrowingRows) else None
             self._check_same_rows()
-            X, y = self._checked(X.rows if isinstance(X, Grown) else X, y, growth)
+            X, y = self._checked(X.rows if isinstance(X, GrowingRows) else X, y, growth)
             if self.is_frozen:
                 return self
             if len(y) == 1 and growth is None:
@@ -331,10 +324,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 with with_columns(known, growth.features, growth.widen):
                     pass  # for good, of these copies
             self._prepare(fresh, X, y)
-            orders = (self._order(k, len(y)) for k in range(len(fresh)))
             jobs = [
-                (member, X, y, order, False)
-                for member, order in zip(fresh, orders, strict=True)
+                (member, X, y, self._order(k, len(y)), False)
+                for k, member in enumerate(fresh)
             ]
             ahead = self.is_classifier and self.shuffle and len(y) >= 2 * FEWEST
             with rows_bar(progress, len(jobs) * len(y), "clouds") as tell:

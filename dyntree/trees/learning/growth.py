@@ -17,10 +17,11 @@ from dyntree.trees.state import TreeState
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """How columns grow among some rows, which have them all.
+    """The columns at each of some rows: with which row another one begins.
 
-    A row is learned by a cloud that has the columns which began with it or before, so
-    that what comes of rows does not depend on the calls that bring them.
+    The rows themselves have all the columns. A row is learned by a cloud that has the
+    columns which began with it or before, so that what comes of rows does not depend on
+    the calls that bring them.
 
     Attributes
     ----------
@@ -56,13 +57,13 @@ class Growth:
         return min([end, *(first for first, _ in self.steps if first > row)])
 
     def widen_to(self, width: int) -> Callable[[Matrix], Matrix]:
-        """A function that gives narrower rows so many columns."""
+        """A function that widens rows of fewer columns to the first `width` of all."""
         return lambda rows: np.ascontiguousarray(self.widen(rows)[:, :width])
 
 
 @dataclass(frozen=True, eq=False)
-class Grown:
-    """Rows that were encoded elsewhere, and their growth: taken as they are.
+class GrowingRows:
+    """Rows that are encoded already, and the columns that begin among them.
 
     Attributes
     ----------

@@ -30,6 +30,8 @@ def learn_in_parts(
 ) -> None:
     """Give rows to `learn` in parts of about a tenth of a second, and move the bar.
 
+    Rows without density are warned of at the end.
+
     Parameters
     ----------
     states : sequence of TreeState
@@ -47,7 +49,8 @@ def learn_in_parts(
         Learns some of the rows it is given, at least one, and returns how many.
     """
     size, first, state = 16, 0, states[0]
-    with rows_bar(progress, n_kept + len(rows), "learning") as tell:
+    bar = rows_bar(progress, n_kept + len(rows), "learning")
+    with degenerate_rows_warned(states), bar as tell:
         if not len(rows):
             tell(n_kept)
         while first < len(rows):
@@ -74,15 +77,11 @@ def learn_rows(state: TreeState, rows: Matrix, responses: Vector) -> int:
 
 
 @contextmanager
-def degenerate_rows_warned(state: TreeState) -> Iterator[None]:
+def degenerate_rows_warned(states: Sequence[TreeState]) -> Iterator[None]:
     """Warn at the end of the block if rows had no density under any particle."""
-    before = state.n_degenerate
+    before = sum(state.n_degenerate for state in states)
     yield
-    warn_degenerate(state.n_degenerate - before)
-
-
-def warn_degenerate(n_rows: int) -> None:
-    """Warn of rows that had no density under any particle, where there are some."""
+    n_rows = sum(state.n_degenerate for state in states) - before
     if n_rows > 0:
         warn(
             DegenerateWeightsWarning,

@@ -15,13 +15,7 @@ from dyntree.trees.state import TreeState
 
 
 def row_positions(cloud: Any, row_ids: ArrayLike, name: str) -> NDArray[np.int64]:
-    """Places of active rows in the cloud's order, by their numbers.
-
-    Raises
-    ------
-    ValueError
-        For what is not a whole number, names no active row, or comes twice.
-    """
+    """Numbers of active rows, each named once -> their places in the cloud's order."""
     ids = np.atleast_1d(params.as_array(name, row_ids))
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         raise ValueError(f"{name} must be row numbers (ints); got {row_ids!r}.")
@@ -39,12 +33,8 @@ def row_positions(cloud: Any, row_ids: ArrayLike, name: str) -> NDArray[np.int64
 def rejuvenate(cloud: Any, order: ArrayLike | None = None) -> None:
     """Grow fresh particles from the active rows and add them to the cloud.
 
-    Parameters
-    ----------
-    cloud : Cloud
-    order : array_like of int, shape (n_active,), optional
-        Numbers of the active rows in the order in which they are learned anew; random
-        by default.
+    `order` has the numbers of the active rows as they are learned anew; random by
+    default.
     """
     if not cloud.n_active:
         raise ValueError("rejuvenate needs rows; remove_data took all of them.")
