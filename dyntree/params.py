@@ -588,3 +588,9 @@ def given_options(
     return {
         name: arguments[name] for kind in kinds for name in kind if name in arguments
     }
+
+
+def keep_arguments(model: Any, arguments: Mapping[str, Any]) -> None:
+    """Keep arguments, ``locals()`` at the head of `__init__`, as attributes."""
+    for name in defaults_of(type(model)):
+        setattr(model, name, arguments[name])
