@@ -14,7 +14,7 @@ from dyntree._core.trees import query
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
-from dyntree.summaries import ClassPrediction, Prediction, StudentMixture, TreeStats
+from dyntree.summaries import ClassPrediction, Prediction, TreeStats
 from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.check import extended, stored
 from dyntree.trees.learning.scaling import on_scale
@@ -81,14 +81,8 @@ class TreePredictions(TreeModel):
             rows = stored(state, X)
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
             if classes is None:
-                start, weight, location, scale, df, of_mean = query.mixture(
-                    cloud, rows, n_threads
-                )
-                return Prediction(
-                    *moments(start, weight, location, scale, df, n_threads),
-                    StudentMixture(start, weight, location, scale, df),
-                    StudentMixture(start, weight, location, of_mean, df),
-                )
+                parts = query.mixture(cloud, rows, n_threads)
+                return Prediction.of_mixture(parts, n_threads)
             answer = query.predict_class(cloud, rows, n_threads)
             entropy = answer["entropy"]
             if state.options.rules == "native":

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from dyntree import checkpoint, params
-from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
@@ -26,7 +25,6 @@ from dyntree.summaries import (
     Prediction,
     Relevance,
     Sensitivity,
-    StudentMixture,
     TreeStats,
 )
 from dyntree.trees.answers.criteria import Bounds, region
@@ -175,12 +173,11 @@ class TreeAverage(TreeModel, checkpoint.Stored):
                 proba = self._proba(rows, n_threads)
                 entropy: Vector = entr(proba).sum(axis=1)
                 return ClassPrediction(proba, self.classes or (), entropy)
-            start, weight, location, scale, df, of_mean = self._mixture(rows, n_threads)
-            return Prediction(
-                *moments(start, weight, location, scale, df, n_threads),
-                StudentMixture(start, weight, location, scale, df),
-                StudentMixture(start, weight, location, of_mean, df),
-            )
+            parts = [
+                query.mixture(state.cloud, own, n_threads)
+                for state, own in zip(self.states, rows, strict=True)
+            ]
+            return Prediction.of_mixture(joined(parts, self.weights), n_threads)
 
     def mean_at(self, row: Matrix) -> float:
         """Predictive mean at one encoded row; see `DynamicTree.mean_at`."""
@@ -205,14 +202,6 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         rows = stored(lead, X, argument)
         plain = Encoded(rows[:, lead.ones :])
         return [rows, *(stored(state, plain, argument) for state in others)]
-
-    def _mixture(self, rows: Sequence[Matrix], n_threads: int = 1) -> Parts:
-        """Components of the mixture at each row."""
-        parts = [
-            query.mixture(state.cloud, own, n_threads)
-            for state, own in zip(self.states, rows, strict=True)
-        ]
-        return joined(parts, self.weights)
 
     def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
         """Probabilities at each row, shape (n_rows, n_classes)."""

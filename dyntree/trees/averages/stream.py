@@ -379,13 +379,8 @@ class AveragedStream(TreeAverage):
     ) -> None:
         """Log densities of rows by each member -> their new weights, and the evidence.
 
-        Parameters
-        ----------
-        log_densities : ndarray of shape (n_rows, n_members)
-        responses : ndarray of shape (n_rows,)
-        proba : ndarray of shape (n_rows, n_members, n_classes)
-        fixed : (int, float), optional
-            As `_unit_fixed` gives it.
+        They are of shape (n_rows, n_members), probabilities of the labels of shape
+        (n_rows, n_members, n_classes); `fixed` is as `_unit_fixed` gives it.
         """
         weights = np.empty_like(log_densities)
         found = averaging.weigh(

@@ -100,13 +100,8 @@ def tempered(proba: Matrix, temperature: float) -> Matrix:
 def temperature_of(proba: Matrix, labels: NDArray[np.int64]) -> float:
     """Temperature at which probabilities foresee labels best (Guo et al. 2017).
 
-    Its log has a normal prior about 0 with standard deviation 1/2.
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n_rows, n_classes)
-    labels : ndarray of int64 of shape (n_rows,)
-        Places of the labels that came.
+    Its log has a normal prior about 0 with standard deviation 1/2. Labels are places
+    among the columns of `proba`.
     """
 
     def loss(log_temperature: float) -> float:

@@ -65,18 +65,8 @@ def keep_or_plant(
 ) -> tuple[Matrix, Vector, Growth, int]:
     """Check rows, keep them back or plant trees on them; learn none.
 
-    Parameters are those of `take_in`.
-
-    Returns
-    -------
-    rows : ndarray of shape (n_rows, n_stored)
-        What the cloud has to learn, as it stores them, with all columns of the last:
-        also rows that earlier calls kept back; none while there are no trees.
-    responses : ndarray of shape (n_rows,)
-    growth : Growth
-        What comes of the columns among these rows.
-    n_old : int
-        How many of the rows came with earlier calls.
+    Parameters are those of `take_in`, and so is what is returned; but the rows have
+    those in front that earlier calls kept back, and their number comes last.
     """
     (rows, labels, growth), ones = checked(state, X, y), state.ones
     if state.new_levels is not None and growth.features.known:

@@ -58,6 +58,12 @@ def rejuvenate(cloud: Any, order: ArrayLike | None = None) -> None:
     cloud.rejuvenate(destinations)
 
 
+def _rejuvenate_once(cloud: Any) -> None:
+    """Rejuvenate a cloud of the usual size; a larger one was, before an interrupt."""
+    if cloud.n_particles == cloud.options["n_particles"]:
+        rejuvenate(cloud)
+
+
 def roll_some(
     cloud: Any,
     options: StreamOptions,
@@ -67,21 +73,10 @@ def roll_some(
 ) -> Vector:
     """Learn rows and retire as many, up to the next rejuvenation (native rules).
 
-    An interrupt leaves complete rows, a rejuvenation that is due among them.
-
-    Parameters
-    ----------
-    cloud : Cloud
-    options : StreamOptions
-    rows : ndarray of shape (n_rows, n_stored)
-    responses : ndarray of shape (n_rows,)
-    proba : ndarray of shape (n_rows, n_classes), optional
-        Is given the probabilities of all classes at each row before it is learned.
-
-    Returns
-    -------
-    ndarray of shape (n_learned,)
-        Log predictive densities of the rows learned, each given those before it.
+    Returns log predictive densities of the rows learned, each given those before it.
+    `proba`, of shape (n_rows, n_classes), is given the probabilities of all classes at
+    each row before it is learned. An interrupt leaves complete rows, a rejuvenation
+    that is due among them.
     """
     every, discard = options.rejuvenate_every, options.discard
     assert discard is not None
@@ -90,7 +85,7 @@ def roll_some(
         n = every - seen % every
         rows, responses = rows[:n], responses[:n]
     log_densities = np.empty(0)
-    n_particles = interrupt = None
+    interrupt = None
     while True:
         try:
             if interrupt is None:
@@ -100,9 +95,7 @@ def roll_some(
                 )  # fmt: skip
             due = every and cloud.n_seen == seen + n and cloud.n_seen % every == 0
             if due and cloud.n_retired:
-                n_particles = n_particles or cloud.n_particles
-                if cloud.n_particles == n_particles:
-                    rejuvenate(cloud)
+                _rejuvenate_once(cloud)
             break
         except KeyboardInterrupt as error:
             interrupt = error
@@ -150,7 +143,7 @@ def _replace(
     if room > 0:
         return len(cloud.update(rows[:room], responses[:room]))
     drawn = cloud.source.save()
-    n_particles = interrupt = None
+    interrupt = None
     while True:
         try:
             if cloud.n_seen == seen:
@@ -158,9 +151,7 @@ def _replace(
                 place = next_to_go(cloud, options.discard)
                 cloud.replace(place, options.forget, rows[:1], responses[:1])
             if every and cloud.n_seen % every == 0:
-                n_particles = n_particles or cloud.n_particles
-                if cloud.n_particles == n_particles:
-                    rejuvenate(cloud)
+                _rejuvenate_once(cloud)
             break
         except KeyboardInterrupt as error:
             interrupt = error
