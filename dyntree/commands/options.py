@@ -38,31 +38,23 @@ def add_model(
         "windows, which needs no tuning (default %(default)s)",
     )  # fmt: skip
     group.add_argument(
-        "--discard",
-        choices=params.DISCARDS,
+        "--discard", choices=params.DISCARDS,
         help="which row retires; default by the model",
-    )
+    )  # fmt: skip
     group.add_argument(
-        "--forget",
-        type=float,
-        metavar="F",
+        "--forget", type=float, metavar="F",
         help="factor in [0, 1] on what is retired; default 1 forgets nothing",
-    )
+    )  # fmt: skip
     group.add_argument("--drift", action="store_true", help="follow a changing stream")
     group.add_argument(
-        "--rejuvenate-every",
-        type=int,
-        metavar="N",
+        "--rejuvenate-every", type=int, metavar="N",
         help="rows between regrown trees; 0 never",
-    )
+    )  # fmt: skip
     group.add_argument(
-        "--particles",
-        type=int,
-        metavar="N",
-        dest="n_particles",
+        "--particles", type=int, metavar="N", dest="n_particles",
         help=f"trees in a cloud (default {TreeOptions.n_particles}; with --window auto "
         f"{params.N_AVERAGED} in each)",
-    )
+    )  # fmt: skip
     group.add_argument(
         "--rules", default=TreeOptions.rules, choices=params.RULES,
         help="of the filter; r gives the numbers of R's package (default %(default)s)",
