@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any, Self
 
 import numpy as np
@@ -88,6 +89,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
     @property
     def _trees(self) -> list[DynamicTree]:
+        """Trees of all members, without their windows."""
         return [member.tree for member in self.members]
 
     @property
@@ -371,10 +373,8 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     def stats(self) -> TreeStats:
         """Return height, leaves and leaf sizes, averaged over particles."""
         found = [tree.stats() for tree in self._ready("stats")]
-        names = ("height", "n_leaves", "leaf_size", "leaf_retired")
-        return TreeStats(
-            *(float(self._averaged([getattr(s, n) for s in found])) for n in names)
-        )
+        columns = zip(*map(astuple, found), strict=True)
+        return TreeStats(*(float(self._averaged(column)) for column in columns))
 
     @locked
     def frozen_view(self, what: str = "a view") -> AverageView:
@@ -406,8 +406,8 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         members, rest = [], dict(arrays)
         for k in range(len(header["members"])):
             start = f"m{k}_"
-            own = {n: rest.pop(n) for n in [*rest] if n.startswith(start)}
-            plain = {name.removeprefix(start): array for name, array in own.items()}
+            names = [name for name in rest if name.startswith(start)]
+            own = {name.removeprefix(start): rest.pop(name) for name in names}
             member = header["members"][str(k)]
-            members.append(kinds[member["kind"]].from_arrays(member, plain))
+            members.append(kinds[member["kind"]].from_arrays(member, own))
         return members, rest

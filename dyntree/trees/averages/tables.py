@@ -327,13 +327,11 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             with rows_bar(progress, len(jobs) * len(y), "clouds") as tell:
                 work = taught_ahead if ahead else taught
                 found = side_by_side(work, jobs, n_jobs, lambda: tell(len(y)))
+            temperature = self.temperature
             if ahead:
-                proba = np.array([foreseen for _, foreseen in found])
-                found = [member for member, _ in found]
-                temperature = _fitted_temperature(proba, found[0].classes, y)
-                self.members, self.temperature = found, temperature
-            else:
-                self.members = found
+                found, proba = (list(part) for part in zip(*found, strict=True))
+                temperature = _fitted_temperature(np.array(proba), found[0].classes, y)
+            self.members, self.temperature = found, temperature
         return self
 
     def _prepare(self, fresh: list[Any], X: Any, y: list[Any]) -> None:
@@ -400,14 +398,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     @locked
     def to_arrays(self) -> tuple[Header, Arrays]:
         """Everything the model is; see `DynamicTree.to_arrays`."""
-        header: Header = {
-            "kind": "AveragedTrees",
-            "seed": self.seed,
-            "shuffle": self.shuffle,
-            "temperature": self.temperature,
-        }
         self._check_same_rows()
-        return self._with_members(header, {})
+        own = {name: getattr(self, name) for name in ("seed", "shuffle", "temperature")}
+        return self._with_members({"kind": "AveragedTrees"} | own, {})
 
     @classmethod
     def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
