@@ -15,9 +15,10 @@ from dyntree.encoding.targets import (
     real_response,
     sorted_labels,
 )
-from dyntree.encoding.values import LARGEST, MOST_LEVELS, Matrix, Vector, too_large
+from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
 from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.levels import (
+    full_columns,
     refuse_unseen,
     warn_full,
     warn_unseen,
@@ -114,11 +115,7 @@ def _with_levels(state: TreeState, X: Any) -> tuple[Matrix, Growth]:
 
 def warn_once_if_full(state: TreeState, features: FeatureMap, X: Any) -> None:
     """Warn the first time that a column has more levels than it can take."""
-    full = {
-        name
-        for name, levels in features.known.items()
-        if len(levels) >= MOST_LEVELS and name not in features.declared
-    }
+    full = full_columns(features)
     if not full or "full" in state.warned or isinstance(X, Encoded):
         return
     late = [name for name in features.unseen(features.codes(X)) if name in full]

@@ -44,6 +44,15 @@ def warn_unseen(name: str, grows: bool) -> None:
     )
 
 
+def full_columns(features: FeatureMap) -> list[str]:
+    """Columns that take no more levels, though nobody declared any."""
+    return [
+        name
+        for name, levels in features.known.items()
+        if len(levels) >= MOST_LEVELS and name not in features.declared
+    ]
+
+
 def count_new(
     counts: NewLevels,
     before: FeatureMap | None,
