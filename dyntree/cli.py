@@ -33,6 +33,18 @@ CROSSCHECK_HELP = """Fit a table in CRAN dynaTree and in dyntree from one seed, 
 retire and rejuvenate, ask everything, and tell what differs. Needs R with the package
 dynaTree. The exit code is 1 where bits differ and --seeds finds, or is not asked for,
 no agreement in distribution."""
+DEMO_HELP = (
+    "trees: stream Spambase through a dynamic tree that holds at most 500 rows, "
+    "the same tree frozen after the first 500, and an average of smaller ones; "
+    "print the scores and write prequential.png, predictions.csv and summary.json "
+    "into OUT. sva: "
+    "segment a movement while it is made; write segments.png, labels.csv and "
+    "summary.json. ddp: follow clusters that are born, move and die; write "
+    "lifelines.png, vi.png, lifelines.csv and summary.json. canopy: fit a thousand "
+    "components to small images; write images.png, scaling.png, sweeps.png and "
+    "summary.json. hdp: segment pictures together in a memory of 64 kB; write "
+    "segmentation.png, memory.png, topics.csv and summary.json."
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -82,19 +94,12 @@ def parser() -> argparse.ArgumentParser:
     made = command("crosscheck", _crosscheck, CROSSCHECK, CROSSCHECK_HELP)
     _add_crosscheck(made)
 
-    made = command(
-        "demo", _demo, "see a model at work",
-        "trees: stream Spambase through a dynamic tree that holds at most 500 rows, "
-        "the same tree frozen after the first 500, and an average of smaller ones; "
-        "print the scores and write prequential.png, predictions.csv and summary.json "
-        "into OUT. sva: "
-        "segment a movement while it is made; write segments.png, labels.csv and "
-        "summary.json. ddp: follow clusters that are born, move and die; write "
-        "lifelines.png, vi.png, lifelines.csv and summary.json. canopy: fit a thousand "
-        "components to small images; write images.png, scaling.png, sweeps.png and "
-        "summary.json. hdp: segment pictures together in a memory of 64 kB; write "
-        "segmentation.png, memory.png, topics.csv and summary.json.",
-    )  # fmt: skip
+    made = command("demo", _demo, "see a model at work", DEMO_HELP)
+    _add_demo(made)
+    return top
+
+
+def _add_demo(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "what", nargs="?", choices=("trees", "sva", "ddp", "canopy", "hdp"),
         default="trees",
@@ -108,7 +113,6 @@ def parser() -> argparse.ArgumentParser:
         help="of the trees, or of the data of mixtures (default 1)",
     )
     made.add_argument("--quiet", action="store_true", help="no progress bar")
-    return top
 
 
 def _add_stream(made: argparse.ArgumentParser) -> None:

@@ -372,10 +372,8 @@ def evolving_topics(
         Phases, and documents of each phase in all.
     n_words, length : int, default 200 and 60
         Words there are, and words of a document.
-    n_start : int, default 4
-        Topics of the first phase.
-    births, mean_life : float, default 0.5 and 8
-        Births a phase, Poisson; phases that a topic lives, geometric.
+    n_start, births, mean_life
+        Of topics, as in `evolving_flows` of flows.
     drift : float in [0, 1], default 0.1
         Share of a topic that is drawn anew each phase.
     seed : int, default 0

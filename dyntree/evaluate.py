@@ -267,11 +267,8 @@ def prequential_density(
         One with `score_samples`. It learns the rows as a side effect.
     X : array_like of shape (n_rows, n_features), frame or list of dicts
         Whatever the model takes.
-    start : int, default 0
-        First row that is scored; those before it are learned at once. Rows that come
-        before the model can answer are learned and not scored.
-    progress : bool, callable or None, default None
-        As in `DynamicTree.update`.
+    start, progress
+        As in `prequential`.
 
     Returns
     -------

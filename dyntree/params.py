@@ -28,6 +28,8 @@ N_AVERAGED = 100  # particles of each cloud where several are averaged
 DRIFT_FORGET = 0.95  # the factor that `drift` stands for
 N_SCALE = 10  # rows that fix the scale of regression under the native rules
 DISCARDS = ("alc", "entropy", "age", "random")
+LINEAR_ONLY = ("intercept", "first_split", "n_basis")
+NATIVE_ONLY = ("prior", "class_mass", "max_retired_mass", "categories", "new_levels")
 SCORES = ("alm", "alc", "ei", "ieci", "qei", "qentropy")
 
 MAX_SEED = 2**32 - 1  # what R's set.seed can tell apart
@@ -320,32 +322,15 @@ class TreeOptions:
                 f"0; got {self.variance_prior!r}."
             )
         if self.model != "linear":
-            self._refuse("intercept", self.intercept, "implicit")
-            self._refuse("first_split", self.first_split, 0)
-            self._refuse("n_basis", self.n_basis, None)
+            here = f"model={self.model!r}"
+            self._refuse(LINEAR_ONLY, "model='linear' only", here)
         if self.rules == "r":
-            self._refuse_native()
+            self._refuse(NATIVE_ONLY, "rules='native'", "rules='r'")
         else:
             self._refuse_r()
         if self.categories is not None:
             object.__setattr__(self, "categories", level_table(self.categories))
         self._check_classes()
-
-    def _refuse_native(self) -> None:
-        defaults = {
-            "prior": "adaptive",
-            "class_mass": 1.0,
-            "max_retired_mass": None,
-            "categories": None,
-            "new_levels": "grow",
-        }
-        for name, default in defaults.items():
-            value = getattr(self, name)
-            if not _is_default(value, default):
-                raise ValueError(
-                    f"{name} is an option of rules='native'; got {value!r} with "
-                    "rules='r'."
-                )
 
     def _refuse_r(self) -> None:
         if self.n_start is not None:
@@ -367,12 +352,14 @@ class TreeOptions:
             most = positive("max_retired_mass", self.max_retired_mass)
             object.__setattr__(self, "max_retired_mass", most)
 
-    def _refuse(self, name: str, value: Any, default: Any) -> None:
-        if value != default:
-            raise ValueError(
-                f"{name} is an option of model='linear' only; got {value!r} with "
-                f"model={self.model!r}."
-            )
+    def _refuse(self, names: Sequence[str], home: str, here: str) -> None:
+        """Raise ValueError where one of these options does not have its default."""
+        for name in names:
+            value = getattr(self, name)
+            if not _is_default(value, getattr(TreeOptions, name)):
+                raise ValueError(
+                    f"{name} is an option of {home}; got {value!r} with {here}."
+                )
 
     def _check_classes(self) -> None:
         if self.classes is None:
@@ -601,3 +588,9 @@ def given_options(
     return {
         name: arguments[name] for kind in kinds for name in kind if name in arguments
     }
+
+
+def keep_arguments(model: Any, arguments: Mapping[str, Any]) -> None:
+    """Keep arguments, ``locals()`` at the head of `__init__`, as attributes."""
+    for name in defaults_of(type(model)):
+        setattr(model, name, arguments[name])

@@ -184,6 +184,25 @@ class Prediction:
         return cls(*core.moments(*mixture._parts), mixture, of_mean)
 
     @classmethod
+    def of_mixture(cls, parts: Sequence[Any], n_threads: int = 1) -> Prediction:
+        """Predictive of the mixtures that the core finds, one a row.
+
+        Parameters
+        ----------
+        parts : sequence of ndarray
+            Start, weight, location, scale, degrees of freedom, and the scale of the
+            mean, as of `StudentMixture`.
+        n_threads : int, default 1
+            Threads over rows.
+        """
+        start, weight, location, scale, df, of_mean = parts
+        return cls(
+            *core.moments(start, weight, location, scale, df, n_threads),
+            StudentMixture(start, weight, location, scale, df),
+            StudentMixture(start, weight, location, of_mean, df),
+        )
+
+    @classmethod
     def of_sample(cls, values: Sequence[float], n_rows: int) -> Prediction:
         """Predictive of a normal sample under a flat prior, the same for every row.
 

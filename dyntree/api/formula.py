@@ -431,7 +431,7 @@ class DynamicTreeModel:
 
         Parameters
         ----------
-        progress : bool, callable or None, default None
+        progress
             As in `DynamicTree.update`.
 
         Returns

@@ -41,6 +41,23 @@ MEANINGS = {
     "interval_score": "width of the interval, misses added; low is good",
 }
 
+CAPTIONS = {
+    "rolling": "Error over a moving window; dotted: the baseline over all rows.",
+    "auc": "Area under the ROC curve over a moving window; dotted: chance.",
+    "slices": "Prediction along one feature; the others at the medians, or the most "
+    "frequent levels, of the rows held.",
+    "surface": "Prediction and uncertainty over the two most relevant features that "
+    "are no levels; dots are the rows held.",
+    "importance": "Importance: the share of the predicted variance that a feature "
+    "accounts for, through splits and slopes; whiskers: two Monte Carlo errors.",
+    "effects": "Main effects: the mean prediction along one feature, averaged over the "
+    "others; grey: 90 % of the particles.",
+    "sobol": "Sobol' indices: the share of the variance of the mean prediction that a "
+    "feature has alone, and with the others.",
+    "tree": "The tree of one particle: rows that meet a condition go left; n: rows "
+    "held, plus the weight of those retired.",
+}
+
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -190,70 +207,28 @@ def _pictures(
         for k in tree.level_places.get(name) or [names.index(name)]
         if k in there
     ]
-    drawn = [
-        (
-            plots.plot_rolling(seen, response=response),
-            "Error over a moving window; dotted: the baseline over all rows.",
-        )
-    ]
+    drawn = {"rolling": plots.plot_rolling(seen, response=response)}
     if seen.classes is not None:
-        drawn.append(
-            (
-                plots.plot_rolling(seen, "auc"),
-                "Area under the ROC curve over a moving window; dotted: chance.",
-            )
-        )
-    drawn.append(
-        (
-            plots.plot_slices(model, most[:N_SLICES], response=response),
-            "Prediction along one feature; the others at the medians, or the most "
-            "frequent levels, of the rows held.",
-        )
-    )
+        drawn["auc"] = plots.plot_rolling(seen, "auc")
+    drawn["slices"] = plots.plot_slices(model, most[:N_SLICES], response=response)
     pair = [one for one in most if not levels_of(tree, names.index(one))][:2]
     if len(pair) == 2:
-        drawn.append(
-            (
-                plots.plot_surface(model, pair, response=response)
-                if seen.classes is None
-                else plots.plot_classes(model, pair),
-                "Prediction and uncertainty over the two most relevant features that "
-                "are no levels; dots are the rows held.",
-            )
+        drawn["surface"] = (
+            plots.plot_surface(model, pair, response=response)
+            if seen.classes is None
+            else plots.plot_classes(model, pair)
         )
-    drawn.append(
-        (
-            plots.plot_importance(found, inputs[:N_BOXES]),
-            "Importance: the share of the predicted variance that a feature accounts "
-            "for, through splits and slopes; whiskers: two Monte Carlo errors.",
-        )
-    )
+    drawn["importance"] = plots.plot_importance(found, inputs[:N_BOXES])
     label = None if seen.classes is None else (tree.classes or ())[-1]
     effects = tree.sensitivity(
         label=label, n_samples=max(100, N_SAMPLES // len(names)), n_grid=50
     )
     name = response if label is None else f"P({in_cell(label)})"
-    drawn += [
-        (
-            plots.plot_effects(effects, most[:N_SLICES], response=name),
-            "Main effects: the mean prediction along one feature, averaged over the "
-            "others; grey: 90 % of the particles.",
-        ),
-        (
-            plots.plot_sobol(effects, inputs[:N_BOXES]),
-            "Sobol' indices: the share of the variance of the mean prediction that a "
-            "feature has alone, and with the others.",
-        ),
-    ]
+    drawn["effects"] = plots.plot_effects(effects, most[:N_SLICES], response=name)
+    drawn["sobol"] = plots.plot_sobol(effects, inputs[:N_BOXES])
     if view.shapes()[1][0] <= N_LEAVES:
-        drawn.append(
-            (
-                plots.plot_tree(model, response=response),
-                "The tree of one particle: rows that meet a condition go left; n: rows "
-                "held, plus the weight of those retired.",
-            )
-        )
-    return drawn
+        drawn["tree"] = plots.plot_tree(model, response=response)
+    return [(figure, CAPTIONS[kind]) for kind, figure in drawn.items()]
 
 
 def _over_time(trace: Trace) -> list[tuple[Figure, str]]:

@@ -18,9 +18,9 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.averages.stream import AveragedStream
+from dyntree.trees.base import cloud_sizes
 from dyntree.trees.factory import Trees
-from dyntree.trees.learning.growth import Grown, Growth
-from dyntree.trees.named import cloud_sizes
+from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:
@@ -322,19 +322,12 @@ class DynamicTreeResults:
             row is left, by ``missing="drop"`` or from the start, nothing is learned.
         exog : as for `predict`, optional
             For models made from endog and exog: the inputs.
-        progress : bool, callable or None, default None
-            As in `DynamicTree.update`.
+        progress
+            As in `DynamicTree.update`, which also says what bad rows and interrupts do.
 
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError
-            On bad data; the model is then what it was before.
-        KeyboardInterrupt
-            The model is then what it is after the last complete row.
         """
         rows, responses, designs = self.model.rows(self.design, endog, exog)
         if not len(rows):
@@ -360,7 +353,7 @@ class DynamicTreeResults:
         steps = [(row, design.features()) for row, design in designs]
         growth = Growth(self.design.features(), steps, designs[-1][1].widen)
         try:
-            self.tree.update(Grown(rows, growth), responses, progress=progress)
+            self.tree.update(GrowingRows(rows, growth), responses, progress=progress)
         finally:
             names = self.inner.feature_names
             known = [self.design, *(design for _, design in designs)]

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 from dyntree import checkpoint
 from dyntree.api.formula import file_notes, read_design
 from dyntree.commands.formulas import designed
-from dyntree.commands.options import described, fresh, kinds_of, model_of
+from dyntree.commands.options import (
+    kinds_of,
+    leaf_model_of,
+    model_options,
+    new_model,
+)
 from dyntree.commands.tables import (
     TableFile,
     answer_columns,
@@ -153,8 +158,8 @@ def _model_and_rows(
     arguments: argparse.Namespace,
 ) -> tuple[Any, Any, Any, dict[str, Any]]:
     """A fresh model, inputs, responses, and what to remember of them."""
-    options, formula = described(arguments), arguments.formula
-    fresh(options)  # wrong ones are told before a long table is read
+    options, formula = model_options(arguments), arguments.formula
+    new_model(options)  # wrong ones are told before a long table is read
     left = response_name(formula)
     known = kinds_of(options, left)
     read = _read(arguments, known, left)
@@ -169,16 +174,16 @@ def _model_and_rows(
         warn_of_text(read.frame, [name for name in levels if name not in named])
         kind = "class" if design.is_class else options.get("model", TreeOptions.model)
         # the design has the levels
-        model = fresh(options | {"model": kind, "categories": None})
+        model = new_model(options | {"model": kind, "categories": None})
         notes = file_notes(design, formula, "none")
         return model, _features(design, table), design.responses(table), notes
     response, inputs = split_formula(formula, table.names)
     y, X = read.columns([response])[response].to_numpy(), read.columns(inputs)
-    options = {"model": model_of(y.tolist())} | options
+    options = {"model": leaf_model_of(y.tolist())} | options
     named = options.get("categories", {})
     warn_of_text(X, [name for name in inputs if name not in named])
     notes = {"formula": formula, "response": response}
-    return fresh(options), X, y, notes
+    return new_model(options), X, y, notes
 
 
 def _read(

@@ -26,7 +26,7 @@ SHELL_NAMES = {
 def add_model(
     parser: argparse.ArgumentParser, window: int | str = StreamOptions.window
 ) -> None:
-    """Add the arguments that `described` reads, with this window by default."""
+    """Add the arguments that `model_options` reads, with this window by default."""
     group = parser.add_argument_group("model", "as in dyntree.StreamingTree")
     group.add_argument(
         "--model", choices=params.MODELS,
@@ -38,31 +38,23 @@ def add_model(
         "windows, which needs no tuning (default %(default)s)",
     )  # fmt: skip
     group.add_argument(
-        "--discard",
-        choices=params.DISCARDS,
+        "--discard", choices=params.DISCARDS,
         help="which row retires; default by the model",
-    )
+    )  # fmt: skip
     group.add_argument(
-        "--forget",
-        type=float,
-        metavar="F",
+        "--forget", type=float, metavar="F",
         help="factor in [0, 1] on what is retired; default 1 forgets nothing",
-    )
+    )  # fmt: skip
     group.add_argument("--drift", action="store_true", help="follow a changing stream")
     group.add_argument(
-        "--rejuvenate-every",
-        type=int,
-        metavar="N",
+        "--rejuvenate-every", type=int, metavar="N",
         help="rows between regrown trees; 0 never",
-    )
+    )  # fmt: skip
     group.add_argument(
-        "--particles",
-        type=int,
-        metavar="N",
-        dest="n_particles",
+        "--particles", type=int, metavar="N", dest="n_particles",
         help=f"trees in a cloud (default {TreeOptions.n_particles}; with --window auto "
         f"{params.N_AVERAGED} in each)",
-    )
+    )  # fmt: skip
     group.add_argument(
         "--rules", default=TreeOptions.rules, choices=params.RULES,
         help="of the filter; r gives the numbers of R's package (default %(default)s)",
@@ -88,8 +80,8 @@ def add_model(
     group.add_argument("--seed", type=int, metavar="N", help="drawn where absent")
 
 
-def described(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Options of the model as a dict that JSON can hold; without those not given."""
+def model_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of a command -> the options that were given, as JSON holds them."""
     kinds = TREE_OPTIONS, STREAM_OPTIONS, {"seed": None}
     values = params.given_options(vars(arguments), *kinds)
     if values["n_particles"] is None:
@@ -100,15 +92,15 @@ def described(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def kinds_of(options: Mapping[str, Any], response: str) -> dict[str, str]:
-    """What the options say of columns; see `commands.rows`."""
+    """Options of the model -> kinds of the columns they name; see `commands.rows`."""
     kinds = dict.fromkeys(options.get("categories", {}), "level")
     if "model" in options:
         kinds[response] = "any" if options["model"] == "class" else "number"
     return kinds
 
 
-def model_of(y: Sequence[Any]) -> str:
-    """The model for these responses where none was named."""
+def leaf_model_of(y: Sequence[Any]) -> str:
+    """Responses -> what leaves hold where no option says: "class" for labels."""
     first = next((value for value in y if isinstance(value, str) or value == value), 0)
     return "class" if isinstance(first, str | bool) else TreeOptions.model
 
@@ -148,8 +140,8 @@ def _levels(text: str) -> tuple[str, list[str]]:
     return column, [level_text(level_cell(level)) for level in levels.split(",")]
 
 
-def fresh(options: dict[str, Any]) -> Trees:
-    """The model that `described` options stand for."""
+def new_model(options: dict[str, Any]) -> Trees:
+    """Options as from `model_options` -> a model that has seen no row."""
     if options["window"]:
         return make_tree(options)
     if stray := only_for_windows(options):

@@ -24,7 +24,12 @@ from typing import Any, BinaryIO
 from dyntree import checkpoint
 from dyntree.api.formula import file_notes, read_design
 from dyntree.commands.formulas import designed, encoded_row
-from dyntree.commands.options import described, fresh, kinds_of, model_of
+from dyntree.commands.options import (
+    kinds_of,
+    leaf_model_of,
+    model_options,
+    new_model,
+)
 from dyntree.commands.rows import (
     READERS,
     WRITERS,
@@ -88,7 +93,7 @@ class Session:
             "separator": arguments.separator,
             "decimal": arguments.decimal,
             "quantiles": arguments.quantiles,
-            "options": described(arguments),
+            "options": model_options(arguments),
         }
         self.resumed = self.path is not None and os.path.exists(self.path)
         if self.path is not None and Path(self.path).parent.is_dir():
@@ -96,7 +101,7 @@ class Session:
         if self.resumed:
             self._resume(arguments, wanted)
         else:
-            self.model = fresh(wanted["options"])
+            self.model = new_model(wanted["options"])
             self.notes = wanted | {"inputs": None, "rows": 0, "learned": 0, "bytes": 0}
             self.notes["kinds"] = kinds_of(
                 self.notes["options"], response_name(self.notes["formula"])
@@ -138,9 +143,9 @@ class Session:
         if notes["inputs"] is None and "model" not in notes["options"]:
             response = response_name(notes["formula"])
             value = self._kinds(response).values(row, [response])[response]
-            notes["model"] = model_of([value])
+            notes["model"] = leaf_model_of([value])
             notes["kinds"] |= kinds_of(self.options, response)
-            self.model = fresh(self.options)
+            self.model = new_model(self.options)
         if notes["inputs"] is None or csv:
             response, inputs = self._planned(columns)
             if csv and self.design is None and response not in columns:
@@ -175,7 +180,7 @@ class Session:
             self.design = designed(notes["formula"], empty, self.options)
             if self.design is not None:
                 notes |= file_notes(self.design, notes["formula"], "none")
-                self.model = fresh(self.options | {"categories": None})
+                self.model = new_model(self.options | {"categories": None})
         if self.design is None:
             return split_formula(notes["formula"], columns)
         check_columns(empty, self.design.response.columns + self.design.columns)

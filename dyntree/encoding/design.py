@@ -539,6 +539,7 @@ def absence(absent: Sequence[str], given: Any) -> ValueError:
 def _not_finite(
     label: str, value: float, row: int, given: dict[str, float] | None = None
 ) -> ValueError:
+    """Error for a term whose value in a row is infinite or undefined."""
     where = f", where {given}" if given else ""
     return ValueError(
         f"data must give {label} a finite value of at most {LARGEST:g} in size, unless "

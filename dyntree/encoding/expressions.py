@@ -271,6 +271,7 @@ def _dotted(node: ast.AST) -> str | None:
 
 
 def _refusal(text: str, part: str) -> ValueError:
+    """Error for a part of a formula that means nothing here."""
     where = f"{part} in {text}" if part != text else text
     return ValueError(
         "formula must be made of columns, C(column), numbers, + - * / // % **, I(...) "

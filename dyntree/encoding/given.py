@@ -9,7 +9,7 @@ import numpy as np
 
 from dyntree.encoding.columns import Column
 from dyntree.encoding.series import column_of
-from dyntree.encoding.tables import is_frame, table_of, turned
+from dyntree.encoding.tables import columns_of_rows, is_frame, table_of
 from dyntree.encoding.values import LARGEST, Matrix, is_many, too_large
 from dyntree.errors import UnusableValueError
 from dyntree.params import as_array
@@ -23,7 +23,7 @@ def named_columns(X: Any, argument: str = "X") -> dict[str, Column] | None:
     if isinstance(X, Mapping):
         X = [X]
     if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
-        for name, values in (columns := turned(X, argument)).items():
+        for name, values in (columns := columns_of_rows(X, argument)).items():
             for value in values:
                 if is_many(value):
                     raise ValueError(

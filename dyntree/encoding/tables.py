@@ -1,4 +1,4 @@
-"""Tables of all libraries: the one door for columns, and answers in the same type."""
+"""Tables of any library -> columns as arrays, and answers in the caller's type."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = Mapping[str, Any]
 
 
 class Table:
-    """Columns by name, as arrays: a dict of columns, or dicts turned into one.
+    """Columns by name, as arrays: a dict of columns, or dicts columns_of_rows into one.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def table_of(data: Any, argument: str = "data") -> Table:
         check_distinct(data, argument)
         return Table(data)
     if isinstance(data, list | tuple) and data and isinstance(data[0], Mapping):
-        return Table(turned(data, argument))
+        return Table(columns_of_rows(data, argument))
     return _by_narwhals(data, argument)
 
 
@@ -412,10 +412,10 @@ def _by_narwhals(data: Any, argument: str) -> Table:
     return NarwhalsTable(frame)
 
 
-def turned(
+def columns_of_rows(
     rows: Sequence[Mapping[Hashable, Any]], argument: str = "data"
 ) -> dict[str, list[Any]]:
-    """Rows as columns."""
+    """A list of dicts, one a row -> a dict of lists, one a column."""
     check_distinct(rows[0], argument)
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping) or row.keys() != rows[0].keys():

@@ -58,6 +58,7 @@ def _label_objects(y: Any, n_rows: int) -> list[Any]:
 
 
 def _vector(y: Any, n_rows: int) -> NDArray[Any]:
+    """Responses as an array of one value a row, of any type."""
     values = as_array("y", y)
     if values.ndim == 0:
         values = values.reshape(1)

@@ -190,4 +190,5 @@ def _value(found: dict[str, Any]) -> Any:
 
 
 def _refuse(word: str) -> Any:
+    """Raise CheckpointError for a number that strict JSON does not have."""
     raise CheckpointError(f"its header holds {word}, which is not JSON")

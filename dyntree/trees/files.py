@@ -63,17 +63,10 @@ def tree_arrays(state: TreeState) -> tuple[Header, Arrays]:
 
 
 def tree_state(header: Header, arrays: Arrays) -> TreeState:
-    """Header and arrays -> the state of a tree that they describe, checked.
+    """Header and arrays, as from `tree_arrays` -> the state of a tree, checked.
 
-    Parameters
-    ----------
-    header, arrays : dict
-        As from `tree_arrays`; lists may stand for tuples.
-
-    Raises
-    ------
-    CheckpointError, LookupError, TypeError or ValueError
-        Where they do not describe one.
+    Lists may stand for tuples. What describes no tree is a CheckpointError,
+    LookupError, TypeError or ValueError.
     """
     options = UNSAID[header["options"]["rules"]] | dict(header["options"])
     if isinstance(options["prior"], dict):
@@ -82,7 +75,7 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
     state = TreeState(TreeOptions(**options), seed)
     if header["features"] is not None:
         state.features = FeatureMap.from_header(header["features"])
-    _check_tree(state.options, state.features, header, arrays)
+    _check_tree(state, header, arrays)
     state.waiting_X = arrays["waiting_X"].copy()
     state.waiting_y = list(header["waiting_y"])
     if header["cloud"] is not None:
@@ -111,7 +104,7 @@ def stream_state(
 ) -> tuple[TreeState, StreamOptions, bool]:
     """Header and arrays -> the state of a tree, its window, and whether it is frozen.
 
-    Parameters and errors are those of `tree_state`.
+    Errors are those of `tree_state`.
     """
     state = tree_state(header["tree"], arrays)
     options = StreamOptions(**header["options"]).for_model(state.options)
@@ -119,20 +112,15 @@ def stream_state(
     return state, options, params.flag("is_frozen", header["is_frozen"])
 
 
-def _check_tree(
-    options: TreeOptions,
-    features: FeatureMap | None,
-    header: Header,
-    arrays: Arrays,
-) -> None:
-    """Raise an error unless the rest of a header and its arrays fit these."""
+def _check_tree(state: TreeState, header: Header, arrays: Arrays) -> None:
+    """Raise an error unless header and arrays fit the options and the columns."""
+    options, features = state.options, state.features
     waiting = arrays["waiting_X"]
     fits = waiting.dtype == np.float64 and waiting.ndim == 2
     demand(fits and isinstance(header["waiting_y"], list), "no rows can wait like that")
-    native = options.rules == "native"
     if header["cloud"] is None:
         demand(arrays.keys() == {"waiting_X"}, "it has arrays without a use")
-        _check_waiting(options, features, waiting, header["waiting_y"])
+        _check_waiting(state, waiting, header["waiting_y"])
     else:
         demand(features is not None and not waiting.size, "its rows came to nothing")
         assert features is not None
@@ -147,37 +135,27 @@ def _check_tree(
         wanted = cloud_options(options, features.n_features)
         check_cloud(header["cloud"], cloud, wanted)
     if features is not None:
+        native = options.rules == "native"
         demand(features.allow_missing == native, "its columns follow other rules")
 
 
-def _check_waiting(
-    options: TreeOptions, features: FeatureMap | None, rows: Any, responses: list[Any]
-) -> None:
-    """Rows that are kept back until there are trees."""
+def _check_waiting(state: TreeState, rows: Any, responses: list[Any]) -> None:
+    """Raise an error unless these rows can be kept back until there are trees."""
     if not rows.size and not responses:
         return  # columns may be fixed before the first row
-    demand(features is not None, "rows wait without columns")
-    assert features is not None
-    features.check_codes(rows)
-    if options.model == "class":
+    demand(state.features is not None, "rows wait without columns")
+    assert state.features is not None
+    state.features.check_codes(rows)
+    if state.options.model == "class":
         label_list(responses, len(rows))
     else:
-        real_response(responses, len(rows), options.rules)
+        real_response(responses, len(rows), state.options.rules)
 
 
 def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
-    """Raise an error unless header and arrays describe a sound cloud.
+    """Raise an error unless header and arrays are a sound cloud with these options.
 
-    Parameters
-    ----------
-    header, arrays : dict
-        As from ``Cloud.to_arrays``; lists may stand for tuples.
-    options : dict
-        Options that the cloud must have.
-
-    Raises
-    ------
-    CheckpointError, KeyError, TypeError or ValueError
+    They are as from ``Cloud.to_arrays``; lists may stand for tuples.
     """
     n_basis = options["n_basis"] if options["model"] == "linear" else 0
     n_leaves, width = arrays["leaf_sums"].shape
@@ -221,7 +199,7 @@ def _template(options: dict[str, Any]) -> Cloud:
 def _check_layout(
     header: Header, arrays: Arrays, like_header: Header, like: Arrays
 ) -> None:
-    """The same fields, types and widths as in a cloud that is known to be sound."""
+    """Raise an error unless fields, types and widths are those of a sound cloud."""
     demand(header.keys() == like_header.keys(), "its cloud has other fields")
     demand(arrays.keys() == like.keys(), "it has other arrays")
     for name, model in like.items():
@@ -245,6 +223,7 @@ def _listed(value: Any) -> Any:
 
 
 def _check_counts(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
+    """Raise an error unless so many rows, particles and looks there can be."""
     for name in ("n_seen", "n_retired", "n_degenerate", "time", "last_look"):
         params.count(name, header[name], 0, MAX_COUNT)
     n_held = header["n_seen"] - header["n_retired"]
@@ -252,8 +231,7 @@ def _check_counts(header: Header, arrays: Arrays, options: dict[str, Any]) -> No
     demand(len(arrays["roots"]) >= options["n_particles"], "it lacks particles")
     demand(isinstance(header["log_evidence"], float), "log_evidence is no number")
     params.flag("fades", header["fades"])
-    adaptive = options["prior"] is not None and options["prior"]["adaptive"]
-    if adaptive:
+    if options["prior"] is not None and options["prior"]["adaptive"]:
         look = params.real("next_look", header["next_look"])
         demand(look >= FIRST_LOOK, f"next_look is {look}")
     else:
@@ -261,7 +239,7 @@ def _check_counts(header: Header, arrays: Arrays, options: dict[str, Any]) -> No
 
 
 def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
-    """The leaf model's prior point and frozen scale."""
+    """Raise an error unless the prior of the leaves and its scale can be."""
     for name in like.keys() & {"middle", "spreads", "y_unit", "grain"}:
         state.setdefault(name, like[name])  # files from before priors moved
     if "y_open" in state and "y_spread" in like:  # responses that have no unit yet
@@ -282,6 +260,7 @@ def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
 
 
 def _check_rows(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
+    """Raise an error unless the rows held have values, responses and numbers."""
     X, y, ids = arrays["X"], arrays["y"], arrays["row_ids"]
     if options["rules"] == "native":
         demand(not np.any(np.abs(X) > LARGEST), "X is too large")
@@ -297,7 +276,7 @@ def _check_rows(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
 
 
 def _check_spans(arrays: Arrays) -> None:
-    """Ranges of the columns over all rows learned, hence over the rows held."""
+    """Raise an error unless the ranges of all rows learned cover the rows held."""
     low, high, other = arrays["spans"].T
     X = arrays["X"]
     demand(not np.any(low > high), "a span runs backwards")
@@ -310,7 +289,7 @@ def _check_spans(arrays: Arrays) -> None:
 
 
 def _check_splits(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
-    """Columns that splits use, and where."""
+    """Raise an error unless splits are on columns that may be split, at numbers."""
     least, most = options["first_split"], options["n_features"] - 1
     columns = header["open_columns"]
     demand(isinstance(columns, list), "open_columns is no list")
@@ -325,10 +304,10 @@ def _check_splits(header: Header, arrays: Arrays, options: dict[str, Any]) -> No
 def _check_sums(
     forest: Forest, arrays: Arrays, options: dict[str, Any], stride: int
 ) -> None:
-    """Weights, which the core looks up in tables, and what it divides by.
+    """Raise an error unless leaves weigh their rows, and no divisor is zero.
 
-    A row of leaf_sums holds the active sums, the retired ones (`stride` doubles each)
-    and what is derived from them.
+    The core looks weights up in tables. A row of leaf_sums holds the active sums, the
+    retired ones (`stride` doubles each) and what is derived from them.
     """
     sums = arrays["leaf_sums"]
     native = options["rules"] == "native"
@@ -351,10 +330,7 @@ def _check_sums(
 class Forest:
     """The trees of a cloud: splits 0 .. n - 1, then leaves.
 
-    Parameters
-    ----------
-    arrays : dict of ndarray
-        As from ``Cloud.to_arrays``, of the right types and widths.
+    Made from the arrays of ``Cloud.to_arrays``, of the right types and widths.
     """
 
     def __init__(self, arrays: Arrays) -> None:
@@ -369,15 +345,17 @@ class Forest:
         self.above[self.below.ravel()] = np.repeat(np.arange(self.n_splits), 2)
         self.is_left = np.zeros(len(self.depth), dtype=bool)
         self.is_left[self.below[:, 0]] = True
+        depth = self.depth[: self.n_splits]
+        order = np.argsort(depth, kind="stable")
+        ends = np.flatnonzero(np.diff(depth[order])) + 1
+        self.splits_by_depth: list[Ints] = np.split(order, ends) if len(order) else []
 
     def _places(self, numbers: NDArray[np.int32]) -> Ints:
         """Places of nodes by number: splits count from 1 up, leaves from -1 down."""
         found: Ints = numbers.astype(np.int64)
         n_leaves = len(self.depth) - self.n_splits
-        demand(
-            np.all((found != 0) & (found <= self.n_splits) & (found >= -n_leaves)),
-            "a tree leads nowhere",
-        )
+        known = (found != 0) & (found <= self.n_splits) & (found >= -n_leaves)
+        demand(np.all(known), "a tree leads nowhere")
         return np.where(found > 0, found - 1, self.n_splits - found - 1)
 
     def check_places(self) -> None:
@@ -398,7 +376,7 @@ class Forest:
         value = self.arrays["split_value"].view(np.int64)
         place = np.full(len(depth), -1)
         place[self.roots] = 0
-        for level in self._levels():
+        for level in self.splits_by_depth:
             parents, children = np.repeat(level, 2), self.below[level].ravel()
             way = np.column_stack(
                 [place[parents], variable[parents], value[parents], side[parents],
@@ -412,14 +390,6 @@ class Forest:
             demand(np.all(place[children] == found), "trees share what differs")
             last = int(found.max())
 
-    def _levels(self) -> list[Ints]:
-        """Splits by depth."""
-        depth = self.depth[: self.n_splits]
-        order = np.argsort(depth, kind="stable")
-        if not len(order):
-            return []
-        return np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
-
     def check_rows(self) -> None:
         """Every tree holds every row once."""
         rows, n_held = self.arrays["leaf_rows"], len(self.arrays["y"])
@@ -432,7 +402,7 @@ class Forest:
             seats.sort()
             demand(np.all(np.diff(seats) > 0), "a leaf holds a row twice")
         total = np.concatenate([np.zeros(self.n_splits, dtype=np.int64), self.n_rows])
-        for level in reversed(self._levels()):
+        for level in reversed(self.splits_by_depth):
             total[level] = total[self.below[level]].sum(axis=1)
         demand(np.all(total[self.roots] == n_held), "a tree lacks rows")
         credited = self.arrays["leaf_shape"][:, 2]
@@ -445,9 +415,8 @@ class Forest:
         X, variable = self.arrays["X"], self.arrays["split_variable"]
         missing_left = self.arrays["split_links"][:, 3] == 1
         value = self.arrays["split_value"]
-        demand(
-            np.all((variable >= 0) & (variable < X.shape[1])), "a split uses no column"
-        )
+        known = (variable >= 0) & (variable < X.shape[1])
+        demand(np.all(known), "a split uses no column")
         for _, _, row, leaf in self._leaf_rows():
             node = self.n_splits + leaf
             while len(node):
@@ -466,8 +435,7 @@ class Forest:
         for first, last, row, leaf in self._leaf_rows():
             places = (leaf - first) * n_classes + codes[row]
             found = np.bincount(places, minlength=(last - first) * n_classes)
-            found = found.reshape(last - first, n_classes)
-            good = np.array_equal(counts[first:last], found)
+            good = np.array_equal(counts[first:last].ravel(), found)
             demand(good, "labels are miscounted")
 
     def _leaf_rows(self) -> Iterator[tuple[int, int, Ints, Ints]]:
@@ -485,36 +453,21 @@ class Forest:
 
 def check_members(states: list[TreeState]) -> None:
     """Raise CheckpointError unless trees, each checked, have learned the same rows."""
-    known = {
-        (
-            s.options.model,
-            s.options.classes,
-            s.cloud is None,
-            s.n_seen,
-            None
-            if s.features is None
-            else (s.features.feature_names, s.features.names),
-        )
-        for s in states
-    }
+    known = set()
+    for state in states:
+        options, features = state.options, state.features
+        names = features and (features.feature_names, features.names)
+        waits = state.cloud is None
+        known.add((options.model, options.classes, waits, state.n_seen, names))
     demand(len(known) == 1, "its members do not belong together")
 
 
 def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> None:
     """Raise an error unless the state of an averaged stream fits its members.
 
-    Parameters
-    ----------
-    header, arrays : dict
-        As from ``AveragedStream.to_arrays``, without those of the members.
-    states : list of TreeState
-        Of the members, each checked.
-
-    Raises
-    ------
-    CheckpointError, LookupError, TypeError or ValueError
+    Header and arrays are as from ``AveragedStream.to_arrays``, without those of the
+    members, whose states are checked already.
     """
-    m = len(states)
     check_members(states)
     for state in states:
         params.one_of("rules", state.options.rules, ("native",))
@@ -525,15 +478,11 @@ def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> No
     params.flag("follows_width", header["_follows_width"])
     demand(isinstance(header["_log_evidence"], float), "its evidence is no number")
     params.count("note_every", header["_note_every"], 1, MAX_COUNT)
-    n = len(arrays["noted"])
+    m, n = len(states), len(arrays["noted"])
     wanted = {
-        "log_weights": (m,),
-        "coef": (m,),
-        "covariance": (m, m),
-        "log_shares": (2,),
-        "noted_weights": (n, m),
-        "noted": (n,),
-    }
+        "log_weights": (m,), "coef": (m,), "covariance": (m, m), "log_shares": (2,),
+        "noted_weights": (n, m), "noted": (n,),
+    }  # fmt: skip
     demand(arrays.keys() == wanted.keys(), "it has arrays without a use")
     for name, shape in wanted.items():
         dtype = np.int64 if name == "noted" else np.float64

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
 from dyntree import checkpoint, params
-from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import Matrix
 from dyntree.online import Arrays, Header
 from dyntree.params import NIG, TREE_OPTIONS, TreeOptions
 from dyntree.runtime.locking import locked
@@ -21,15 +18,13 @@ from dyntree.trees.answers.sensitivity import TreeAnswers
 from dyntree.trees.answers.view import Rehearsal, TreeView, rehearsed
 from dyntree.trees.files import tree_arrays, tree_state
 from dyntree.trees.learning.check import checked, is_idle, responses_of
-from dyntree.trees.learning.growth import widened, with_columns
+from dyntree.trees.learning.growth import widened
 from dyntree.trees.learning.parts import (
-    degenerate_rows_warned,
     learn_in_parts,
     learn_rows,
 )
 from dyntree.trees.learning.warmup import take_in
-from dyntree.trees.learning.windows import rejuvenate
-from dyntree.trees.positions import row_positions
+from dyntree.trees.learning.windows import rejuvenate, row_positions
 from dyntree.trees.state import TreeState, with_ones
 
 
@@ -163,17 +158,14 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         seed: int | None = None,
     ) -> None:
         options = TreeOptions(**params.given_options(locals(), TREE_OPTIONS))
-        self._hold(TreeState(options, given_or_drawn(seed)))
-
-    def _hold(self, state: TreeState) -> None:
-        """Have this state, and its lock."""
-        self.state, self._lock = state, state.lock
+        self.state = TreeState(options, given_or_drawn(seed))
+        self._lock = self.state.lock
 
     @classmethod
     def around(cls, state: TreeState) -> Self:
         """Return a tree that teaches and asks a state that there is."""
         tree = cls.__new__(cls)
-        tree._hold(state)
+        tree.state, tree._lock = state, state.lock
         return tree
 
     @property
@@ -225,11 +217,8 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         before = state.n_seen
         rows, responses, growth = take_in(state, X, y)
         n_kept = state.n_seen - before
-        with degenerate_rows_warned(state):
-            learn_in_parts(
-                state, rows, responses, growth, progress, n_kept,
-                partial(learn_rows, state), self.with_columns,
-            )  # fmt: skip
+        learn = partial(learn_rows, state)
+        learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
         return self
 
     @locked
@@ -354,30 +343,6 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
             return None
         rows = with_ones(rows, state.ones)
         return rehearsed(cloud, rows, responses_of(state, labels))
-
-    def hush(self) -> None:
-        """Say nothing of columns of text: another model that learns the same does."""
-        self.state.new_levels = None
-
-    def with_columns(
-        self, features: FeatureMap, widen: Callable[[Matrix], Matrix]
-    ) -> AbstractContextManager[None]:
-        """Have more columns from the block on; an error in it takes them back.
-
-        An interrupt does where the block has not learned a row by then.
-
-        Parameters
-        ----------
-        features : FeatureMap
-            The columns then, the new ones last.
-        widen : callable
-            Gives rows, an array of shape (n_rows, old width), their new columns.
-
-        Returns
-        -------
-        context manager
-        """
-        return with_columns(self.state, features, widen)
 
     @locked
     def reseeded(self, seed: int) -> Self:

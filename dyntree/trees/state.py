@@ -64,6 +64,16 @@ class TreeState:
         return len(self.waiting_y) if self.cloud is None else self.cloud.n_seen
 
     @property
+    def n_active(self) -> int:
+        """Rows held one by one."""
+        return len(self.waiting_y) if self.cloud is None else self.cloud.n_active
+
+    @property
+    def n_retired(self) -> int:
+        """Rows given up since the start."""
+        return 0 if self.cloud is None else self.cloud.n_retired
+
+    @property
     def n_degenerate(self) -> int:
         """Steps at which no particle gave the row a positive density."""
         return 0 if self.cloud is None else self.cloud.n_degenerate
@@ -73,15 +83,23 @@ class TreeState:
         """Columns of ones stored before the user's own."""
         return n_ones(self.options)
 
-    def n_settling(self, n_first: int) -> int | None:
-        """How many of the rows that plant trees settle levels; None for all of them.
+    def n_level_rows(self, n_first: int) -> int | None:
+        """How many rows decide which levels have columns at first; None for all.
 
-        Where levels may grow, those of later rows are as late as if their rows had come
-        one by one. Linear leaves take all, as they regress on no column that is late.
+        Those are the rows that come with the first trees, of which `n_first` plant
+        them. Where levels may grow, those of later rows are as late as if their rows
+        had come one by one. Linear leaves take all, as they regress on no column that
+        is late.
         """
         options = self.options
         late = options.new_levels == "grow" and options.model != "linear"
         return n_first if late and not self.settles_all else None
+
+    def nbytes(self) -> int:
+        """Bytes held by trees, rows and scratch."""
+        if self.cloud is None:
+            return int(self.waiting_X.nbytes) + 8 * len(self.waiting_y)
+        return int(self.cloud.nbytes())
 
     def ready(self, what: str) -> Any:
         """Return the cloud, or raise NotReadyError: `what` needs trees."""
@@ -135,7 +153,7 @@ def n_ones(options: TreeOptions) -> int:
 
 
 def with_ones(rows: Matrix, ones: int) -> Matrix:
-    """Rows with a column of ones in front, where asked."""
+    """Rows as the cloud stores them, with or without a column of ones in front."""
     if ones:
         rows = np.concatenate([np.ones((len(rows), 1)), rows], axis=1)
     return np.ascontiguousarray(rows)

@@ -15,22 +15,18 @@ from dyntree.runtime.progress import Progress, check_progress
 from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.answers.view import TreeView
+from dyntree.trees.base import TreeModel
 from dyntree.trees.files import stream_arrays, stream_state
 from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_row
-from dyntree.trees.learning.parts import (
-    degenerate_rows_warned,
-    learn_in_parts,
-    warn_degenerate,
-)
+from dyntree.trees.learning.parts import degenerate_rows_warned, learn_in_parts
 from dyntree.trees.learning.warmup import take_in
 from dyntree.trees.learning.windows import learn_in_window, roll_some
 from dyntree.trees.model import DynamicTree
-from dyntree.trees.named import Named
 from dyntree.trees.state import TreeState
 
 
 @checkpoint.savable
-class StreamingTree(Named, checkpoint.Stored):
+class StreamingTree(TreeModel, checkpoint.Stored):
     """The online scheme: a bounded window of active rows around a dynamic tree.
 
     Once the window is full, a row retires for each new one: its leaf keeps it as
@@ -184,9 +180,8 @@ class StreamingTree(Named, checkpoint.Stored):
                 return
             place = y if known is None else known.index(y)
             row, response = scaled_row(state, row, place)
-            before = cloud.n_degenerate
-            roll_some(cloud, self.options, row, response)
-            warn_degenerate(cloud.n_degenerate - before)
+            with degenerate_rows_warned([state]):
+                roll_some(cloud, self.options, row, response)
 
     def _learn(self, X: Any, y: Any, progress: Progress) -> None:
         """Check and learn rows of any form."""
@@ -198,11 +193,7 @@ class StreamingTree(Named, checkpoint.Stored):
         rows, responses, growth = take_in(state, X, y, self.options.check_model)
         n_kept = state.n_seen - before
         learn = partial(learn_in_window, state, self.options)
-        with degenerate_rows_warned(state):
-            learn_in_parts(
-                state, rows, responses, growth, progress, n_kept, learn,
-                self.tree.with_columns,
-            )  # fmt: skip
+        learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
 
     def predict(
         self, X: Any, *, threads: int | None = None
@@ -243,8 +234,7 @@ class StreamingTree(Named, checkpoint.Stored):
     def facts(self) -> dict[str, Any]:
         """What the model is, by name, as values for JSON."""
         options = self.options
-        return self.tree.facts() | {
-            "kind": type(self).__name__,
+        return super().facts() | {
             "window": options.window,
             "discard": options.discard,
             "forget": options.forget,
@@ -255,10 +245,6 @@ class StreamingTree(Named, checkpoint.Stored):
         """Stop learning: from now on `update` checks its rows and forgets them."""
         self.is_frozen = True
         return self
-
-    def memory_usage(self) -> int:
-        """Bytes held by trees, rows and scratch."""
-        return self.tree.memory_usage()
 
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""

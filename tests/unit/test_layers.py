@@ -66,7 +66,7 @@ FOLDER_ORDER = {
         {"feature_map"}, {"growing_map", "design"},
     ],
     "trees": [
-        {"state", "positions"}, {"learning"}, {"files", "named"}, {"answers"},
+        {"state"}, {"learning"}, {"files", "base"}, {"answers"},
         {"model"}, {"streaming"}, {"averages"}, {"factory"},
     ],
     "trees/learning": [

@@ -27,6 +27,7 @@ from dyntree.params import NIG
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.factory import make_tree
+from dyntree.trees.learning.growth import with_columns
 from dyntree.trees.learning.levels import warn_full
 from dyntree.trees.streaming import StreamingTree
 
@@ -80,7 +81,8 @@ class StreamAdapter(base.Estimator):
     learn_one: Callable[[Row, Any], None]
 
     def _begin(self, arguments: Mapping[str, Any]) -> None:
-        """Make a stream that has seen no row, by the arguments of `__init__`."""
+        """Keep the arguments of `__init__`, and make a stream that has seen no row."""
+        params.keep_arguments(self, arguments)
         params.one_of("new_columns", self.new_columns, ("grow", "ignore"))
         kinds = params.TREE_OPTIONS, params.STREAM_OPTIONS, {"seed": None}
         options = params.given_options(arguments, *kinds)
@@ -108,7 +110,7 @@ class StreamAdapter(base.Estimator):
             wider = columns.grown(x)
             row, features = wider.encode(x), wider.features()
             try:
-                with self.stream.tree.with_columns(features, wider.widen):
+                with with_columns(self.stream.states, features, wider.widen):
                     self._columns = wider
                     self.stream.learn_row(row, y)
             except BaseException:  # an interrupt may come after the row was learned
@@ -215,21 +217,7 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
         new_columns: str = "grow",
         seed: int | None = None,
     ) -> None:
-        self.model = params.one_of("model", model, ("constant", "linear"))
-        self.window = window
-        self.discard = discard
-        self.forget = forget
-        self.drift = drift
-        self.rejuvenate_every = rejuvenate_every
-        self.n_particles = n_particles
-        self.intercept = intercept
-        self.proposal = proposal
-        self.min_leaf = min_leaf
-        self.tree_prior = tree_prior
-        self.prior = prior
-        self.max_retired_mass = max_retired_mass
-        self.new_columns = new_columns
-        self.seed = seed
+        params.one_of("model", model, ("constant", "linear"))
         self._begin(locals())
 
     @classmethod
@@ -374,19 +362,6 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
         new_columns: str = "grow",
         seed: int | None = None,
     ) -> None:
-        self.window = window
-        self.discard = discard
-        self.forget = forget
-        self.drift = drift
-        self.rejuvenate_every = rejuvenate_every
-        self.n_particles = n_particles
-        self.proposal = proposal
-        self.min_leaf = min_leaf
-        self.tree_prior = tree_prior
-        self.class_mass = class_mass
-        self.max_retired_mass = max_retired_mass
-        self.new_columns = new_columns
-        self.seed = seed
         self._begin(locals() | {"model": "class"})
 
     @classmethod

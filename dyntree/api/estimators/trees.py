@@ -22,6 +22,7 @@ class TreeMixin(OnlineMixin):
     """An estimator whose model is made of dynamic trees, in a window or not."""
 
     n_features_in_: int
+    model: str
     get_params: Callable[..., dict[str, Any]]
 
     def _tree_of(self, **options: Any) -> Trees:
@@ -137,25 +138,7 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        self.model = model
-        self.window = window
-        self.n_clouds = n_clouds
-        self.discard = discard
-        self.forget = forget
-        self.drift = drift
-        self.rejuvenate_every = rejuvenate_every
-        self.n_particles = n_particles
-        self.intercept = intercept
-        self.proposal = proposal
-        self.min_leaf = min_leaf
-        self.tree_prior = tree_prior
-        self.first_split = first_split
-        self.n_basis = n_basis
-        self.prior = prior
-        self.max_retired_mass = max_retired_mass
-        self.new_levels = new_levels
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        params.keep_arguments(self, locals())
 
     def _fresh(self) -> Trees:
         params.one_of("model", self.model, ("constant", "linear"))
@@ -301,21 +284,7 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
-        self.window = window
-        self.n_clouds = n_clouds
-        self.discard = discard
-        self.forget = forget
-        self.drift = drift
-        self.rejuvenate_every = rejuvenate_every
-        self.n_particles = n_particles
-        self.proposal = proposal
-        self.min_leaf = min_leaf
-        self.tree_prior = tree_prior
-        self.class_mass = class_mass
-        self.max_retired_mass = max_retired_mass
-        self.new_levels = new_levels
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        params.keep_arguments(self, locals())
 
     def _fresh(self) -> Trees:
         return self._tree_of(model="class", classes=list(self.classes_))

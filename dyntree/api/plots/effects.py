@@ -103,8 +103,8 @@ def plot_sobol(
     ----------
     sensitivity : Sensitivity
         What ``model.sensitivity()`` returns.
-    features : sequence of str, optional
-        Names, by default all; a factor has one.
+    features
+        As in `plot_effects`; a factor has one name.
     ax : two Axes, optional
         For the first-order and the total indices.
 
@@ -200,10 +200,8 @@ def plot_relevance(
     ----------
     relevance : Relevance, DynamicTree or StreamingTree
         What ``model.relevance()`` returns, or a model that is asked for it.
-    features : sequence of str, optional
-        Names, by default all.
-    ax : Axes, optional
-        Where to draw; by default a new figure.
+    features, ax
+        As in `plot_importance`.
 
     Returns
     -------

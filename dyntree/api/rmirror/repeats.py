@@ -140,22 +140,11 @@ def dynaTrees(
     start = None if minp is None and nstart == "minp" else nstart
     plan = plan_fit(X, y, N, model, nu0s20, ab, minp, sb, start, icept, rprop, sub=sub)
     extras = Extras(
-        XX=XX,
-        yy=yy,
-        varstats=as_flag(varstats, "varstats"),
-        pverb=as_verb(pverb, plan.n_particles, "pverb"),
-        quants=quants,
-        ei=ei,
-        cls=cls,
-        nns=nns,
-        nME=nME,
-        span=span,
-        method=method,
-        lhs=lhs,
-        categ=categ,
-        rect=rect,
+        XX=XX, yy=yy, varstats=as_flag(varstats, "varstats"),
+        pverb=as_verb(pverb, plan.n_particles, "pverb"), quants=quants, ei=ei, cls=cls,
+        nns=nns, nME=nME, span=span, method=method, lhs=lhs, categ=categ, rect=rect,
         approx=approx,
-    )
+    )  # fmt: skip
     every = as_verb(verb, plan.y.size)
     stream = choose_stream(seed, rng, None)
     return fit_orders(plan, extras, n_repeats, rorder, every, stream, run_fit)

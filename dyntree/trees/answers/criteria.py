@@ -22,7 +22,6 @@ from dyntree.trees.state import TreeState
 
 Bounds = Sequence[Sequence[float]] | Matrix
 Region = tuple[Vector, Vector, NDArray[np.bool_]]
-BARS = ("candidates", "rows")
 
 
 def region(
@@ -48,12 +47,8 @@ def region(
     held : bool, default False
         Whether defaults are those of the active rows, whatever `Cloud.spans` says.
     """
-    native = cloud.options["rules"] == "native"
-    if (
-        native
-        and not cloud.n_active
-        and (held or bounds is None or categorical is None)
-    ):
+    is_bare = cloud.options["rules"] == "native" and not cloud.n_active
+    if is_bare and (held or bounds is None or categorical is None):
         raise ValueError(
             "bounds and categorical must be given, and no rows can be drawn, because "
             "remove_data took all rows and what was known of their ranges."
@@ -108,16 +103,16 @@ def _not_binary(argument: str, column: int, low: float, high: float) -> str:
     return f"{rule}; got ({low}, {high}) in column {column}. {remedy}"
 
 
-def _bar(cloud: Any, rows: Matrix, best: str | float) -> Matrix | float:
-    """What a response must fall below to improve: of each particle, or one for all."""
-    if isinstance(best, str):
-        params.one_of("best", best, BARS)
-        if best == "rows" and not cloud.n_active:
-            raise ValueError("best='rows' needs rows; remove_data took all of them.")
-        return query.least_location(
-            cloud, rows if best == "candidates" else cloud.rows()[0]
-        )
-    return params.real("best", best)
+def _incumbent(cloud: Any, rows: Matrix, best: str | float) -> Matrix | float:
+    """`best` -> the value that improves if a response is lower, one or a particle's."""
+    if not isinstance(best, str):
+        return params.real("best", best)
+    params.one_of("best", best, ("candidates", "rows"))
+    if best == "rows" and not cloud.n_active:
+        raise ValueError("best='rows' needs rows; remove_data took all of them.")
+    return query.least_location(
+        cloud, rows if best == "candidates" else cloud.rows()[0]
+    )
 
 
 def drawing_source(state: TreeState) -> RandomSource | None:
@@ -203,7 +198,7 @@ class TreeCriteria(TreePredictions):
                 return np.asarray(query.predict(cloud, rows)["var"])
             return moments(*query.mixture(cloud, rows)[:5])[1]
         if rule == "ei":
-            return query.mean_improvement(cloud, rows, _bar(cloud, rows, best))
+            return query.mean_improvement(cloud, rows, _incumbent(cloud, rows, best))
         if rule == "qentropy":
             return np.asarray(criteria.q_entropy(cloud, rows, params.real("q", q)))
         if rule == "qei":

@@ -14,14 +14,13 @@ from dyntree._core.trees import query
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
-from dyntree.storage.plain import plain
-from dyntree.summaries import ClassPrediction, Prediction, StudentMixture, TreeStats
+from dyntree.summaries import ClassPrediction, Prediction, TreeStats
+from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.check import extended, stored
 from dyntree.trees.learning.scaling import on_scale
-from dyntree.trees.named import Named
 
 
-class TreePredictions(Named):
+class TreePredictions(TreeModel):
     """The part of `DynamicTree` that says what it is and predicts."""
 
     @property
@@ -37,18 +36,12 @@ class TreePredictions(Named):
     @property
     def n_active(self) -> int:
         """Rows held one by one."""
-        state = self.state
-        return len(state.waiting_y) if state.cloud is None else state.cloud.n_active
+        return self.state.n_active
 
     @property
     def n_retired(self) -> int:
         """Rows given up since the start."""
-        return 0 if self.state.cloud is None else self.state.cloud.n_retired
-
-    @property
-    def n_degenerate(self) -> int:
-        """Steps at which no particle gave the row a positive density."""
-        return self.state.n_degenerate
+        return self.state.n_retired
 
     @property
     @locked
@@ -57,30 +50,6 @@ class TreePredictions(Named):
         if self.state.cloud is None:
             return np.arange(len(self.state.waiting_y))
         return np.asarray(self.state.cloud.row_ids())
-
-    @locked
-    def memory_usage(self) -> int:
-        """Bytes held by trees, rows and scratch."""
-        state = self.state
-        waiting = int(state.waiting_X.nbytes) + 8 * len(state.waiting_y)
-        return waiting if state.cloud is None else int(state.cloud.nbytes())
-
-    @locked
-    def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON."""
-        return {
-            "kind": type(self).__name__,
-            "model": self.options.model,
-            "rules": self.options.rules,
-            "particles": self.options.n_particles,
-            "seed": self.seed,
-            "columns": list(self.feature_names),
-            "classes": plain(self.classes),
-            "rows learned": self.n_seen,
-            "rows held": self.n_active,
-            "log evidence": self.log_evidence,
-            "bytes in memory": self.memory_usage(),
-        }
 
     def predict(
         self, X: Any, *, threads: int | None = None
@@ -112,14 +81,8 @@ class TreePredictions(Named):
             rows = stored(state, X)
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
             if classes is None:
-                start, weight, location, scale, df, of_mean = query.mixture(
-                    cloud, rows, n_threads
-                )
-                return Prediction(
-                    *moments(start, weight, location, scale, df, n_threads),
-                    StudentMixture(start, weight, location, scale, df),
-                    StudentMixture(start, weight, location, of_mean, df),
-                )
+                parts = query.mixture(cloud, rows, n_threads)
+                return Prediction.of_mixture(parts, n_threads)
             answer = query.predict_class(cloud, rows, n_threads)
             entropy = answer["entropy"]
             if state.options.rules == "native":

@@ -29,10 +29,7 @@ def input_law(
 ) -> dict[str, Any]:
     """Arguments of `DynamicTree.sensitivity` -> how its inputs are drawn, checked.
 
-    Returns
-    -------
-    dict of ndarray of shape (n_features,)
-        "lower", "upper", "shape", "mode" and "categorical", as the core takes them.
+    By the names that the core gives them, arrays of shape (n_features,).
     """
     cloud, ones = state.cloud, state.ones
     low, high, flags = region(cloud, ones, None, bounds, categorical, method == "boot")
@@ -58,10 +55,8 @@ def input_law(
             f"mode must be within the bounds, {low[k]} to {high[k]} for column {k}; "
             f"got {mode!r}. Give wider bounds, or another mode."
         )
-    return {
-        "lower": low, "upper": high, "shape": shapes, "mode": modes,
-        "categorical": flags,
-    }  # fmt: skip
+    bounded = {"lower": low, "upper": high, "categorical": flags}
+    return bounded | {"shape": shapes, "mode": modes}
 
 
 def input_shares(
@@ -156,7 +151,7 @@ def inputs_of(
 
 
 class TreeAnswers(TreeCriteria):
-    """The part of `DynamicTree` that changes no tree: prediction, criteria, summaries.
+    """What a `DynamicTree` answers: predictions, scores of rows, effects of inputs.
 
     Questions that draw do so by the seed and the number of rows learned: asked twice
     they answer alike, and what is learned later does not depend on them. Under R's

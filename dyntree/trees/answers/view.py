@@ -1,4 +1,4 @@
-"""Particles to look at one by one: for pictures, exports, and notes on the way."""
+"""TreeView: the trees of a cloud one by one, for pictures, exports and recorders."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class TreeView:
         """
         if self.tree.is_classifier:
             raise ValueError("predictive needs real responses; got model='class'.")
-        location, scale, df = query.predictive(self._cloud, self._stored(rows))
+        location, scale, df = query.predictive(self._cloud, with_ones(rows, self._ones))
         return location, scale, df
 
     def proba(self, rows: Matrix) -> NDArray[np.float64]:
@@ -123,7 +123,7 @@ class TreeView:
             raise ValueError(
                 f"proba needs model='class'; got model={self.tree.options.model!r}."
             )
-        features = self._stored(rows)
+        features = with_ones(rows, self._ones)
         classes = range(len(self.tree.classes or ()))
         parts = [query.class_probabilities(self._cloud, k, features) for k in classes]
         return np.stack(parts, axis=2)
@@ -152,10 +152,6 @@ class TreeView:
         below = self._node(left), self._node(right)
         return SplitView(depth, variable - self._ones, value, *below)
 
-    def _stored(self, rows: Matrix) -> Matrix:
-        """Rows as the cloud stores them."""
-        return with_ones(rows, self._ones)
-
 
 @dataclass(frozen=True)
 class Rehearsal:
@@ -182,19 +178,7 @@ class Rehearsal:
 
 
 def rehearsed(cloud: Any, row: Matrix, response: Vector) -> Rehearsal:
-    """Let a copy of a cloud learn a row.
-
-    Parameters
-    ----------
-    cloud : Cloud
-        It stays as it is.
-    row : ndarray of shape (1, n_stored)
-    response : ndarray of shape (1,)
-
-    Returns
-    -------
-    Rehearsal
-    """
+    """A cloud, a stored row and its response -> what would come of them on a copy."""
     cloud = cloud.copy(cloud.source.copy())
     n_before, weights = cloud.n_particles, _weights(cloud, row, response)
     seen: list[tuple[int, Vector]] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any, Self
 
 import numpy as np
@@ -11,9 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from dyntree import checkpoint, params
-from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
-from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.online import Arrays, Header
 from dyntree.params import TreeOptions
@@ -26,16 +26,15 @@ from dyntree.summaries import (
     Prediction,
     Relevance,
     Sensitivity,
-    StudentMixture,
     TreeStats,
 )
 from dyntree.trees.answers.criteria import Bounds, region
 from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.answers.view import Rehearsal
 from dyntree.trees.averages.view import AverageView, picked
+from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.check import stored
 from dyntree.trees.model import DynamicTree
-from dyntree.trees.named import Named
 from dyntree.trees.state import TreeState
 
 Parts = tuple[NDArray[np.int64], Vector, Vector, Vector, Vector, Vector]
@@ -44,16 +43,8 @@ Parts = tuple[NDArray[np.int64], Vector, Vector, Vector, Vector, Vector]
 def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
     """Mixtures of each member at each row -> one weighted mixture at each row.
 
-    Parameters
-    ----------
-    parts : sequence of (start, weight, ...)
-        Of each member, as `query.mixture` gives them.
-    weights : ndarray of shape (n_members,)
-
-    Returns
-    -------
-    tuple of the same arrays
-        The components of a row stand together, those of the first member first.
+    Parts are the arrays of `query.mixture`, as is what is returned: the components of
+    a row stand together, those of the first member first.
     """
     if len(parts[0][0]) == 2:  # one row
         columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)][2:]
@@ -70,7 +61,7 @@ def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
     return start, *found  # type: ignore[return-value]
 
 
-class TreeAverage(Named, checkpoint.Stored):
+class TreeAverage(TreeModel, checkpoint.Stored):
     """What several clouds say together, each by its weight.
 
     Every answer is that of the mixture of their predictive distributions.
@@ -98,10 +89,12 @@ class TreeAverage(Named, checkpoint.Stored):
 
     @property
     def _trees(self) -> list[DynamicTree]:
+        """Trees of all members, without their windows."""
         return [member.tree for member in self.members]
 
     @property
-    def _states(self) -> list[TreeState]:
+    def states(self) -> list[TreeState]:
+        """States of all members."""
         return [member.tree.state for member in self.members]
 
     @property
@@ -117,49 +110,12 @@ class TreeAverage(Named, checkpoint.Stored):
     @property
     def n_active(self) -> int:
         """Rows held one by one, in all members together."""
-        return sum(tree.n_active for tree in self._trees)
+        return sum(state.n_active for state in self.states)
 
     @property
     def n_retired(self) -> int:
         """Rows given up since the start, in all members together."""
-        return sum(tree.n_retired for tree in self._trees)
-
-    @property
-    def n_degenerate(self) -> int:
-        """Steps at which no particle of a member gave the row a positive density."""
-        return sum(state.n_degenerate for state in self._states)
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether trees have been planted, so that questions can be answered."""
-        return all(state.cloud is not None for state in self._states)
-
-    @locked
-    def fix_columns(self, features: FeatureMap) -> None:
-        """Settle which columns rows have; see `DynamicTree.fix_columns`."""
-        for tree in self._trees:
-            tree.fix_columns(features)
-
-    def hush(self) -> None:
-        """Say nothing of columns of text; see `DynamicTree.hush`."""
-        for tree in self._trees:
-            tree.hush()
-
-    @locked
-    def memory_usage(self) -> int:
-        """Bytes held by trees, rows and scratch of all members."""
-        return sum(member.memory_usage() for member in self.members)
-
-    def _facts_of_all(self) -> dict[str, Any]:
-        """What all members are together, by name."""
-        return {
-            "kind": type(self).__name__,
-            "particles": sum(state.options.n_particles for state in self._states),
-            "seed": self.seed,
-            "rows held": self.n_active,
-            "log evidence": self.log_evidence,
-            "bytes in memory": self.memory_usage(),
-        }
+        return sum(state.n_retired for state in self.states)
 
     def _reseeded_members(self, seed: int) -> list[Any]:
         """Copies of members that have seen no row, with seeds that come from one."""
@@ -219,12 +175,11 @@ class TreeAverage(Named, checkpoint.Stored):
                 proba = self._proba(rows, n_threads)
                 entropy: Vector = entr(proba).sum(axis=1)
                 return ClassPrediction(proba, self.classes or (), entropy)
-            start, weight, location, scale, df, of_mean = self._mixture(rows, n_threads)
-            return Prediction(
-                *moments(start, weight, location, scale, df, n_threads),
-                StudentMixture(start, weight, location, scale, df),
-                StudentMixture(start, weight, location, of_mean, df),
-            )
+            parts = [
+                query.mixture(state.cloud, own, n_threads)
+                for state, own in zip(self.states, rows, strict=True)
+            ]
+            return Prediction.of_mixture(joined(parts, self.weights), n_threads)
 
     def mean_at(self, row: Matrix) -> float:
         """Predictive mean at one encoded row; see `DynamicTree.mean_at`."""
@@ -245,18 +200,10 @@ class TreeAverage(Named, checkpoint.Stored):
 
     def _member_rows(self, X: Any, argument: str = "X") -> list[Matrix]:
         """Rows as the cloud of each member stores them, checked."""
-        lead, *others = self._states
+        lead, *others = self.states
         rows = stored(lead, X, argument)
         plain = Encoded(rows[:, lead.ones :])
         return [rows, *(stored(state, plain, argument) for state in others)]
-
-    def _mixture(self, rows: Sequence[Matrix], n_threads: int = 1) -> Parts:
-        """Components of the mixture at each row."""
-        parts = [
-            query.mixture(state.cloud, own, n_threads)
-            for state, own in zip(self._states, rows, strict=True)
-        ]
-        return joined(parts, self.weights)
 
     def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
         """Probabilities at each row, shape (n_rows, n_classes)."""
@@ -268,7 +215,7 @@ class TreeAverage(Named, checkpoint.Stored):
         """Probabilities at each row by each member."""
         return [
             query.predict_class(state.cloud, own, n_threads)["p"]
-            for state, own in zip(self._states, rows, strict=True)
+            for state, own in zip(self.states, rows, strict=True)
         ]
 
     def _averaged(self, values: Any) -> Any:
@@ -324,7 +271,7 @@ class TreeAverage(Named, checkpoint.Stored):
     def _bounds(self, X: Any = None) -> Matrix:
         """Rectangle of all members, and of rows, shape (n_features, 2)."""
         sides = []
-        for state in self._states:
+        for state in self.states:
             rows = None if X is None else stored(state, X)
             low, high, _ = region(state.cloud, state.ones, rows)
             sides.append((low[state.ones :], high[state.ones :]))
@@ -426,10 +373,8 @@ class TreeAverage(Named, checkpoint.Stored):
     def stats(self) -> TreeStats:
         """Return height, leaves and leaf sizes, averaged over particles."""
         found = [tree.stats() for tree in self._ready("stats")]
-        names = ("height", "n_leaves", "leaf_size", "leaf_retired")
-        return TreeStats(
-            *(float(self._averaged([getattr(s, n) for s in found])) for n in names)
-        )
+        columns = zip(*map(astuple, found), strict=True)
+        return TreeStats(*(float(self._averaged(column)) for column in columns))
 
     @locked
     def frozen_view(self, what: str = "a view") -> AverageView:
@@ -461,8 +406,8 @@ class TreeAverage(Named, checkpoint.Stored):
         members, rest = [], dict(arrays)
         for k in range(len(header["members"])):
             start = f"m{k}_"
-            own = {n: rest.pop(n) for n in [*rest] if n.startswith(start)}
-            plain = {name.removeprefix(start): array for name, array in own.items()}
+            names = [name for name in rest if name.startswith(start)]
+            own = {name.removeprefix(start): rest.pop(name) for name in names}
             member = header["members"][str(k)]
-            members.append(kinds[member["kind"]].from_arrays(member, plain))
+            members.append(kinds[member["kind"]].from_arrays(member, own))
         return members, rest

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from threading import RLock
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree._core import averaging
-from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.online import Arrays, Header
 from dyntree.params import N_AVERAGED, NIG, TreeOptions
@@ -33,7 +32,7 @@ from dyntree.trees.averages.memories import (
 from dyntree.trees.files import check_average
 from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_row
 from dyntree.trees.learning.growth import Growth
-from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
+from dyntree.trees.learning.parts import degenerate_rows_warned, learn_in_parts
 from dyntree.trees.learning.warmup import keep_or_plant, take_new_labels
 from dyntree.trees.learning.windows import roll_all
 from dyntree.trees.streaming import StreamingTree
@@ -188,8 +187,8 @@ class AveragedStream(TreeAverage):
 
     def _align(self) -> None:
         """Let all members keep as many first rows back, so that they begin together."""
-        least = min(state.n_scale for state in self._states)
-        for state in self._states:
+        least = min(state.n_scale for state in self.states)
+        for state in self.states:
             state.n_scale = least
 
     # ------------------------------------------------------------ what it is
@@ -232,7 +231,7 @@ class AveragedStream(TreeAverage):
             for options, weight in zip(windows, weights, strict=True)
         ]
         own = {"frozen": self.is_frozen, "members": members}
-        return self._trees[0].facts() | self._facts_of_all() | own
+        return super().facts() | own
 
     # ------------------------------------------------------------ learning
     def update(
@@ -240,28 +239,10 @@ class AveragedStream(TreeAverage):
     ) -> Self:
         """Learn rows in order: every member learns each of them.
 
-        A frozen model checks the rows and learns nothing from them.
-
-        Parameters
-        ----------
-        X, y
-            As in `DynamicTree.update`.
-        threads : int, optional
-            Members that learn side by side, default DYNTREE_NUM_THREADS or 1. What is
-            learned does not depend on it.
-        progress : bool, callable or None, default None
-            As in `DynamicTree.update`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            On bad input; the model is then what it was before.
-        KeyboardInterrupt
-            The model is then what it is after the last complete row.
+        A frozen model checks the rows and learns nothing from them. `threads` members
+        learn side by side, by default DYNTREE_NUM_THREADS or 1; what is learned does
+        not depend on it. Other parameters, what is returned and what bad rows and
+        interrupts do are those of `DynamicTree.update`.
         """
         n_threads = params.n_threads(threads)
         with self._lock:
@@ -285,9 +266,8 @@ class AveragedStream(TreeAverage):
             place = y if known is None else known.index(y)
             self._check_same_rows()
             row, response = scaled_row(state, row, place)
-            before = self.n_degenerate
-            self._teach(row, response, map)
-            warn_degenerate(self.n_degenerate - before)
+            with degenerate_rows_warned(self.states):
+                self._teach(row, response, map)
 
     def _learn(self, X: Any, y: Any, n_threads: int, progress: Progress) -> None:
         """Check and learn rows of any form."""
@@ -295,13 +275,14 @@ class AveragedStream(TreeAverage):
             checked(self.state, X, y)
             return
         self._check_same_rows()
-        before, degenerate = self.n_seen, self.n_degenerate
+        before = self.n_seen
         with late_interrupts():  # all members know the same, and keep what waited
             rows, responses, growth, n_old = self._keep_or_plant(X, y)
             if n_old:
                 width = len(self.feature_names)
                 old = np.ascontiguousarray(rows[:n_old, :width])
-                self._teach(old, responses[:n_old], map)
+                with degenerate_rows_warned(self.states):
+                    self._teach(old, responses[:n_old], map)
         rows, responses, growth = rows[n_old:], responses[n_old:], growth.since(n_old)
         n_kept = self.n_seen - before
         n_threads = min(n_threads, len(self.members))
@@ -310,10 +291,9 @@ class AveragedStream(TreeAverage):
             if n_threads > 1 and len(rows) > 1:
                 run = stack.enter_context(ThreadPoolExecutor(n_threads)).map
             learn_in_parts(
-                self.state, rows, responses, growth, progress, n_kept,
-                partial(self._teach, run=run), self.with_columns,
+                self.states, rows, responses, growth, progress, n_kept,
+                partial(self._teach, run=run),
             )  # fmt: skip
-        warn_degenerate(self.n_degenerate - degenerate)
 
     def _keep_or_plant(self, X: Any, y: Any) -> tuple[Matrix, Vector, Growth, int]:
         """Let all members check rows, and keep them back or plant trees.
@@ -321,7 +301,7 @@ class AveragedStream(TreeAverage):
         The first member encodes and checks for all; returns what `keep_or_plant` does.
         """
         if self.is_ready:
-            lead, *others = self._states
+            lead, *others = self.states
             found = keep_or_plant(lead, X, y)
             for state in others:
                 take_new_labels(state, list(lead.options.classes or ()))
@@ -397,15 +377,10 @@ class AveragedStream(TreeAverage):
         proba: Any,
         fixed: tuple[int, float] | None = None,
     ) -> None:
-        """Move the weights by what members said of rows.
+        """Log densities of rows by each member -> their new weights, and the evidence.
 
-        Parameters
-        ----------
-        log_densities : ndarray of shape (n_rows, n_members)
-        responses : ndarray of shape (n_rows,)
-        proba : ndarray of shape (n_rows, n_members, n_classes)
-        fixed : (int, float), optional
-            As `_unit_fixed` gives it.
+        They are of shape (n_rows, n_members), probabilities of the labels of shape
+        (n_rows, n_members, n_classes); `fixed` is as `_unit_fixed` gives it.
         """
         weights = np.empty_like(log_densities)
         found = averaging.weigh(
@@ -448,26 +423,6 @@ class AveragedStream(TreeAverage):
             proba = (1.0 - share) * proba + share * regressed
         proba /= proba.sum(axis=1, keepdims=True)  # weights are rounded
         return proba
-
-    @contextmanager
-    def with_columns(
-        self, features: FeatureMap, widen: Callable[[Matrix], Matrix]
-    ) -> Iterator[None]:
-        """Have more columns from the block on.
-
-        Parameters
-        ----------
-        features, widen
-            As in `DynamicTree.with_columns`, which also says what errors do.
-
-        Yields
-        ------
-        None
-        """
-        with self._lock, ExitStack() as stack:
-            for tree in self._trees:
-                stack.enter_context(tree.with_columns(features, widen))
-            yield
 
     @locked
     def freeze(self) -> Self:

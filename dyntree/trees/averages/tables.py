@@ -26,7 +26,7 @@ from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.averages.memories import averaged_options
 from dyntree.trees.files import check_members, demand
 from dyntree.trees.learning.check import extended, is_idle
-from dyntree.trees.learning.growth import Grown, Growth
+from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
 from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.warmup import take_new_labels
 from dyntree.trees.model import DynamicTree
@@ -47,7 +47,7 @@ def taught(
     tells: bool,
     brake: Brake,
 ) -> Any:
-    """A model once it has learned rows, in this order if there is one.
+    """Teach a model rows, in this order if there is one, and return it.
 
     One of several tells what is to be said of the rows. At the top of a module, so that
     processes find it.
@@ -55,7 +55,7 @@ def taught(
     if isinstance(member, DynamicTree | StreamingTree):
         member.state.settles_all = True  # whatever the order, columns are the same
     if not tells and hasattr(member, "tree"):
-        member.tree.hush()
+        member.tree.leave_new_levels_to_another()
     if order is not None:
         X, y = take(X, order), [y[k] for k in order.tolist()]
     return member.update(X, y, progress=brake)
@@ -69,18 +69,14 @@ def taught_ahead(
     tells: bool,
     brake: Brake,
 ) -> tuple[Any, Matrix]:
-    """The same, and what the model foresaw of the rows in the second half of its order.
+    """As `taught`, and what the model foresaw of the second half of its order.
 
-    Returns
-    -------
-    member
-    proba : ndarray of shape (n_rows, n_classes)
-        Probabilities in the order of `y`, each tenth of that half foreseen before it
-        was learned; NaN in the first half.
+    That is probabilities of shape (n_rows, n_classes), in the order of `y`, each tenth
+    of that half foreseen before it was learned; NaN in the first half.
     """
     member.state.settles_all = True
     if not tells:
-        member.tree.hush()
+        member.tree.leave_new_levels_to_another()
     order = np.arange(len(y)) if order is None else order
     ends = np.linspace(len(y) // 2, len(y), N_BLOCKS + 1).astype(np.int64)
     proba = np.full((len(y), len(member.classes)), np.nan)
@@ -104,13 +100,8 @@ def tempered(proba: Matrix, temperature: float) -> Matrix:
 def temperature_of(proba: Matrix, labels: NDArray[np.int64]) -> float:
     """Temperature at which probabilities foresee labels best (Guo et al. 2017).
 
-    Its log has a normal prior about 0 with standard deviation 1/2.
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n_rows, n_classes)
-    labels : ndarray of int64 of shape (n_rows,)
-        Places of the labels that came.
+    Its log has a normal prior about 0 with standard deviation 1/2. Labels are places
+    among the columns of `proba`.
     """
 
     def loss(log_temperature: float) -> float:
@@ -234,10 +225,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         Parameters
         ----------
         members : iterable of DynamicTree or StreamingTree
-        seed : int
-        shuffle : bool
-            As in the class.
-        temperature : float > 0, default 1.0
+        seed, shuffle, temperature
             As in the class.
 
         Returns
@@ -280,7 +268,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     def facts(self) -> dict[str, Any]:
         """What the model is, by name, as values for JSON."""
         facts: dict[str, Any] = self.members[0].facts()
-        return facts | self._facts_of_all() | {"clouds": len(self.members)}
+        return facts | super().facts() | {"clouds": len(self.members)}
 
     # ------------------------------------------------------------ learning
     def update(
@@ -317,9 +305,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         with self._lock:
             if is_idle(self.state, X, y):
                 return self
-            growth = X.growth if isinstance(X, Grown) else None
+            growth = X.growth if isinstance(X, GrowingRows) else None
             self._check_same_rows()
-            X, y = self._checked(X.rows if isinstance(X, Grown) else X, y, growth)
+            X, y = self._checked(X.rows if isinstance(X, GrowingRows) else X, y, growth)
             if self.is_frozen:
                 return self
             if len(y) == 1 and growth is None:
@@ -327,26 +315,23 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 return self
             fresh = [member.copy() for member in self.members]
             if growth is not None:
-                for member in fresh:
-                    with member.tree.with_columns(growth.features, growth.widen):
-                        pass  # for good, of these copies
+                known = [state for member in fresh for state in member.states]
+                with with_columns(known, growth.features, growth.widen):
+                    pass  # for good, of these copies
             self._prepare(fresh, X, y)
-            orders = (self._order(k, len(y)) for k in range(len(fresh)))
             jobs = [
-                (member, X, y, order, False)
-                for member, order in zip(fresh, orders, strict=True)
+                (member, X, y, self._order(k, len(y)), False)
+                for k, member in enumerate(fresh)
             ]
             ahead = self.is_classifier and self.shuffle and len(y) >= 2 * FEWEST
             with rows_bar(progress, len(jobs) * len(y), "clouds") as tell:
                 work = taught_ahead if ahead else taught
                 found = side_by_side(work, jobs, n_jobs, lambda: tell(len(y)))
+            temperature = self.temperature
             if ahead:
-                proba = np.array([foreseen for _, foreseen in found])
-                found = [member for member, _ in found]
-                temperature = _fitted_temperature(proba, found[0].classes, y)
-                self.members, self.temperature = found, temperature
-            else:
-                self.members = found
+                found, proba = (list(part) for part in zip(*found, strict=True))
+                temperature = _fitted_temperature(np.array(proba), found[0].classes, y)
+            self.members, self.temperature = found, temperature
         return self
 
     def _prepare(self, fresh: list[Any], X: Any, y: list[Any]) -> None:
@@ -373,7 +358,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             tell(len(self.members))  # before, as it may raise
             with late_interrupts():
                 for member in self.members:
-                    member.tree.hush()
+                    member.tree.leave_new_levels_to_another()
                     member.update(X, y, progress=False)
 
     def _checked(self, X: Any, y: Any, growth: Growth | None) -> tuple[Any, list[Any]]:
@@ -386,7 +371,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 count_new(self._new_levels, before, after, rows.rows, coded=False)
             return (rows if self.is_ready else X), responses
         wide = self.members[0].copy()
-        with wide.tree.with_columns(growth.features, growth.widen):
+        with with_columns(wide.states, growth.features, growth.widen):
             return X, wide.preview(X, y)[1]
 
     def _order(self, k: int, n_rows: int) -> NDArray[np.int64] | None:
@@ -413,14 +398,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     @locked
     def to_arrays(self) -> tuple[Header, Arrays]:
         """Everything the model is; see `DynamicTree.to_arrays`."""
-        header: Header = {
-            "kind": "AveragedTrees",
-            "seed": self.seed,
-            "shuffle": self.shuffle,
-            "temperature": self.temperature,
-        }
         self._check_same_rows()
-        return self._with_members(header, {})
+        own = {name: getattr(self, name) for name in ("seed", "shuffle", "temperature")}
+        return self._with_members({"kind": "AveragedTrees"} | own, {})
 
     @classmethod
     def from_arrays(cls, header: Header, arrays: Arrays) -> Self:

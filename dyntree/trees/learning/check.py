@@ -16,7 +16,7 @@ from dyntree.encoding.targets import (
     sorted_labels,
 )
 from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
-from dyntree.trees.learning.growth import Grown, Growth
+from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.levels import (
     full_columns,
     refuse_unseen,
@@ -66,7 +66,7 @@ def scaled_row(state: TreeState, row: Matrix, place: float) -> tuple[Matrix, Vec
 
 
 def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth]:
-    """Rows as users hold them -> rows that a tree can learn; it stays as it is.
+    """Rows as users hold them -> rows that a tree can learn; the tree is left alone.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
     """
     options = state.options
     check_paired(X, y)
-    if isinstance(X, Grown):
+    if isinstance(X, GrowingRows):
         rows, growth = X.rows, X.growth
     elif state.cloud is None:
         features, rows = extended(state, X)
@@ -212,5 +212,5 @@ def _columns_ahead(
     if state.waiting_y:
         codes = np.concatenate([state.waiting_X, codes])
     grows = state.options.new_levels == "grow"
-    features, _ = features.settle(codes, state.n_settling(needed), grows)
+    features, _ = features.settle(codes, state.n_level_rows(needed), grows)
     return features, max(n_first, ahead)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,11 @@ from dyntree.trees.state import TreeState
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """How columns grow among some rows, which have them all.
+    """The columns at each of some rows: with which row another one begins.
 
-    A row is learned by a cloud that has the columns which began with it or before, so
-    that what comes of rows does not depend on the calls that bring them.
+    The rows themselves have all the columns. A row is learned by a cloud that has the
+    columns which began with it or before, so that what comes of rows does not depend on
+    the calls that bring them.
 
     Attributes
     ----------
@@ -56,13 +57,13 @@ class Growth:
         return min([end, *(first for first, _ in self.steps if first > row)])
 
     def widen_to(self, width: int) -> Callable[[Matrix], Matrix]:
-        """A function that gives narrower rows so many columns."""
+        """A function that widens rows of fewer columns to the first `width` of all."""
         return lambda rows: np.ascontiguousarray(self.widen(rows)[:, :width])
 
 
 @dataclass(frozen=True, eq=False)
-class Grown:
-    """Rows that were encoded elsewhere, and their growth: taken as they are.
+class GrowingRows:
+    """Rows that are encoded already, and the columns that begin among them.
 
     Attributes
     ----------
@@ -93,9 +94,32 @@ def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
 
 @contextmanager
 def with_columns(
+    states: Sequence[TreeState], features: FeatureMap, widen: Callable[[Matrix], Matrix]
+) -> Iterator[None]:
+    """Have more columns from the block on; an error in it takes them back.
+
+    An interrupt does where the block has not learned a row by then.
+
+    Parameters
+    ----------
+    states : sequence of TreeState
+        Of trees that learn the same rows.
+    features : FeatureMap
+        The columns then, the new ones last.
+    widen : callable
+        Gives rows, an array of shape (n_rows, old width), their new columns.
+    """
+    with ExitStack() as stack:
+        for state in states:
+            stack.enter_context(_with_columns(state, features, widen))
+        yield
+
+
+@contextmanager
+def _with_columns(
     state: TreeState, features: FeatureMap, widen: Callable[[Matrix], Matrix]
 ) -> Iterator[None]:
-    """Have more columns from the block on; see `DynamicTree.with_columns`."""
+    """Have more columns in one tree, as `with_columns` says."""
     with state.lock:
         before, n_seen = (state.features, state.waiting_X, state.cloud), state.n_seen
         waiting, cloud = state.waiting_X, state.cloud

@@ -1,4 +1,4 @@
-"""Levels that a tree does not know: what is said of them."""
+"""Levels that a tree does not know -> counts of them, warnings and errors."""
 
 from __future__ import annotations
 
@@ -16,14 +16,8 @@ from dyntree.errors import UnseenLevelWarning, warn
 def refuse_unseen(features: FeatureMap, X: Any, codes: Matrix, argument: str) -> None:
     """Raise ValueError for the first level that is not known, in declared columns too.
 
-    Parameters
-    ----------
-    features : FeatureMap
-    X : rows as they were given
-    codes : ndarray of shape (n_rows, n_columns)
-        Of X, by `features`.
-    argument : str
-        What errors call X.
+    The rows are given as they came, with their codes, shape (n_rows, n_columns), by
+    these columns, and by the name that errors give them.
     """
     names, found = features.names or (), features.unseen(codes, with_declared=True)
     if not found:
@@ -68,14 +62,8 @@ def count_new(
 ) -> None:
     """Count new levels among rows that are to be learned, but for declared columns.
 
-    Parameters
-    ----------
-    counts : NewLevels
-    before, after : FeatureMap
-        The columns without these rows, and with them.
-    rows : ndarray of shape (n_rows, n_columns or n_features)
-    coded : bool
-        Whether rows are codes.
+    `before` and `after` are the columns without these rows and with them. `rows` are
+    codes, shape (n_rows, n_columns), or else features, shape (n_rows, n_features).
     """
     names, known = after.names or (), {} if before is None else before.known
     for name, levels in after.known.items():

@@ -3,42 +3,39 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
-from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import DegenerateWeightsWarning, warn
 from dyntree.runtime.progress import Progress, rows_bar
-from dyntree.trees.learning.growth import Growth
+from dyntree.trees.learning.growth import Growth, with_columns
 from dyntree.trees.state import TreeState
 
 CHUNK_SECONDS = 0.1  # between two moves of a progress bar
 
 Learn = Callable[[Matrix, Vector], int]
-Columns = Callable[
-    [FeatureMap, Callable[[Matrix], Matrix]], AbstractContextManager[None]
-]
 
 
 def learn_in_parts(
-    state: TreeState,
+    states: Sequence[TreeState],
     rows: Matrix,
     responses: Vector,
     growth: Growth,
     progress: Progress,
     n_kept: int,
     learn: Learn,
-    with_columns: Columns,
 ) -> None:
     """Give rows to `learn` in parts of about a tenth of a second, and move the bar.
 
+    Rows without density are warned of at the end.
+
     Parameters
     ----------
-    state : TreeState
-        What learns, or the first of those that do.
+    states : sequence of TreeState
+        Of the trees that learn, which know the same columns.
     rows : ndarray of shape (n_rows, n_stored)
         With all columns of the last.
     responses : ndarray of shape (n_rows,)
@@ -50,11 +47,10 @@ def learn_in_parts(
         Rows of the same call that were kept back or planted; the bar counts them.
     learn : callable
         Learns some of the rows it is given, at least one, and returns how many.
-    with_columns : callable
-        The context in which a part that brings columns is learned.
     """
-    size, first = 16, 0
-    with rows_bar(progress, n_kept + len(rows), "learning") as tell:
+    size, first, state = 16, 0, states[0]
+    bar = rows_bar(progress, n_kept + len(rows), "learning")
+    with degenerate_rows_warned(states), bar as tell:
         if not len(rows):
             tell(n_kept)
         while first < len(rows):
@@ -67,7 +63,7 @@ def learn_in_parts(
             if features is state.features or features == state.features:
                 done = learn(own, y)
             else:
-                with with_columns(features, growth.widen_to(width)):
+                with with_columns(states, features, growth.widen_to(width)):
                     done = learn(own, y)
             clock = time.perf_counter() - clock
             tell(done if first else n_kept + done)
@@ -81,15 +77,11 @@ def learn_rows(state: TreeState, rows: Matrix, responses: Vector) -> int:
 
 
 @contextmanager
-def degenerate_rows_warned(state: TreeState) -> Iterator[None]:
+def degenerate_rows_warned(states: Sequence[TreeState]) -> Iterator[None]:
     """Warn at the end of the block if rows had no density under any particle."""
-    before = state.n_degenerate
+    before = sum(state.n_degenerate for state in states)
     yield
-    warn_degenerate(state.n_degenerate - before)
-
-
-def warn_degenerate(n_rows: int) -> None:
-    """Warn of rows that had no density under any particle, where there are some."""
+    n_rows = sum(state.n_degenerate for state in states) - before
     if n_rows > 0:
         warn(
             DegenerateWeightsWarning,

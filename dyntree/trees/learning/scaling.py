@@ -60,7 +60,7 @@ def on_scale(
     n_before: int = 0,
     argument: str = "X",
 ) -> Matrix:
-    """Rows as the cloud can take them, by the frozen scale.
+    """Rows as the cloud can take them, by the frozen scale; X itself where all are.
 
     Values whose squares overflow are refused. What linear leaves regress on is moved to
     `REACH` spreads from the centre where it is further away: sums of squares would lose
@@ -78,39 +78,8 @@ def on_scale(
         Rows at the front that came with an earlier call; errors count from after them.
     argument : str, default "X"
         Name of X in errors.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features)
-        X itself where nothing is moved.
     """
     check_scale(cloud, features, X, y, n_before, argument)
-    return _within_reach(cloud, features, X, argument)
-
-
-def check_scale(
-    cloud: Any,
-    features: FeatureMap,
-    X: Matrix,
-    y: Vector | None = None,
-    n_before: int = 0,
-    argument: str = "X",
-) -> None:
-    """Raise ValueError for what `on_scale` refuses; parameters are its own."""
-    found = cloud.first_beyond(X, y, LARGEST)
-    if found is None:
-        return
-    row, j, centre, spread = found
-    where = f"in row {row - n_before}"
-    if j < 0:
-        assert y is not None
-        raise ValueError(_beyond_scale("y", y[row], where, centre, spread))
-    where += f", column {_title(features, j)!r}"
-    raise ValueError(_beyond_scale(argument, X[row, j], where, centre, spread))
-
-
-def _within_reach(cloud: Any, features: FeatureMap, X: Matrix, argument: str) -> Matrix:
-    """Rows with distant inputs of linear leaves moved nearer; tells of each column."""
     if cloud.model != "linear" or not cloud.intercept:
         return X  # through the origin, the first rows may be as far from it
     found = cloud.within_reach(X, REACH)
@@ -130,18 +99,33 @@ def _within_reach(cloud: Any, features: FeatureMap, X: Matrix, argument: str) ->
     return near
 
 
+def check_scale(
+    cloud: Any,
+    features: FeatureMap,
+    X: Matrix,
+    y: Vector | None = None,
+    n_before: int = 0,
+    argument: str = "X",
+) -> None:
+    """Raise ValueError for what `on_scale` refuses; parameters are its own."""
+    found = cloud.first_beyond(X, y, LARGEST)
+    if found is None:
+        return
+    row, j, centre, spread = found
+    where = f"in row {row - n_before}"
+    if j < 0:
+        assert y is not None
+        argument, value = "y", y[row]
+    else:
+        where, value = f"{where}, column {_title(features, j)!r}", X[row, j]
+    raise ValueError(
+        f"{argument} must be at most {LARGEST:g} spreads of the first rows away from "
+        f"their mean, so that its square is finite; got {value} {where}, where the "
+        f"mean is {centre:g} and the spread {spread:g}. Mend it, or begin with rows "
+        "that vary as later ones do."
+    )
+
+
 def _title(features: FeatureMap, j: int) -> str | int:
     """What messages call a column: its name, or its place where columns have none."""
     return j if features.names is None else features.feature_names[j]
-
-
-def _beyond_scale(
-    name: str, value: float, where: str, centre: float, spread: float
-) -> str:
-    """Error message for a value that the first rows did not prepare for."""
-    return (
-        f"{name} must be at most {LARGEST:g} spreads of the first rows away from their "
-        f"mean, so that its square is finite; got {value} {where}, where the mean is "
-        f"{centre:g} and the spread {spread:g}. Mend it, or begin with rows that vary "
-        "as later ones do."
-    )

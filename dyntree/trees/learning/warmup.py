@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import N_SCALE, NIG, TreeOptions
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.trees.learning.check import checked, responses_of, warn_once_if_full
-from dyntree.trees.learning.growth import Grown, Growth
+from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.parts import degenerate_rows_warned
 from dyntree.trees.learning.scaling import frozen_scale, on_scale
@@ -65,18 +65,8 @@ def keep_or_plant(
 ) -> tuple[Matrix, Vector, Growth, int]:
     """Check rows, keep them back or plant trees on them; learn none.
 
-    Parameters are those of `take_in`.
-
-    Returns
-    -------
-    rows : ndarray of shape (n_rows, n_stored)
-        What the cloud has to learn, as it stores them, with all columns of the last:
-        also rows that earlier calls kept back; none while there are no trees.
-    responses : ndarray of shape (n_rows,)
-    growth : Growth
-        What comes of the columns among these rows.
-    n_old : int
-        How many of the rows came with earlier calls.
+    Parameters are those of `take_in`, and so is what is returned; but the rows have
+    those in front that earlier calls kept back, and their number comes last.
     """
     (rows, labels, growth), ones = checked(state, X, y), state.ones
     if state.new_levels is not None and growth.features.known:
@@ -92,7 +82,7 @@ def keep_or_plant(
     options = state.options.with_width(growth.features.n_features)
     n_first = n_waiting(options, state.n_scale)
     if len(labels) >= n_first:
-        rows, growth = _settled(state, X, rows, growth, state.n_settling(n_first))
+        rows, growth = _settled(state, X, rows, growth, state.n_level_rows(n_first))
         first = growth.at(n_first - 1)
         width = first.n_features
         options = options_for(state.options, rows[: state.n_scale, :width])
@@ -117,7 +107,7 @@ def _settled(
     state: TreeState, X: Any, codes: Matrix, growth: Growth, n_first: int | None
 ) -> tuple[Matrix, Growth]:
     """Features of all rows so far, the last of which are X, and their growth."""
-    if isinstance(X, Grown):
+    if isinstance(X, GrowingRows):
         return codes, growth.since(len(X.rows) - len(codes))
     grows = state.options.new_levels == "grow"
     first, rows = growth.features.settle(codes, n_first, grows)
@@ -146,7 +136,7 @@ def _learn_old(state: TreeState, rows: Matrix, responses: Vector) -> None:
     """Learn what earlier calls have kept back; an interrupt waits for all of it."""
     interrupt = None
     first = state.n_seen
-    with degenerate_rows_warned(state):
+    with degenerate_rows_warned([state]):
         while (done := state.n_seen - first) < len(rows):
             try:
                 state.cloud.update(rows[done:], responses[done:])
@@ -195,12 +185,6 @@ def plant(
         With the labels.
     responses : ndarray of shape (n_rows,)
         y as the cloud takes it.
-
-    Raises
-    ------
-    ValueError
-        Where R would refuse these rows: regression needs two distinct responses among
-        the first min_leaf.
     """
     if options.model == "class":
         known = options.classes
@@ -237,18 +221,9 @@ def plant(
 
 
 def cloud_options(options: TreeOptions, n_features: int) -> dict[str, Any]:
-    """Options of the cloud for rows of so many columns.
-
-    Parameters
-    ----------
-    options : TreeOptions
-        Complete, with the labels.
-    n_features : int
-        Of X, without a column of ones.
-    """
-    assert options.min_leaf is not None
-    assert options.tree_prior is not None
-    ones = n_ones(options)
+    """Options of a tree, complete, and columns of X -> options of the cloud."""
+    ones, native = n_ones(options), options.rules == "native"
+    levelled = ("implicit", "augmented") if native else ("implicit",)  # by the core
     basis = n_features if options.n_basis is None else options.n_basis
     return {
         "model": options.model,
@@ -258,31 +233,21 @@ def cloud_options(options: TreeOptions, n_features: int) -> dict[str, Any]:
         "tree_prior": options.tree_prior,
         "proposal": options.proposal,
         "variance_prior": options.variance_prior,
-        "intercept": _has_level(options),
+        "intercept": options.model != "linear" or options.intercept in levelled,
         "n_basis": basis + ones,
         "first_split": options.first_split + ones,
         "n_classes": len(options.classes or ()),
         "rules": options.rules,
-        "prior": _prior(options) if options.rules == "native" else None,
+        "prior": _prior(options) if native else None,
         "max_retired": options.max_retired_mass,
     }
 
 
-def _has_level(options: TreeOptions) -> bool:
-    """Whether the core's leaves have a level besides the columns they are given."""
-    if options.model != "linear":
-        return True
-    if options.rules == "r":
-        return options.intercept == "implicit"
-    return options.intercept != "none"
-
-
 def _prior(options: TreeOptions) -> dict[str, Any]:
     """Where the prior of the leaves starts, and whether it stays there."""
-    fixed = options.prior if isinstance(options.prior, NIG) else None
-    return {
-        "b0": 0.03 if fixed is None else fixed.b0,
-        "kappa0": 0.01 if fixed is None else fixed.kappa0,
-        "adaptive": fixed is None and options.model in ("constant", "linear"),
+    is_fixed = isinstance(options.prior, NIG)
+    start = options.prior if isinstance(options.prior, NIG) else NIG(0.03, 0.01)
+    return asdict(start) | {
+        "adaptive": not is_fixed and options.model in ("constant", "linear"),
         "class_mass": options.class_mass,
     }

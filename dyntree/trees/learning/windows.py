@@ -5,24 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from dyntree import params
 from dyntree._core.trees.window import next_to_go, roll
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import StreamOptions
-from dyntree.trees.positions import row_positions
 from dyntree.trees.state import TreeState
+
+
+def row_positions(cloud: Any, row_ids: ArrayLike, name: str) -> NDArray[np.int64]:
+    """Numbers of active rows, each named once -> their places in the cloud's order."""
+    ids = np.atleast_1d(params.as_array(name, row_ids))
+    if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+        raise ValueError(f"{name} must be row numbers (ints); got {row_ids!r}.")
+    place = {row: k for k, row in enumerate(cloud.row_ids().tolist())}
+    unknown = [row for row in ids.tolist() if row not in place]
+    if unknown:
+        raise ValueError(
+            f"{name} must name active rows; {unknown[0]} is not one (see active_ids)."
+        )
+    if len(set(ids.tolist())) != len(ids):
+        raise ValueError(f"{name} must name each row once; got {row_ids!r}.")
+    return np.array([place[row] for row in ids.tolist()], dtype=np.int64)
 
 
 def rejuvenate(cloud: Any, order: ArrayLike | None = None) -> None:
     """Grow fresh particles from the active rows and add them to the cloud.
 
-    Parameters
-    ----------
-    cloud : Cloud
-    order : array_like of int, shape (n_active,), optional
-        Numbers of the active rows in the order in which they are learned anew; random
-        by default.
+    `order` has the numbers of the active rows as they are learned anew; random by
+    default.
     """
     if not cloud.n_active:
         raise ValueError("rejuvenate needs rows; remove_data took all of them.")
@@ -46,6 +58,12 @@ def rejuvenate(cloud: Any, order: ArrayLike | None = None) -> None:
     cloud.rejuvenate(destinations)
 
 
+def _rejuvenate_once(cloud: Any) -> None:
+    """Rejuvenate a cloud of the usual size; a larger one was, before an interrupt."""
+    if cloud.n_particles == cloud.options["n_particles"]:
+        rejuvenate(cloud)
+
+
 def roll_some(
     cloud: Any,
     options: StreamOptions,
@@ -55,21 +73,10 @@ def roll_some(
 ) -> Vector:
     """Learn rows and retire as many, up to the next rejuvenation (native rules).
 
-    An interrupt leaves complete rows, a rejuvenation that is due among them.
-
-    Parameters
-    ----------
-    cloud : Cloud
-    options : StreamOptions
-    rows : ndarray of shape (n_rows, n_stored)
-    responses : ndarray of shape (n_rows,)
-    proba : ndarray of shape (n_rows, n_classes), optional
-        Is given the probabilities of all classes at each row before it is learned.
-
-    Returns
-    -------
-    ndarray of shape (n_learned,)
-        Log predictive densities of the rows learned, each given those before it.
+    Returns log predictive densities of the rows learned, each given those before it.
+    `proba`, of shape (n_rows, n_classes), is given the probabilities of all classes at
+    each row before it is learned. An interrupt leaves complete rows, a rejuvenation
+    that is due among them.
     """
     every, discard = options.rejuvenate_every, options.discard
     assert discard is not None
@@ -78,7 +85,7 @@ def roll_some(
         n = every - seen % every
         rows, responses = rows[:n], responses[:n]
     log_densities = np.empty(0)
-    n_particles = interrupt = None
+    interrupt = None
     while True:
         try:
             if interrupt is None:
@@ -88,9 +95,7 @@ def roll_some(
                 )  # fmt: skip
             due = every and cloud.n_seen == seen + n and cloud.n_seen % every == 0
             if due and cloud.n_retired:
-                n_particles = n_particles or cloud.n_particles
-                if cloud.n_particles == n_particles:
-                    rejuvenate(cloud)
+                _rejuvenate_once(cloud)
             break
         except KeyboardInterrupt as error:
             interrupt = error
@@ -138,7 +143,7 @@ def _replace(
     if room > 0:
         return len(cloud.update(rows[:room], responses[:room]))
     drawn = cloud.source.save()
-    n_particles = interrupt = None
+    interrupt = None
     while True:
         try:
             if cloud.n_seen == seen:
@@ -146,9 +151,7 @@ def _replace(
                 place = next_to_go(cloud, options.discard)
                 cloud.replace(place, options.forget, rows[:1], responses[:1])
             if every and cloud.n_seen % every == 0:
-                n_particles = n_particles or cloud.n_particles
-                if cloud.n_particles == n_particles:
-                    rejuvenate(cloud)
+                _rejuvenate_once(cloud)
             break
         except KeyboardInterrupt as error:
             interrupt = error

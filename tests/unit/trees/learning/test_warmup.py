@@ -9,7 +9,7 @@ import pytest
 
 from dyntree.params import TreeOptions
 from dyntree.trees.learning.warmup import plant
-from dyntree.trees.positions import row_positions
+from dyntree.trees.learning.windows import row_positions
 from dyntree.trees.state import with_ones
 from tests.unit.models import data, grown, refused
 

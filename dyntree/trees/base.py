@@ -1,4 +1,4 @@
-"""What models of trees say of themselves: in code, at a prompt or in a log."""
+"""TreeModel: what one tree and an average of several have in common."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.labels import is_label
 from dyntree.runtime.locking import locked
+from dyntree.storage.plain import plain
 from dyntree.trees.learning.check import previewed
 from dyntree.trees.state import TreeState
 
@@ -19,13 +20,15 @@ def cloud_sizes(model: Any) -> str:
     return f"{len(members)} clouds of {n_particles}" if members else str(n_particles)
 
 
-class Named:
-    """A model that tells what it is by its state, or by that of its first member.
+class TreeModel:
+    """A model of one tree or several: its rows, columns, labels and size, by name.
 
     Attributes
     ----------
     state : TreeState
-        What learns, for models that are made of others.
+        Of the tree, or of the first of several, which know the same.
+    states : list of TreeState
+        Of all its trees.
     """
 
     unit = "row"
@@ -33,14 +36,24 @@ class Named:
     _lock: AbstractContextManager[Any]
 
     @property
+    def states(self) -> list[TreeState]:
+        """States of all its trees."""
+        return [self.state]
+
+    @property
     def n_seen(self) -> int:
         """Rows ever given to `update`."""
         return self.state.n_seen
 
     @property
+    def n_degenerate(self) -> int:
+        """Steps at which no particle of a tree gave the row a positive density."""
+        return sum(state.n_degenerate for state in self.states)
+
+    @property
     def is_ready(self) -> bool:
         """Whether trees have been planted, so that questions can be answered."""
-        return self.state.cloud is not None
+        return all(state.cloud is not None for state in self.states)
 
     @property
     def is_classifier(self) -> bool:
@@ -134,7 +147,37 @@ class Named:
                 f"columns can be fixed before the first row only; {self.n_seen} rows "
                 "have come."
             )
-        self.state.features = features
+        for state in self.states:
+            state.features = features
+
+    def leave_new_levels_to_another(self) -> None:
+        """Count no new levels: another model that learns the same rows does."""
+        for state in self.states:
+            state.new_levels = None
+
+    @locked
+    def memory_usage(self) -> int:
+        """Bytes held by trees, rows and scratch."""
+        return sum(state.nbytes() for state in self.states)
+
+    @locked
+    def facts(self) -> dict[str, Any]:
+        """What the model is, by name, as values for JSON."""
+        model: Any = self
+        options = self.state.options
+        return {
+            "kind": type(self).__name__,
+            "model": options.model,
+            "rules": options.rules,
+            "particles": sum(state.options.n_particles for state in self.states),
+            "seed": model.seed,
+            "columns": list(self.feature_names),
+            "classes": plain(self.classes),
+            "rows learned": self.n_seen,
+            "rows held": sum(state.n_active for state in self.states),
+            "log evidence": self.log_evidence,
+            "bytes in memory": self.memory_usage(),
+        }
 
     def __repr__(self) -> str:
         model: Any = self
