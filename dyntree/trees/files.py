@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree._core.rng import CounterSource, RSource
 from dyntree._core.trees.cloud import Cloud
-from dyntree._core.trees.native_leaves import SCALE, SHAPE
+from dyntree._core.trees.gaussian_leaves import SCALE, SHAPE
 from dyntree._core.trees.particles import FIRST_LOOK
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.targets import label_list, real_response

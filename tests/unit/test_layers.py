@@ -34,10 +34,11 @@ CORE_ORDER = [
 TREES_ORDER = [
     {"nodes"}, {"filter_rules", "arena", "pool"}, {"addends"}, {"leaf"},
     {"tree"}, {"moves", "split_search"}, {"shared_moves"},
-    {"r_rules", "native_counts", "native_leaves"}, {"particles"}, {"snapshot"},
-    {"distinct_trees", "block_partition"}, {"cloud"}, {"block_sums"}, {"query"},
-    {"rectangle"}, {"r_rectangle"}, {"row_credit"}, {"criteria"}, {"input_samples"},
-    {"sensitivity", "window"}, {"probe"},
+    {"r_rules", "native_counts", "gaussian_leaves"}, {"native_leaves"}, {"particles"},
+    {"snapshot", "rejuvenation"}, {"distinct_trees", "block_partition"}, {"cloud"},
+    {"block_sums"}, {"query"}, {"rectangle", "improvement"}, {"r_rectangle"},
+    {"row_credit"}, {"criteria"}, {"input_samples"}, {"sensitivity", "window"},
+    {"probe"},
 ]  # fmt: skip
 MIXTURES_ORDER = [
     {"chain", "decoder", "special", "addresses"}, {"clusters", "shares", "topic_parts"},
@@ -80,7 +81,8 @@ FOLDER_ORDER = {
     ],
     "mixtures/shared": [{"arrays", "checks", "rows"}, {"base"}],
     "mixtures/sva": [
-        {"options", "records", "semi_markov"}, {"state", "emission", "scales"},
+        {"options", "records", "semi_markov", "background"},
+        {"state", "emission", "scales"},
         {"files", "learning"}, {"answers"}, {"model"},
         {"subspaces", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},
     ],

@@ -52,7 +52,6 @@ CORE_ONLY = {
     "mixtures.regressions": {"Regressions.grow_derived"},
     "mixtures.scores": {"Scores.arrays"},
     "mixtures.words": {"Words.grow_derived"},
-    "trees.criteria": {"normal_improvement", "student_improvement"},
     "trees.input_samples": {"draw_levels", "hypercube", "scaled_beta"},
 }
 

@@ -32,44 +32,6 @@ cdef enum:
 cdef double UPPER = 0.95    # level of the quantiles among the moments
 
 
-cdef struct Entries:        # what leaves say about points, in the order they were met
-    int64_t n
-    int64_t room
-    double *values          # (room, width)
-    int32_t *points         # (room,) numbers within the block
-    handle_t *leaves        # (room,)
-    int64_t *versions       # (room,) state of a row for which the entry holds
-
-
-cdef struct Walk:           # one thread's way over the blocks
-    Kind kind
-    int32_t width           # doubles of an entry
-    bint shared             # one entry a leaf, kept over all blocks
-    bint summed             # entries are summed, and found by tree and point
-    Entries entries
-    int64_t expected        # entries of the block before
-    int64_t version         # the latest state of a row
-    # the block
-    int32_t n_points
-    const double *rows      # (n_points, n_features)
-    BlockPartition block    # its points, parted by the splits met
-    char *rounded           # (size,) whether a leaf that the point meets rounds it
-    # scratch
-    double *row             # (2 n_features,)
-    double *entry           # (width,)
-    double *out             # of LeafModel.predict
-    # what is known of leaves
-    int64_t base            # marks below it are of earlier blocks
-    int64_t *leaf_marks     # base + the first tree that met the leaf
-    int32_t *leaf_entries   # (leaves,) 1 + the entry they share
-    double *quantiles       # (leaves + N_QUANTILES,) of leaves and whole df, 0 = unknown
-    # only where points go down the trees together; few rows go on their own
-    int64_t *node_marks     # base + the first tree that met the split
-    const int32_t *count    # (leaves,) particles that share a leaf
-    int64_t stride          # of `ids`
-    int32_t *ids            # (n_trees, stride) entry of a tree at a point, where summed
-
-
 cdef int open_walk(
     Walk *w, Particles c, Kind kind, int32_t width, int32_t n_trees, int32_t size
 ) noexcept nogil:

@@ -16,4 +16,5 @@ cdef class Cloud(Particles):
     cdef bint retire_slot(self, slot_t s, double forget) noexcept nogil
     cdef int collapse(self, slot_t s) noexcept nogil
     cdef handle_t merged_sibling(self, const Leaf *leaf, handle_t sibling) noexcept nogil
+    cdef int refresh_leaves(self, bint has_retired) except -1
     cdef object nested(self, handle_t h)

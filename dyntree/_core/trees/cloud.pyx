@@ -8,75 +8,13 @@ from libc.string cimport memcpy, memset
 from dyntree._core.trees import snapshot
 from dyntree._core.trees.leaf cimport RESPONSE_UNIT
 from dyntree._core.trees.particles cimport NOT_LEARNED, StepStatus
+from dyntree._core.trees.rejuvenation cimport Rejuvenation
 from dyntree._core.trees.tree cimport (
     copy_subtree, count_nodes, descend, find_leaf, gather, replaced, seat_of,
     take_out,
 )
 from dyntree._core.trees.nodes cimport Entry, Move, Node, log_evidence, retired_weight
 from dyntree._core.types cimport NONE
-
-
-cdef class _Rejuvenation:
-    """What a cloud was before it grows fresh particles, to go back to or to join."""
-
-    cdef Cloud cloud
-    cdef int32_t n_particles
-    cdef int64_t time
-    cdef int64_t n_degenerate
-    cdef object random_state
-    cdef handle_t[::1] roots
-    cdef slot_t[::1] order              # of the rows
-    cdef const double[:, ::1] X         # the rows, which growing may round
-
-    def __init__(self, Cloud cloud):
-        cdef int32_t k
-        self.cloud = cloud
-        self.n_particles = cloud.n_particles
-        self.time = cloud.time
-        self.n_degenerate = cloud.n_degenerate
-        self.random_state = cloud.source.save()
-        self.roots = np.empty(cloud.n_particles, dtype=np.int32)
-        for k in range(cloud.n_particles):
-            self.roots[k] = cloud.roots[k]
-        self.order = np.empty(cloud.pool.n_rows, dtype=np.int32)
-        for k in range(cloud.pool.n_rows):
-            self.order[k] = cloud.pool.order[k]
-        self.X = cloud.pool.rows()[0]
-
-    cdef void begin(self, const int64_t[::1] destinations) noexcept:
-        """Set the particles aside and bring the rows into their new order."""
-        cdef Py_ssize_t k
-        for k in range(self.order.shape[0]):
-            self.cloud.pool.order[destinations[k]] = self.order[k]
-        self.cloud.n_particles = 0
-
-    cdef int undo(self) except -1:
-        """Drop the fresh particles and go back to what was."""
-        cdef Cloud c = self.cloud
-        cdef int32_t k
-        for k in range(c.n_particles):
-            c.arena.drop(c.roots[k])
-        for k in range(self.order.shape[0]):
-            c.pool.order[k] = self.order[k]
-            memcpy(c.pool.x(self.order[k]), &self.X[k, 0],
-                   c.pool.n_features * sizeof(double))
-        for k in range(self.n_particles):
-            c.roots[k] = self.roots[k]
-        c.n_particles = self.n_particles
-        c.time = self.time
-        c.n_degenerate = self.n_degenerate
-        c.source.restore(self.random_state)
-        return 0
-
-    cdef void join(self) noexcept:
-        """Put the particles of before in front of the fresh ones."""
-        cdef Cloud c = self.cloud
-        cdef int32_t k
-        for k in range(c.n_particles - 1, -1, -1):
-            c.roots[self.n_particles + k] = c.roots[k]
-        for k in range(self.n_particles):
-            c.roots[k] = self.roots[k]
-        c.n_particles += self.n_particles
 
 
 cdef class Cloud(Particles):
@@ -424,7 +362,7 @@ cdef class Cloud(Particles):
             )
         cdef const int64_t[::1] order = self.check_permutation(destinations)
         cdef int32_t n_rows = self.pool.n_rows
-        cdef _Rejuvenation before = _Rejuvenation(self)
+        cdef Rejuvenation before = Rejuvenation(self)
         self.make_room(self.n_particles + self.n_target)
         self.reserve(n_rows)
         if self.arena.reserve(0, 1) < 0:
@@ -497,21 +435,10 @@ cdef class Cloud(Particles):
     def with_classes(self, int n_classes):
         """A cloud like this one whose leaves count n_classes labels, the new ones last.
         """
-        header, arrays = self.to_arrays()
-        cdef int old = self.leaf_model.n_classes, k
-        sums = np.zeros((len(arrays["leaf_sums"]), 2 * n_classes + 4))
-        sums[:, :old + 1] = arrays["leaf_sums"][:, :old + 1]
-        retired = arrays["leaf_sums"][:, old + 1:2 * old + 2]
-        sums[:, n_classes + 1:n_classes + old + 2] = retired
         cdef Cloud cloud = self.from_arrays(
-            dict(header, n_classes=n_classes), dict(arrays, leaf_sums=sums), self.source
+            *snapshot.with_classes(*self.to_arrays(), n_classes), self.source
         )
-        cdef int32_t i, n
-        cloud.moves.reserve(0, cloud.arena.live_leaves + 1)
-        for i in range(cloud.n_particles):
-            n = gather(cloud.arena, cloud.roots[i], cloud.moves.leaves)
-            for k in range(n):
-                cloud.leaf_model.refresh(cloud.moves.leaves[k])
+        cloud.refresh_leaves(False)
         return cloud
 
     def without_rows(self):
@@ -519,29 +446,24 @@ cdef class Cloud(Particles):
 
         It knows no ranges of columns either, whose ends are values of rows.
         """
-        header, arrays = self.to_arrays()
-        cdef int stride = self.arena.stride
-        cdef int32_t i, k, n
-        sums, shape = arrays["leaf_sums"].copy(), arrays["leaf_shape"].copy()
-        sums[:, stride:2 * stride] += sums[:, :stride]
-        sums[:, :stride] = 0.0
-        shape[:, 1:] = 0
-        spans = np.full_like(arrays["spans"], np.nan)
-        spans[:, 2] = 0.0
-        kept = {name: arrays[name][:0] for name in (
-            "X", "y", "row_ids", "leaf_rows", "leaf_credit",
-        )}
         cdef Cloud cloud = self.from_arrays(
-            dict(header, n_retired=header["n_seen"]),
-            dict(arrays, leaf_sums=sums, leaf_shape=shape, spans=spans, **kept),
-            self.source,
+            *snapshot.without_rows(*self.to_arrays(), self.arena.stride), self.source
         )
-        cloud.moves.reserve(0, cloud.arena.live_leaves + 1)
-        for i in range(cloud.n_particles):
-            n = gather(cloud.arena, cloud.roots[i], cloud.moves.leaves)
-            for k in range(n):
-                cloud.leaf_model.refresh_all(cloud.moves.leaves[k])
+        cloud.refresh_leaves(True)
         return cloud
+
+    cdef int refresh_leaves(self, bint has_retired) except -1:
+        """Compute what leaves derive from their sums, in every tree."""
+        cdef int32_t i, k, n
+        self.moves.reserve(0, self.arena.live_leaves + 1)
+        for i in range(self.n_particles):
+            n = gather(self.arena, self.roots[i], self.moves.leaves)
+            for k in range(n):
+                if has_retired:
+                    self.leaf_model.refresh_all(self.moves.leaves[k])
+                else:
+                    self.leaf_model.refresh(self.moves.leaves[k])
+        return 0
 
     def rows(self):
         """Copies of the active rows X and y, in internal order."""
@@ -611,11 +533,8 @@ cdef class Cloud(Particles):
         return self.leaf_model.first_beyond(X, y, limit, self.pool.seen)
 
     def within_reach(self, X, double limit):
-        """Rows with inputs of linear leaves at most so many spreads from their centres.
-
-        A copy, and the range of each column of which values were moved; None where all
-        are near.
-        """
+        """Rows with inputs of linear leaves at most so many spreads from their centres,
+        and the range of each column of which values were moved; None if none were."""
         return self.leaf_model.within_reach(X, limit, self.pool.seen)
 
     @property

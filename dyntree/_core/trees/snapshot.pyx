@@ -190,3 +190,30 @@ def from_arrays(kind, header, arrays, RandomSource source):
     cloud.next_look = INFINITY if look is None else look
     cloud.last_look = header["last_look"]
     return cloud
+
+
+def with_classes(header, arrays, int n_classes):
+    """Header and arrays of a cloud whose leaves count more labels, the new ones last."""
+    cdef int old = header["n_classes"]
+    sums = np.zeros((len(arrays["leaf_sums"]), 2 * n_classes + 4))
+    sums[:, :old + 1] = arrays["leaf_sums"][:, :old + 1]
+    retired = arrays["leaf_sums"][:, old + 1:2 * old + 2]
+    sums[:, n_classes + 1:n_classes + old + 2] = retired
+    return dict(header, n_classes=n_classes), dict(arrays, leaf_sums=sums)
+
+
+def without_rows(header, arrays, int stride):
+    """Header and arrays of a cloud all of whose rows are retired."""
+    sums, shape = arrays["leaf_sums"].copy(), arrays["leaf_shape"].copy()
+    sums[:, stride:2 * stride] += sums[:, :stride]
+    sums[:, :stride] = 0.0
+    shape[:, 1:] = 0
+    spans = np.full_like(arrays["spans"], np.nan)
+    spans[:, 2] = 0.0
+    kept = {name: arrays[name][:0] for name in (
+        "X", "y", "row_ids", "leaf_rows", "leaf_credit",
+    )}
+    return (
+        dict(header, n_retired=header["n_seen"]),
+        dict(arrays, leaf_sums=sums, leaf_shape=shape, spans=spans, **kept),
+    )

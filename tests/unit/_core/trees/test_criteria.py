@@ -12,6 +12,7 @@ from scipy.stats import t as student_t
 
 from dyntree import DynamicTree
 from dyntree._core.trees import criteria
+from dyntree._core.trees.improvement import standard_improvement
 from tests import helpers
 from tests.oracle import criteria as oracle_criteria
 from tests.statistical.clouds import native_cloud
@@ -248,7 +249,7 @@ def test_native_improvements_come_from_a_table(name: str) -> None:
 def test_pieces_of_the_improvement_are_its_integral() -> None:
     """E max(0, z - T) by quadrature, beyond the pieces too."""
     for df in (1.5, 3.0, 40.0):
-        pieces = criteria.standard_improvement(np.array([df]))[0]
+        pieces = standard_improvement(np.array([df]))[0]
         place = np.linspace(-15.9, -0.1, 30)
         k = np.floor((place + 16) * 32).astype(int)
         got = np.polynomial.polynomial.polyval(

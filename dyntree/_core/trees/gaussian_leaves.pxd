@@ -1,0 +1,72 @@
+"""Gaussian leaves of the native rules: proper priors, conjugate retirement.
+
+On the scale of `Cross`: t = level + (z - m)'slopes + noise with
+    sigma^2 ~ IG(1/2, b0),  level | sigma^2 ~ N(m_y, sigma^2 / kappa0),
+    slope_j | sigma^2 ~ N(0, sigma^2 / (0.04 p s_j^2)),  p columns in the regression.
+`Cross` keeps the scale of the first rows for good. Where the prior stands upon it moves
+with the rows: m, m_y and s are means and spreads of all that the leaves hold, 0 and 1 at
+first. Where responses are equal to others, no leaf's variance is taken for less than
+their grain hides: the posterior's scale is bn = b0 + max(residual, n grain) / 2.
+Retired rows are part of the posterior. A split may release them, and is then judged on
+active rows alone; or its children inherit a share, which is part of their prior: the
+evidence of a leaf is that of its rows given what it inherited.
+"""
+from dyntree._core.family cimport Cross
+from dyntree._core.lanes cimport Lanes
+from dyntree._core.trees.leaf cimport LeafModel
+from dyntree._core.trees.nodes cimport Leaf
+
+# Places in `derived` of the Gaussian leaves; EVIDENCE is that of all rows given the
+# inherited ones.
+cpdef enum:
+    ACTIVE = 1              # of the active rows alone; NaN = not computed yet
+    RETIRED = 2             # of the retired ones, those inherited among them; or NaN
+    INHERITED = 3           # of the inherited ones; or NaN
+    SHAPE = 4               # an of the inverse gamma posterior
+    SCALE = 5               # bn
+    T_CONSTANT = 6          # normaliser of the predictive t
+    FACTOR = 7              # Cholesky factor of prior precision + cross products, packed
+                            # then the inherited sums, a Family row
+
+cdef enum:
+    N_TABLE = 1024          # whole weights with a tabled log gamma
+    N_B = 8                 # points of the grid of priors: its scales,
+    N_KAPPA = 4             # and weights, as many as there are lanes
+
+cdef class GaussianLeaves(LeafModel):
+    cdef Cross cross
+    cdef readonly double b0
+    cdef readonly double kappa0
+    cdef double slope_unit  # prior precision of a slope whose column has spread 1
+    cdef double y_unit      # variance of the responses, as a power of ten: unit of the grid
+    cdef double grain       # variance that no leaf goes below
+    cdef double log_b0, half_log_prior      # of the prior point
+    cdef int skip           # 1: no level
+    # scratch, in one piece that starts with the first
+    cdef double *total_row                  # (stride,) active and retired sums together
+    cdef Lanes *factors                     # (stride,) factors of sums that are judged
+    cdef double *point                      # (stride,) v v' of v = (1, m, m_y)
+    cdef double *slopes                     # (n_terms,) prior precision of terms 1, 2, ...
+    cdef double *spreads                    # (n_terms,) of the rows, on the frozen scale
+    cdef double *survey                     # (stride,) sums of all leaves
+    cdef double *predicted                  # (n_out,) as of `predict`
+    cdef double *inverse_columns            # (n_terms, n_terms) inverse factor of a leaf
+    cdef double *inverse_rows
+    cdef double *means                      # (n_terms,) of the regression's terms
+    cdef double *variances
+    cdef Lanes *explained                   # (2 n_terms,) scratch of explain_four
+    cdef double[N_TABLE] log_gammas
+    cdef double[N_B] log_bs                 # of the grid
+    cdef double[N_KAPPA] half_log_priors
+    cdef double log_gamma_shape(self, double weight) noexcept nogil
+    cdef double factorise(self, const double *row, double *u, double *residual) noexcept nogil
+    cdef void factorise_lanes(self, const double **rows, Lanes kappa0, Lanes *u, double *half_log_det, double *residual) noexcept nogil
+    cdef double log_evidence_of(self, const double *sums) noexcept nogil
+    cdef double evidence(self, double weight, double log_gamma, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
+    cdef double held(self, double weight, double residual) noexcept nogil
+    cdef double half_prior_log_det(self, double kappa0) noexcept nogil
+    cdef const double *total(self, const Leaf *leaf) noexcept nogil
+    cdef double *inherited(self, const Leaf *leaf) noexcept nogil
+    cdef double share(self, const Leaf *parent, double n_rows) noexcept nogil
+    cdef double whiten(self, const Leaf *leaf, const double *x, double *v) noexcept nogil
+    cdef void invert_factor(self, const Leaf *leaf, double *columns, double *rows) noexcept nogil

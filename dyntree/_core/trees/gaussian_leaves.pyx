@@ -1,0 +1,489 @@
+"""What Gaussian leaves say under a prior: evidence, prediction, criteria."""
+from libc.math cimport NAN, isnan, log, log1p, sqrt
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free
+
+from dyntree._core.trees.addends cimport Addends
+from dyntree._core.kernels cimport explain_four, factor_four, factor_of
+from dyntree._core.lanes cimport (
+    LANES, Lanes, across, alike, gather_lanes, lane, plus, standardised, times,
+)
+from dyntree._core.linalg cimport at, packed_size
+from dyntree._core.memory cimport resize
+from dyntree._core.trees.nodes cimport EVIDENCE, retired_weight
+from dyntree._core.trees.pool cimport ActivePool
+from dyntree._core.rmath cimport log_gamma
+
+cdef double LOG_2PI = 1.8378770664093453
+cdef double LOG_PI = 1.1447298858494002
+cdef double SHAPE_0 = 0.5           # a0 of the inverse gamma prior
+cdef double HANDED_ON = 1.0         # most weight to inherit, per active row
+
+
+cdef inline Lanes standard_lanes(Cross cross, const double **x, int i) noexcept nogil:
+    """Entry i of (1, z) at LANES rows."""
+    if i == 0:
+        return alike(1.0)
+    return standardised(across(x, i - 1), cross.centre[i - 1], cross.inverse[i - 1])
+
+
+cdef class GaussianLeaves(LeafModel):
+    """Constant and linear leaves under a normal-inverse-gamma prior.
+
+    Parameters
+    ----------
+    n_columns : int
+        Leading columns in the regression; 0 for constant leaves.
+    has_level : bool
+        False: regression through the frozen centre.
+    b0, kappa0 : float
+        Scale of the variance's prior and prior weight of the level.
+    has_evidence : bool, default True
+        False for the prior model: every log evidence and log density is 0.
+
+    Notes
+    -----
+    With w = (1, z), prior precision P0, sums W'W and W't over active and retired rows,
+    P = P0 + W'W: an = 1/2 + n/2, bn = b0 + r/2 with the residual r of all and the prior,
+    and log evidence = -n/2 log 2 pi + (log|P0| - log|P|)/2 + a0 log b0 - an log bn
+    + lnG(an) - lnG(a0) (O'Hagan and Forster 2004, section 11.4). One Cholesky factor of
+    the cross products of (1, z, t) gives all of it. The prior of the level is kappa0
+    rows at the point (m, m_y), which makes P0 = kappa0 (1, m)(1, m)' + diag(0, 0.04 p
+    s^2) and log|P0| = log kappa0 + sum_j log(0.04 p s_j^2).
+
+    Ties. A density says nothing within the grain of a response: n equal ones would have
+    an evidence without bound as b0 falls. The residual counts as n `grain` at least; see
+    `ties.hidden_variance`.
+    """
+
+    def __init__(
+        self, int n_columns, bint has_level, double b0, double kappa0,
+        bint has_evidence=True,
+    ):
+        cdef int size = packed_size(n_columns + 2), n_terms = n_columns + 1, k
+        self.cross = Cross(n_columns)
+        self.family = self.cross
+        self.addends = Addends(self.cross)
+        self.n_basis = n_columns
+        self.n_derived = FACTOR + 2 * size
+        self.n_out = 3 + LANES * (n_columns + 1)
+        self.skip = not has_level
+        self.has_level = has_level
+        self.has_evidence = has_evidence
+        self.b0 = b0
+        self.kappa0 = kappa0
+        self.retires = self.subtracts = True
+        self.logs = True
+        self.may_inherit = has_evidence
+        resize(
+            <void **> &self.total_row, (3 + LANES) * size + self.n_out
+            + 2 * n_terms * n_terms + (4 + 2 * LANES) * n_terms, sizeof(double),
+        )
+        self.factors = <Lanes *> (self.total_row + size)
+        self.point = self.total_row + (1 + LANES) * size
+        self.survey = self.point + size
+        self.predicted = self.survey + size
+        self.inverse_columns = self.predicted + self.n_out
+        self.inverse_rows = self.inverse_columns + n_terms * n_terms
+        self.means = self.inverse_rows + n_terms * n_terms
+        self.variances = self.means + n_terms
+        self.slopes = self.variances + n_terms
+        self.spreads = self.slopes + n_terms
+        self.explained = <Lanes *> (self.spreads + n_terms)
+        for k in range(N_TABLE):
+            self.log_gammas[k] = log_gamma(SHAPE_0 + 0.5 * k)
+
+    def __dealloc__(self):
+        free(self.total_row)
+
+    cdef double factorise(
+        self, const double *row, double *u, double *residual
+    ) noexcept nogil:
+        """Factor prior precision + cross products into u; returns half log|P|."""
+        return factor_of(
+            self.n_basis + 2, self.skip, row, self.kappa0, self.point, self.slopes, u,
+            residual,
+        )
+
+    cdef void factorise_lanes(
+        self, const double **rows, Lanes kappa0, Lanes *u, double *half_log_det,
+        double *residual,
+    ) noexcept nogil:
+        """`factorise` of four rows."""
+        factor_four(
+            self.n_basis + 2, self.skip, rows, kappa0, self.point, self.slopes, u,
+            half_log_det, residual,
+        )
+
+    cdef double half_prior_log_det(self, double kappa0) noexcept nogil:
+        cdef double total = 0.0 if self.skip else log(kappa0)
+        cdef int j
+        for j in range(self.n_basis):
+            total += log(self.slopes[1 + j])
+        return 0.5 * total
+
+    cdef double held(self, double weight, double residual) noexcept nogil:
+        """The residual, or what the grain of as many responses hides where it is more."""
+        cdef double least = weight * self.grain
+        return residual if residual > least else least
+
+    cdef double log_gamma_shape(self, double weight) noexcept nogil:
+        """log Gamma(a0 + weight / 2), looked up for small whole weights."""
+        if weight < N_TABLE and weight == <int> weight:
+            return self.log_gammas[<int> weight]
+        return log_gamma(SHAPE_0 + 0.5 * weight)
+
+    cdef double evidence(
+        self, double weight, double log_gamma, double half_log_det, double residual,
+        double b0, double log_b0,
+    ) noexcept nogil:
+        """Log evidence of rows of that weight.
+
+        log_gamma is `log_gamma_shape` of the weight, half_log_det half the log
+        determinant of prior over posterior precision.
+        """
+        cdef double shape = SHAPE_0 + 0.5 * weight
+        return (
+            half_log_det - 0.5 * weight * LOG_2PI + SHAPE_0 * log_b0
+            - shape * log(b0 + 0.5 * self.held(weight, residual))
+            + log_gamma - self.log_gammas[0]
+        )
+
+    cdef const double *total(self, const Leaf *leaf) noexcept nogil:
+        """Active and retired sums together; scratch, or the leaf's own active ones."""
+        cdef int k
+        if not retired_weight(leaf) > 0.0:
+            return leaf.active
+        for k in range(self.family.stride):
+            self.total_row[k] = leaf.active[k] + leaf.retired[k]
+        return self.total_row
+
+    cdef void refresh(self, Leaf *leaf) noexcept nogil:
+        cdef double *d = leaf.derived
+        cdef const double *row = self.total(leaf)
+        cdef double log_gamma = self.log_gamma_shape(row[0]), residual, half
+        half = self.factorise(row, d + FACTOR, &residual)
+        d[SHAPE] = SHAPE_0 + 0.5 * row[0]
+        d[SCALE] = self.b0 + 0.5 * self.held(row[0], residual)
+        d[T_CONSTANT] = (
+            self.log_gamma_shape(row[0] + 1.0) - log_gamma
+            - 0.5 * (log(2.0 * d[SHAPE]) + LOG_PI)
+        )
+        if self.has_evidence:
+            d[EVIDENCE] = self.evidence(
+                row[0], log_gamma, self.half_log_prior - half, residual, self.b0,
+                self.log_b0,
+            )
+        else:
+            d[EVIDENCE] = 0.0
+        if isnan(d[INHERITED]):
+            d[INHERITED] = self.log_evidence_of(self.inherited(leaf))
+        d[EVIDENCE] -= d[INHERITED]
+        d[ACTIVE] = NAN if retired_weight(leaf) > 0.0 else d[EVIDENCE]
+
+    cdef double *inherited(self, const Leaf *leaf) noexcept nogil:
+        """Sums of the retired rows that the leaf got from its parent."""
+        return leaf.derived + FACTOR + self.family.stride
+
+    cdef double share(self, const Leaf *parent, double n_rows) noexcept nogil:
+        """Factor on the parent's retired sums for a child with n_rows active rows."""
+        return min(
+            n_rows / <double> parent.n_rows, HANDED_ON * n_rows / retired_weight(parent)
+        )
+
+    cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil:
+        cdef double *inherited = self.inherited(child)
+        cdef double factor
+        cdef int k
+        if not retired_weight(parent) > 0.0:
+            self.release(child)
+            return
+        factor = self.share(parent, child.n_rows)
+        for k in range(self.family.stride):
+            child.retired[k] = inherited[k] = factor * parent.retired[k]
+        child.derived[RETIRED] = child.derived[INHERITED] = NAN
+
+    cdef void release(self, Leaf *child) noexcept nogil:
+        self.family.clear(child.retired)
+        self.family.clear(self.inherited(child))
+        child.derived[RETIRED] = child.derived[INHERITED] = 0.0
+
+    cdef void after_retiring(self, Leaf *leaf, bint faded) noexcept nogil:
+        leaf.derived[ACTIVE] = leaf.derived[RETIRED] = NAN
+        if faded:
+            self.refresh(leaf)
+
+    cdef void fade(self, Leaf *leaf, double factor) noexcept nogil:
+        if factor == 1.0:
+            return
+        self.family.scale(leaf.retired, factor)
+        self.family.scale(self.inherited(leaf), factor)
+        leaf.derived[INHERITED] = NAN
+
+    cdef void pool(
+        self, Leaf *into, Leaf **leaves, int n, ActivePool d
+    ) noexcept nogil:
+        cdef int k
+        self.family.clear(self.inherited(into))
+        for k in range(n):
+            self.family.merge(self.inherited(into), self.inherited(leaves[k]))
+        into.derived[RETIRED] = into.derived[INHERITED] = NAN
+        LeafModel.pool(self, into, leaves, n, d)
+
+    cdef double pool_sums(
+        self, Leaf **leaves, int n, double *total, double *inherited
+    ) noexcept nogil:
+        cdef double weight = LeafModel.pool_sums(self, leaves, n, total, inherited)
+        cdef int k
+        for k in range(n):
+            if self.inherited(leaves[k])[0] > 0.0:
+                if not inherited[0] > 0.0:
+                    self.family.clear(inherited)
+                self.family.merge(inherited, self.inherited(leaves[k]))
+        if inherited[0] > 0.0 and weight > self.max_retired:
+            self.family.scale(inherited, self.max_retired / weight)
+        return weight
+
+    cdef void refresh_all(self, Leaf *leaf) noexcept nogil:
+        leaf.derived[RETIRED] = leaf.derived[INHERITED] = NAN
+        self.refresh(leaf)
+
+    cdef void log_evidences(self, const double *sums, int n, double *out) noexcept nogil:
+        cdef const double *rows[LANES]
+        cdef double[LANES] half, residual
+        cdef int k
+        for k in range(LANES):
+            rows[k] = sums + min(k, n - 1) * self.family.stride
+            if k < n:
+                out[k] = 0.0
+        if not self.has_evidence:
+            return
+        self.factorise_lanes(
+            rows, alike(self.kappa0), self.factors, half, residual
+        )
+        for k in range(n):
+            if rows[k][0] > 0.0:
+                out[k] = self.evidence(
+                    rows[k][0], self.log_gamma_shape(rows[k][0]),
+                    self.half_log_prior - half[k], residual[k], self.b0, self.log_b0,
+                )
+
+    cdef double log_evidence_of(self, const double *sums) noexcept nogil:
+        """`log_evidences` of one row of sums."""
+        cdef double residual, half
+        if not (self.has_evidence and sums[0] > 0.0):
+            return 0.0
+        half = self.factorise(sums, <double *> self.factors, &residual)
+        return self.evidence(
+            sums[0], self.log_gamma_shape(sums[0]), self.half_log_prior - half, residual,
+            self.b0, self.log_b0,
+        )
+
+    cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
+        if isnan(leaf.derived[ACTIVE]):
+            leaf.derived[ACTIVE] = self.log_evidence_of(leaf.active)
+        return leaf.derived[ACTIVE]
+
+    cdef void child_share(
+        self, double n_rows, const Leaf *parent, double *out
+    ) noexcept nogil:
+        cdef double factor = self.share(parent, n_rows)
+        cdef int k
+        for k in range(self.family.stride):
+            out[k] = factor * parent.retired[k]
+
+    cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil:
+        cdef double *d = leaf.derived
+        if isnan(d[RETIRED]):
+            d[RETIRED] = self.log_evidence_of(leaf.retired)
+        return d[EVIDENCE] + d[INHERITED] - d[RETIRED]
+
+    cdef double size(self, const Leaf *leaf) noexcept nogil:
+        return leaf.n_rows + retired_weight(leaf)
+
+    # ------------------------------------------------------------ prediction
+    cdef double whiten(
+        self, const Leaf *leaf, const double *x, double *v
+    ) noexcept nogil:
+        """v = U^-T (1, z); returns v'v, the variance of the mean over sigma^2."""
+        cdef const double *u = leaf.derived + FACTOR
+        cdef double total = 0.0, t
+        cdef int i, k
+        for i in range(self.skip, self.n_basis + 1):
+            t = 1.0 if i == 0 else self.cross.standard(x, i - 1)
+            for k in range(self.skip, i):
+                t -= u[at(k, i)] * v[k]
+            v[i] = t * u[at(i, i)]
+            total += v[i] * v[i]
+        return total
+
+    cdef void predict(
+        self, const Leaf *leaf, const double *x, double *out
+    ) noexcept nogil:
+        cdef const double *d = leaf.derived
+        cdef const double *last = d + FACTOR + at(0, self.n_basis + 1)
+        cdef double *v = out + 3
+        cdef double kappa = self.whiten(leaf, x, v), location = 0.0
+        cdef int i
+        for i in range(self.skip, self.n_basis + 1):
+            location += v[i] * last[i]
+        out[0] = self.cross.y_centre + self.cross.y_spread * location
+        out[1] = self.cross.y_spread * sqrt(d[SCALE] / d[SHAPE] * (1.0 + kappa))
+        out[2] = 2.0 * d[SHAPE]
+
+    cdef void predict_lanes(
+        self, const Leaf *leaf, const double **x, int n, double *out, int32_t stride,
+        Lanes *v,
+    ) noexcept nogil:
+        """`predict` at n <= LANES rows: sums in its order, so its bits."""
+        cdef const double *d = leaf.derived
+        cdef const double *last = d + FACTOR + at(0, self.n_basis + 1)
+        cdef const double *u
+        cdef Lanes kappa = alike(0.0), location = kappa, t
+        cdef double variance = d[SCALE] / d[SHAPE]
+        cdef int i, k
+        for i in range(self.skip, self.n_basis + 1):
+            u = d + FACTOR + at(0, i)
+            t = standard_lanes(self.cross, x, i)
+            for k in range(self.skip, i):
+                t = plus(t, alike(-u[k]), v[k])
+            v[i] = t = times(alike(u[i]), t)
+            kappa = plus(kappa, t, t)
+            location = plus(location, t, alike(last[i]))
+        for i in range(n):
+            out[0] = self.cross.y_centre + self.cross.y_spread * lane(location, i)
+            out[1] = self.cross.y_spread * sqrt(variance * (1.0 + lane(kappa, i)))
+            out[2] = 2.0 * d[SHAPE]
+            out += stride
+
+    cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
+        """Log density of the predictive Student t."""
+        cdef double *out = self.predicted
+        cdef double z, df
+        if not self.has_evidence:
+            return 0.0
+        self.predict(leaf, x, out)
+        df = out[2]
+        z = (y - out[0]) / out[1]
+        return (
+            leaf.derived[T_CONSTANT] - 0.5 * (df + 1.0) * log1p(z * z / df)
+            - log(out[1])
+        )
+
+    # ------------------------------------------------------------ criteria
+    cdef double sum_squares(self, const Leaf *leaf) noexcept nogil:
+        return 2.0 * leaf.derived[SCALE] * self.cross.y_spread * self.cross.y_spread
+
+    cdef double df(self, const Leaf *leaf) noexcept nogil:
+        return 2.0 * leaf.derived[SHAPE]
+
+    cdef int coefficients(self, const Leaf *leaf, double *out) noexcept nogil:
+        """Posterior means on the raw scale."""
+        cdef const double *u = leaf.derived + FACTOR
+        cdef const double *last = u + at(0, self.n_basis + 1)
+        cdef int i, k, q = self.n_basis, first = 1 - self.skip
+        cdef double level = 0.0, t
+        for i in range(q, self.skip - 1, -1):
+            t = last[i]
+            for k in range(i + 1, q + 1):
+                t -= u[at(i, k)] * out[k - self.skip]
+            out[i - self.skip] = t * u[at(i, i)]
+        if first:
+            level = self.cross.y_centre + self.cross.y_spread * out[0]
+        for i in range(q):
+            if self.cross.spread[i] == 0.0:
+                out[first + i] = 0.0
+                continue
+            out[first + i] *= self.cross.y_spread / self.cross.spread[i]
+            level -= out[first + i] * self.cross.centre[i]
+        if first:
+            out[0] = level
+        return first + q
+
+    cdef double coordinate(
+        self, const Leaf *leaf, int j, double value
+    ) noexcept nogil:
+        if self.cross.spread[j] == 0.0:
+            return 0.0
+        return (value - self.cross.centre[j]) * self.cross.inverse[j]
+
+    cdef double lift(
+        self, const Leaf *leaf, const double *x, double *u, double *kappa
+    ) noexcept nogil:
+        cdef const double *f = leaf.derived + FACTOR
+        cdef int i, k, q = self.n_basis
+        cdef double c0
+        kappa[0] = self.whiten(leaf, x, u)
+        for i in range(q, self.skip - 1, -1):       # u = U^-1 v, in place
+            for k in range(i + 1, q + 1):
+                u[i] -= f[at(i, k)] * u[k]
+            u[i] *= f[at(i, i)]
+        c0 = 0.0 if self.skip else u[0]
+        for i in range(q):
+            u[i] = u[i + 1]
+        return c0
+
+    cdef void invert_factor(
+        self, const Leaf *leaf, double *columns, double *rows
+    ) noexcept nogil:
+        """C = U^-1 but for the response's column, square by columns and by rows."""
+        cdef const double *u = leaf.derived + FACTOR
+        cdef double t
+        cdef int i, j, k, first = self.skip, n = self.n_basis + 1 - first
+        for j in range(n):
+            columns[j * n + j] = rows[j * n + j] = u[at(first + j, first + j)]
+            for i in range(j - 1, -1, -1):
+                t = 0.0
+                for k in range(i + 1, j + 1):
+                    t -= u[at(first + i, first + k)] * columns[j * n + k]
+                t *= u[at(first + i, first + i)]
+                columns[j * n + i] = rows[i * n + j] = t
+
+    cdef void explain_rows(
+        self, const Leaf *leaf, const double *mean, const double *variance,
+        const double *rows, int32_t width, const int32_t *which, int32_t n,
+        double *out,
+    ) noexcept nogil:
+        """With u = P^-1 (1, x): ((1, mean)'u)^2 + sum_j variance_j u_j^2 over 1 + kappa.
+        """
+        cdef int first = self.skip, n_terms = self.n_basis + 1 - first, i
+        cdef Lanes worth
+        cdef const double *x[LANES]
+        cdef int32_t k = 0, m, a
+        self.invert_factor(leaf, self.inverse_columns, self.inverse_rows)
+        for i in range(n_terms):
+            self.means[i] = mean[first + i - 1] if first + i else 1.0
+            self.variances[i] = variance[first + i - 1] if first + i else 0.0
+        while k < n:
+            m = gather_lanes(rows, width, which + k, n - k, x)
+            worth = explain_four(
+                n_terms, 1 - first, x, self.cross.centre, self.cross.inverse,
+                self.inverse_columns, self.inverse_rows, self.means, self.variances,
+                self.explained,
+            )
+            for a in range(m):
+                out[k + a] = lane(worth, a)
+            k += m
+
+    cdef double mean_kappa(
+        self, const Leaf *leaf, const double *mean, const double *variance, double *v
+    ) noexcept nogil:
+        cdef const double *u = leaf.derived + FACTOR
+        cdef double total = 0.0, t
+        cdef int i, j, k, q = self.n_basis
+        for i in range(self.skip, q + 1):           # at the mean
+            t = 1.0 if i == 0 else mean[i - 1]
+            for k in range(self.skip, i):
+                t -= u[at(k, i)] * v[k]
+            v[i] = t * u[at(i, i)]
+            total += v[i] * v[i]
+        for j in range(1, q + 1):                   # trace: columns of U^-T
+            if variance[j - 1] == 0.0:
+                continue
+            for i in range(j, q + 1):
+                t = 1.0 if i == j else 0.0
+                for k in range(j, i):
+                    t -= u[at(k, i)] * v[k]
+                v[i] = t * u[at(i, i)]
+                total += variance[j - 1] * v[i] * v[i]
+        return total

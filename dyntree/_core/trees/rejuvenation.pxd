@@ -1,0 +1,18 @@
+"""What a cloud was before it grows fresh particles."""
+from libc.stdint cimport int32_t, int64_t
+
+from dyntree._core.trees.particles cimport Particles
+from dyntree._core.types cimport handle_t, slot_t
+
+cdef class Rejuvenation:
+    cdef Particles cloud
+    cdef int32_t n_particles
+    cdef int64_t time
+    cdef int64_t n_degenerate
+    cdef object random_state
+    cdef handle_t[::1] roots
+    cdef slot_t[::1] order              # of the rows
+    cdef const double[:, ::1] X         # the rows, which growing may round
+    cdef void begin(self, const int64_t[::1] destinations) noexcept
+    cdef int undo(self) except -1
+    cdef void join(self) noexcept
