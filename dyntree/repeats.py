@@ -12,7 +12,7 @@ from dyntree.online import OnlineModel, check_online_model
 from dyntree.runtime.parallel import side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import spawned
-from dyntree.trees.averages.tables import AveragedTrees, taught
+from dyntree.trees.averages.tables import AveragedTrees, learned_in_order
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 
@@ -111,7 +111,7 @@ def fit_repeats(
         for k, seed in enumerate(seeds)
     ]
     with rows_bar(progress, n_repeats * len(y), "repeats") as tell:
-        found = side_by_side(taught, jobs, n_jobs, lambda: tell(len(y)))
+        found = side_by_side(learned_in_order, jobs, n_jobs, lambda: tell(len(y)))
     if isinstance(model, DynamicTree | StreamingTree):
         return AveragedTrees.of(found, model.seed, shuffle)
     return found

@@ -41,7 +41,7 @@ from dyntree.mixtures.canopy.scaling import (
     squares_of,
     sums_of,
 )
-from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, SweepOrder
+from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardWorker, SweepRequest
 from dyntree.runtime.progress import Progress
 
 Recipe = Callable[[], Any]
@@ -80,19 +80,19 @@ def _taken(recipe: Any, places: NDArray[np.int64]) -> Matrix:
     return np.asarray(_rows_of(recipe)[places], dtype=np.float64)
 
 
-def _held() -> dict[tuple[str, int], tuple[int, ShardState, ShardReport]]:
+def _held() -> dict[tuple[str, int], tuple[int, ShardWorker, ShardReport]]:
     """Shards of this worker: sweeps done, the shard, what its last sweep told."""
     worker = get_worker()
     if not hasattr(worker, "dyntree_shards"):
         worker.dyntree_shards = {}
-    held: dict[tuple[str, int], tuple[int, ShardState, ShardReport]] = (
+    held: dict[tuple[str, int], tuple[int, ShardWorker, ShardReport]] = (
         worker.dyntree_shards
     )
     return held
 
 
 def _swept(
-    run: str, k: int, recipe: Any, first: int, plan: Plan, task: SweepOrder
+    run: str, k: int, recipe: Any, first: int, plan: Plan, task: SweepRequest
 ) -> ShardReport:
     """Do a sweep over a shard, which is read anew where this worker has no such."""
     held = _held()
@@ -102,7 +102,7 @@ def _swept(
     if report is not None and done == task.time + 1:
         return report  # the sweep was done, and what it told was lost on the way
     if shard is None or done != task.time:
-        shard = ShardState(_rows_of(recipe), first, None, plan)
+        shard = ShardWorker(_rows_of(recipe), first, None, plan)
     report = shard.sweep(task)
     held[run, k] = task.time + 1, shard, report
     return report
@@ -211,7 +211,7 @@ class RemoteShards:
         self.run = uuid.uuid4().hex  # names this fit among a worker's shards
         self.places: list[str | None] = [None] * len(parts.recipes)
 
-    def sweep(self, task: SweepOrder) -> list[ShardReport]:
+    def sweep(self, task: SweepRequest) -> list[ShardReport]:
         """Let all shards do a sweep, each where it was if that is still there."""
         client, parts = self.parts.client, self.parts
         workers = sorted(client.scheduler_info(n_workers=-1)["workers"])

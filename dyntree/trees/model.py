@@ -162,8 +162,8 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         self._lock = self.state.lock
 
     @classmethod
-    def around(cls, state: TreeState) -> Self:
-        """Return a tree that teaches and asks a state that there is."""
+    def of_state(cls, state: TreeState) -> Self:
+        """Return a tree that learns into a given state, and answers from it."""
         tree = cls.__new__(cls)
         tree.state, tree._lock = state, state.lock
         return tree
@@ -380,7 +380,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
     @locked
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
-        return self.around(self.state.copy())
+        return self.of_state(self.state.copy())
 
     @locked
     def to_arrays(self) -> tuple[Header, Arrays]:
@@ -415,4 +415,4 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
             If header and arrays do not describe a model; also LookupError,
             AttributeError or TypeError for what is no such header at all.
         """
-        return cls.around(tree_state(header, arrays))
+        return cls.of_state(tree_state(header, arrays))

@@ -18,7 +18,7 @@ from dyntree.trees.answers.view import TreeView
 from dyntree.trees.base import TreeModel
 from dyntree.trees.files import stream_arrays, stream_state
 from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_row
-from dyntree.trees.learning.parts import degenerate_rows_warned, learn_in_parts
+from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
 from dyntree.trees.learning.warmup import take_in
 from dyntree.trees.learning.windows import learn_in_window, roll_some
 from dyntree.trees.model import DynamicTree
@@ -130,13 +130,15 @@ class StreamingTree(TreeModel, checkpoint.Stored):
     def _hold(self, state: TreeState, options: StreamOptions, is_frozen: bool) -> None:
         """Have this state, a tree that asks it, and options of the window."""
         self.state, self._lock = state, state.lock
-        self.tree = DynamicTree.around(state)
+        self.tree = DynamicTree.of_state(state)
         self.options, self.is_frozen = options, is_frozen
         state.n_scale = min(params.N_SCALE, options.window)
 
     @classmethod
-    def around(cls, state: TreeState, options: StreamOptions, is_frozen: bool) -> Self:
-        """Return a stream that teaches a state that there is, in such a window."""
+    def of_state(
+        cls, state: TreeState, options: StreamOptions, is_frozen: bool
+    ) -> Self:
+        """Return a stream that learns into a given state, in such a window."""
         stream = cls.__new__(cls)
         stream._hold(state, options, is_frozen)
         return stream
@@ -180,8 +182,9 @@ class StreamingTree(TreeModel, checkpoint.Stored):
                 return
             place = y if known is None else known.index(y)
             row, response = scaled_row(state, row, place)
-            with degenerate_rows_warned([state]):
-                roll_some(cloud, self.options, row, response)
+            before = cloud.n_degenerate
+            roll_some(cloud, self.options, row, response)
+            warn_degenerate(cloud.n_degenerate - before)
 
     def _learn(self, X: Any, y: Any, progress: Progress) -> None:
         """Check and learn rows of any form."""
@@ -221,7 +224,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         """
         options = StreamOptions.given(**others | {"window": window})
         options = options.for_model(self.state.options)
-        return self.around(self.tree.copy().state, options, self.is_frozen)
+        return self.of_state(self.tree.copy().state, options, self.is_frozen)
 
     def frozen_view(self, what: str = "a view") -> TreeView:
         """Return the particles as they are now; see `DynamicTree.frozen_view`."""
@@ -229,7 +232,9 @@ class StreamingTree(TreeModel, checkpoint.Stored):
 
     def reseeded(self, seed: int) -> Self:
         """Return a copy of a stream that has seen no row, with another seed."""
-        return self.around(self.tree.reseeded(seed).state, self.options, self.is_frozen)
+        return self.of_state(
+            self.tree.reseeded(seed).state, self.options, self.is_frozen
+        )
 
     def facts(self) -> dict[str, Any]:
         """What the model is, by name, as values for JSON."""
@@ -248,7 +253,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
 
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
-        return self.around(self.tree.copy().state, self.options, self.is_frozen)
+        return self.of_state(self.tree.copy().state, self.options, self.is_frozen)
 
     def to_arrays(self) -> tuple[Header, Arrays]:
         """Everything the model is; see `DynamicTree.to_arrays`."""
@@ -258,4 +263,4 @@ class StreamingTree(TreeModel, checkpoint.Stored):
     @classmethod
     def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
         """Return the model that `to_arrays` described, as a DynamicTree does."""
-        return cls.around(*stream_state(header, arrays))
+        return cls.of_state(*stream_state(header, arrays))

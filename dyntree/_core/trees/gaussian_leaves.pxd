@@ -11,6 +11,8 @@ Retired rows are part of the posterior. A split may release them, and is then ju
 active rows alone; or its children inherit a share, which is part of their prior: the
 evidence of a leaf is that of its rows given what it inherited.
 """
+cimport cython
+
 from dyntree._core.family cimport Cross
 from dyntree._core.lanes cimport Lanes
 from dyntree._core.trees.leaf cimport LeafModel
@@ -58,15 +60,27 @@ cdef class GaussianLeaves(LeafModel):
     cdef double[N_TABLE] log_gammas
     cdef double[N_B] log_bs                 # of the grid
     cdef double[N_KAPPA] half_log_priors
+    @cython.final
     cdef double log_gamma_shape(self, double weight) noexcept nogil
+    @cython.final
     cdef double factorise(self, const double *row, double *u, double *residual) noexcept nogil
+    @cython.final
     cdef void factorise_lanes(self, const double **rows, Lanes kappa0, Lanes *u, double *half_log_det, double *residual) noexcept nogil
+    @cython.final
     cdef double log_evidence_of(self, const double *sums) noexcept nogil
+    @cython.final
     cdef double evidence(self, double weight, double log_gamma, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
+    @cython.final
     cdef double held(self, double weight, double residual) noexcept nogil
+    @cython.final
     cdef double half_prior_log_det(self, double kappa0) noexcept nogil
+    @cython.final
     cdef const double *total(self, const Leaf *leaf) noexcept nogil
+    @cython.final
     cdef double *inherited(self, const Leaf *leaf) noexcept nogil
+    @cython.final
     cdef double share(self, const Leaf *parent, double n_rows) noexcept nogil
+    @cython.final
     cdef double whiten(self, const Leaf *leaf, const double *x, double *v) noexcept nogil
+    @cython.final
     cdef void invert_factor(self, const Leaf *leaf, double *columns, double *rows) noexcept nogil

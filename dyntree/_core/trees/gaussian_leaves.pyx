@@ -122,18 +122,18 @@ cdef class GaussianLeaves(LeafModel):
             total += log(self.slopes[1 + j])
         return 0.5 * total
 
-    cdef double held(self, double weight, double residual) noexcept nogil:
+    cdef inline double held(self, double weight, double residual) noexcept nogil:
         """The residual, or what the grain of as many responses hides where it is more."""
         cdef double least = weight * self.grain
         return residual if residual > least else least
 
-    cdef double log_gamma_shape(self, double weight) noexcept nogil:
+    cdef inline double log_gamma_shape(self, double weight) noexcept nogil:
         """log Gamma(a0 + weight / 2), looked up for small whole weights."""
         if weight < N_TABLE and weight == <int> weight:
             return self.log_gammas[<int> weight]
         return log_gamma(SHAPE_0 + 0.5 * weight)
 
-    cdef double evidence(
+    cdef inline double evidence(
         self, double weight, double log_gamma, double half_log_det, double residual,
         double b0, double log_b0,
     ) noexcept nogil:
@@ -149,7 +149,7 @@ cdef class GaussianLeaves(LeafModel):
             + log_gamma - self.log_gammas[0]
         )
 
-    cdef const double *total(self, const Leaf *leaf) noexcept nogil:
+    cdef inline const double *total(self, const Leaf *leaf) noexcept nogil:
         """Active and retired sums together; scratch, or the leaf's own active ones."""
         cdef int k
         if not retired_weight(leaf) > 0.0:
@@ -181,7 +181,7 @@ cdef class GaussianLeaves(LeafModel):
         d[EVIDENCE] -= d[INHERITED]
         d[ACTIVE] = NAN if retired_weight(leaf) > 0.0 else d[EVIDENCE]
 
-    cdef double *inherited(self, const Leaf *leaf) noexcept nogil:
+    cdef inline double *inherited(self, const Leaf *leaf) noexcept nogil:
         """Sums of the retired rows that the leaf got from its parent."""
         return leaf.derived + FACTOR + self.family.stride
 

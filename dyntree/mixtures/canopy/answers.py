@@ -21,7 +21,7 @@ from dyntree.mixtures.canopy.scaling import Scaling, check_counts, read
 from dyntree.mixtures.canopy.state import State
 from dyntree.mixtures.canopy.user_components import unscaled
 from dyntree.mixtures.shared.arrays import Ids
-from dyntree.mixtures.shared.base import Mixture, tell_of_new_name
+from dyntree.mixtures.shared.base import Mixture, warn_renamed
 from dyntree.runtime.locking import locked
 
 SCORES = 1 << 21  # held at a time
@@ -104,7 +104,7 @@ class CanopyAnswers(Mixture):
     @property
     def covariances(self) -> NDArray[np.float64]:
         """Return `covariances_`, which is the name now."""
-        tell_of_new_name(self, "covariances", "covariances_")
+        warn_renamed(self, "covariances", "covariances_")
         return self.covariances_
 
     # ------------------------------------------------------------ answers

@@ -2,7 +2,7 @@
 
 Everything here is in float64 and in the coordinates of `Scaling`: columns centred, and
 divided by their scales. S1 and S2 are sums of rows and of second moments, N the weight
-of a component; priors are those of `MixturePrior`, resolved.
+of a component; priors are those of `MixturePrior`, widened_to_float32.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class Family(ABC):
     def variances_within(self, known: Components, centre: Vector) -> Vector:
         """Variance of columns about the means of their components, shape (d,)."""
 
-    def breaks_rule(self, mean: Matrix) -> NDArray[np.bool_]:
-        """Whether means of components are none that this family can have."""
+    def invalid_means(self, mean: Matrix) -> NDArray[np.bool_]:
+        """Return which means of components are impossible in this family."""
         return np.logical_not((np.abs(mean) <= LARGEST).all(axis=1))
 
     def least_df(self, d: int) -> float:
@@ -170,8 +170,10 @@ class Family(ABC):
     def log_density(self, rows: Matrix, known: Components) -> Matrix:
         """Log density of rows in components, shape (n_rows, n_components)."""
 
-    def resolved(self, known: Components, sharp: NDArray[np.bool_]) -> Components:
-        """Components no narrower than sums in float32 can tell.
+    def widened_to_float32(
+        self, known: Components, sharp: NDArray[np.bool_]
+    ) -> Components:
+        """Return components whose variances are large enough for sums in float32.
 
         Those that were sharp have sums in float64. Others that became so narrow stop
         where they are sharp in the next sweep, which finds what they are.
@@ -203,6 +205,6 @@ class Family(ABC):
         return out
 
 
-def singles(values: NDArray[Any]) -> NDArray[np.float32]:
-    """Values as the core takes them."""
+def as_float32(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Return values as the core takes them: contiguous, in float32."""
     return np.ascontiguousarray(values, dtype=np.float32)

@@ -16,7 +16,7 @@ from dyntree.mixtures.canopy.components import (
     Family,
     Moments,
     Prior,
-    singles,
+    as_float32,
 )
 
 
@@ -35,9 +35,9 @@ class Counts(Family):
         """There are no second moments."""
         return np.zeros((len(weight), 0))
 
-    def breaks_rule(self, mean: Matrix) -> NDArray[np.bool_]:
-        """Whether means of components are none that this family can have."""
-        return super().breaks_rule(mean) | ~(mean > 0).all(axis=1)
+    def invalid_means(self, mean: Matrix) -> NDArray[np.bool_]:
+        """Return which means of components are impossible in this family."""
+        return super().invalid_means(mean) | ~(mean > 0).all(axis=1)
 
     @abstractmethod
     def _rates(self, weight: Vector, first: Matrix, prior: Prior) -> Matrix:
@@ -88,7 +88,7 @@ class Poisson(Counts):
         with np.errstate(divide="ignore"):
             whole = np.log(known.weight) - known.mean.sum(axis=1)
         d = known.mean.shape[1]
-        return Scores(self.layout, singles(np.log(known.mean)), singles(whole), d)
+        return Scores(self.layout, as_float32(np.log(known.mean)), as_float32(whole), d)
 
     def log_base(self, rows: Matrix) -> Vector | None:
         """The log of h(x), which scores of the core lack."""
@@ -122,10 +122,10 @@ class Multinomial(Counts):
         """Variance of columns in rows of no count."""
         return np.zeros_like(centre)
 
-    def breaks_rule(self, mean: Matrix) -> NDArray[np.bool_]:
-        """Whether means of components are none that this family can have."""
+    def invalid_means(self, mean: Matrix) -> NDArray[np.bool_]:
+        """Return which means of components are impossible in this family."""
         total = np.abs(mean.sum(axis=1) - 1.0)
-        broken: NDArray[np.bool_] = super().breaks_rule(mean) | (total > 1e-6)
+        broken: NDArray[np.bool_] = super().invalid_means(mean) | (total > 1e-6)
         return broken
 
     def count_prior(
@@ -152,7 +152,7 @@ class Multinomial(Counts):
         with np.errstate(divide="ignore"):
             whole = np.log(known.weight)
         d = known.mean.shape[1]
-        return Scores(self.layout, singles(np.log(known.mean)), singles(whole), d)
+        return Scores(self.layout, as_float32(np.log(known.mean)), as_float32(whole), d)
 
     def log_base(self, rows: Matrix) -> Vector | None:
         """The log of h(x), which scores of the core lack."""

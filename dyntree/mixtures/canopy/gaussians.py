@@ -22,7 +22,7 @@ from dyntree.mixtures.canopy.components import (
     Family,
     Moments,
     Prior,
-    singles,
+    as_float32,
 )
 
 VERY_NARROW = 2.0**26  # as NARROW, where products in float64 lose 10^-8
@@ -133,8 +133,8 @@ class Diagonal(Gaussian):
         peak = peak - 0.5 * (np.log(known.spread) + LOG_2PI).sum(axis=1)
         whole = peak - 0.5 * (known.mean**2 * inverse).sum(axis=1)
         return Scores(
-            self.layout, singles(theta), singles(whole), known.mean.shape[1],
-            singles(known.mean), singles(peak),
+            self.layout, as_float32(theta), as_float32(whole), known.mean.shape[1],
+            as_float32(known.mean), as_float32(peak),
         )  # fmt: skip
 
     def log_density(self, rows: Matrix, known: Components) -> Matrix:
@@ -149,8 +149,10 @@ class Diagonal(Gaussian):
             out[:, z] = -0.5 * (squares + peak[z].sum())
         return out
 
-    def resolved(self, known: Components, sharp: NDArray[np.bool_]) -> Components:
-        """Components no narrower than sums in float32 can tell."""
+    def widened_to_float32(
+        self, known: Components, sharp: NDArray[np.bool_]
+    ) -> Components:
+        """Return components whose variances are large enough for sums in float32."""
         least = np.where(sharp[:, None], 0.0, known.mean**2 / (2.0 * NARROW))
         return replace(known, spread=np.maximum(known.spread, least))
 
@@ -259,8 +261,8 @@ class Spherical(Gaussian):
         peak = peak - 0.5 * d * (np.log(known.spread) + LOG_2PI)
         whole = peak - 0.5 * (known.mean**2).sum(axis=1) * inverse
         return Scores(
-            self.layout, singles(theta), singles(whole), d, singles(known.mean),
-            singles(peak),
+            self.layout, as_float32(theta), as_float32(whole), d,
+            as_float32(known.mean), as_float32(peak),
         )  # fmt: skip
 
     def log_density(self, rows: Matrix, known: Components) -> Matrix:
@@ -280,8 +282,10 @@ class Spherical(Gaussian):
         )
         return out
 
-    def resolved(self, known: Components, sharp: NDArray[np.bool_]) -> Components:
-        """Components no narrower than sums in float32 can tell."""
+    def widened_to_float32(
+        self, known: Components, sharp: NDArray[np.bool_]
+    ) -> Components:
+        """Return components whose variances are large enough for sums in float32."""
         least = (known.mean**2).sum(axis=1) / (2.0 * NARROW)
         least = np.where(sharp, 0.0, least)
         if self.one_spread:
@@ -432,8 +436,8 @@ class Full(Gaussian):
         with np.errstate(divide="ignore"):
             whole = np.log(known.weight) - log_det - 0.5 * d * LOG_2PI
         return Scores(
-            self.layout, singles(inverse.reshape(len(root), -1)), singles(whole), d,
-            singles(known.mean),
+            self.layout, as_float32(inverse.reshape(len(root), -1)), as_float32(whole),
+            d, as_float32(known.mean),
         )  # fmt: skip
 
     def log_density(self, rows: Matrix, known: Components) -> Matrix:
@@ -446,8 +450,10 @@ class Full(Gaussian):
         out -= 0.5 * rows.shape[1] * LOG_2PI
         return out
 
-    def resolved(self, known: Components, sharp: NDArray[np.bool_]) -> Components:
-        """Components no narrower than sums in float32 can tell."""
+    def widened_to_float32(
+        self, known: Components, sharp: NDArray[np.bool_]
+    ) -> Components:
+        """Return components whose variances are large enough for sums in float32."""
         spread = known.spread.copy()
         for z in np.flatnonzero(~sharp):
             least = float((known.mean[z] ** 2).max()) / (2.0 * NARROW)

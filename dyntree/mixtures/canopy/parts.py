@@ -25,8 +25,8 @@ from dyntree.mixtures.canopy.scaling import (
     squares_of,
     sums_of,
 )
-from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardState, SweepOrder
-from dyntree.mixtures.canopy.sweep_loop import rejected
+from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardWorker, SweepRequest
+from dyntree.mixtures.canopy.sweep_loop import worst_fitted
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.checks import within
 
@@ -70,7 +70,7 @@ def drawn(n: int, rng: np.random.Generator, most: int) -> Ids:
 
 
 class SomeRows:
-    """SomeRows rows of a table, read when they are asked for."""
+    """A selection of the rows of a table, read only when it is needed."""
 
     ndim = 2
 
@@ -154,7 +154,7 @@ class Parts:
         return LocalShards(self, plan, scratch)
 
     def take(self, places: Ids) -> Matrix:
-        """SomeRows rows as they were given, by ascending numbers; float64."""
+        """Return the rows with these ascending numbers, unscaled, in float64."""
         out = np.empty((len(places), self.features.n_features))
         for k, rows in enumerate(self.arrays):
             mine = (places >= self.first[k]) & (places < self.first[k + 1])
@@ -218,7 +218,7 @@ def badly_fitted(
     """Rows of low density among a few thousand, lowest first; scaled."""
     places = parts.drawn(np.random.default_rng([plan.seed, 5, time]), REJECTED_FROM)
     rows = plan.scaling.doubles(parts.take(places))
-    return rejected(known, FAMILY_OF[plan.family], rows, n)
+    return worst_fitted(known, FAMILY_OF[plan.family], rows, n)
 
 
 class LocalShards:
@@ -230,11 +230,11 @@ class LocalShards:
     def __init__(self, parts: Parts, plan: Plan, scratch: Any = None) -> None:
         self.parts, self.plan = parts, plan
         self.shards = [
-            ShardState(rows, first, weight, plan, place_for(scratch, rows))
+            ShardWorker(rows, first, weight, plan, place_for(scratch, rows))
             for rows, first, weight in parts.each()
         ]
 
-    def sweep(self, order: SweepOrder) -> list[ShardReport]:
+    def sweep(self, order: SweepRequest) -> list[ShardReport]:
         """Let all shards do a sweep, one after another."""
         return [shard.sweep(order) for shard in self.shards]
 

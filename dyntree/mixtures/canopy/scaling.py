@@ -208,7 +208,7 @@ class Scaling:
 
     @property
     def log_scale(self) -> float:
-        """What scaled log densities have too much, with the sign of the remedy."""
+        """What is subtracted from a log density of scaled rows, for one of the rows."""
         return float(np.log(self.scale).sum())
 
     def units(self, total: float, family: Family) -> tuple[float, float, float]:

@@ -48,8 +48,8 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class SweepOrder:
-    """What one sweep over a shard needs to know: parameters, and how to draw."""
+class SweepRequest:
+    """Instructions for one sweep: the parameters, and how labels are drawn."""
 
     time: int
     known: Components
@@ -74,11 +74,11 @@ class ShardReport:
     seconds: float
 
 
-class ShardState:
-    """Rows of a fit, ready for sweeps.
+class ShardWorker:
+    """Hold the scaled rows and labels of one shard, and sweep over them.
 
-    Those of X are read once, block by block; `first_id` is the number of the first one
-    in the whole data, and `rows` where the scaled ones are to stand.
+    The rows of X are read once, block by block; `first_id` is the number of the first
+    one in the whole data, and `rows` where the scaled ones are to stand.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class ShardState:
             self.next_turn = 0
 
     # ------------------------------------------------------------ sweeps
-    def sweep(self, order: SweepOrder) -> ShardReport:
+    def sweep(self, order: SweepRequest) -> ShardReport:
         """Let rows choose their components anew."""
         clock = time.perf_counter()
         with single_threaded_blas():
@@ -131,7 +131,7 @@ class ShardState:
             self.sums, *found, float(lengths), time.perf_counter() - clock
         )
 
-    def _swept(self, order: SweepOrder) -> tuple[float, float, float, int, int, int]:
+    def _swept(self, order: SweepRequest) -> tuple[float, float, float, int, int, int]:
         scores = FAMILY_OF[self.plan.family].scores(order.known)
         source, threads = CounterSource(self.plan.seed), self.plan.n_threads
         if order.inference == "em":
@@ -158,7 +158,7 @@ class ShardState:
         return 0.0, 0.0, 0.0, changed, proposed, accepted
 
     def _listed(
-        self, scores: Scores, source: CounterSource, order: SweepOrder
+        self, scores: Scores, source: CounterSource, order: SweepRequest
     ) -> tuple[float, float, float, int, int, int]:
         """A sweep of which most is restricted to lists."""
         options, n_groups = self.plan.sweeps, self.kernel.n_groups

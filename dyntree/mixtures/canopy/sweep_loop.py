@@ -17,13 +17,13 @@ from dyntree.mixtures.canopy.components import (
     Family,
     Moments,
     Prior,
-    singles,
+    as_float32,
     summed,
 )
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.records import CanopySweep
-from dyntree.mixtures.canopy.shards import Plan, ShardReport, SweepOrder
+from dyntree.mixtures.canopy.shards import Plan, ShardReport, SweepRequest
 from dyntree.runtime.blas import single_threaded_blas
 
 LOOK_EVERY = 5  # sweeps between looks at the rows that are watched
@@ -36,7 +36,7 @@ MANY_EMPTY = 0.01  # of the components, for five sweeps
 class Shards(Protocol):
     """Where the rows are: in this process, or with Dask's workers."""
 
-    def sweep(self, order: SweepOrder) -> list[ShardReport]:
+    def sweep(self, order: SweepRequest) -> list[ShardReport]:
         """Let all shards do a sweep; reports in their order."""
 
     def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
@@ -46,13 +46,13 @@ class Shards(Protocol):
 def density(known: Components, family: Family, rows: Matrix) -> Vector:
     """Log density of scaled rows, as sweeps have it, shape (n_rows,)."""
     with single_threaded_blas():
-        fit = family.scores(known).log_densities(singles(rows))
+        fit = family.scores(known).log_densities(as_float32(rows))
     base = family.log_base(rows)
     return fit if base is None else fit + base
 
 
-def rejected(known: Components, family: Family, rows: Matrix, n: int) -> Matrix:
-    """The n different rows of least density; fewer where rows are much the same."""
+def worst_fitted(known: Components, family: Family, rows: Matrix, n: int) -> Matrix:
+    """Return the n different rows of lowest density; fewer where many are equal."""
     lowest = np.argsort(density(known, family, rows), kind="stable")[: ALIKE * n]
     _, first = np.unique(rows[lowest], axis=0, return_index=True)
     return rows[lowest[np.sort(first)[:n]]]
@@ -110,7 +110,7 @@ class Fit:
 
     @property
     def time(self) -> int:
-        """Sweeps done."""
+        """Number of sweeps done, which also places the draws of the next one."""
         return len(self.reports)
 
     def moments_of(self, sums: NDArray[np.int64]) -> Moments:
@@ -129,7 +129,7 @@ class Fit:
         clock = time.perf_counter()
         how, sweeps = inference or self.plan.inference, self.options.sweeps
         exact = self.time < sweeps.burn_exact
-        order = SweepOrder(
+        order = SweepRequest(
             self.turn + self.time, self.known, self.pace, exact, how, self.begun
         )
         found = shards.sweep(order)
@@ -152,7 +152,7 @@ class Fit:
         if how == "em":
             sharp = np.zeros(len(known.weight), dtype=bool)
             sharp[self.family.scores(self.known).sharp_ids] = True
-            known = self.family.resolved(known, sharp)
+            known = self.family.widened_to_float32(known, sharp)
         self.begun = self.begun[:0]
         empty = self.moments.weight < self.total / self.n_rows
         reseed = sweeps.empty == "reseed" and self.options.weights != "collapsed"

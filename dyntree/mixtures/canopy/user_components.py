@@ -35,7 +35,7 @@ def components_of(
         raise ValueError(
             f"means must be of shape ({m}, n_features); got {params.short(mean)}."
         )
-    bad = family.breaks_rule(mean)
+    bad = family.invalid_means(mean)
     if bad.any():
         raise ValueError(
             f"means must be {family.mean_rule} in every component; component "

@@ -22,7 +22,7 @@ from dyntree.mixtures.ddp.records import (
 from dyntree.mixtures.ddp.state import Particles, State, unseen, without_rows
 from dyntree.mixtures.ddp.transitions import RandomWalk
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
-from dyntree.mixtures.shared.base import n_samples_of, tell_of_new_name
+from dyntree.mixtures.shared.base import n_samples_of, warn_renamed
 from dyntree.runtime.locking import locked
 
 
@@ -116,7 +116,7 @@ class Answers(Learning):
 
     def covariances(self) -> Matrix:
         """Return `covariances_`, which is the name now."""
-        tell_of_new_name(self, "covariances()", "covariances_")
+        warn_renamed(self, "covariances()", "covariances_")
         return self.covariances_
 
     @locked

@@ -109,12 +109,12 @@ class Mixture(StoredArrays, ABC):
     # ------------------------------------------------------------ what it is
     @property
     def is_frozen(self) -> bool:
-        """Whether `update` learns nothing: never."""
+        """Whether the model only answers; always False, as no mixture can be frozen."""
         return False
 
     @property
     def is_classifier(self) -> bool:
-        """Whether there are responses, and they are labels: there are none."""
+        """Whether responses are labels; always False, as mixtures have no responses."""
         return False
 
     @property
@@ -254,8 +254,8 @@ class Mixture(StoredArrays, ABC):
         return again
 
 
-def tell_of_new_name(model: Any, old: str, new: str) -> None:
-    """Warn that a name of a model is another one now."""
+def warn_renamed(model: Any, old: str, new: str) -> None:
+    """Warn that an attribute of a model has a new name."""
     warn(
         DeprecationWarning,
         f"{type(model).__name__}.{old} is called {new} now; the old name goes with the "
@@ -266,6 +266,6 @@ def tell_of_new_name(model: Any, old: str, new: str) -> None:
 def n_samples_of(model: Any, n_samples: Any, n: Any, least: int) -> int:
     """Return how many samples are to be drawn, checked; `n` is the old name."""
     if n is not None:
-        tell_of_new_name(model, "sample(n=...)", "sample(n_samples=...)")
+        warn_renamed(model, "sample(n=...)", "sample(n_samples=...)")
         n_samples = n
     return params.count("n_samples", n_samples, least)

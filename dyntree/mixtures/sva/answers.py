@@ -12,7 +12,7 @@ from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
-from dyntree.mixtures.shared.base import tell_of_new_name
+from dyntree.mixtures.shared.base import warn_renamed
 from dyntree.mixtures.sva.background import (
     background_log_density,
     background_share,
@@ -99,7 +99,7 @@ class ClusterAnswers(Learning):
         known = self._ready("clusters")
         every = params.flag("provisional", provisional)
         places = np.arange(known.n) if every else self._confirmed()
-        dim, basis, variances = self._emission.planes(known, places)
+        dim, basis, variances = self._emission.subspaces_of(known, places)
         return Clusters(
             id=known.array("ids")[places],
             weight=known.array("weight")[places],
@@ -124,14 +124,14 @@ class ClusterAnswers(Learning):
 
     def covariances(self) -> Matrix:
         """Return `covariances_`, which is the name now."""
-        tell_of_new_name(self, "covariances()", "covariances_")
+        warn_renamed(self, "covariances()", "covariances_")
         return self.covariances_
 
     def _covariances(self) -> Matrix:
         """Covariances of the confirmed clusters."""
         known = self._ready("covariances_")
         variance = float(self.noise) ** 2
-        _, bases, variances = self._emission.planes(known, self._confirmed())
+        _, bases, variances = self._emission.subspaces_of(known, self._confirmed())
         out = np.empty((len(bases), known.n_features, known.n_features))
         for place, basis, along in zip(out, bases, variances, strict=True):
             place[:] = variance * np.eye(known.n_features)
@@ -263,7 +263,7 @@ class ClusterAnswers(Learning):
         return self._emission.log_density(known, self.noise**2, rows, places)
 
     @abstractmethod
-    def _path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
+    def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
         """Try costs of a new cluster on some rows."""
 
     @locked
@@ -297,4 +297,4 @@ class ClusterAnswers(Learning):
         features, rows = self._encoded(X)
         if len(rows) < 2:
             raise ValueError(f"X must have at least two rows; got {len(rows)}.")
-        return self._path(rows, features.feature_names)
+        return self._cost_path(rows, features.feature_names)

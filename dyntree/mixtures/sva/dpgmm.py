@@ -16,8 +16,8 @@ from dyntree.mixtures.sva.scales import (
     check_columns,
     pooled_variance,
     radius,
-    spherical_path,
-    varying,
+    spherical_cost_path,
+    without_constants,
 )
 from dyntree.runtime.locking import locked
 
@@ -120,11 +120,11 @@ class OnlineDPGMM(SmallVarianceMixture):
     ) -> tuple[float, float | None]:
         if isinstance(self.options.lambda_, float):
             return self.options.lambda_, None
-        return self._path(rows, names).chosen, None
+        return self._cost_path(rows, names).chosen, None
 
-    def _path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
+    def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
         check_columns(rows, names)
-        rows = varying(rows)
+        rows = without_constants(rows)
 
         def run(lambda_: float) -> Any:
             clusters = new_clusters(self.options, rows.shape[1], lambda_, None)
@@ -132,7 +132,7 @@ class OnlineDPGMM(SmallVarianceMixture):
             clusters.merge()
             return clusters
 
-        return spherical_path(rows, run)
+        return spherical_cost_path(rows, run)
 
     @property
     def objective(self) -> float:

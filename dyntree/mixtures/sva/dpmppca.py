@@ -13,9 +13,9 @@ from dyntree.mixtures.sva.options import MPPCA_OPTIONS, MPPCAOptions
 from dyntree.mixtures.sva.records import LambdaPath
 from dyntree.mixtures.sva.scales import (
     check_columns,
-    subspace_path,
+    subspace_cost_path,
     subspace_scales,
-    varying,
+    without_constants,
 )
 from dyntree.mixtures.sva.subspaces import SubspaceMixture
 
@@ -132,7 +132,7 @@ class OnlineDPMPPCA(SubspaceMixture):
         if isinstance(given.lambda_, float) and isinstance(given.noise, float):
             return given.lambda_, given.noise
         check_columns(rows, names)
-        rows = varying(rows)
+        rows = without_constants(rows)
         return subspace_scales(rows, given.lambda_, given.noise, self._run_on(rows))
 
     def _run_on(self, rows: Matrix) -> Any:
@@ -148,9 +148,9 @@ class OnlineDPMPPCA(SubspaceMixture):
 
         return run
 
-    def _path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
+    def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
         check_columns(rows, names)
-        rows = varying(rows)
+        rows = without_constants(rows)
         found = self._state.noise
         given = self.options.noise if found is None else found
-        return subspace_path(rows, given, self._run_on(rows))
+        return subspace_cost_path(rows, given, self._run_on(rows))

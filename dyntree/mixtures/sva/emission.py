@@ -24,7 +24,7 @@ MOST_EXACT = 64  # columns up to which subspace="auto" holds the whole scatter
 NEAR = 4.0  # clusters may merge that are nearer than so many lambda_
 
 Scales = tuple[float, float | None]  # lambda_ and noise, where clusters need it
-Planes = tuple[Ids, tuple[Matrix, ...], tuple[Vector, ...]]
+SubspaceParts = tuple[Ids, tuple[Matrix, ...], tuple[Vector, ...]]
 
 
 class Emission(ABC):
@@ -40,7 +40,7 @@ class Emission(ABC):
         """Return clusters of the kernel that have seen no row."""
 
     @abstractmethod
-    def planes(self, known: Any, places: Ids) -> Planes:
+    def subspaces_of(self, known: Any, places: Ids) -> SubspaceParts:
         """Return dimensions, bases and variances of subspaces."""
 
     @abstractmethod
@@ -56,7 +56,7 @@ class Emission(ABC):
         """Return log densities of rows, shape (n_rows, n_places), given the noise's."""
 
 
-class Round(Emission):
+class RoundEmission(Emission):
     """Clusters that spread alike in all directions."""
 
     def new_clusters(
@@ -73,7 +73,7 @@ class Round(Emission):
             options.max_clusters, options.by_objective, chain,
         )  # fmt: skip
 
-    def planes(self, known: Any, places: Ids) -> Planes:
+    def subspaces_of(self, known: Any, places: Ids) -> SubspaceParts:
         """Return subspaces without a dimension."""
         return (
             np.zeros(len(places), dtype=np.int64),
@@ -99,7 +99,7 @@ class Round(Emission):
         return density
 
 
-class Planar(Emission):
+class SubspaceEmission(Emission):
     """Clusters with more variance along the directions of a subspace."""
 
     def new_clusters(
@@ -126,7 +126,7 @@ class Planar(Emission):
             exact, chain,
         )  # fmt: skip
 
-    def planes(self, known: Any, places: Ids) -> Planes:
+    def subspaces_of(self, known: Any, places: Ids) -> SubspaceParts:
         """Return dimensions, orthonormal columns, and variances along these."""
         dim = known.array("dim")[places].astype(np.int64)
         basis, eig = known.array("basis")[places], known.array("eig")[places]
@@ -161,7 +161,7 @@ class Planar(Emission):
 
 def emission_of(options: ClusterOptions) -> Emission:
     """Return what clusters look like by the options of a model."""
-    return Round() if options.is_round else Planar()
+    return RoundEmission() if options.is_round else SubspaceEmission()
 
 
 def new_clusters(

@@ -13,7 +13,7 @@ from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import HSMM_OPTIONS, HSMMOptions
 from dyntree.mixtures.sva.records import LambdaPath
-from dyntree.mixtures.sva.scales import spherical_path, subspace_path
+from dyntree.mixtures.sva.scales import spherical_cost_path, subspace_cost_path
 from dyntree.mixtures.sva.semi_markov import SemiMarkov, ends_of
 from dyntree.mixtures.sva.sequences import SequenceMixture
 from dyntree.runtime.locking import locked
@@ -192,10 +192,10 @@ class OnlineHDPHSMM(SequenceMixture):
             self._belief_at = ()
         return self
 
-    def _path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
+    def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
         if self.options.is_round:
-            return spherical_path(rows, lambda value: self._tried(rows, value))
-        return subspace_path(
+            return spherical_cost_path(rows, lambda value: self._tried(rows, value))
+        return subspace_cost_path(
             rows, self.noise, lambda value, _: self._tried(rows, value)
         )
 
@@ -215,8 +215,8 @@ class OnlineHDPHSMM(SequenceMixture):
         return header, arrays
 
     @classmethod
-    def _made_of(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        model = super()._made_of(header, arrays)
+    def _from_checked(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        model = super()._from_checked(header, arrays)
         belief = arrays["belief"]
         if belief.size:
             if belief.shape != model._semi_markov("belief").log_duration.shape:

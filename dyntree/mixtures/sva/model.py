@@ -71,7 +71,7 @@ class SmallVarianceMixture(ClusterAnswers):
     @locked
     def copy(self) -> Self:
         """Return an independent model that would go on alike."""
-        again = type(self)._made_of(*self.to_arrays())
+        again = type(self)._from_checked(*self.to_arrays())
         again._labels = self.labels_
         return again
 
@@ -83,11 +83,11 @@ class SmallVarianceMixture(ClusterAnswers):
         options = cls._options(**header["options"])
         arrays = with_rows_taken(options, header, arrays)
         check_arrays(options, header, arrays)
-        return cls._made_of(header, arrays)
+        return cls._from_checked(header, arrays)
 
     @classmethod
-    def _made_of(cls, header: dict[str, Any], arrays: Arrays) -> Self:
-        """A model of what is known to be sound."""
+    def _from_checked(cls, header: dict[str, Any], arrays: Arrays) -> Self:
+        """Build a model from a header and arrays that have been checked."""
         model = cls.__new__(cls)
         model._begin(cls._options(**header["options"]), header["seed"])
         model._state = from_arrays(model.options, header, arrays)

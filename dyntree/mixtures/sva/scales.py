@@ -62,13 +62,13 @@ def check_columns(rows: Matrix, names: tuple[str, ...]) -> None:
         )
 
 
-def varying(rows: Matrix) -> Matrix:
-    """Rows without columns that are constant, which are no dimensions of noise."""
+def without_constants(rows: Matrix) -> Matrix:
+    """Return the rows without their constant columns, which carry no noise."""
     moves = ~constants(rows)
     return np.ascontiguousarray(rows[:, moves]) if moves.any() else rows
 
 
-def spherical_path(rows: Matrix, run: Callable[[float], Any]) -> LambdaPath:
+def spherical_cost_path(rows: Matrix, run: Callable[[float], Any]) -> LambdaPath:
     """Try costs of a new cluster on two or more rows of round clusters of equal size.
 
     `run` makes clusters at a cost, learns all rows, and merges.
@@ -131,7 +131,7 @@ def spherical_trial(rows: Matrix, means: Matrix, floor: float) -> Trial:
 
 
 def pooled_variance(scatter: Vector, weight: Vector, width: int) -> float:
-    """Variance of a coordinate within clusters; 0 where rows are no more than these."""
+    """Variance of a coordinate within clusters; 0 with no more rows than clusters."""
     freedom = float(weight.sum()) - len(weight)
     return float(scatter.sum()) / (width * freedom) if freedom > 0.0 else 0.0
 
@@ -142,7 +142,7 @@ def subspace_scales(
 ) -> tuple[float, float]:
     """Cost of a new cluster, and noise: as given, or chosen from rows."""
     if isinstance(lambda_, str):
-        path = subspace_path(rows, noise, run)
+        path = subspace_cost_path(rows, noise, run)
         return path.chosen, path.noise
     sd = float(np.sqrt(local_variance(rows)))
     for _ in range(MOST_ROUNDS):
@@ -152,7 +152,7 @@ def subspace_scales(
     return lambda_, sd
 
 
-def subspace_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
+def subspace_cost_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
     """Try costs of a new cluster; noise that is not given is found on the way.
 
     `run` makes clusters at a cost and a noise, learns all rows, and merges. One column
@@ -160,7 +160,7 @@ def subspace_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
     is the radius.
     """
     if rows.shape[1] == 1:
-        return line_path(rows, noise, run)
+        return line_cost_path(rows, noise, run)
     square = mean_square(rows)
     if not square > 0.0:
         least = sys.float_info.min
@@ -191,14 +191,14 @@ def subspace_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
     )
 
 
-def line_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
+def line_cost_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
     """Try costs of a new cluster on rows of one column."""
 
     def run_at(cost: float) -> Any:
         own = float(np.sqrt(cost / radius(1.0, 1)))
         return run(cost, noise if isinstance(noise, float) else own)
 
-    found = spherical_path(rows, run_at)
+    found = spherical_cost_path(rows, run_at)
     return replace(found, noise=noise) if isinstance(noise, float) else found
 
 

@@ -68,13 +68,13 @@ class SubspaceMixture(SmallVarianceMixture):
         """
         known, rows = self._answered(X, "transform")
         if cluster is not None:
-            mean, basis = self._plane(self._place_of(cluster))
+            mean, basis = self._subspace_of(self._place_of(cluster))
             return (rows - mean) @ basis
         places = self._some("transform")
         nearest, _ = self._emission.nearest(known, rows, places, False)
-        planes = [self._plane(int(k)) for k in places]
+        subspaces_of = [self._subspace_of(int(k)) for k in places]
         return [
-            (x - planes[k][0]) @ planes[k][1]
+            (x - subspaces_of[k][0]) @ subspaces_of[k][1]
             for x, k in zip(rows, nearest, strict=True)
         ]
 
@@ -103,7 +103,7 @@ class SubspaceMixture(SmallVarianceMixture):
             )
         out = np.empty((len(Z), known.n_features))
         for k, (z, owner) in enumerate(zip(Z, owners, strict=True)):
-            mean, basis = self._plane(self._place_of(owner))
+            mean, basis = self._subspace_of(self._place_of(owner))
             point: NDArray[Any] = params.as_array("Z", z, np.float64)
             if point.shape != basis.shape[1:]:
                 raise ValueError(
@@ -113,8 +113,8 @@ class SubspaceMixture(SmallVarianceMixture):
             out[k] = mean + basis @ point
         return out
 
-    def _plane(self, place: int) -> tuple[Vector, Matrix]:
+    def _subspace_of(self, place: int) -> tuple[Vector, Matrix]:
         """Mean and basis of a cluster."""
         known = self._state.clusters
-        _, (basis,), _ = self._emission.planes(known, np.array([place]))
+        _, (basis,), _ = self._emission.subspaces_of(known, np.array([place]))
         return known.means()[place], basis

@@ -351,17 +351,21 @@ class AveragedStream(TreeAverage):
                 ahead,
             )
             found = np.column_stack(list(learned))
-            fixed = None if had_unit else self._unit_fixed(responses, n_before)
+            fixed = (
+                None if had_unit else self._first_varying_response(responses, n_before)
+            )
             self._weigh(
                 found, responses, np.ascontiguousarray(proba.swapaxes(0, 1)), fixed
             )
         return len(rows)
 
-    def _unit_fixed(self, responses: Vector, n_before: int) -> tuple[int, float] | None:
-        """Which of these responses was the first that differed, if one was.
+    def _first_varying_response(
+        self, responses: Vector, n_before: int
+    ) -> tuple[int, float] | None:
+        """Return the place of the first response that differs from all before, or None.
 
-        Also what its unit takes off the log density of all before it, which were told
-        in a unit of 1.
+        Beside it stands what its unit takes off the log density of all before it, which
+        were told in a unit of 1.
         """
         cloud = self.state.cloud
         if not cloud.has_unit:
@@ -380,7 +384,7 @@ class AveragedStream(TreeAverage):
         """Log densities of rows by each member -> their new weights, and the evidence.
 
         They are of shape (n_rows, n_members), probabilities of the labels of shape
-        (n_rows, n_members, n_classes); `fixed` is as `_unit_fixed` gives it.
+        (n_rows, n_members, n_classes); `fixed` is what `_first_varying_response` gives.
         """
         weights = np.empty_like(log_densities)
         found = averaging.weigh(

@@ -39,7 +39,7 @@ FLOOR = 1e-12  # of probabilities whose logs are taken
 KINDS: dict[str, Any] = {"DynamicTree": DynamicTree, "StreamingTree": StreamingTree}
 
 
-def taught(
+def learned_in_order(
     member: Any,
     X: Any,
     y: list[Any],
@@ -61,7 +61,7 @@ def taught(
     return member.update(X, y, progress=brake)
 
 
-def taught_ahead(
+def learned_and_tested(
     member: Any,
     X: Any,
     y: list[Any],
@@ -69,7 +69,7 @@ def taught_ahead(
     tells: bool,
     brake: Brake,
 ) -> tuple[Any, Matrix]:
-    """As `taught`, and what the model foresaw of the second half of its order.
+    """As `learned_in_order`, with what the model predicted of its second half of rows.
 
     That is probabilities of shape (n_rows, n_classes), in the order of `y`, each tenth
     of that half foreseen before it was learned; NaN in the first half.
@@ -325,7 +325,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             ]
             ahead = self.is_classifier and self.shuffle and len(y) >= 2 * FEWEST
             with rows_bar(progress, len(jobs) * len(y), "clouds") as tell:
-                work = taught_ahead if ahead else taught
+                work = learned_and_tested if ahead else learned_in_order
                 found = side_by_side(work, jobs, n_jobs, lambda: tell(len(y)))
             temperature = self.temperature
             if ahead:

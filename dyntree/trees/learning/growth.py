@@ -96,9 +96,9 @@ def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
 def with_columns(
     states: Sequence[TreeState], features: FeatureMap, widen: Callable[[Matrix], Matrix]
 ) -> Iterator[None]:
-    """Have more columns from the block on; an error in it takes them back.
+    """Add columns for the body of a with statement; remove them if it raises.
 
-    An interrupt does where the block has not learned a row by then.
+    An interrupt removes them where the body has not learned a row by then.
 
     Parameters
     ----------

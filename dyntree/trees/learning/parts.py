@@ -79,9 +79,13 @@ def learn_rows(state: TreeState, rows: Matrix, responses: Vector) -> int:
 @contextmanager
 def degenerate_rows_warned(states: Sequence[TreeState]) -> Iterator[None]:
     """Warn at the end of the block if rows had no density under any particle."""
-    before = sum(state.n_degenerate for state in states)
+    before = [state.n_degenerate for state in states]
     yield
-    n_rows = sum(state.n_degenerate for state in states) - before
+    warn_degenerate(sum([state.n_degenerate for state in states]) - sum(before))
+
+
+def warn_degenerate(n_rows: int) -> None:
+    """Warn if any rows had no density under any particle."""
     if n_rows > 0:
         warn(
             DegenerateWeightsWarning,

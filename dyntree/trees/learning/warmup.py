@@ -28,9 +28,9 @@ Check = Callable[[TreeOptions], None]
 def take_in(
     state: TreeState, X: Any, y: Any, check: Check | None = None
 ) -> tuple[Matrix, Vector, Growth]:
-    """Rows as users hold them -> those of them that are left to be learned.
+    """Check rows and handle the warm-up; return the rows that are still to be learned.
 
-    They are checked. Until there are trees, they are kept back; once there are enough,
+    Until there are trees, they are kept back; once there are enough,
     trees are planted on them, which learn at once what earlier calls kept back.
 
     Parameters
@@ -63,7 +63,7 @@ def take_in(
 def keep_or_plant(
     state: TreeState, X: Any, y: Any, check: Check | None = None
 ) -> tuple[Matrix, Vector, Growth, int]:
-    """Check rows, keep them back or plant trees on them; learn none.
+    """Keep rows back, or plant trees on the first of them; learn no further row.
 
     Parameters are those of `take_in`, and so is what is returned; but the rows have
     those in front that earlier calls kept back, and their number comes last.

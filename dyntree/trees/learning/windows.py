@@ -59,7 +59,7 @@ def rejuvenate(cloud: Any, order: ArrayLike | None = None) -> None:
 
 
 def _rejuvenate_once(cloud: Any) -> None:
-    """Rejuvenate a cloud of the usual size; a larger one was, before an interrupt."""
+    """Rejuvenate a cloud, unless it holds fresh particles of an interrupted call."""
     if cloud.n_particles == cloud.options["n_particles"]:
         rejuvenate(cloud)
 
