@@ -94,7 +94,7 @@ FOLDER_ORDER = {
     "mixtures/canopy": [
         {"components", "groups", "options", "records"},
         {"counts", "gaussians"}, {"families", "parquet"},
-        {"scaling", "starts"}, {"shards", "user_components", "state"}, {"sweep_loop"},
+        {"scaling"}, {"starts", "shards", "user_components", "state"}, {"sweep_loop"},
         {"parts"}, {"answers", "files"}, {"batches"}, {"model"},
     ],
     "mixtures/hdp": [

@@ -59,8 +59,8 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
     inference : str, default "auto"
         "em", "esca", "canopy1", "canopy2", "tree" or "auto".
     init : str or array_like of shape (n_components, n_features), default "auto"
-        "random", "kmeans++", "covertree", "covertree_means", "auto", or where the
-        components begin.
+        "random", "kmeans", "kmeans++", "covertree", "covertree_means", "auto", or where
+        the components begin.
     weights : {"map", "sample", "collapsed"}, default "map"
     concentration : float, default 1.0
     prior : MixturePrior, optional

@@ -58,8 +58,9 @@ class Canopy(CanopyStreams):
         through a tree over the means. "auto": "esca" up to 64 components or 10^8
         products of rows, components and columns; else "canopy2".
     init : str or array_like of shape (n_components, n_features), default "auto"
-        "random" rows, "kmeans++" on a sample, "covertree" or "covertree_means"; "auto"
-        is "kmeans++" up to 256 components, else "random".
+        "random" rows; "kmeans" or "kmeans++", the means of k-means or the rows that it
+        begins at, on a sample; "covertree" or "covertree_means". "auto" is "kmeans" up
+        to 256 components, else "random".
     weights : {"map", "sample", "collapsed"}, default "map"
         Whether the weights are posterior means, or drawn from a Dirichlet distribution;
         "collapsed" are drawn from a Dirichlet process, of whose components at most
