@@ -4,34 +4,26 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 
 
-cdef double *doubles(dict arrays, str name) except? NULL:
-    """Address of an array of doubles; NULL where there is none."""
+cdef size_t address(dict arrays, str name, dtype) except? 0:
+    """Address of an array of that type; 0 where there is none."""
     array = arrays.get(name)
     if array is None or array.size == 0:
-        return NULL
-    if array.dtype != np.float64 or not array.flags.c_contiguous:
-        raise ValueError(f"{name} must be contiguous float64")
-    cdef size_t address = array.ctypes.data
-    return <double *> address
+        return 0
+    if array.dtype != dtype or not array.flags.c_contiguous:
+        raise ValueError(f"{name} must be contiguous {np.dtype(dtype)}")
+    return array.ctypes.data
+
+
+cdef double *doubles(dict arrays, str name) except? NULL:
+    """Address of an array of doubles; NULL where there is none."""
+    return <double *> address(arrays, name, np.float64)
 
 
 cdef int32_t *ints(dict arrays, str name) except? NULL:
-    """Address of an array of int32."""
-    array = arrays.get(name)
-    if array is None or array.size == 0:
-        return NULL
-    if array.dtype != np.int32 or not array.flags.c_contiguous:
-        raise ValueError(f"{name} must be contiguous int32")
-    cdef size_t address = array.ctypes.data
-    return <int32_t *> address
+    """Address of an array of int32; NULL where there is none."""
+    return <int32_t *> address(arrays, name, np.int32)
 
 
 cdef int64_t *longs(dict arrays, str name) except? NULL:
-    """Address of an array of int64."""
-    array = arrays.get(name)
-    if array is None or array.size == 0:
-        return NULL
-    if array.dtype != np.int64 or not array.flags.c_contiguous:
-        raise ValueError(f"{name} must be contiguous int64")
-    cdef size_t address = array.ctypes.data
-    return <int64_t *> address
+    """Address of an array of int64; NULL where there is none."""
+    return <int64_t *> address(arrays, name, np.int64)
