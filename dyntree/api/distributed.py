@@ -12,7 +12,7 @@ each, with dyntree installed on all, or use ``distributed.LocalCluster``.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,6 @@ from dyntree.mixtures.canopy.scaling import (
 from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardWorker, SweepRequest
 from dyntree.runtime.progress import Progress
 
-Recipe = Callable[[], Any]
 RETRIES = 4  # of a task whose worker died
 
 
@@ -108,14 +107,55 @@ def _swept(
     return report
 
 
+def _outcome(work: Callable[..., Any], *arguments: Any) -> Any:
+    """What work returns, or the error of bad rows, which no other worker would mend."""
+    try:
+        return work(*arguments)
+    except ValueError as error:
+        return error
+
+
 # ------------------------------------------------------------ what the client does
+def recipes_of(client: Any, shards: Any) -> list[Any]:
+    """What makes each shard: callables, arrays, or futures of what is delayed."""
+    if isinstance(shards, np.ndarray) or hasattr(shards, "iloc"):
+        raise ValueError(
+            "shards must be a list of callables or arrays, one for each shard; got a "
+            f"table of shape {shards.shape}. Cut it, as in np.array_split(X, 8)."
+        )
+    if hasattr(shards, "to_delayed"):  # an array or a frame of Dask
+        blocks = getattr(shards, "numblocks", (0, 1))
+        if len(blocks) > 1 and blocks[1] > 1:
+            raise ValueError(
+                "shards must hold whole rows; the array has chunks of columns, "
+                f"{blocks[1]} in a row. Rechunk it, as in X.rechunk({{1: -1}})."
+            )
+        shards = np.ravel(shards.to_delayed())
+    each = list(shards)
+    delayed = [k for k, one in enumerate(each) if hasattr(one, "__dask_graph__")]
+    for k, future in zip(
+        delayed, client.compute([each[k] for k in delayed]), strict=True
+    ):
+        each[k] = future
+    return each
+
+
+def gathered(client: Any, futures: list[Any]) -> list[Any]:
+    """Results in order; the first error of bad rows is raised."""
+    found: list[Any] = client.gather(futures)
+    for one in found:
+        if isinstance(one, ValueError):
+            raise one
+    return found
+
+
 class RemoteParts:
     """Rows that workers read, with the public names of `canopy.parts.Parts`."""
 
     weight: Vector | None = None
 
-    def __init__(self, client: Any, recipes: Sequence[Any]) -> None:
-        self.client, self.recipes = client, list(recipes)
+    def __init__(self, client: Any, recipes: Any) -> None:
+        self.client, self.recipes = client, recipes_of(client, recipes)
         if not self.recipes:
             raise ValueError("shards must name one at least; got none.")
         shapes = self.each(_shape)
@@ -144,11 +184,12 @@ class RemoteParts:
     def each(self, work: Callable[..., Any], *arguments: Any) -> list[Any]:
         """What workers make of every shard, in order."""
         futures = [
-            self.client.submit(work, recipe, *arguments, pure=False, retries=RETRIES)
+            self.client.submit(
+                _outcome, work, recipe, *arguments, pure=False, retries=RETRIES
+            )
             for recipe in self.recipes
         ]
-        found: list[Any] = self.client.gather(futures)
-        return found
+        return gathered(self.client, futures)
 
     @property
     def n_rows(self) -> int:
@@ -222,6 +263,7 @@ class RemoteShards:
             place = self.places[k]  # None while all workers start anew
             futures.append(
                 client.submit(
+                    _outcome,
                     _swept,
                     self.run,
                     k,
@@ -235,8 +277,7 @@ class RemoteShards:
                     retries=RETRIES,
                 )
             )
-        reports: list[ShardReport] = client.gather(futures)
-        return reports
+        return gathered(client, futures)
 
     def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
         """Rows of low density among a few thousand, lowest first; scaled."""
@@ -250,7 +291,7 @@ class RemoteShards:
 
 def fit_canopy(
     client: Any,
-    shards: Sequence[Recipe | NDArray[Any]],
+    shards: Any,
     model: Canopy,
     *,
     validation: Any = None,
@@ -262,11 +303,12 @@ def fit_canopy(
     Parameters
     ----------
     client : distributed.Client
-    shards : sequence of callables or arrays
+    shards : sequence of callables, arrays or Delayed, or an array or frame of Dask
         Each makes, or is, an array of shape (n_rows, n_features); callables run on the
         workers, such as ``functools.partial(np.load, "part0.npy", mmap_mode="r")``, and
-        may run again after a fault. A quarter of a million rows each serve well; the
-        result depends on how rows are cut into shards, not on the workers.
+        may run again after a fault. Chunks of rows of Dask are a shard each. A quarter
+        of a million rows each serve well; the result depends on how rows are cut into
+        shards, not on the workers.
     model : Canopy
         What to fit; it is changed in place.
     validation : array_like of shape (n_held_out, n_features), optional

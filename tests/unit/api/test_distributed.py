@@ -80,6 +80,43 @@ def test_a_cluster_finds_what_parts_in_memory_give(client: Any, inference: str) 
     assert arrays.means.tobytes() == here.means.tobytes()
 
 
+def test_what_dask_holds_is_taken_by_its_chunks(client: Any) -> None:
+    import dask
+    import dask.array
+
+    parts = [rows(k) for k in range(N_SHARDS)]
+    here = model("esca").fit(parts)
+    X = np.concatenate(parts)
+    delayed = [dask.delayed(rows)(k) for k in range(N_SHARDS)]
+    for shards in (dask.array.from_array(X, chunks=(900, 3)), delayed):
+        there = fit_canopy(client, shards, model("esca"))
+        assert there.means.tobytes() == here.means.tobytes()
+    columns = dask.array.from_array(X, chunks=(900, 2))
+    with pytest.raises(ValueError, match=r"whole rows.*rechunk\({1: -1}\)"):
+        fit_canopy(client, columns, model("esca"))
+
+
+@pytest.mark.parametrize("table", [np.zeros((50, 3)), pd.DataFrame({"a": [1.0, 2.0]})])
+def test_one_table_is_no_list_of_shards(client: Any, table: Any) -> None:
+    with pytest.raises(ValueError, match=r"list of callables or arrays.*array_split"):
+        fit_canopy(client, table, model("esca"))
+
+
+def marked(k: int, folder: str) -> np.ndarray:
+    """A shard that leaves a line each time; that of seed 1 has a bad row."""
+    with (Path(folder) / "reads").open("a") as file:
+        file.write(f"{k}\n")
+    return rows(k, bad=k == 1)
+
+
+def test_bad_rows_are_read_once(client: Any, tmp_path: Path) -> None:
+    shards = [functools.partial(marked, k, str(tmp_path)) for k in range(N_SHARDS)]
+    with pytest.raises(ValueError, match="finite"):
+        fit_canopy(client, shards, model("esca"))
+    reads = (tmp_path / "reads").read_text().split()
+    assert reads.count("1") == 1  # no worker reads bad rows again
+
+
 @pytest.mark.parametrize("inference", ["em", "esca", "canopy2"])
 def test_a_worker_that_is_killed_in_mid_sweep_changes_nothing(
     client: Any, inference: str, tmp_path: Path
