@@ -73,6 +73,6 @@ def finite_rows(
             raise ValueError(too_large(argument, value, where))
         raise ValueError(
             f"{argument} must be finite; got {value} {where}. Drop or impute such rows "
-            "first" + ("." if native else "; trees under rules='native' take NaN.")
+            "first."
         )
     return np.ascontiguousarray(rows)
