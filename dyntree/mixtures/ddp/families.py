@@ -124,6 +124,13 @@ class Family(ABC):
         """Which rows tell anything."""
         return np.ones(len(rows), dtype=bool)
 
+    def partition(self, rows: Matrix) -> Ids | None:
+        """Labels 0, 1, ... of rows that are better than a pass row by row, or None.
+
+        For families where the first rows of a particle say little of the others.
+        """
+        return None
+
     @abstractmethod
     def n_sums(self) -> int:
         """Length of sums."""
