@@ -188,8 +188,11 @@ class Family(ABC):
         return found
 
     @abstractmethod
-    def distances(self, priors: Matrix) -> Matrix:
-        """How many standard deviations of a row particles are apart, shape (n, n)."""
+    def distances(self, priors: Matrix, most: float = np.inf) -> Matrix:
+        """How many standard deviations of a row particles are apart, shape (n, n).
+
+        Those beyond `most` may be any bound that is beyond it as well.
+        """
 
 
 def label_sums(values: Matrix, labels: Ids, n: int) -> Matrix:

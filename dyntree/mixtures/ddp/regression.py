@@ -291,17 +291,28 @@ class Regression(Family):
             )
         return rows + self.origin()
 
-    def distances(self, priors: Matrix) -> Matrix:
-        """Mahalanobis distances of the centres under the pooled covariances of rows."""
+    def distances(self, priors: Matrix, most: float = np.inf) -> Matrix:
+        """Mahalanobis distances of the centres under the pooled covariances of rows.
+
+        Each axis bounds them from below; where that is beyond `most`, it is the answer.
+        """
         means, sigma = self.means(priors), self.row_covariances(priors)
-        step = (means[:, None] - means)[..., None]
-        pooled = 0.5 * (sigma[:, None] + sigma)
-        try:
-            square = np.swapaxes(step, 2, 3) @ np.linalg.solve(pooled, step)
-        except np.linalg.LinAlgError:  # scales too far apart: by axes alone
-            variances = np.diagonal(pooled, axis1=2, axis2=3)[..., None]
-            square = (step**2 / variances).sum(axis=2, keepdims=True)
-        return np.sqrt(square[..., 0, 0])
+        variances = np.diagonal(sigma, axis1=1, axis2=2)
+        found = np.zeros((len(means), len(means)))
+        for k in range(len(means) - 1):
+            step, pooled = means[k + 1 :] - means[k], variances[k + 1 :] + variances[k]
+            axes = 2.0 * step**2 / pooled
+            found[k, k + 1 :] = np.sqrt(axes.max(axis=1))
+            for at in np.flatnonzero(found[k, k + 1 :] <= most).tolist():
+                other = k + 1 + at
+                try:
+                    root = np.linalg.cholesky(0.5 * (sigma[k] + sigma[other]))
+                except np.linalg.LinAlgError:  # scales too far apart: by axes alone
+                    square = axes[at].sum()
+                else:
+                    square = (solve_triangular(root, step[at], lower=True) ** 2).sum()
+                found[k, other] = np.sqrt(square)
+        return found + found.T
 
 
 def log_normaliser(part: Natural) -> Vector:
