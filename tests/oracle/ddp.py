@@ -255,6 +255,71 @@ class Gibbs:
             self.draw_u()
         self.draw_sources()
 
+    def split_or_merge(self) -> None:
+        """One move of Jain and Neal (2004), sides from one restricted scan.
+
+        The part of row i keeps its particle, that of row j is a new one; the scan
+        begins with all other rows beside i.
+        """
+        i, j = self.rng.choice(len(self.z), 2, replace=False).tolist()
+        a, b = int(self.z[i]), int(self.z[j])
+        if a != b and b < self.p.K:
+            return
+        others = [
+            t for t in range(len(self.z)) if self.z[t] in (a, b) and t not in (i, j)
+        ]
+        merged, apart = [i, *others, j], [t for t in others if self.z[t] == b]
+        log_scan, second = self.scan(a, i, j, others, None if a == b else apart)
+        first = [t for t in [i, *others] if t not in second]
+        ratio = self.log_part(a, first) + self.log_new(second)
+        ratio -= self.log_part(a, merged) + log_scan
+        if np.log(self.rng.random()) > (ratio if a == b else -ratio):
+            return
+        if a == b:
+            b, self.next = self.next, self.next + 1
+            w = self.of_sources(len(second))
+            self.source[b] = int(self.rng.choice(len(w), p=w / w.sum()))
+            self.z[second] = b
+        else:
+            self.z[merged] = a
+            del self.rows[b], self.sums[b], self.source[b]
+        for k in {a, int(self.z[j])}:
+            self.rows[k] = int(np.sum(self.z == k))
+            self.sums[k] = self.X[self.z == k].sum(axis=0)
+
+    def scan(
+        self, a: int, i: int, j: int, others: list[int], wanted: list[int] | None
+    ) -> tuple[float, list[int]]:
+        """Log probability of a scan, drawn or wanted, and rows of the second part."""
+        first, second, total = {i, *others}, [j], 0.0
+        for t in others:
+            first.discard(t)
+            one = self.log_part(a, [*first, t]) - self.log_part(a, [*first])
+            two = self.log_new([*second, t]) - self.log_new(second)
+            chance = 1.0 / (1.0 + np.exp(one - two))
+            moves = self.rng.random() < chance if wanted is None else t in wanted
+            total += np.log(chance if moves else 1.0 - chance)
+            second.append(t) if moves else first.add(t)
+        return float(total), second
+
+    def of_sources(self, r: int) -> Vector:
+        """a (E + u)^-r by source."""
+        p = self.p
+        return p.a * (1.0 if p.weights == "counts" else (p.Es + self.u) ** -float(r))
+
+    def log_new(self, rows: list[int]) -> float:
+        """Part of rows in the joint law, as a new particle's of any source."""
+        p, r = self.p, len(rows)
+        evidence = log_evidence(p.base_mean, p.base_var, p.noise, self.X[rows])
+        return float(gammaln(r) + np.log(self.of_sources(r).sum()) + evidence)
+
+    def log_part(self, k: int, rows: list[int]) -> float:
+        """Part of rows in the joint law, as those of a particle that has some."""
+        p, r = self.p, len(rows)
+        e, m = (p.E[k], p.m[k]) if k < p.K else (p.Es[self.source[k]], 0.0)
+        total = gammaln(m + r) + log_evidence(*p.prior(k), p.noise, self.X[rows])
+        return float(total - (p.weights == "gamma") * r * np.log(e + self.u))
+
     def draw_u(self) -> None:
         """u ~ Gamma(n, rate G), G drawn given the labels."""
         p, rng = self.p, self.rng
@@ -268,12 +333,9 @@ class Gibbs:
 
     def draw_sources(self) -> None:
         """Sources of new particles, proportional to a (E + u)^-r."""
-        p = self.p
         for k, r in self.rows.items():
-            if k >= p.K:
-                w = p.a * (
-                    1.0 if p.weights == "counts" else (p.Es + self.u) ** -float(r)
-                )
+            if k >= self.p.K:
+                w = self.of_sources(r)
                 self.source[k] = int(self.rng.choice(len(w), p=w / w.sum()))
 
     def state(self) -> State:

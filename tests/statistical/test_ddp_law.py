@@ -31,7 +31,7 @@ def limit(n_values: int, n_batches: int = N_BATCHES) -> float:
 
 
 def batches(
-    p: ddp.Phase, X: Any, uncollapsed: bool, identities: bool, seed: int
+    p: ddp.Phase, X: Any, uncollapsed: bool, identities: bool, seed: int, n_splits: int
 ) -> Any:
     """Means of what is known of the toy, over batches of sweeps."""
     sampler = sampler_of(p, X, uncollapsed, seed)
@@ -42,6 +42,7 @@ def batches(
         for _ in range(BATCH):
             sweep += 1
             sampler.labels_once(sweep, False)
+            sampler.split_or_merge(sweep, n_splits)
             sampler.rest_of_sweep(sweep, identities)
             state = state_of(sampler, p.K)
             law[state] = law.get(state, 0.0) + 1.0 / BATCH
@@ -66,12 +67,13 @@ def test_the_enumerated_law_is_the_known_one() -> None:
 @pytest.mark.parametrize("weights", ["gamma", "counts"])
 @pytest.mark.parametrize("uncollapsed", [False, True])
 @pytest.mark.parametrize("identities", [False, True])
+@pytest.mark.parametrize("n_splits", [0, 5])
 def test_every_sampler_draws_the_enumerated_law(
-    weights: str, uncollapsed: bool, identities: bool
+    weights: str, uncollapsed: bool, identities: bool, n_splits: int
 ) -> None:
     """Errors of 0.02 in a probability would be seen."""
     p, X = ddp.toy(weights)
-    values = batches(p, X, uncollapsed, identities, seed=3)
+    values = batches(p, X, uncollapsed, identities, 3, n_splits)
     found = exact(weights)
     assert worst(values, found) < limit(len(found))
 
@@ -79,12 +81,13 @@ def test_every_sampler_draws_the_enumerated_law(
 def test_the_weights_of_the_paper_do_not_draw_the_law_of_the_chain() -> None:
     """What the tests above would say of a sampler of the paper's equation 18."""
     p, X = ddp.toy("counts")
-    values = batches(p, X, False, True, seed=3)
+    values = batches(p, X, False, True, 3, 5)
     found = exact("gamma")
     assert worst(values, found) > 10.0 * limit(len(found))
 
 
-def test_the_plain_sampler_draws_the_enumerated_law() -> None:
+@pytest.mark.parametrize("n_splits", [0, 3])
+def test_the_plain_sampler_draws_the_enumerated_law(n_splits: int) -> None:
     p, X = ddp.toy("gamma")
     gibbs = ddp.Gibbs(p, X, np.random.default_rng(2))
     gibbs.bootstrap()
@@ -93,6 +96,8 @@ def test_the_plain_sampler_draws_the_enumerated_law() -> None:
         law: dict[ddp.State, float] = {}
         for _ in range(40):
             gibbs.sweep()
+            for _ in range(n_splits):
+                gibbs.split_or_merge()
             law[gibbs.state()] = law.get(gibbs.state(), 0.0) + 1.0 / 40
         out.append(list(ddp.toy_summary(law).values()))
     found = exact("gamma")
@@ -141,6 +146,7 @@ def test_sweeps_leave_the_joint_law_of_labels_and_rows_as_it_is(
         before.append(describe((labels, sources), u))
         for sweep in range(1, 4):
             sampler.labels_once(sweep, False)
+            sampler.split_or_merge(sweep, 3)
             sampler.rest_of_sweep(sweep, True)
         after.append(describe(state_of(sampler, p.K), sampler.u))
     difference = np.array(after) - np.array(before)
@@ -207,20 +213,29 @@ def test_the_next_draw_comes_from_where_the_chain_says(
     assert worst(drawn, paper) > 10.0 * limit(3, size)
 
 
+def drawn(
+    p: ddp.Phase, law: dict[ddp.State, float], X: Any, rng: np.random.Generator
+) -> tuple[ddp.State, float]:
+    """A state of the enumerated law, and a u given it."""
+    found = list(law)
+    state = found[rng.choice(len(found), p=list(law.values()))]
+    if p.weights == "counts":
+        return state, 1.0
+    grid = np.linspace(-12.0, 40.0, 800)
+    logs = ddp.log_joint(p, X, *state, np.exp(grid)) + grid
+    weights = np.exp(logs - logs.max())
+    return state, float(np.exp(rng.choice(grid, p=weights / weights.sum())))
+
+
 @pytest.mark.parametrize("identities", [False, True])
 def test_identity_moves_alone_keep_the_law(identities: bool) -> None:
     """Rows from the enumerated law, identities changed: the law is what it was."""
     p, X = ddp.toy()
     law = ddp.enumerated(p, X)
-    found = list(law)
     rng = np.random.default_rng(3)
     difference = []
     for number in range(3000):
-        labels, sources = found[rng.choice(len(found), p=list(law.values()))]
-        grid = np.linspace(-12.0, 40.0, 800)
-        logs = ddp.log_joint(p, X, labels, sources, np.exp(grid)) + grid
-        weights = np.exp(logs - logs.max())
-        u = float(np.exp(rng.choice(grid, p=weights / weights.sum())))
+        (labels, sources), u = drawn(p, law, X, rng)
         sampler = sampler_of(p, X, seed=number)
         names = {p.K + j: s for j, s in enumerate(sources)}
         sampler.start(np.array(labels), names, u)
@@ -234,3 +249,30 @@ def test_identity_moves_alone_keep_the_law(identities: bool) -> None:
     assert worst(values, np.zeros(values.shape[1])) < limit(
         values.shape[1], len(values)
     )
+
+
+@pytest.mark.parametrize("weights", ["gamma", "counts"])
+@pytest.mark.parametrize("uncollapsed", [False, True])
+def test_split_merge_moves_alone_keep_the_law(weights: str, uncollapsed: bool) -> None:
+    """Rows from the enumerated law, eight moves: every summary is what it was.
+
+    Rows are rarely alone here, so that all kinds of moves are made: an error of 0.01 in
+    the chance of two rows to be together would be seen.
+    """
+    p, X = ddp.toy(weights)
+    p = ddp.replace(p, a=4.0 * p.a)
+    law = ddp.enumerated(p, X)
+    rng = np.random.default_rng(4)
+    difference, moves = [], np.zeros(2)
+    for number in range(12000):
+        (labels, sources), u = drawn(p, law, X, rng)
+        sampler = sampler_of(p, X, uncollapsed, seed=number)
+        names = {p.K + j: s for j, s in enumerate(sources)}
+        sampler.start(np.array(labels), names, u)
+        sampler.split_or_merge(1, 8)
+        moves += sampler.n_split, sampler.n_merged
+        after = describe(state_of(sampler, p.K), sampler.u)
+        difference.append(np.array(after) - describe((labels, sources), u))
+    values = np.array(difference)[:, :5]  # u stays
+    assert (moves > 5000).all()
+    assert worst(values, np.zeros(5)) < limit(5, len(values))

@@ -45,7 +45,7 @@ MIXTURES_ORDER = [
     {"spheres", "subspaces", "topic_sweep", "topic_gaussians", "topic_words"},
     {"scores", "candidates", "topic_splits"}, {"tallies"}, {"sweeps"},
     {"soft_sweep", "tree_sampler"}, {"emissions"},
-    {"regressions", "words", "phase"}, {"ddp"},
+    {"regressions", "words", "phase"}, {"splits"}, {"ddp"},
 ]  # fmt: skip
 CORE_FOLDERS = {
     "dyntree._core": CORE_ORDER,
@@ -87,7 +87,7 @@ FOLDER_ORDER = {
         {"subspaces", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},
     ],
     "mixtures/ddp": [
-        {"transitions", "records"}, {"families"},
+        {"transitions", "records", "scales"}, {"families"},
         {"input", "gaussian", "multinomial", "regression"}, {"options"}, {"state"},
         {"sampling", "merging", "files"}, {"learning"}, {"answers"}, {"model"},
     ],

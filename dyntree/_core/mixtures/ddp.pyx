@@ -23,14 +23,14 @@ cimport cython
 from libc.math cimport INFINITY, exp, lgamma, log, log1p
 from libc.stdint cimport int32_t, int64_t
 
-from dyntree._core.mixtures.phase cimport LABELS, MOST_SWEEPS, REST, Phase
+from dyntree._core.mixtures.phase cimport LABELS, MOST_SWEEPS, NEGLIGIBLE, REST
+from dyntree._core.mixtures.splits cimport SplitMerge
 from dyntree._core.rng cimport RandomStream, gamma
 
-cdef double NEGLIGIBLE = 40.0       # nats below the best: less than a uniform resolves
 
 
 @cython.final
-cdef class PhaseSampler(Phase):
+cdef class PhaseSampler(SplitMerge):
     """Labels of the rows of one phase, by Gibbs sampling: parameters as of `Phase`."""
 
     # ------------------------------------------------------------ labels
@@ -183,44 +183,6 @@ cdef class PhaseSampler(Phase):
             total += gamma(s, self.mass[c], 1.0 / (self.source_exposure[c] + self.u))
         self.u = max(gamma(s, self.n, 1.0) / total, 1e-300)
         self.reweigh(True)
-
-    cdef double log_source_sum(self, int32_t slot, int64_t r) noexcept nogil:
-        """log of the sum over sources of a (E + u)^-r times the marginal of the rows."""
-        return self.over_sources(slot, r, -1.0, NULL)
-
-    cdef double over_sources(
-        self, int32_t slot, int64_t r, double share, int32_t *pick
-    ) noexcept nogil:
-        """That sum, or the source at which it passes a share of itself."""
-        cdef double best = -INFINITY, total = 0.0, t, evidence = 0.0
-        cdef int32_t s, seen, pass_
-        for pass_ in range(2 if pick == NULL else 3):
-            if pass_ == 2:
-                share *= total
-                total = 0.0
-            seen = -1
-            for s in range(self.S):
-                if self.base[s] != seen:
-                    seen = self.base[s]
-                    evidence = self.emission.log_marginal(slot, self.K + seen)
-                t = self.log_mass[s] - r * self.log_source_rate[s] + evidence
-                if pass_ == 0:
-                    best = max(best, t)
-                elif t - best > -NEGLIGIBLE:
-                    total += exp(t - best)
-                if pass_ == 2 and share < total:
-                    pick[0] = s
-                    return 0.0
-        return best + log(total)
-
-    cdef int32_t draw_source(self, int32_t slot) noexcept nogil:
-        """A source for a new particle that has the rows of a slot."""
-        cdef int32_t s = self.S - 1
-        if self.S > 1:
-            self.over_sources(
-                slot, self.rows[slot], self.stream.uniform(&self.stream), &s
-            )
-        return s
 
     cdef void redraw_sources(self) noexcept nogil:
         """Sources of all new particles, given their rows."""

@@ -30,6 +30,8 @@ cdef class Emission:
     cdef void instantiate(self, int32_t slot, RandomStream *s) noexcept nogil
     # log density of a row in each of the first `top` slots
     cdef void log_densities(self, int64_t row, int32_t top, double *out) noexcept nogil
+    # the same in one slot alone
+    cdef double density(self, int32_t slot, int64_t row) noexcept nogil
     # predictive log density of a row that is in the slot, beside the slot's others
     cdef double without(self, int32_t slot, int64_t row) noexcept nogil
     # log marginal likelihood of the slot's rows under any prior

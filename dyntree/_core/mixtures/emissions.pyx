@@ -186,6 +186,9 @@ cdef class Emission:
     cdef void log_densities(self, int64_t row, int32_t top, double *out) noexcept nogil:
         pass
 
+    cdef double density(self, int32_t slot, int64_t row) noexcept nogil:
+        return 0.0
+
     cdef double without(self, int32_t slot, int64_t row) noexcept nogil:
         return 0.0
 
@@ -334,6 +337,16 @@ cdef class AxisGaussians(Emission):
             self.mean, self.scale, self.constant, self.capacity, top,
             self.rows + row * self.d, self.d, out,
         )
+
+    cdef double density(self, int32_t slot, int64_t row) noexcept nogil:
+        cdef const double *x = self.rows + row * self.d
+        cdef double total = self.constant[slot], t
+        cdef int64_t j, place
+        for j in range(self.d):
+            place = j * self.capacity + slot
+            t = x[j] - self.mean[place]
+            total -= t * t * self.scale[place]
+        return total
 
     cdef double without(self, int32_t slot, int64_t row) noexcept nogil:
         cdef const double *natural = self.beside + slot * (3 * self.d + 1)

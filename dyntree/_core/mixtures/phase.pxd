@@ -13,6 +13,8 @@ cdef enum:              # what a stream is for; chains and sweeps are its other 
     ORDER = 8
     LABELS = 9
     REST = 10
+    SPLITS = 11
+    NEGLIGIBLE = 40     # nats below the best: less than a uniform resolves
     MOST_SWEEPS = 1 << 20
 
 cdef class Phase:
@@ -49,6 +51,13 @@ cdef class Phase:
     # all log weights after u has changed; log rates of all sources, or of those in use
     cdef void reweigh(self, bint whole) noexcept nogil
     cdef double total_weight(self) noexcept nogil
+    # log of the sum over sources of a (E + u)^-r times the marginal of a slot's rows;
+    # a source drawn by its share of that
+    cdef double log_source_sum(self, int32_t slot, int64_t r) noexcept nogil
+    cdef double over_sources(
+        self, int32_t slot, int64_t r, double share, int32_t *pick
+    ) noexcept nogil
+    cdef int32_t draw_source(self, int32_t slot) noexcept nogil
     # a slot without an owner, or -1 if there is no room for one
     cdef int32_t free_slot(self) noexcept nogil
     cdef int32_t slot_of(self, int64_t owner) noexcept nogil

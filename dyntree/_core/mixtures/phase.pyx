@@ -162,6 +162,45 @@ cdef class Phase:
             total += exp(self.log_new[k])
         return total
 
+    # ------------------------------------------------------------ sources
+    cdef double log_source_sum(self, int32_t slot, int64_t r) noexcept nogil:
+        """log of the sum over sources of a (E + u)^-r times the marginal of the rows."""
+        return self.over_sources(slot, r, -1.0, NULL)
+
+    cdef double over_sources(
+        self, int32_t slot, int64_t r, double share, int32_t *pick
+    ) noexcept nogil:
+        """That sum, or the source at which it passes a share of itself."""
+        cdef double best = -INFINITY, total = 0.0, t, evidence = 0.0
+        cdef int32_t s, seen, pass_
+        for pass_ in range(2 if pick == NULL else 3):
+            if pass_ == 2:
+                share *= total
+                total = 0.0
+            seen = -1
+            for s in range(self.S):
+                if self.base[s] != seen:
+                    seen = self.base[s]
+                    evidence = self.emission.log_marginal(slot, self.K + seen)
+                t = self.log_mass[s] - r * self.log_source_rate[s] + evidence
+                if pass_ == 0:
+                    best = max(best, t)
+                elif t - best > -NEGLIGIBLE:
+                    total += exp(t - best)
+                if pass_ == 2 and share < total:
+                    pick[0] = s
+                    return 0.0
+        return best + log(total)
+
+    cdef int32_t draw_source(self, int32_t slot) noexcept nogil:
+        """A source for a new particle that has the rows of a slot."""
+        cdef int32_t s = self.S - 1
+        if self.S > 1:
+            self.over_sources(
+                slot, self.rows[slot], self.stream.uniform(&self.stream), &s
+            )
+        return s
+
     # ------------------------------------------------------------ slots
     cdef int32_t free_slot(self) noexcept nogil:
         """A slot without an owner, or -1 if there is no room for one."""

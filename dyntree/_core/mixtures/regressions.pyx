@@ -264,23 +264,25 @@ cdef class Regressions(Emission):
                 q[0] += t * t
 
     cdef void log_densities(self, int64_t row, int32_t top, double *out) noexcept nogil:
-        cdef const double *x = self.rows + row * self.n_columns
-        cdef const double *o = self.derivations
-        cdef double h, q, total
-        cdef int b, d, p
         cdef int32_t k
         for k in range(top):
-            total = 0.0
-            for b in range(self.n_blocks):
-                d, p = self.blocks[3 * b + 1], self.blocks[3 * b + 2]
-                self.measure(o, x, b, &h, &q)
-                if o[3]:
-                    total += o[1] - 0.5 * q
-                else:
-                    total += o[1] - 0.5 * d * log(1.0 + h)
-                    total -= 0.5 * (o[0] + 1.0) * log(1.0 + q / (1.0 + h))
-                o += 4 + packed_size(p) + p * d + 2 * packed_size(d)
-            out[k] = total
+            out[k] = self.density(k, row)
+
+    cdef double density(self, int32_t slot, int64_t row) noexcept nogil:
+        cdef const double *x = self.rows + row * self.n_columns
+        cdef const double *o = self.derivations + <int64_t> slot * self.n_derived
+        cdef double h, q, total = 0.0
+        cdef int b, d, p
+        for b in range(self.n_blocks):
+            d, p = self.blocks[3 * b + 1], self.blocks[3 * b + 2]
+            self.measure(o, x, b, &h, &q)
+            if o[3]:
+                total += o[1] - 0.5 * q
+            else:
+                total += o[1] - 0.5 * d * log(1.0 + h)
+                total -= 0.5 * (o[0] + 1.0) * log(1.0 + q / (1.0 + h))
+            o += 4 + packed_size(p) + p * d + 2 * packed_size(d)
+        return total
 
     cdef double without(self, int32_t slot, int64_t row) noexcept nogil:
         cdef const double *x = self.rows + row * self.n_columns

@@ -132,6 +132,20 @@ cdef class Words(Emission):
             if not self.at_location[slot]:
                 out[slot] += self.constant[slot] - lgamma(self.total_of[slot] + n_words)
 
+    cdef double density(self, int32_t slot, int64_t row) noexcept nogil:
+        cdef double total = 0.0, n_words = 0.0, c
+        cdef int64_t k, word
+        for k in range(self.start[row], self.start[row + 1]):
+            word, c = self.word[k], self.count[k]
+            n_words += c
+            if self.at_location[slot]:
+                total += c * self.logs[word * self.capacity + slot]
+            else:
+                total += self.rising(slot, <int32_t> word, c, 0.0)
+        if self.at_location[slot]:
+            return total
+        return total + self.constant[slot] - lgamma(self.total_of[slot] + n_words)
+
     cdef double rising(
         self, int32_t slot, int32_t word, double c, double less
     ) noexcept nogil:

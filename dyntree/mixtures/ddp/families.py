@@ -124,6 +124,13 @@ class Family(ABC):
         """Which rows tell anything."""
         return np.ones(len(rows), dtype=bool)
 
+    def partition(self, rows: Matrix) -> Ids | None:
+        """Labels 0, 1, ... of rows that are better than a pass row by row, or None.
+
+        For families where the first rows of a particle say little of the others.
+        """
+        return None
+
     @abstractmethod
     def n_sums(self) -> int:
         """Length of sums."""
@@ -181,8 +188,11 @@ class Family(ABC):
         return found
 
     @abstractmethod
-    def distances(self, priors: Matrix) -> Matrix:
-        """How many standard deviations of a row particles are apart, shape (n, n)."""
+    def distances(self, priors: Matrix, most: float = np.inf) -> Matrix:
+        """How many standard deviations of a row particles are apart, shape (n, n).
+
+        Those beyond `most` may be any bound that is beyond it as well.
+        """
 
 
 def label_sums(values: Matrix, labels: Ids, n: int) -> Matrix:

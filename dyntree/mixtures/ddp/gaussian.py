@@ -241,7 +241,7 @@ class GaussianKnownVariance(Family):
         rows = mean + np.sqrt(var + noise) * rng.normal(size=(n, len(mean)))
         return self._turned_back(rows)
 
-    def distances(self, priors: Matrix) -> Matrix:
+    def distances(self, priors: Matrix, most: float = np.inf) -> Matrix:
         """Mahalanobis distances of the centres under R."""
         mean = np.split(priors, 2, axis=1)[0] / np.sqrt(self._axes()[0])
         found: Matrix = np.sqrt(((mean[:, None] - mean) ** 2).sum(axis=2))

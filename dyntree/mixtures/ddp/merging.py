@@ -124,7 +124,7 @@ def merged(state: State, options: DDPOptions, family: Family) -> State:
             (particles.seen == state.n_phases - 1) & (particles.gone == 0)
         )
         evidence = Evidence(state, options, family)
-        near = np.triu(family.distances(particles.row[now]) <= NEAR, 1)
+        near = np.triu(family.distances(particles.row[now], NEAR) <= NEAR, 1)
         best, pair = 0.0, None
         for i, j in np.argwhere(near).tolist():
             p, q = int(now[i]), int(now[j])

@@ -147,7 +147,7 @@ class Multinomial(Family):
         """Draw n distributions over the words."""
         return rng.dirichlet(prior, size=n)
 
-    def distances(self, priors: Matrix) -> Matrix:
+    def distances(self, priors: Matrix, most: float = np.inf) -> Matrix:
         """Hellinger distances of the mean probabilities, times 6: 3 is half way."""
         roots = np.sqrt(self.means(priors))
         return 6.0 * np.sqrt(np.maximum(0.0, 1.0 - roots @ roots.T))

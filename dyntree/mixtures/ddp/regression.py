@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.special import gammaln
 
 from dyntree import params
@@ -22,8 +23,9 @@ from dyntree.mixtures.ddp.families import (
     spread_of,
     vector,
 )
+from dyntree.mixtures.ddp.scales import MOST_KAPPA, chosen, partition, scale_of
 from dyntree.mixtures.ddp.transitions import Discount, Transition
-from dyntree.mixtures.shared.arrays import Ids, means_of
+from dyntree.mixtures.shared.arrays import Ids, constants, means_of
 
 
 class Block(NamedTuple):
@@ -114,13 +116,10 @@ def natural(flat: Matrix, block: Block) -> Natural:
     return Natural(flat[:, 0], unpacked(g, p), c.reshape(-1, p, d), unpacked(w, d))
 
 
-def rescaled(scale: Any, columns: NDArray[np.bool_], diagonal: Vector) -> Any:
-    """A scale with other entries for some columns, on the diagonal, as nested tuples.
-
-    It is diagonal there already.
-    """
+def rescaled(scale: Any, columns: NDArray[np.bool_], spread: Vector) -> Any:
+    """A scale with other units for some columns, in which it was diagonal and of 1."""
     matrix = np.array(scale)
-    np.fill_diagonal(matrix, np.where(columns, diagonal, np.diag(matrix)))
+    np.fill_diagonal(matrix, np.diag(matrix) * np.where(columns, spread, 1.0))
     return covariance("scale", matrix, len(matrix))
 
 
@@ -292,17 +291,28 @@ class Regression(Family):
             )
         return rows + self.origin()
 
-    def distances(self, priors: Matrix) -> Matrix:
-        """Mahalanobis distances of the centres under the pooled covariances of rows."""
+    def distances(self, priors: Matrix, most: float = np.inf) -> Matrix:
+        """Mahalanobis distances of the centres under the pooled covariances of rows.
+
+        Each axis bounds them from below; where that is beyond `most`, it is the answer.
+        """
         means, sigma = self.means(priors), self.row_covariances(priors)
-        step = (means[:, None] - means)[..., None]
-        pooled = 0.5 * (sigma[:, None] + sigma)
-        try:
-            square = np.swapaxes(step, 2, 3) @ np.linalg.solve(pooled, step)
-        except np.linalg.LinAlgError:  # scales too far apart: by axes alone
-            variances = np.diagonal(pooled, axis1=2, axis2=3)[..., None]
-            square = (step**2 / variances).sum(axis=2, keepdims=True)
-        return np.sqrt(square[..., 0, 0])
+        variances = np.diagonal(sigma, axis1=1, axis2=2)
+        found = np.zeros((len(means), len(means)))
+        for k in range(len(means) - 1):
+            step, pooled = means[k + 1 :] - means[k], variances[k + 1 :] + variances[k]
+            axes = 2.0 * step**2 / pooled
+            found[k, k + 1 :] = np.sqrt(axes.max(axis=1))
+            for at in np.flatnonzero(found[k, k + 1 :] <= most).tolist():
+                other = k + 1 + at
+                try:
+                    root = np.linalg.cholesky(0.5 * (sigma[k] + sigma[other]))
+                except np.linalg.LinAlgError:  # scales too far apart: by axes alone
+                    square = axes[at].sum()
+                else:
+                    square = (solve_triangular(root, step[at], lower=True) ** 2).sum()
+                found[k, other] = np.sqrt(square)
+        return found + found.T
 
 
 def log_normaliser(part: Natural) -> Vector:
@@ -322,34 +332,44 @@ class GaussianUnknown(Regression):
     ----------
     base_mean : float or array_like of shape (n_columns,), optional
         Mean of the base; by default that of the first phase.
-    kappa : float, default 0.05
-        Rows that the base's mean is worth, > 0.
+    kappa : float, optional
+        Rows that the base's mean is worth, > 0; by default chosen with `scale`, and
+        0.05 where that is given.
     df : float, optional
-        Degrees of freedom, > n_columns - 1; by default n_columns + 2.
+        Degrees of freedom, > n_columns - 1; by default chosen with `scale`, and
+        n_columns + 2 where that is given.
     scale : float or array_like, optional
         Psi of the base, a number, one a column, or a matrix: with the default `df` the
-        covariance expected. By default a tenth of the variances of the first phase.
+        covariance expected. By default that expectation is a share of the variances of
+        the first phase, which is chosen by evidence.
 
     Notes
     -----
     Sigma ~ IW(Psi, df), mu | Sigma ~ N(m, Sigma / kappa). A centre that fades is drawn
     towards the base.
 
+    The default scales are those of the highest evidence for the first phase (empirical
+    Bayes), over partitions of it from 40 cells of k-means++ down to one cluster: the
+    share is a power of two down to 2^-16, kappa half of it and at most 0.05, and the
+    degrees of freedom are n_columns + 2, 6, 14, 30 or 62. They are found alike in any
+    units of the columns. Give `scale` where the first phase is not like later ones.
+
     Examples
     --------
     >>> GaussianUnknown(base_mean=0.0, scale=2.0)
-    GaussianUnknown(base_mean=0.0, kappa=0.05, df=None, scale=2.0)
+    GaussianUnknown(base_mean=0.0, kappa=None, df=None, scale=2.0)
     """
 
     base_mean: Any = None
-    kappa: float = 0.05
+    kappa: float | None = None
     df: float | None = None
     scale: Any = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kappa", params.positive("kappa", self.kappa))
-        if self.df is not None:
-            object.__setattr__(self, "df", params.positive("df", self.df))
+        for name in ("kappa", "df"):
+            if getattr(self, name) is not None:
+                value = params.positive(name, getattr(self, name))
+                object.__setattr__(self, name, value)
         for name in ("base_mean", "scale"):
             value = frozen_value(name, getattr(self, name))
             object.__setattr__(self, name, value)
@@ -361,16 +381,45 @@ class GaussianUnknown(Regression):
         width = rows.shape[1]
         mean = means_of(rows) if self.base_mean is None else self.base_mean
         mean = vector("base_mean", mean, width)
-        scale = OF_SPREAD * spread_of(rows, mean) if self.scale is None else self.scale
-        df = width + 2.0 if self.df is None else self.df
-        if not df > width - 1:
+        if self.df is not None and not self.df > width - 1:
             raise ValueError(
                 f"df must be > n_columns - 1, which is {width - 1}; got {self.df!r}."
             )
+        filled = self if self.scale is not None else self._scaled(rows, mean)
         return replace(
-            self, base_mean=mean, df=df,
-            scale=covariance("scale", scale, width),
+            self, base_mean=mean,
+            kappa=MOST_KAPPA if filled.kappa is None else filled.kappa,
+            df=width + 2.0 if filled.df is None else filled.df,
+            scale=covariance("scale", filled.scale, width),
         )  # fmt: skip
+
+    def _scaled(self, rows: Matrix, mean: Vector) -> Self:
+        """The family with the scales of highest evidence for some rows."""
+        spread, varying = spread_of(rows, mean), ~constants(rows)
+        if not varying.any():
+            return self.with_tenth(rows)
+        rows = (rows - mean)[:, varying] / np.sqrt(spread[varying])
+        more = len(spread) - rows.shape[1]  # of degrees of freedom
+        df = None if self.df is None else max(self.df - more, rows.shape[1] - 0.5)
+        found = chosen(rows, self.kappa, df)
+        df = found.df + more if self.df is None else self.df
+        scale = scale_of(found.share, df, len(spread)) * spread
+        return replace(self, kappa=found.kappa, df=df, scale=scale)
+
+    def with_tenth(self, rows: Matrix) -> Self:
+        """The family with a tenth of the variances of rows, where it has no scale."""
+        if self.scale is not None:
+            return self
+        mean = means_of(rows) if self.base_mean is None else self.base_mean
+        return replace(self, scale=OF_SPREAD * spread_of(rows, mean))
+
+    def partition(self, rows: Matrix) -> Ids:
+        """Labels of rows that may all be new; see `Family`."""
+        assert self.kappa is not None
+        assert self.df is not None
+        root = np.linalg.cholesky(np.array(self.scale))
+        units = solve_triangular(root, (rows - self.origin()).T, lower=True).T
+        return partition(units, self.kappa, self.df)
 
     def to_header(self) -> dict[str, Any]:
         """Options and scales by name."""
@@ -393,7 +442,7 @@ class GaussianUnknown(Regression):
 
     def with_spread(self, columns: NDArray[np.bool_], spread: Vector) -> Self:
         """Return the resolved family with the default scales of some columns anew."""
-        return replace(self, scale=rescaled(self.scale, columns, OF_SPREAD * spread))
+        return replace(self, scale=rescaled(self.scale, columns, spread))
 
     def base(self) -> Vector:
         """Prior row of a new particle."""
@@ -464,7 +513,7 @@ class AffineFlow(Regression):
     def resolved(self, rows: Matrix) -> Self:
         """Return the family with all scales filled in; see `Family`."""
         half = rows.shape[1] // 2
-        scale = self.velocity_scale
+        x, scale = rows[:, :half], self.velocity_scale
         if scale is None:
             scale = OF_VELOCITY * spread_of(rows[:, half:], 0.0)
         df = half + 2.0 if self.velocity_df is None else self.velocity_df
@@ -474,7 +523,7 @@ class AffineFlow(Regression):
                 f"{self.velocity_df!r}."
             )
         return replace(
-            self, location=self.location.resolved(rows[:, :half]), velocity_df=df,
+            self, location=self.location.with_tenth(x).resolved(x), velocity_df=df,
             velocity_scale=covariance("velocity_scale", scale, half),
         )  # fmt: skip
 
@@ -507,7 +556,7 @@ class AffineFlow(Regression):
         return replace(
             self, location=self.location.with_spread(columns[:half], spread[:half]),
             velocity_scale=rescaled(
-                self.velocity_scale, columns[half:], OF_VELOCITY * spread[half:]
+                self.velocity_scale, columns[half:], spread[half:]
             ),
         )  # fmt: skip
 

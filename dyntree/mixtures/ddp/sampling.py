@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,11 +13,15 @@ from dyntree._core.mixtures.ddp import PhaseSampler, voted
 from dyntree._core.mixtures.phase import shuffled
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.ddp.families import Family
-from dyntree.mixtures.ddp.options import DDPOptions
+from dyntree.mixtures.ddp.options import MOST_SWEEPS, DDPOptions
 from dyntree.mixtures.ddp.records import Diagnostics
 from dyntree.mixtures.ddp.state import Outcome, Prediction
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.parallel import Brake
+
+MOST_PROPOSALS = 5  # of splits and merges, a sweep of those that do not vote
+SELDOM = 4  # sweeps that vote, for each proposal
+N_TRIAL = 5  # sweeps of each start
 
 
 @dataclass
@@ -57,7 +62,46 @@ def sampler_of(
     phase: int,
     chain: int,
 ) -> Sampler:
-    """The sampler of a phase: rows in an order of chance, one beside the next."""
+    """The sampler of a phase: rows in an order of chance, with first labels.
+
+    Of two starts, a pass row by row and a partition of the family's, it is the one that
+    has the higher joint law after some sweeps.
+    """
+    make = partial(kernel_of, ahead, rows, options, family, seed, phase, chain)
+    one = make()
+    one.kernel.labels_once(0, True)
+    parts = family.partition(rows)
+    if parts is None or parts.max() + len(ahead.particles) >= options.max_particles:
+        return one
+    other, K = make(), len(ahead.particles)
+    names = dict.fromkeys((K + np.unique(parts)).tolist(), len(ahead.mass) - 1)
+    other.kernel.start(K + parts[other.order], names, one.kernel.u)
+    for sweep in range(N_TRIAL):
+        for sampler in (one, other):
+            sweep_once(sampler.kernel, MOST_SWEEPS + 1 + sweep, 1, options)
+    better = other.kernel.log_joint() > one.kernel.log_joint()
+    return other if better else one
+
+
+def sweep_once(
+    kernel: PhaseSampler, sweep: int, n_proposals: int, options: DDPOptions
+) -> None:
+    """Labels, so many proposals of splits and merges, and the rest."""
+    kernel.labels_once(sweep, False)
+    kernel.split_or_merge(sweep, n_proposals)
+    kernel.rest_of_sweep(sweep, options.identity_move)
+
+
+def kernel_of(
+    ahead: Prediction,
+    rows: Matrix,
+    options: DDPOptions,
+    family: Family,
+    seed: int,
+    phase: int,
+    chain: int,
+) -> Sampler:
+    """The sampler of a phase, without labels."""
     p = ahead.particles
     order = shuffled(len(rows), seed, phase, chain)
     most = options.max_particles + int(np.sum(p.alive == 0.0))  # the dead take no room
@@ -70,16 +114,17 @@ def sampler_of(
 
 
 def run_chain(made: Sampler, options: DDPOptions, tell: Callable[[], None]) -> Chain:
-    """Bootstrap labels, then sweep; `tell` is called after each sweep."""
+    """Sweep; `tell` is called after each sweep."""
     kept, rho, log_joint = [], [], []
     K, u = np.empty(options.n_sweeps, dtype=np.int64), np.empty(options.n_sweeps)
     votes = set(options.kept())
     source: dict[int, int] = {}
     sampler = made.kernel
-    sampler.labels_once(0, True)
+    n_proposals = min(sampler.n_clusters, MOST_PROPOSALS)  # each takes all rows of one
     for sweep in range(1, options.n_sweeps + 1):
-        sampler.labels_once(sweep, False)
-        sampler.rest_of_sweep(sweep, options.identity_move)
+        burning = sweep < min(votes)
+        n = n_proposals if burning else int(sweep % SELDOM == 0)
+        sweep_once(sampler, sweep, n, options)
         K[sweep - 1], u[sweep - 1] = sampler.n_clusters, sampler.u
         if sweep in votes:
             kept.append(made.labels())

@@ -87,3 +87,13 @@ def test_what_raises_leaves_the_estimator_as_it_was(stream: Any) -> None:
     with pytest.raises(ValueError, match="NaN"):
         fit.partial_fit(np.full((3, 2), np.nan))
     assert (model_bytes(fit.model_), fit.labels_.tolist()) == (before, labels)
+
+
+def test_defaults_find_clusters_in_a_line() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.integers(10, size=2000)
+    X = rng.normal(size=(2000, 5)) + 9.0 * z[:, None]
+    for phases in (None, np.arange(2000) // 500):
+        fit = DependentDPClusterer(random_state=0).fit(X, phases=phases)
+        assert len(np.unique(fit.labels_)) == fit.n_clusters_ == 10
+        assert len({*zip(fit.labels_.tolist(), z.tolist(), strict=True)}) == 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -221,3 +222,40 @@ def test_locations_are_read_as_rows_are() -> None:
         flow.velocity(plain[["x", "y"]])
     with pytest.raises(ValueError, match="points must hold numbers in column 'y'"):
         flow.velocity(frame[["x", "y"]].astype({"y": str}))
+
+
+def particles_of(family: Any, n: int, width: int, seed: int) -> Any:
+    """A resolved family, and prior rows of n particles that have seen some rows."""
+    rng = np.random.default_rng(seed)
+    centres = 6.0 * rng.normal(size=(n, width))
+    X = np.repeat(centres, 5, axis=0) + rng.normal(size=(5 * n, width))
+    made = family.resolved(X)
+    sums = made.sums(X, np.repeat(np.arange(n), 5), n)
+    return made, made.posterior(np.tile(made.base(), (n, 1)), sums)
+
+
+@pytest.mark.parametrize("family", [GaussianUnknown(scale=1.0), AffineFlow()])
+def test_distances_are_of_mahalanobis_and_far_ones_bounds(family: Any) -> None:
+    family, priors = particles_of(family, 9, 4, 1)
+    means, sigma = family.means(priors), family.row_covariances(priors)
+    step = means[:, None] - means
+    pooled = 0.5 * (sigma[:, None] + sigma)
+    expected = np.sqrt(np.einsum("abi,abij,abj->ab", step, np.linalg.inv(pooled), step))
+    found = family.distances(priors)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    most = float(np.median(expected))
+    bounded = family.distances(priors, most)
+    np.testing.assert_allclose(bounded[expected <= most], expected[expected <= most])
+    assert (bounded[expected > most] > most).all()
+    assert (bounded <= expected * (1.0 + 1e-9)).all()
+
+
+def test_distances_of_many_wide_particles_take_little_memory() -> None:
+    """All pairs of 100 covariances of 60 columns would be 288 MB."""
+    family, priors = particles_of(GaussianUnknown(scale=1.0), 100, 60, 2)
+    tracemalloc.start()
+    try:
+        family.distances(priors, 3.0)
+        assert tracemalloc.get_traced_memory()[1] < 40e6
+    finally:
+        tracemalloc.stop()

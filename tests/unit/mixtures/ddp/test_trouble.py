@@ -299,6 +299,7 @@ def test_votes_that_do_not_agree_are_warned_of() -> None:
         model.update(X)
 
 
+@pytest.mark.filterwarnings("ignore:only .* of the votes agree")
 def test_identities_that_change_at_will_are_warned_of() -> None:
     """Particles that are drawn anew each phase cannot be told from those before."""
     rng = np.random.default_rng(1)

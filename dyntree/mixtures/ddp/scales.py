@@ -1,0 +1,227 @@
+"""How much of the spread of rows is inside of clusters, and partitions to start from.
+
+A normal-inverse-Wishart base is worth little where its scale is far from that of the
+clusters: with twenty clusters in a line a tenth of the variance of all rows is hundreds
+of times that of a cluster, and one long cluster has the higher evidence. So share and
+degrees of freedom are those of the highest evidence (empirical Bayes), over partitions
+that are found without them: cells of k-means++, merged pair by pair down to one.
+
+Rows on a lattice, or in a subspace, would have any density for small enough scales. So
+a row counts as one of any place in its cell of the lattice, and directions in which no
+row lies are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.shared.arrays import Ids
+from dyntree.runtime.blas import single_threaded_blas
+
+SHARES = 2.0 ** -np.arange(17.0)  # of the variances of rows; 2^-16 is 1/256 in length
+DEGREES = np.array([2.0, 6.0, 14.0, 30.0, 62.0])  # of freedom, beyond the columns
+MOST_KAPPA = 0.05  # rows that the mean of the base is worth
+MOST_CELLS = 40
+ROWS_A_CELL = 4
+MOST_WORK = 4e8  # pairs of cells times columns cubed
+MOST_ROWS = 10_000  # that are looked at
+RESOLVED = 1e-12  # of sums of squares: directions of less hold no rows
+N_LLOYD = 5
+N_TRIES = 4  # of k-means++, for each centre
+
+
+def kappa_of(share: Vector) -> Vector:
+    """Rows that the base's mean is worth: centres are spread as twice all rows are."""
+    return np.minimum(MOST_KAPPA, 0.5 * share)
+
+
+def scale_of(share: Any, df: Any, d: int) -> Any:
+    """Psi that expects a share of the variances, in units of these.
+
+    Where there is no expectation, as with one degree of freedom more.
+    """
+    return share * np.maximum(df - d - 1.0, 1.0)
+
+
+class Choice(NamedTuple):
+    """What was chosen: the base expects covariances of `share` times the variances."""
+
+    share: float
+    kappa: float
+    df: float
+
+
+class Moments(NamedTuple):
+    """Rows, mean and scatter about it of some clusters."""
+
+    n: Vector  # (m,)
+    mean: Matrix  # (m, d)
+    scatter: Matrix  # (m, d, d)
+
+    def taken(self, places: Ids) -> Moments:
+        """Those of some clusters."""
+        return Moments(self.n[places], self.mean[places], self.scatter[places])
+
+    def joined(self, other: Moments) -> Moments:
+        """Those of the rows of both, pair by pair."""
+        n, step = self.n + other.n, other.mean - self.mean
+        part = (other.n / n)[:, None]
+        apart = (self.n[:, None] * part * step)[:, :, None] * step[:, None]
+        mean = self.mean + part * step
+        return Moments(n, mean, self.scatter + other.scatter + apart)
+
+
+@dataclass
+class Grid:
+    """Scales that are tried, for rows of d columns about the base's mean."""
+
+    d: int
+    psi: Vector  # Psi is this multiple of the identity
+    kappa: Vector
+    df: Vector
+
+    def evidence(self, found: Moments) -> Matrix:
+        """Log evidence of the rows of each cluster by scale, and log Gamma(n).
+
+        By eigenvalues of the scatters, as Psi is a multiple of the identity; of shape
+        (m, n_scales), without what is the same for all partitions of the rows.
+        """
+        d, n, psi = self.d, found.n[:, None], self.psi
+        values, axes = np.linalg.eigh(found.scatter)
+        squares = (found.mean[:, None] @ axes)[:, 0] ** 2
+        after = psi[:, None] + np.maximum(values, 0.0)[:, None]  # (m, n_scales, d)
+        drawn = self.kappa * n / (self.kappa + n)
+        log_det = np.log(after).sum(axis=2)
+        log_det += np.log1p(drawn * (squares[:, None] / after).sum(axis=2))
+        total = 0.5 * d * (self.df * np.log(psi) - np.log1p(n / self.kappa))
+        total = total + log_gammas(self.df + n, d) - log_gammas(self.df, d)
+        total -= 0.5 * (self.df + n) * log_det
+        evidence: Matrix = total + gammaln(n)
+        return evidence
+
+
+def log_gammas(df: Matrix, d: int) -> Matrix:
+    """Log Gamma_d(df / 2), but for its constant."""
+    return np.asarray(gammaln(0.5 * (df[..., None] - np.arange(d))).sum(axis=-1))
+
+
+def chosen(rows: Matrix, kappa: float | None, df: float | None) -> Choice:
+    """Scales of highest evidence for rows in units of their standard deviations.
+
+    The rows are about the base's mean, and no column is constant. What is given stays.
+    """
+    if len(rows) > MOST_ROWS:
+        places = np.random.default_rng(0).choice(len(rows), MOST_ROWS, replace=False)
+        rows = rows[np.sort(places)]
+    lattice = np.array([np.diff(np.unique(one)).min() for one in rows.T])
+    values, axes = np.linalg.eigh(rows.T @ rows)
+    axes = axes[:, values > RESOLVED * values[-1]]
+    more, d = len(axes) - axes.shape[1], axes.shape[1]  # directions without rows
+    degrees = d + DEGREES if df is None else np.array([max(df - more, d - 0.5)])
+    shares, degrees = (one.ravel() for one in np.meshgrid(SHARES, degrees))
+    kappas = kappa_of(shares) if kappa is None else np.full(len(shares), kappa)
+    grid = Grid(d, scale_of(shares, degrees, d), kappas, degrees)
+    rounding = (axes.T * lattice**2 / 12.0) @ axes
+    turned = rows @ axes
+    with single_threaded_blas():
+        found = moments(turned, cells(turned, n_cells(*turned.shape)))
+        scatter = found.scatter + found.n[:, None, None] * rounding
+        best, _ = best_scale(found._replace(scatter=scatter), grid)
+    df = degrees[best] + more if df is None else df
+    return Choice(float(shares[best]), float(kappas[best]), float(df))
+
+
+def partition(rows: Matrix, kappa: float, df: float) -> Ids:
+    """Labels 0, 1, ... of highest evidence, among those of merging cells.
+
+    The rows are about the base's mean, in units in which Psi is the identity.
+    """
+    n, d = rows.shape
+    grid = Grid(d, np.ones(1), np.array([kappa]), np.array([df]))
+    with single_threaded_blas():
+        labels = cells(rows, n_cells(n, d))
+        _, owner = best_scale(moments(rows, labels), grid)
+    _, merged = np.unique(owner[labels], return_inverse=True)
+    return merged.astype(np.int64)
+
+
+def n_cells(n: int, d: int) -> int:
+    """How many cells to look at, of n rows of d columns."""
+    most = int(np.sqrt(2.0 * MOST_WORK / d**3))
+    return max(2, min(MOST_CELLS, most, n // ROWS_A_CELL))
+
+
+def cells(rows: Matrix, k: int) -> Ids:
+    """Cells of at most k rows of greedy k-means++, after some steps of Lloyd."""
+    rng = np.random.default_rng(0)
+    squares = (rows**2).sum(axis=1)
+
+    def distances(centres: Matrix) -> Matrix:
+        found = squares - 2.0 * centres @ rows.T + (centres**2).sum(axis=1)[:, None]
+        return np.asarray(np.maximum(found, 0.0))
+
+    centres = rows[[rng.integers(len(rows))]]
+    nearest = distances(centres)[0]
+    while len(centres) < k and nearest.sum() > 0.0:
+        tries = rng.choice(len(rows), N_TRIES, p=nearest / nearest.sum())
+        nearer = np.minimum(nearest, distances(rows[tries]))
+        best = int(nearer.sum(axis=1).argmin())
+        centres, nearest = np.vstack([centres, rows[tries[best]]]), nearer[best]
+    for _ in range(N_LLOYD):
+        _, labels = np.unique(distances(centres).argmin(axis=0), return_inverse=True)
+        centres = moments(rows, labels).mean
+    return labels.astype(np.int64)
+
+
+def moments(rows: Matrix, labels: Ids) -> Moments:
+    """Moments of the rows of labels 0, 1, ..."""
+    parts = [rows[labels == k] for k in range(labels.max() + 1)]
+    means = [part.mean(axis=0) for part in parts]
+    scatters = [
+        (part - mean).T @ (part - mean)
+        for part, mean in zip(parts, means, strict=True)
+    ]  # fmt: skip
+    n = np.array([len(part) for part in parts], dtype=np.float64)
+    return Moments(n, np.array(means), np.array(scatters))
+
+
+def best_scale(found: Moments, grid: Grid) -> tuple[int, Ids]:
+    """Number of the scale of highest evidence, over all steps of merging to one.
+
+    And which cluster each has become there. Each step merges the pair that gains most
+    under the scale that is best before it.
+    """
+    alone, K = grid.evidence(found), len(found.n)
+    first, second = np.triu_indices(K, 1)
+    together = np.full((K, K, len(grid.psi)), -np.inf)
+    together[first, second] = grid.evidence(
+        found.taken(first).joined(found.taken(second))
+    )
+    live = np.arange(K)
+    best, top, owner = 0, -np.inf, live.copy()
+    chosen_owner = owner
+    while True:
+        total = alone[live].sum(axis=0)
+        scale = int(total.argmax())
+        if total[scale] > top:
+            best, top, chosen_owner = scale, float(total[scale]), owner.copy()
+        if len(live) == 1:
+            return best, chosen_owner
+        gain = together[live[:, None], live, scale]
+        gain = gain - alone[live, scale][:, None] - alone[live, scale]
+        i, j = live[list(divmod(int(gain.argmax()), len(live)))]
+        pair = found.taken(np.array([i])).joined(found.taken(np.array([j])))
+        for all_of, one in zip(found, pair, strict=True):
+            all_of[i] = one[0]
+        alone[i], live = together[i, j], live[live != j]
+        owner[owner == j] = i
+        others = live[live != i]
+        if len(others):
+            again = found.taken(np.full(len(others), i)).joined(found.taken(others))
+            low, high = np.minimum(i, others), np.maximum(i, others)
+            together[low, high] = grid.evidence(again)
