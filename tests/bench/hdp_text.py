@@ -11,27 +11,7 @@ import numpy as np
 from dyntree.mixtures import HDPOptions, MemoryBoundedHDP
 from dyntree.mixtures.hdp.state import State
 from tests.bench.hdp_scenes import bars, news
-
-
-def folded_score(alpha: Any, words: Any, given: Any, rest: Any) -> float:
-    """Log probability per held-out token; proportions by one routine for all programs.
-
-    Variational steps of latent Dirichlet allocation with topics fixed, from a model's
-    own alpha.
-    """
-    from scipy.special import digamma
-
-    total = 0.0
-    for one, other in zip(given, rest, strict=True):
-        own = np.flatnonzero(one)
-        gamma = alpha + one.sum() / len(alpha)
-        for _ in range(100):
-            q = np.exp(digamma(gamma))[:, None] * words[:, own]
-            q /= np.maximum(q.sum(0), 1e-300)
-            gamma = alpha + q @ one[own]
-        p = gamma / gamma.sum() @ words
-        total += float(other @ np.log(np.maximum(p, 1e-300)))
-    return total / float(rest.sum())
+from tests.oracle.hdp import folded_score
 
 
 def ours(train: Any, given: Any, rest: Any, name: str, **more: Any) -> MemoryBoundedHDP:

@@ -51,7 +51,12 @@ class TopicAnswers(Mixture):
         return self._state
 
     def _folded(
-        self, documents: Any, what: str, ignore_unknown: bool = False
+        self,
+        documents: Any,
+        what: str,
+        ignore_unknown: bool = False,
+        *,
+        bound: bool = False,
     ) -> tuple[Batch, FoldIn]:
         """Documents that are asked about, and their proportions."""
         state = self._ready(what)
@@ -59,7 +64,8 @@ class TopicAnswers(Mixture):
         scaled = batch.standardised(state.shift, state.scale)
         store = scaled.store(state.family, batch.document)
         search = self._context().search(state.family)
-        return batch, fold_in(search, state.topics, store, batch.n_documents)
+        found = fold_in(search, state.topics, store, batch.n_documents, bound=bound)
+        return batch, found
 
     @property
     def memory_used_(self) -> int:
@@ -284,7 +290,7 @@ class TopicAnswers(Mixture):
         """
         state = self._ready("topic_proba")
         family, topics = state.family, state.topics
-        expected = family.expected(*topics.statistics)
+        expected = family.expected_for_answers(topics.statistics)
         logs = family.point_logs(expected, read_points(points, state)) + expected.c
         out: Matrix = softmax(logs + np.log(topics.N / topics.N.sum()), axis=1)
         return out
@@ -371,7 +377,8 @@ class TopicAnswers(Mixture):
         Notes
         -----
         log sum_k E[pi_jk] p(x | data of topic k), with the proportions of each document
-        found by eqs. 20 and 21, topics fixed.
+        found by eqs. 20 and 21, topics fixed. All topics start alike; of words the mean
+        probabilities of topics are taken.
         """
         params.one_of("per", per, PER)
         batch, found, density = self._densities(documents, given, "score")
@@ -402,7 +409,7 @@ class TopicAnswers(Mixture):
         """
         if documents is None:
             return self.free_energy_
-        batch, found = self._folded(documents, "free_energy")
+        batch, found = self._folded(documents, "free_energy", bound=True)
         units = self._ready("free_energy").log_scale * batch.n_points
         return float(found.free_energy() + units)
 
@@ -433,7 +440,7 @@ class TopicAnswers(Mixture):
         A document takes 4 bytes a topic, and its name. Learning drops the index, as
         topics are others then.
         """
-        _, found = self._folded(documents, "index")
+        _, found = self._folded(documents, "index", bound=True)
         self._state = indexed(self._ready("index"), found.topics, ids)
         return self
 
@@ -458,7 +465,7 @@ class TopicAnswers(Mixture):
         """
         wanted = params.count("n", n, 1)
         params.one_of("method", method, METHODS)
-        _, found = self._folded(query, "retrieve")
+        _, found = self._folded(query, "retrieve", bound=True)
         return retrieved(self._ready("retrieve"), found, wanted, method)
 
     # ------------------------------------------------------------ sampling

@@ -104,6 +104,10 @@ class Family(ABC):
     def expected(self, N: Vector, mean: Matrix, scatter: Matrix) -> Expected:
         """Expectations of the posterior with these statistics."""
 
+    def expected_for_answers(self, statistics: Statistics) -> Expected:
+        """The same to answer for documents with, whose topics do not change."""
+        return self.expected(*statistics)
+
     @abstractmethod
     def log_predictive(
         self, x: Any, N: Vector, mean: Matrix, scatter: Matrix

@@ -54,7 +54,10 @@ def read_documents(
             "allow_empty through options."
         )
     if batch.n == 0 and not allow_none:
-        raise ValueError("documents must hold at least one row; got none.")
+        raise ValueError(
+            "documents must hold at least one row; got none. Scales and topics come "
+            "from the first documents that have some."
+        )
     return batch
 
 
@@ -64,15 +67,20 @@ def read_to_learn(
     state: State | None,
     groups: Any = None,
     sample_weight: Any = None,
+    *,
+    allow_none: bool = False,
 ) -> Batch:
-    """Documents to learn, of the columns or words that the model has."""
+    """Documents to learn, of the columns or words that the model has.
+
+    An epoch without a row needs a model that has topics, or `allow_none`.
+    """
     n_words, names = settings.options.n_words, None
     if state is not None:
         n_words, names = state.family.n_words or n_words, state.features.names
     batch = read_documents(
         documents, FAMILIES[settings.family].of_words, groups=groups,
         sample_weight=sample_weight, allow_empty=settings.options.allow_empty,
-        n_words=n_words, names=names,
+        n_words=n_words, names=names, allow_none=allow_none or state is not None,
     )  # fmt: skip
     return batch if state is None else batch.matched(state.features)
 
@@ -176,6 +184,12 @@ def check_unseen(names: NDArray[Any], state: State) -> None:
 
 
 # ---------------------------------------------------------------- streams
+def epoch_edges(batch: Batch, size: int) -> list[int]:
+    """Where each epoch begins, and the end; the first goes on until there is a row."""
+    first = size * (1 + int(batch.document[0]) // size)
+    return [0, *range(first, batch.n_documents, size), batch.n_documents]
+
+
 def is_stream(documents: Any) -> bool:
     """Whether documents come one by one, and only once."""
     return isinstance(documents, Iterator)

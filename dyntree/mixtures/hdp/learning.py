@@ -83,14 +83,16 @@ def cut_to_fit(
         while last < batch.n_documents and total + sizes[last] <= most:
             total += int(sizes[last])
             last += 1
-        if last > first:
+        if total or last == batch.n_documents:
             yield batch.part(first, last), False
             first = last
             continue
-        whole = batch.part(first, first + 1)
-        for start in range(0, whole.n, most):
-            yield whole.taken(slice(start, start + most)), start > 0
-        first += 1
+        # empty documents go with the first range of the one that does not fit
+        yield batch.part(first, last + 1).taken(slice(most)), False
+        alone = batch.part(last, last + 1)
+        for start in range(most, alone.n, most):
+            yield alone.taken(slice(start, start + most)), True
+        first = last + 1
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def after_epoch(
     solution, record = built(build)
     draft = draft.with_ids(ids)
     draft, group_of = compressed_epoch(epoch, draft, build.store, solution, record)
-    return draft, int(group_of[group[-1]])
+    return draft, int(group_of[S - 1 if n_new else continues])
 
 
 def magnified(context: Context, draft: State) -> tuple[State, Magnification, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from threading import RLock
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from dyntree.mixtures.hdp.files import from_arrays, to_arrays
 from dyntree.mixtures.hdp.input import (
     check_alone,
     document_ids,
+    epoch_edges,
     is_stream,
     read_documents,
     read_to_learn,
@@ -200,15 +202,15 @@ class MemoryBoundedHDP(TopicAnswers):
 
     def _fit_batch(self, batch: Batch, ids: Any, progress: Progress) -> Self:
         """Learn all documents anew, epoch by epoch."""
-        size = self.settings.epoch_size
+        edges = epoch_edges(batch, self.settings.epoch_size)
         names = document_ids(ids, batch, self.settings.options.track_documents, None)
         context = self._context(total=float(batch.n_documents))
-        state = fresh_state(context, batch.features, batch.part(0, size))
+        state = fresh_state(context, batch.features, batch.part(0, edges[1]))
         with self._all_or_before(), rows_bar(progress, batch.n, "learning") as tell:
-            for first in range(0, batch.n_documents, size):
-                part = batch.part(first, first + size)
-                some = None if names is None else names[first : first + size]
-                last = first + size >= batch.n_documents
+            for first, end in pairwise(edges):
+                part = batch.part(first, end)
+                some = None if names is None else names[first:end]
+                last = end == batch.n_documents
                 state = after_documents(replace(context, last=last), state, part, some)
                 tell(part.n)
                 self._state = state
@@ -226,20 +228,26 @@ class MemoryBoundedHDP(TopicAnswers):
 
     def _fit_stream(self, documents: Any, progress: Progress) -> Self:
         """Learn what a generator gives, as repeated partial_fit."""
-        before = self._state
+        before, size = self._state, self.settings.epoch_size
         with self._all_or_before():
-            some = taken_ahead(documents, self.settings.epoch_size)
+            some = taken_ahead(documents, size)
             if not some:
                 raise ValueError("documents must hold at least one document; got none.")
             self._state = None
             try:
+                while more := self._without_rows(some) and taken_ahead(documents, size):
+                    some += more
                 while some:
                     self.partial_fit(some, progress=progress)
-                    some = taken_ahead(documents, self.settings.epoch_size)
+                    some = taken_ahead(documents, size)
             finally:
                 if self._state is None:
                     self._state = before
         return self
+
+    def _without_rows(self, documents: Any) -> bool:
+        """Whether documents of a first epoch hold no row at all."""
+        return read_to_learn(documents, self.settings, None, allow_none=True).n == 0
 
     @locked
     def partial_fit(

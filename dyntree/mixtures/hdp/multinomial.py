@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,11 @@ class Multinomial(Family):
         none = np.zeros((0, 0))
         far = np.zeros(0, dtype=np.int32)
         return Expected(log_z, np.zeros(len(N)), theta, far, none, none)
+
+    def expected_for_answers(self, statistics: Statistics) -> Expected:
+        """Logs of mean probabilities: E log p takes words of rare topics for rarer."""
+        theta = np.ascontiguousarray(np.log(self.word_probabilities(statistics)).T)
+        return replace(self.expected(*statistics), theta=theta)
 
     def log_predictive(
         self, x: Any, N: Vector, mean: Matrix, scatter: Matrix

@@ -84,14 +84,24 @@ def fold_in(
     n_documents: int,
     *,
     steps: int = MOST_STEPS,
+    bound: bool = False,
 ) -> FoldIn:
-    """Iterate eqs. 20 and 21 for each document until its counts change by little."""
+    """Iterate eqs. 20 and 21 for each document until its counts change by little.
+
+    All topics start alike: shares of all documents would keep rare topics out. With
+    `bound` the words of topics count as in the free energy (section 3.9).
+    """
     sizes = store.group_sums(
         np.arange(store.n_items), np.ones(store.n_items), n_documents
     )
-    counts = np.outer(sizes, topics.N / topics.N.sum())
+    counts = np.outer(sizes, np.full(topics.K, 1.0 / topics.K))
     one = np.ones(n_documents)
-    expected = search.family.expected(*topics.statistics)
+    family, statistics = search.family, topics.statistics
+    expected = (
+        family.expected(*statistics)
+        if bound
+        else family.expected_for_answers(statistics)
+    )
     open_, part = np.flatnonzero(sizes), store
     if 0 < len(open_) < n_documents:
         part = store.of_groups(open_)

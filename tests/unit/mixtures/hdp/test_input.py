@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dyntree
+from dyntree import checkpoint
 from dyntree.errors import (
     CheckpointError,
     ConvergenceWarning,
@@ -18,6 +19,7 @@ from dyntree.errors import (
 )
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
 from tests.helpers import same_bytes
+from tests.unit.mixtures.hdp.problems import FAMILIES
 from tests.unit.mixtures.hdp.test_memory import documents_of
 
 
@@ -97,6 +99,70 @@ def test_empty_documents(model: MemoryBoundedHDP) -> None:
     )
     with pytest.raises(ValueError, match="at least one row"):
         MemoryBoundedHDP(options=allowed).fit([rows(0)])
+
+
+EPOCHS = {  # of two documents each; 0 is one without rows
+    "first document": [0, 9, 8],
+    "last document": [9, 8, 7, 0],
+    "first epoch": [0, 0, 0, 9, 8],
+    "middle epoch": [9, 9, 0, 0, 9],
+    "last epoch": [9, 9, 0, 0],
+}
+
+
+@pytest.mark.parametrize("where", EPOCHS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_empty_documents_and_epochs_count_and_change_no_topic(
+    family: str, where: str
+) -> None:
+    rng = np.random.default_rng(0)
+    documents = [
+        rng.integers(5, size=n) if family == "multinomial" else rng.normal(size=(n, 2))
+        for n in EPOCHS[where]
+    ]
+    n_words = 5 if family == "multinomial" else None
+    for more in ({}, {"track_documents": True}, {"working_limit": 300}):
+        options = HDPOptions(allow_empty=True, n_words=n_words, **more)
+        for limit in (None, "20kB"):
+            fresh = MemoryBoundedHDP(
+                family, epoch_size=2, options=options, memory_limit=limit
+            )
+            table = fresh.copy().fit(documents)
+            stream = fresh.copy().fit(iter(documents))
+            for model in (table, stream):
+                assert model.n_documents_seen_ == len(documents)
+                assert model.n_seen == sum(EPOCHS[where])
+                assert model.group_sizes_.sum() == len(documents)
+                assert model.transform(documents).shape[0] == len(documents)
+                again = checkpoint.loads(checkpoint.dumps(model))
+                assert checkpoint.dumps(again) == checkpoint.dumps(model)
+                alone = model.copy().partial_fit([documents[0][:0]])
+                np.testing.assert_array_equal(alone.topic_ids_, model.topic_ids_)
+                assert alone.n_documents_seen_ == len(documents) + 1
+
+
+def test_an_epoch_cut_by_its_working_limit_may_begin_with_empty_documents() -> None:
+    options = HDPOptions(allow_empty=True, working_limit=1000, track_documents=True)
+    documents = [rows(0), rows(0), rows(50), rows(0), rows(3), rows(0)]
+    model = MemoryBoundedHDP(options=options, epoch_size=6).fit(documents)
+    assert model.n_seen == 53
+    assert model.n_documents_seen_ == 6
+    assert sorted(model.learned_.document_group.tolist()) == list(range(6))
+    of_each = model.learned_.topics.counts.sum(axis=1)
+    np.testing.assert_allclose(of_each, [0, 0, 50, 0, 3, 0], atol=1e-9)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_first_epoch_needs_a_row(family: str) -> None:
+    none = [np.zeros((0, 2)) if family != "multinomial" else [] for _ in range(3)]
+    options = HDPOptions(allow_empty=True, n_words=4)
+    model = MemoryBoundedHDP(family, options=options, epoch_size=2)
+    for learn in (
+        lambda: model.fit(none), lambda: model.fit(iter(none)),
+        lambda: model.partial_fit(none),
+    ):  # fmt: skip
+        with same_bytes(model), pytest.raises(ValueError, match="at least one row"):
+            learn()
 
 
 def test_only_empty_documents_have_the_prior_shares(
