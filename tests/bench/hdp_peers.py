@@ -11,7 +11,7 @@ import numpy as np
 from dyntree.mixtures import MemoryBoundedHDP
 from dyntree.mixtures.hdp.row_store import RowStore
 from dyntree.mixtures.hdp.starting import hard_topics
-from dyntree.mixtures.hdp.sweeps import Search, one_sweep, settled
+from dyntree.mixtures.hdp.sweeps import Search, swept_once, swept_until_settled
 from tests.bench.hdp_images import learned
 from tests.bench.hdp_scenes import crops
 
@@ -33,8 +33,8 @@ def same_points() -> None:
     store = RowStore.of(family, X, group)
     label, per_iteration, sweep = interleaved(search, store, X)
     topics = hard_topics(store, np.ones(30), label, K)
-    first = one_sweep(search, store, topics, family.expected(*topics.statistics))
-    ours = settled(search, store, topics)
+    first = swept_once(search, store, topics, family.expected(*topics.statistics))
+    ours = swept_until_settled(search, store, topics)
     print(
         f"scikit-learn BayesianGaussianMixture: {per_iteration:.3f} s an iteration; F "
         f"{first.F / n:.3f} after one of our sweeps, {ours.F / n:.3f} after all"
@@ -87,7 +87,7 @@ def interleaved(search: Search, store: Any, X: Any) -> tuple[Any, float, float]:
             per_iteration.append((took[1] - took[0]) / 3)
             clock = time.process_time()
             for _ in range(4):
-                one_sweep(search, store, topics, expected)
+                swept_once(search, store, topics, expected)
             sweeps.append((time.process_time() - clock) / 4)
         label = np.unique(mixture.predict(X), return_inverse=True)[1]
     return label, float(np.median(per_iteration)), float(np.median(sweeps))
@@ -101,10 +101,10 @@ def threads(search: Search, store: Any, topics: Any) -> None:
     took = []
     for n in (1, 2):
         own = replace(search, n_threads=n)
-        one_sweep(own, store, topics, expected)
+        swept_once(own, store, topics, expected)
         clock = time.perf_counter()
         for _ in range(5):
-            one_sweep(own, store, topics, expected)
+            swept_once(own, store, topics, expected)
         took.append((time.perf_counter() - clock) / 5)
     one, two = (1000 * seconds for seconds in took)
     print(f"wall time of a sweep: 1 thread {one:.0f} ms, 2 {two:.0f} ms (target 1.7)")

@@ -95,7 +95,7 @@ class Answers(Learning):
         """
         family = self._ready("particles")
         p = self._state.particles.taken(self._state.live())
-        rate = np.ones(len(p)) if self.options.is_counting else p.E
+        rate = np.ones(len(p)) if self.options.uses_paper_weights else p.E
         return ParticleTable(
             id=p.id, born=p.born, last_seen=p.seen, alive=p.alive, count=p.m,
             exposure=rate, weight_mean=p.m / rate, weight_sd=np.sqrt(p.m) / rate,
@@ -223,7 +223,7 @@ class Answers(Learning):
     def _shares(self, state: State, family: Family) -> tuple[Particles, Matrix, Vector]:
         """Live particles, prior rows of these and of the bases, and their shares."""
         particles = state.particles.taken(state.live())
-        rate = 1.0 if self.options.is_counting else particles.E
+        rate = 1.0 if self.options.uses_paper_weights else particles.E
         bases, new = unseen(state, self.options, family)
         priors = np.concatenate([particles.row, bases])
         weight = np.concatenate([particles.alive * particles.m / rate, new])

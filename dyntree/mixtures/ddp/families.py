@@ -121,7 +121,7 @@ class Family(ABC):
         """Options and scales by name."""
 
     def counting(self, rows: Matrix) -> NDArray[np.bool_]:
-        """Which rows tell anything."""
+        """Return which rows say anything of the particles; for normals, all of them."""
         return np.ones(len(rows), dtype=bool)
 
     def partition(self, rows: Matrix) -> Ids | None:

@@ -136,7 +136,7 @@ class Learning(Mixture):
                 )
                 return
             family = self.options.family.resolved(rows)
-            still = self._unitless(family, rows)
+            still = self._constant_so_far(family, rows)
             state = self._state
         else:
             family, state, still = self._with_units(family, rows)
@@ -161,10 +161,10 @@ class Learning(Mixture):
             n_rows=state.n_rows + len(rows), diagnostics=diagnostics,
         )  # fmt: skip
 
-    def _unitless(self, family: Family, rows: Matrix) -> NDArray[np.bool_]:
-        """Columns that have no unit: their scale is the rows' to give, which all stand.
+    def _constant_so_far(self, family: Family, rows: Matrix) -> NDArray[np.bool_]:
+        """Return which columns still lack a scale, as all rows so far have one value.
 
-        They are where the base's mean is.
+        It is the mean of the base.
         """
         default = self.options.family.scaled_by_rows()
         groups = np.repeat(default, rows.shape[1] // len(default))
@@ -178,7 +178,7 @@ class Learning(Mixture):
         still, state = self._state.still, self._state
         if not still.any() or not len(rows):
             return family, state, still
-        moves = still & ~self._unitless(family, rows)
+        moves = still & ~self._constant_so_far(family, rows)
         if not moves.any():
             return family, state, still
         spread = ((rows - family.origin()) ** 2).mean(axis=0)
@@ -257,7 +257,7 @@ def most_probable(state: State, options: DDPOptions) -> int:
     particles = state.particles.taken(state.live())
     if not len(particles):
         return -1
-    rate = 1.0 if options.is_counting else particles.E
+    rate = 1.0 if options.uses_paper_weights else particles.E
     return int(particles.id[np.argmax(particles.alive * particles.m / rate)])
 
 

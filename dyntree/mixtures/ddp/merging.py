@@ -55,14 +55,14 @@ class Evidence:
         )
         particles = self.state.particles
         total = np.log(particles.mass[place]) + particles.log_q[place] + evidence
-        if self.options.is_counting:
+        if self.options.uses_paper_weights:
             return float(total + gammaln(m))
         if self.options.weight_memory == 1.0:
             return float(total + gammaln(m) - m * np.log(particles.E[place]))
         return float(total + self.faded(phases, sums))
 
     def faded(self, phases: Ids, sums: Matrix) -> float:
-        """The part of counts and exposures where both fade: the phases one by one."""
+        """The evidence of counts and exposures that fade, phase after phase."""
         state, kappa = self.state, self.options.weight_memory
         u = dict(enumerate(state.u[::-1]))  # by phases ago
         total, m, E = 0.0, 0.0, 1.0

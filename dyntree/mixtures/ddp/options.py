@@ -142,8 +142,8 @@ class DDPOptions(SweepOptions):
         return (1.0 - self.survival) * self.concentration
 
     @property
-    def is_counting(self) -> bool:
-        """Whether weights are the paper's own."""
+    def uses_paper_weights(self) -> bool:
+        """Whether weights are counts of rows, as in the paper."""
         return self.weights == "counts"
 
     def survival_at(self, means: Matrix) -> Vector:

@@ -243,7 +243,7 @@ class Regression(Family):
         return total
 
     def means(self, priors: Matrix) -> Matrix:
-        """Of the locations; for flows, and of the velocities there."""
+        """Mean location of each particle; for flows, with the mean velocity there."""
         parts = self._parts(priors)
         centre = parts[0].coefficients[:, 0]
         found = [centre]

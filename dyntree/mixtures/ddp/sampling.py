@@ -107,7 +107,7 @@ def kernel_of(
     most = options.max_particles + int(np.sum(p.alive == 0.0))  # the dead take no room
     kernel = PhaseSampler(
         family.emission(ahead.priors(), rows[order]), p.m, p.E, p.alive, ahead.mass,
-        ahead.source_exposure, ahead.base.astype(np.int32), options.is_counting,
+        ahead.source_exposure, ahead.base.astype(np.int32), options.uses_paper_weights,
         options.sampler == "uncollapsed", most, seed, phase, chain,
     )  # fmt: skip
     return Sampler(kernel, order)

@@ -178,7 +178,7 @@ def predicted(state: State, options: DDPOptions, family: Family) -> Prediction:
         particles.row = family.moved(particles.row, options.transition)
         memory = faded(particles, options)
         particles.m = memory * particles.m
-        if not options.is_counting:
+        if not options.uses_paper_weights:
             particles.E = memory * particles.E
         mass = base_survival(options, family) * mass
         mass = np.append(mass, options.alpha_new)
@@ -192,8 +192,14 @@ def predicted(state: State, options: DDPOptions, family: Family) -> Prediction:
 
 def faded(particles: Particles, options: DDPOptions) -> Vector:
     """Factors on m and E before a phase: what is next to nothing fades no further."""
-    least = particles.m if options.is_counting else np.minimum(particles.m, particles.E)
-    memory = options.count_memory if options.is_counting else options.weight_memory
+    least = (
+        particles.m
+        if options.uses_paper_weights
+        else np.minimum(particles.m, particles.E)
+    )
+    memory = (
+        options.count_memory if options.uses_paper_weights else options.weight_memory
+    )
     return np.where(memory * least < NOTHING, 1.0, memory)
 
 
@@ -221,7 +227,11 @@ def bases_of(age: Ids, options: DDPOptions, family: Family) -> tuple[Matrix, Ids
 
 def unseen(state: State, options: DDPOptions, family: Family) -> tuple[Matrix, Vector]:
     """Prior rows of mass never seen, and its expected weight under each."""
-    rate = np.ones(len(state.mass)) if options.is_counting else state.source_exposure
+    rate = (
+        np.ones(len(state.mass))
+        if options.uses_paper_weights
+        else state.source_exposure
+    )
     bases, base = bases_of(state.age, options, family)
     weight = np.zeros(len(bases))
     np.add.at(weight, base, state.mass / rate)
@@ -230,12 +240,12 @@ def unseen(state: State, options: DDPOptions, family: Family) -> tuple[Matrix, V
 
 @dataclass
 class Outcome:
-    """What sampling a phase found: names are places, new particles from K on."""
+    """Result of sampling a phase; labels are particles, new ones numbered from K on."""
 
-    labels: Ids  # (n_rows,) names; -1 for rows that count nowhere
+    labels: Ids  # (n_rows,) places; -1 for rows that count nowhere
     u: float
     alive: Vector  # (K,) mean alive probability of those without rows
-    source: dict[int, int]  # of new names
+    source: dict[int, int]  # of new places
 
 
 def after_phase(
@@ -252,7 +262,7 @@ def after_phase(
     Sums are those of the rows by place, new particles in the order of `names`.
     """
     old, K, phase = ahead.particles, len(ahead.particles), state.n_phases
-    step = 0.0 if options.is_counting else found.u
+    step = 0.0 if options.uses_paper_weights else found.u
     r = sums[:, 0]
     observed = r[:K] > 0
     after = replace(old)

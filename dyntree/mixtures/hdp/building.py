@@ -13,12 +13,12 @@ from dyntree.mixtures.hdp.moves import (
     applied,
     proposed_merges,
     proposed_splits,
-    ranked,
+    swept_for_proposals,
 )
 from dyntree.mixtures.hdp.starting import first_topics, with_births, with_documents
 from dyntree.mixtures.hdp.state import State
 from dyntree.mixtures.hdp.store import Ints, Store
-from dyntree.mixtures.hdp.sweeps import Search, Solution, settled
+from dyntree.mixtures.hdp.sweeps import Search, Solution, swept_until_settled
 from dyntree.mixtures.hdp.topics import Topics
 
 SINGLES = 3  # best moves that are tried alone once all together were refused
@@ -115,7 +115,7 @@ def built(build: Build) -> Built:
 
 
 def born(build: Build, store: Store, topics: Topics, n_birth: int) -> Built:
-    """Topics improved from where some more begin, from random documents."""
+    """Add topics that begin at random documents, then improve all topics."""
     record, rng = build.record(), build.random(BIRTHS)
     most = min(n_birth, record.cap - topics.K)
     fresh = with_births(store, topics, build.new_groups, most, record.next_id, rng)
@@ -125,7 +125,7 @@ def born(build: Build, store: Store, topics: Topics, n_birth: int) -> Built:
 
 def improved(build: Build, store: Store, topics: Topics, record: BuildRecord) -> Built:
     """Topics after sweeps and moves until nothing is better."""
-    start = record.counted(settled(build.search, store, topics))
+    start = record.counted(swept_until_settled(build.search, store, topics))
     return searched(build.search, store, start, record), record
 
 
@@ -160,7 +160,7 @@ def searched(
 ) -> Solution:
     """Make moves until none is left that lowers the free energy."""
     while not (search.monitor is not None and search.monitor.ended):
-        found = ranked(search, store, solution)
+        found = swept_for_proposals(search, store, solution)
         record.n_sweeps += 1
         moves = proposals(search, store, solution, found, record)
         trials = [
@@ -251,10 +251,10 @@ def tried(
     trial: list[Move],
     record: BuildRecord,
 ) -> Solution | None:
-    """The solution after moves and full sweeps, where it is better by F + g K."""
+    """Apply moves and sweep fully; return the solution if it lowered F + g K."""
     topics, into = applied(store, solution.topics, trial, record.next_id)
     record.n_tried += len(trial)
-    new = record.counted(settled(search, store, topics))
+    new = record.counted(swept_until_settled(search, store, topics))
     size = abs(solution.F) if search.options.relative_tol else max(
         abs(solution.F), store.total
     )  # fmt: skip

@@ -82,8 +82,8 @@ def initial_parts(store: Store, label: Any, topics: Topics) -> list[Part]:
 
 
 @dataclass(frozen=True)
-class Room:
-    """Bounds that a compression keeps, and how data are magnified meanwhile."""
+class CompressionLimits:
+    """Limits that a compression must respect, and how many times the data count."""
 
     search: Search
     limits: Limits
@@ -98,8 +98,10 @@ class Room:
         return n_bytes, n_items
 
 
-def compressed(room: Room, store: Store, topics: Topics, label: Any) -> Compressed:
-    """Store and topics within the limits, items split as far as these allow."""
+def compressed(
+    room: CompressionLimits, store: Store, topics: Topics, label: Any
+) -> Compressed:
+    """Return store and topics within the limits, items split as far as they allow."""
     family, limits, fixed = room.search.family, room.limits, room.fixed
     group_of = np.arange(topics.S, dtype=np.int32)
     aliases: list[tuple[int, int]] = []
@@ -197,7 +199,7 @@ def fewer_topics(
 
 
 def divided(
-    room: Room,
+    room: CompressionLimits,
     store: Store,
     topics: Topics,
     parts: list[Part],

@@ -196,7 +196,7 @@ def is_stream(documents: Any) -> bool:
 
 
 def check_alone(**given: Any) -> None:
-    """Refuse what would have to be as long as a generator that is read by parts."""
+    """Refuse arguments with a value a document beside a generator of unknown length."""
     for name, value in given.items():
         if value is not None:
             raise ValueError(

@@ -14,7 +14,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.errors import ConvergenceWarning, MemoryBudgetWarning
 from dyntree.mixtures.hdp.batch import Batch
 from dyntree.mixtures.hdp.building import Build, BuildRecord, built
-from dyntree.mixtures.hdp.compression import Compressed, Room, compressed
+from dyntree.mixtures.hdp.compression import Compressed, CompressionLimits, compressed
 from dyntree.mixtures.hdp.context import Context
 from dyntree.mixtures.hdp.limits import BudgetError, Limits
 from dyntree.mixtures.hdp.records import EpochReport
@@ -144,12 +144,14 @@ def after_epoch(
     )  # fmt: skip
     solution, record = built(build)
     draft = draft.with_ids(ids)
-    draft, group_of = compressed_epoch(epoch, draft, build.store, solution, record)
+    draft, group_of = compressed_after_epoch(
+        epoch, draft, build.store, solution, record
+    )
     return draft, int(group_of[S - 1 if n_new else continues])
 
 
 def magnified(context: Context, draft: State) -> tuple[State, Magnification, float]:
-    """How data are magnified, and documents of the lifetime (section 3.5).
+    """How many times the held data count, for a lifetime of documents (section 3.5).
 
     The draft has totals that count the epoch; where these are above those expected, it
     is warned of.
@@ -186,7 +188,7 @@ def topic_cap(context: Context, state: State, S: int, share: float) -> int:
     return max(1, round(most * float(np.sqrt(min(1.0, share)))))
 
 
-def compressed_epoch(
+def compressed_after_epoch(
     epoch: Epoch, draft: State, store: Store, solution: Solution, record: BuildRecord
 ) -> tuple[State, Any]:
     """The state once an epoch is compressed and recorded, and where groups are now."""
@@ -209,7 +211,7 @@ def compressed_epoch(
     context = epoch.context
     raw = context.last and not context.settings.options.compress_final
     limits = Limits() if raw else draft.limits
-    small, draft = compressed_within(
+    small, draft = compressed_to_limits(
         search, draft, store, topics, label, limits, epoch.times
     )
     seconds = middle - epoch.began, time.process_time() - middle
@@ -237,7 +239,7 @@ def epoch_report(
     return EpochReport(draft.n_epochs, *epoch.n_new, K, n_items, F, n_bytes)
 
 
-def compressed_within(
+def compressed_to_limits(
     search: Search,
     draft: State,
     store: Store,
@@ -246,8 +248,8 @@ def compressed_within(
     limits: Limits,
     times: Magnification = ONCE,
 ) -> tuple[Compressed, State]:
-    """What is held once it is compressed; of what is lost it is warned once."""
-    room = Room(search, limits, draft.fixed_bytes, times)
+    """Compress store and topics to the limits; warn once of what is lost by it."""
+    room = CompressionLimits(search, limits, draft.fixed_bytes, times)
     try:
         small = compressed(room, store, topics, label)
     except BudgetError as error:
@@ -282,15 +284,15 @@ def compressed_within(
     return small, held
 
 
-def compressed_now(context: Context, state: State, limits: Limits) -> State:
-    """The state once what is held is compressed, without an epoch."""
+def compressed_on_request(context: Context, state: State, limits: Limits) -> State:
+    """Compress what is held between epochs, as `compress` asks for."""
     units = state.shift.nbytes + state.scale.nbytes
     limits.check_least(state.family, context.settings.family, units)
     draft = replace(state, limits=limits, store=state.store.at_rest())
     draft = draft.with_aliases([]).trimmed()
     search, topics = context.search(draft.family), draft.topics
     label = best_topics(search, draft.store, topics)
-    _, draft = compressed_within(search, draft, draft.store, topics, label, limits)
+    _, draft = compressed_to_limits(search, draft, draft.store, topics, label, limits)
     if draft.index is not None and draft.topics.K != topics.K:
         draft = replace(draft, index=None, index_ids=None)
     return draft

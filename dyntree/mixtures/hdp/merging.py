@@ -13,7 +13,12 @@ from dyntree.mixtures.hdp.building import Build, improved
 from dyntree.mixtures.hdp.compression import fewer_topics
 from dyntree.mixtures.hdp.context import Context
 from dyntree.mixtures.hdp.families import MOST_FAR
-from dyntree.mixtures.hdp.learning import Epoch, compressed_epoch, magnified, topic_cap
+from dyntree.mixtures.hdp.learning import (
+    Epoch,
+    compressed_after_epoch,
+    magnified,
+    topic_cap,
+)
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
 from dyntree.mixtures.hdp.starting import usage_counts
 from dyntree.mixtures.hdp.state import TRACKED, State, joined_names
@@ -69,7 +74,7 @@ def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
     if len(given) == 1:
         return first.copy()
     context = Context(first.settings, first.seed, first.n_threads, first.callback)
-    return first.holding(joined(context, learned))
+    return first.with_state(joined(context, learned))
 
 
 def check_alike(
@@ -191,4 +196,4 @@ def joined(context: Context, states: list[State]) -> State:
     solution, record = improved(build, both.store, topics, record)
     n_new = both.n_documents - first.n_documents, both.n_points - first.n_points
     epoch = Epoch(context, search, n_new, times, time.process_time())
-    return compressed_epoch(epoch, draft, both.store, solution, record)[0]
+    return compressed_after_epoch(epoch, draft, both.store, solution, record)[0]

@@ -26,7 +26,11 @@ from dyntree.mixtures.hdp.input import (
     read_to_learn,
     taken_ahead,
 )
-from dyntree.mixtures.hdp.learning import after_documents, compressed_now, fresh_state
+from dyntree.mixtures.hdp.learning import (
+    after_documents,
+    compressed_on_request,
+    fresh_state,
+)
 from dyntree.mixtures.hdp.limits import Limits
 from dyntree.mixtures.hdp.options import (
     HDP_SETTINGS,
@@ -395,13 +399,13 @@ class MemoryBoundedHDP(TopicAnswers):
             optional(params.count, "max_groups", max_groups, 1) or own.groups,
         )
         kept = params.flag("keep", keep)
-        small = compressed_now(self._context(), state, limits)
+        small = compressed_on_request(self._context(), state, limits)
         self._state = small if kept else replace(small, limits=own)
         return self
 
     # ------------------------------------------------------------ copies and files
-    def holding(self, state: State) -> Self:
-        """Return a copy that has learned something else; see `merge_models`."""
+    def with_state(self, state: State) -> Self:
+        """Return a copy of the model with another learned state; see `merge_models`."""
         again = self.copy()
         again._state = state
         return again

@@ -21,7 +21,7 @@ from dyntree.mixtures.hdp.sweeps import (
     Magnification,
     Search,
     Solution,
-    Swept,
+    SweepSums,
     penalties,
     swept,
     table_of_logs,
@@ -86,12 +86,12 @@ def halving(
     }  # fmt: skip
 
 
-def ranked(search: Search, store: Store, found: Solution) -> Swept:
-    """One more sweep, for labels and the ranks of moves (section 4.2)."""
+def swept_for_proposals(search: Search, store: Store, found: Solution) -> SweepSums:
+    """Sweep once more for labels and for the scores that rank moves (section 4.2)."""
     return swept(search, store, found.topics, found.expected, labels=True, ranks=True)
 
 
-def split_order(search: Search, solution: Solution, found: Swept) -> Longs:
+def split_order(search: Search, solution: Solution, found: SweepSums) -> Longs:
     """Topics by local Kullback divergence, worst fit first (section 4.2)."""
     assert found.topic_entropy is not None
     N = np.maximum(found.N, 1e-300)
@@ -101,7 +101,7 @@ def split_order(search: Search, solution: Solution, found: Swept) -> Longs:
 
 
 def proposed_splits(
-    search: Search, store: Store, solution: Solution, found: Swept, skip: set[int]
+    search: Search, store: Store, solution: Solution, found: SweepSums, skip: set[int]
 ) -> list[Move]:
     """Each topic's best split, of those that there are items for."""
     topics = solution.topics
@@ -137,7 +137,7 @@ def proposed_merges(
     search: Search,
     store: Store,
     solution: Solution,
-    found: Swept,
+    found: SweepSums,
     skip: set[frozenset[int]],
 ) -> list[Move]:
     """Merges of topics whose responsibilities are most alike (section 4.2)."""

@@ -43,7 +43,7 @@ def rows_of(indptr: Longs, rows: Longs) -> tuple[Longs, Longs]:
 
 
 def added(place: Any, value: Any, n: int) -> Vector:
-    """Sums of values at each of n places; none at all are floats, too."""
+    """Sum values by place; the sums are floats even where there are no values."""
     return np.bincount(place, value, n).astype(np.float64, copy=False)
 
 

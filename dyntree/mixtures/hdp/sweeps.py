@@ -81,8 +81,8 @@ def penalties(prior: HDPPrior, alpha: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Swept:
-    """Statistics that one sweep over all items gave."""
+class SweepSums:
+    """The sums over items that one sweep gives: what topics are estimated from."""
 
     entropy: float  # sum_c N_c sum_k q log q
     N: Vector
@@ -115,7 +115,7 @@ def swept(
     *,
     labels: bool = False,
     ranks: bool = False,
-) -> Swept:
+) -> SweepSums:
     """One pass over all items: sums and entropy of responsibilities (section 3.3)."""
     family, S, K = search.family, topics.S, topics.K
     table = table_of_logs(topics, expected.c)
@@ -148,7 +148,7 @@ def swept(
     N = out["N_sk"].sum(0)
     entropy += float((out["far_stats"] * expected.far_theta).sum())
     mean, scatter = family.of_sums(N, out["stats"], expected, out["far_stats"])
-    return Swept(
+    return SweepSums(
         entropy, N, mean, scatter, out["N_sk"], label, out["gram"], out["entropy"]
     )
 
@@ -206,7 +206,7 @@ class Solution:
     n_held: int = 0  # sweeps whose step of alpha would have raised F, and was not made
 
 
-def one_sweep(
+def swept_once(
     search: Search,
     store: Store,
     topics: Topics,
@@ -237,7 +237,7 @@ def one_sweep(
     return Solution(new, then, F, 1, then.n_jitters)
 
 
-def settled(
+def swept_until_settled(
     search: Search, store: Store, topics: Topics, *, max_sweeps: int | None = None
 ) -> Solution:
     """Sweep until the free energy falls by less than `tol` max(abs(F), points)."""
@@ -248,11 +248,11 @@ def settled(
     solution, jitters, held, k = None, 0, 0, 0
     for k in range(1, max(most, 1) + 1):
         K = topics.K
-        new = one_sweep(search, store, topics, expected)
+        new = swept_once(search, store, topics, expected)
         size = abs(new.F) if options.relative_tol else max(abs(new.F), n_points)
         jitters += new.n_jitters
         if F + SLACK * max(abs(new.F), n_points) < new.F and new.topics.K == K:
-            new = one_sweep(search, store, topics, expected, keep_alpha=True)
+            new = swept_once(search, store, topics, expected, keep_alpha=True)
             if F + SLACK * max(abs(new.F), n_points) < new.F:
                 break  # the topics before are as good as rounding lets them be
             held += 1

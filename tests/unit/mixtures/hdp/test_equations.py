@@ -14,9 +14,9 @@ from dyntree.mixtures.hdp.sweeps import (
     Magnification,
     alpha_step,
     free_energy,
-    one_sweep,
-    settled,
     swept,
+    swept_once,
+    swept_until_settled,
     table_of_logs,
 )
 from tests.oracle import hdp as oracle
@@ -289,7 +289,7 @@ def test_free_energy_never_rises(name: str, clumps: bool, rule: str) -> None:
     topics = both.topics(random_q(rng, n, 5), np.full(5, 0.4))
     expected, before = both.family.expected(*topics.statistics), np.inf
     for _ in range(60):
-        state = one_sweep(both.search, both.store, topics, expected)
+        state = swept_once(both.search, both.store, topics, expected)
         dropped = state.topics.K < topics.K
         assert dropped or before + 1e-9 * max(abs(state.F), 200.0) >= state.F
         topics, expected, before = state.topics, state.expected, state.F
@@ -415,7 +415,7 @@ def test_a_few_newton_steps_are_almost_all() -> None:
     rng = np.random.default_rng(11)
     both = random_problem("full", rng, n=300)
     topics = both.topics(random_q(rng, 300, 4), np.full(4, 0.4))
-    topics = settled(both.search, both.store, topics).topics
+    topics = swept_until_settled(both.search, both.store, topics).topics
     few, all_ = (
         alpha_step(both.search, topics),
         alpha_step(both.search, topics, steps=30),
@@ -427,7 +427,7 @@ def test_a_lone_topic_keeps_alpha_and_pays_nothing() -> None:
     rng = np.random.default_rng(12)
     both = random_problem("full", rng)
     topics = both.topics(np.ones((60, 1)), [1.0])
-    state = settled(both.search, both.store, topics)
+    state = swept_until_settled(both.search, both.store, topics)
     assert state.topics.alpha.tolist() == [1.0]
     assert both.search.penalty(np.ones(1)) == 0.0
 
@@ -470,7 +470,9 @@ def test_tied_free_energy_is_that_of_points(name: str) -> None:
     assert pytest.approx(each, rel=1e-9) == F
     untied = oracle.free_energy(p, spread, alpha)
     assert untied <= F + 1e-9 * abs(F)
-    state = settled(points.search, points.store, points.topics(spread, alpha))
+    state = swept_until_settled(
+        points.search, points.store, points.topics(spread, alpha)
+    )
     assert untied + 1e-9 * abs(untied) >= state.F
 
 
@@ -485,9 +487,9 @@ def test_clumps_of_one_point_are_points(name: str) -> None:
     clumps = problem_of(name, rows, group, rng.permutation(50))
     q = random_q(rng, 50, 3)
     order = np.argsort(clumps.store.clump_mean[:, 0]) if name != "multinomial" else None
-    one = settled(points.search, points.store, points.topics(q, np.ones(3)))
+    one = swept_until_settled(points.search, points.store, points.topics(q, np.ones(3)))
     start = replace(points.topics(q, np.ones(3)))
-    two = settled(clumps.search, clumps.store, start)
+    two = swept_until_settled(clumps.search, clumps.store, start)
     assert order is None or len(order) == 50
     assert pytest.approx(one.F, rel=1e-8) == two.F
 
@@ -504,8 +506,8 @@ def test_equal_points_of_a_document_clump_without_loss() -> None:
         problem_of("full", rows, group, part),
     )
     start = points.topics(random_q(rng, 120, 3), np.ones(3))
-    one = settled(points.search, points.store, start)
-    two = settled(clumps.search, clumps.store, start)
+    one = swept_until_settled(points.search, points.store, start)
+    two = swept_until_settled(clumps.search, clumps.store, start)
     assert pytest.approx(one.F, rel=1e-7) == two.F
 
 

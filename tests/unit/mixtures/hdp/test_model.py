@@ -377,7 +377,7 @@ def test_births_of_weighted_rows_and_beside_empty_documents(
 def test_weighted_rows_are_held_out_like_points() -> None:
     from dyntree.mixtures.hdp.building import log_score
     from dyntree.mixtures.hdp.row_store import RowStore
-    from dyntree.mixtures.hdp.sweeps import Search, settled
+    from dyntree.mixtures.hdp.sweeps import Search, swept_until_settled
 
     rng = np.random.default_rng(0)
     model = MemoryBoundedHDP(max_items=9).fit(documents_of("full", 4))
@@ -388,7 +388,7 @@ def test_weighted_rows_are_held_out_like_points() -> None:
     known, rest = learned.store.joined(new).put_aside(learned.store, rng)
     assert 5 < rest.n_clumps < 80  # of 300 by a tenth: beyond these, below 1e-6
     assert known.n_items + rest.n_items == learned.store.n_items + 300
-    state = settled(search, known, learned.topics)
+    state = swept_until_settled(search, known, learned.topics)
     points = RowStore.of(
         learned.family,
         np.repeat(rest.clump_mean, 3, axis=0),

@@ -18,11 +18,15 @@ from dyntree.mixtures.hdp.moves import (
     merge_gains,
     proposed_merges,
     proposed_splits,
-    ranked,
+    swept_for_proposals,
     two_way_entropy,
 )
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
-from dyntree.mixtures.hdp.sweeps import Magnification, settled, table_of_logs
+from dyntree.mixtures.hdp.sweeps import (
+    Magnification,
+    swept_until_settled,
+    table_of_logs,
+)
 from dyntree.mixtures.hdp.topics import Topics
 from tests.oracle import hdp as oracle
 from tests.unit.mixtures.hdp.problems import (
@@ -198,7 +202,9 @@ def test_two_blobs_split_a_twin_merges_an_empty_topic_goes() -> None:
     group = np.arange(200) % 5
     order = np.argsort(group, kind="stable")
     both = problem_of("full", rows[order], group[order])
-    one = settled(both.search, both.store, both.topics(np.ones((200, 1)), [1.0]))
+    one = swept_until_settled(
+        both.search, both.store, both.topics(np.ones((200, 1)), [1.0])
+    )
     work = BuildRecord(100, 0.0, 1)
     state = searched(both.search, both.store, one, work)
     assert state.topics.K == 2
@@ -206,14 +212,14 @@ def test_two_blobs_split_a_twin_merges_an_empty_topic_goes() -> None:
     assert state.F < one.F - 100
     # a topic twice over
     twin = np.stack([np.full(200, 0.5)] * 2, axis=1)
-    two = settled(both.search, both.store, both.topics(twin, [0.5, 0.5]))
-    found = ranked(both.search, both.store, two)
+    two = swept_until_settled(both.search, both.store, both.topics(twin, [0.5, 0.5]))
+    found = swept_for_proposals(both.search, both.store, two)
     merges = proposed_merges(both.search, both.store, two, found, set())
     assert len(merges) == 1
     assert merges[0].gain < 0
     # a topic that nobody wants
     q = np.stack([np.ones(200), np.full(200, 1e-12)], axis=1)
-    gone = settled(both.search, both.store, both.topics(q, [1.0, 1e-3]))
+    gone = swept_until_settled(both.search, both.store, both.topics(q, [1.0, 1e-3]))
     assert gone.topics.K == 1
 
 
@@ -227,12 +233,12 @@ def test_a_local_split_foretells_the_full_one() -> None:
     group = np.sort(rng.integers(8, size=400))
     both = problem_of("full", rows, group)
     q = np.eye(3)[np.minimum(topic, 2)]
-    state = settled(both.search, both.store, both.topics(q, np.ones(3)))
-    found = ranked(both.search, both.store, state)
+    state = swept_until_settled(both.search, both.store, both.topics(q, np.ones(3)))
+    found = swept_for_proposals(both.search, both.store, state)
     moves = proposed_splits(both.search, both.store, state, found, set())
     best = min(moves, key=lambda move: move.gain)
     new, _ = applied(both.store, state.topics, [best], 3)
-    full = settled(both.search, both.store, new)
+    full = swept_until_settled(both.search, both.store, new)
     print(f"local {best.gain:.2f}, exact {full.F - state.F:.2f}")
     assert full.topics.K == 4
     assert abs(full.F - state.F - best.gain) < 2.0
@@ -349,10 +355,10 @@ def test_options_of_the_paper_rank_and_stop() -> None:
     rng = np.random.default_rng(30)
     options = HDPOptions(splits=1, merges=1, moves="one", alpha_update="minka")
     both = random_problem("full", rng, n=200, options=options)
-    state = settled(
+    state = swept_until_settled(
         both.search, both.store, both.topics(random_q(rng, 200, 3), np.ones(3))
     )
-    found = ranked(both.search, both.store, state)
+    found = swept_for_proposals(both.search, both.store, state)
     assert len(proposed_splits(both.search, both.store, state, found, set())) == 1
     assert len(proposed_merges(both.search, both.store, state, found, set())) == 1
 
@@ -362,7 +368,7 @@ def test_moves_that_share_topics_with_the_best_one_are_tried_alone() -> None:
     both = random_problem("full", np.random.default_rng(5), clumps=False)
     topics = both.topics(random_q(np.random.default_rng(5), both.store.n_items, 2),
                          np.ones(2))  # fmt: skip
-    state = settled(both.search, both.store, topics, max_sweeps=1)
+    state = swept_until_settled(both.search, both.store, topics, max_sweeps=1)
     merge, one, two = Move(-9.0, 0, 1), Move(-5.0, 0), Move(-4.0, 1)
     record = BuildRecord(10, 0.0, 2)
     trials = trial_groups(both.search, state, [merge, one, two], record)
