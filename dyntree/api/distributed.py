@@ -116,7 +116,7 @@ def _outcome(work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 # ------------------------------------------------------------ what the client does
-def recipes_of(client: Any, shards: Any) -> list[Any]:
+def _recipes_of(client: Any, shards: Any) -> list[Any]:
     """What makes each shard: callables, arrays, or futures of what is delayed."""
     if isinstance(shards, np.ndarray) or hasattr(shards, "iloc"):
         raise ValueError(
@@ -140,7 +140,7 @@ def recipes_of(client: Any, shards: Any) -> list[Any]:
     return each
 
 
-def gathered(client: Any, futures: list[Any]) -> list[Any]:
+def _gathered(client: Any, futures: list[Any]) -> list[Any]:
     """Results in order; the first error of bad rows is raised."""
     found: list[Any] = client.gather(futures)
     for one in found:
@@ -155,7 +155,7 @@ class RemoteParts:
     weight: Vector | None = None
 
     def __init__(self, client: Any, recipes: Any) -> None:
-        self.client, self.recipes = client, recipes_of(client, recipes)
+        self.client, self.recipes = client, _recipes_of(client, recipes)
         if not self.recipes:
             raise ValueError("shards must name one at least; got none.")
         shapes = self.each(_shape)
@@ -189,7 +189,7 @@ class RemoteParts:
             )
             for recipe in self.recipes
         ]
-        return gathered(self.client, futures)
+        return _gathered(self.client, futures)
 
     @property
     def n_rows(self) -> int:
@@ -277,7 +277,7 @@ class RemoteShards:
                     retries=RETRIES,
                 )
             )
-        return gathered(client, futures)
+        return _gathered(client, futures)
 
     def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
         """Rows of low density among a few thousand, lowest first; scaled."""

@@ -131,7 +131,7 @@ def chosen(rows: Matrix, kappa: float | None, df: float | None) -> Choice:
     with single_threaded_blas():
         found = moments(turned, cells(turned, n_cells(*turned.shape)))
         scatter = found.scatter + found.n[:, None, None] * rounding
-        best, _ = best_scale(found._replace(scatter=scatter), grid)
+        best, _ = best_scale(Moments(found.n, found.mean, scatter), grid)
     df = degrees[best] + more if df is None else df
     return Choice(float(shares[best]), float(kappas[best]), float(df))
 
