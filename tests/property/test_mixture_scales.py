@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree.mixtures import Canopy, DependentDPMixture, GaussianUnknown
+from dyntree.mixtures import (
+    AffineFlow,
+    Canopy,
+    DependentDPMixture,
+    Discount,
+    GaussianKnownVariance,
+    GaussianUnknown,
+    RandomWalk,
+)
 
 from .subjects import MIXTURES, Answers, Subject, asked
 from .test_invariances import close, rows_of
@@ -101,3 +109,69 @@ def test_small_units_hide_no_clusters() -> None:
     model = DependentDPMixture(GaussianUnknown(), n_sweeps=20, burn_in=5, seed=1)
     model.update(X, progress=False)
     assert max((model.labels_ == z).mean(), (model.labels_ != z).mean()) > 0.95
+
+
+def walked(units: Any, made: Any, seed: int = 0) -> tuple[Any, Any]:
+    """Labels of a mixture over 8 phases of 3 blobs that walk, and their log density."""
+    rng, by = np.random.default_rng(seed), np.array(units)
+    centre = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]])
+    model = made(by)
+    for _ in range(8):
+        centre = centre + 0.3 * rng.normal(size=(3, 2))
+        rows = centre[rng.integers(3, size=90)] + rng.normal(size=(90, 2))
+        model.update(rows * by, progress=False)
+    labels = np.concatenate([model.labels(t) for t in range(8)])
+    return labels, model.log_predictive(rows * by, ahead=1) + np.log(by).sum()
+
+
+STEPPING: dict[str, Any] = {
+    "default": lambda by: DependentDPMixture(GaussianKnownVariance(by**2), seed=1),
+    "walk": lambda by: DependentDPMixture(
+        GaussianKnownVariance(by**2), transition=RandomWalk(0.2 * by**2), seed=1
+    ),
+    "discount": lambda by: DependentDPMixture(
+        GaussianUnknown(), transition=Discount(0.9, walk=0.1 * by**2), seed=1
+    ),
+}
+
+
+@pytest.mark.parametrize("units", [(0.125, 8.0), (2.0**-10, 2.0**10)])
+@pytest.mark.parametrize("name", STEPPING)
+def test_steps_are_in_units_of_their_columns(name: str, units: Any) -> None:
+    plain, density = walked((1.0, 1.0), STEPPING[name])
+    labels, found = walked(units, STEPPING[name])
+    assert (labels == plain).all()
+    np.testing.assert_allclose(found, density, rtol=1e-9)
+
+
+@pytest.mark.parametrize("units", [(-10, -10, -10, -10), (10,) * 4, (-9, 4, 12, -6)])
+def test_flows_are_found_in_any_units(units: Any) -> None:
+    rng = np.random.default_rng(0)
+    z, x = rng.integers(2, size=200), 3.0 * rng.normal(size=(200, 2))
+    field = np.array([[[0.5, -0.5], [0.5, 0.5]], [[-0.5, 0.3], [-0.3, -0.5]]])
+    v = np.einsum("nd,ndk->nk", x, field[z]) + 0.05 * rng.normal(size=(200, 2))
+    rows, by = np.hstack([x, v]), 2.0 ** np.array(units)
+    plain, other = (
+        DependentDPMixture(AffineFlow(), seed=1).update(one, progress=False)
+        for one in (rows, rows * by)
+    )
+    assert plain.n_clusters == 2
+    assert (plain.labels_ == other.labels_).all()
+
+
+@pytest.mark.parametrize("column", [0, 1])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_column_that_begins_to_vary_tells_clusters_apart(
+    column: int, seed: int
+) -> None:
+    """Rows that all stood there say nothing of how far rows of a cluster are apart."""
+    rng = np.random.default_rng(seed)
+    model = DependentDPMixture(GaussianUnknown(), seed=1)
+    for t in range(3):
+        z = rng.integers(3, size=300)
+        rows = np.c_[
+            rng.normal(size=300), 5.0 + (t > 0) * (rng.normal(size=300) + 9 * z)
+        ]
+        model.update(rows[:, [column, 1 - column]], progress=False)
+    assert model.n_clusters == 3
+    assert len({*zip(model.labels_.tolist(), z.tolist(), strict=True)}) == 3

@@ -100,17 +100,22 @@ class Family(ABC):
         """Which columns of the rows fix a scale that was not given."""
         return np.zeros(1, dtype=bool)
 
-    def with_spread(self, columns: NDArray[np.bool_], spread: Vector) -> Self:
-        """Return the resolved family with the default scales of some columns anew."""
+    def with_units(self, fresh: Self, columns: NDArray[np.bool_]) -> Self:
+        """Return the resolved family with the default scales of some columns anew.
+
+        They are those of `fresh`, the family resolved by the rows that now come.
+        """
         return self
 
-    def in_units(self, priors: Matrix, factor: Vector) -> Matrix:
-        """Prior rows with the scale of each column times a factor.
+    def in_units(
+        self, columns: NDArray[np.bool_], sums: Matrix, is_prior: bool
+    ) -> Matrix:
+        """Prior rows or sums of the family before `with_units`, under this one.
 
-        For columns of which all rows stood at the base's mean, so that the scale is all
-        that is known.
+        For columns of which all rows stood at the base's mean. A row counts there as
+        one of the variance that the base expects.
         """
-        return priors
+        return sums
 
     @abstractmethod
     def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
@@ -150,6 +155,10 @@ class Family(ABC):
     @abstractmethod
     def posterior(self, priors: Matrix, sums: Matrix) -> Matrix:
         """Prior rows once they have seen sums."""
+
+    def check_steps(self, transition: Transition) -> None:
+        """Raise ValueError for steps of another number of columns."""
+        self.moved(self.base()[None], transition)
 
     @abstractmethod
     def moved(self, priors: Matrix, transition: Transition) -> Matrix:

@@ -18,7 +18,7 @@ from dyntree.mixtures.ddp.families import (
     spread_of,
     vector,
 )
-from dyntree.mixtures.ddp.transitions import RandomWalk, Transition
+from dyntree.mixtures.ddp.transitions import RandomWalk, Transition, steps_of
 from dyntree.mixtures.shared.arrays import Ids, means_of
 
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -35,12 +35,12 @@ class GaussianKnownVariance(Family):
     variance : float, array_like of shape (n_columns,) or (n_columns, n_columns)
         R, in squared units of the rows: one for all columns, one each, or a covariance
         matrix. With a matrix that is not diagonal, `base_variance` and the steps of the
-        locations are the same along all axes.
+        locations are along its axes.
     base_mean : float or array_like of shape (n_columns,), optional
         Mean of the base, where new particles lie; by default that of the first phase.
     base_variance : float or array_like of shape (n_columns,), optional
-        Its variance; by default that of the first phase, or with a full matrix the mean
-        of these.
+        Its variance; by default that of the first phase. One number where `variance` is
+        a matrix that is not diagonal.
 
     Notes
     -----
@@ -72,10 +72,12 @@ class GaussianKnownVariance(Family):
         self._noise_matrix()
 
     def default_transition(self) -> RandomWalk:
-        """Steps of a tenth of the variance of rows."""
-        return RandomWalk(
-            0.1 * float(np.mean(np.linalg.eigvalsh(self._noise_matrix())))
-        )
+        """Steps of a tenth of the variance of rows, along each axis."""
+        if np.ndim(self.variance) == 0:
+            return RandomWalk(0.1 * self.variance)
+        noise = self._noise_matrix()
+        axes = np.linalg.eigvalsh(noise) if self.is_rotated else np.diag(noise)
+        return RandomWalk(0.1 * axes)
 
     def _noise_matrix(self) -> Matrix:
         width = np.shape(self.variance)[0] if np.ndim(self.variance) else 1
@@ -109,18 +111,16 @@ class GaussianKnownVariance(Family):
             noise = np.diag(covariance("variance", self.variance, width))
             var = spread_of(rows, vector("base_mean", mean, width), noise)
             if self.is_rotated:
-                var = float(np.mean(var))
-        if self.is_rotated and np.ndim(var):
+                values, axes = np.linalg.eigh(self._noise_matrix())
+                var = spread_of((rows - mean) @ axes, 0.0, values)
+        elif self.is_rotated and np.ndim(var):
             raise ValueError(
                 "base_variance must be one number where variance is a matrix that is "
                 f"not diagonal; got shape {np.shape(var)}."
             )
         mean = vector("base_mean", mean, width)
         var = vector("base_variance", var, width, positive=True)
-        filled = replace(self, base_mean=mean, base_variance=var[0])
-        if not self.is_rotated:
-            filled = replace(filled, base_variance=var)
-        return filled
+        return replace(self, base_mean=mean, base_variance=var)
 
     def origin(self) -> Vector:
         """The base's mean of each column, shape (n_columns,)."""
@@ -130,9 +130,9 @@ class GaussianKnownVariance(Family):
         """Which columns of the rows fix a scale that was not given."""
         return np.array([self.base_variance is None and not self.is_rotated])
 
-    def with_spread(self, columns: NDArray[np.bool_], spread: Vector) -> Self:
+    def with_units(self, fresh: Self, columns: NDArray[np.bool_]) -> Self:
         """Return the resolved family with the default scales of some columns anew."""
-        var = np.where(columns, spread, self.base_variance)
+        var = np.where(columns, fresh.base_variance, self.base_variance)
         return replace(self, base_variance=vector("base_variance", var, len(var)))
 
     def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
@@ -202,7 +202,8 @@ class GaussianKnownVariance(Family):
         assert isinstance(transition, RandomWalk)
         mean, var = np.split(priors, 2, axis=1)
         a, least = transition.reversion, LEAST * self._axes()[0]
-        var = np.maximum(a * a * var + transition.variance, least)
+        steps = steps_of("variance", transition.variance, mean.shape[1])
+        var = np.maximum(a * a * var + steps, least)
         return np.hstack([a * mean, var])
 
     def is_sound(self, priors: Matrix) -> bool:

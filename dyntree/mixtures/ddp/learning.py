@@ -136,6 +136,8 @@ class Learning(Mixture):
                 )
                 return
             family = self.options.family.resolved(rows)
+            assert self.options.transition is not None
+            family.check_steps(self.options.transition)
             still = self._constant_so_far(family, rows)
             state = self._state
         else:
@@ -181,14 +183,17 @@ class Learning(Mixture):
         moves = still & ~self._constant_so_far(family, rows)
         if not moves.any():
             return family, state, still
-        spread = ((rows - family.origin()) ** 2).mean(axis=0)
-        particles = replace(
-            state.particles,
-            row=family.in_units(state.particles.row, np.where(moves, spread, 1.0)),
-            first=family.in_units(state.particles.first, np.where(moves, spread, 1.0)),
-        )
-        family = family.with_spread(moves, spread)
-        return family, replace(state, particles=particles), still & ~moves
+        fresh = self.options.family.resolved(rows)
+        new = family.with_units(fresh, moves)
+
+        p, history = state.particles, state.history
+        row, first = (new.in_units(moves, one, True) for one in (p.row, p.first))
+        sums = new.in_units(moves, history.sums, False)
+        state = replace(
+            state, particles=replace(p, row=row, first=first),
+            history=replace(history, sums=sums),
+        )  # fmt: skip
+        return new, state, still & ~moves
 
     def _sampled(
         self, state: State, family: Family, rows: Matrix, counting: Any, tell: Any

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.special import gammaln
 
 from dyntree import params
 from dyntree._core.mixtures.emissions import Emission
 from dyntree._core.mixtures.regressions import Regressions
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.ddp.blocks import (
+    Block,
+    Natural,
+    log_normaliser,
+    natural,
+    prior_block,
+)
 from dyntree.mixtures.ddp.families import (
     Family,
     covariance,
@@ -24,113 +30,18 @@ from dyntree.mixtures.ddp.families import (
     vector,
 )
 from dyntree.mixtures.ddp.scales import MOST_KAPPA, chosen, partition, scale_of
-from dyntree.mixtures.ddp.transitions import Discount, Transition
+from dyntree.mixtures.ddp.transitions import Discount, Transition, steps_of
 from dyntree.mixtures.shared.arrays import Ids, constants, means_of
-
-
-class Block(NamedTuple):
-    """Responses from column `first` on, d of them, on 1 and the first p - 1 columns."""
-
-    first: int
-    d: int
-    p: int
-
-    @property
-    def size(self) -> int:
-        """Doubles of its part of a prior row."""
-        return (
-            1
-            + self.p * (self.p + 1) // 2
-            + self.p * self.d
-            + self.d * (self.d + 1) // 2
-        )
-
-
-def packed(square: Matrix) -> Matrix:
-    """Upper triangles by columns, of matrices of shape (n, q, q)."""
-    q = square.shape[-1]
-    j, i = np.tril_indices(q)
-    return square[..., i, j]
-
-
-def unpacked(flat: Matrix, q: int) -> Matrix:
-    """The symmetric matrices that were packed."""
-    out = np.empty((*flat.shape[:-1], q, q))
-    j, i = np.tril_indices(q)
-    out[..., i, j] = out[..., j, i] = flat
-    return out
-
 
 OF_SPREAD = 0.1  # default scale of the base, over the variances of rows
 OF_VELOCITY = 0.01  # the same of velocities
-RESOLVED = 1e-14  # of sums of squares: what is less is rounding
 
 
-class Natural(NamedTuple):
-    """Parts of prior rows: nu, Lambda, C = Lambda M, W = Psi + M' Lambda M."""
-
-    nu: Vector  # (n,)
-    precision: Matrix  # (n, p, p)
-    cross: Matrix  # (n, p, d)
-    square: Matrix  # (n, d, d)
-
-    @property
-    def coefficients(self) -> Matrix:
-        """M, shape (n, p, d)."""
-        return np.asarray(np.linalg.solve(self.precision, self.cross))
-
-    @property
-    def scale(self) -> Matrix:
-        """Psi, shape (n, d, d)."""
-        found = self.square - np.swapaxes(self.cross, 1, 2) @ self.coefficients
-        try:
-            np.linalg.cholesky(found)
-        except np.linalg.LinAlgError:  # rounding alone: rows far from the origin
-            for k, (psi, square) in enumerate(zip(found, self.square, strict=True)):
-                if np.linalg.eigvalsh(psi)[0] <= 0.0:
-                    least = RESOLVED * np.diag(square)
-                    found[k] = np.diag(np.maximum(np.diag(psi), least))
-        return found
-
-    @property
-    def sigma(self) -> Matrix:
-        """Covariance of rows: its mean where it has one, else Psi / nu."""
-        d = self.square.shape[1]
-        df = np.where(self.nu > d + 1.0, self.nu - d - 1.0, self.nu)
-        return self.scale / df[:, None, None]
-
-    def flat(self) -> Matrix:
-        """Prior rows, shape (n, size)."""
-        n = len(self.nu)
-        return np.hstack([
-            self.nu[:, None], packed(self.precision), self.cross.reshape(n, -1),
-            packed(self.square),
-        ])  # fmt: skip
-
-
-def natural(flat: Matrix, block: Block) -> Natural:
-    """Parts of prior rows or sums, shape (n, block.size)."""
-    _, d, p = block
-    n_g = p * (p + 1) // 2
-    g, c, w = np.split(flat[:, 1:], [n_g, n_g + p * d], axis=1)
-    return Natural(flat[:, 0], unpacked(g, p), c.reshape(-1, p, d), unpacked(w, d))
-
-
-def rescaled(scale: Any, columns: NDArray[np.bool_], spread: Vector) -> Any:
-    """A scale with other units for some columns, in which it was diagonal and of 1."""
+def rescaled(scale: Any, columns: NDArray[np.bool_], diagonal: Any) -> Any:
+    """A scale with other entries for some columns, in which it is diagonal."""
     matrix = np.array(scale)
-    np.fill_diagonal(matrix, np.diag(matrix) * np.where(columns, spread, 1.0))
+    np.fill_diagonal(matrix, np.where(columns, diagonal, np.diag(matrix)))
     return covariance("scale", matrix, len(matrix))
-
-
-def prior_block(mean: Matrix, precision: Matrix, df: float, scale: Matrix) -> Vector:
-    """Prior row of a block from M (p x d), Lambda, nu and Psi."""
-    square = scale + mean.T @ precision @ mean
-    one = Natural(
-        np.array([df]), precision[None], (precision @ mean)[None], square[None]
-    )
-    flat: Vector = one.flat()[0]
-    return flat
 
 
 class Regression(Family):
@@ -158,14 +69,25 @@ class Regression(Family):
         """Length of sums."""
         return sum(block.size for block in self.blocks())
 
-    def in_units(self, priors: Matrix, factor: Vector) -> Matrix:
-        """Prior rows with the scale of each column times a factor; see `Family`."""
-        found = []
-        for part, (first, d, _) in zip(self._parts(priors), self.blocks(), strict=True):
-            root = np.sqrt(factor[first : first + d])
-            square = part.square * np.outer(root, root)
-            cross = part.cross * root
-            found.append(Natural(part.nu, part.precision, cross, square).flat())
+    def in_units(
+        self, columns: NDArray[np.bool_], sums: Matrix, is_prior: bool
+    ) -> Matrix:
+        """Prior rows or sums of the family before `with_units`; see `Family`."""
+        found, base = [], self._parts(self.base()[None])
+        for part, after, (first, d, p) in zip(
+            self._parts(sums), base, self.blocks(), strict=True
+        ):
+            own, regressors = columns[first : first + d], columns[: p - 1]
+            unit = np.diag(after.square[0])  # base means of these columns are 0
+            expected = unit / scale_of(1.0, after.nu[0], d)
+            n = part.nu - is_prior * after.nu[0]
+            square = np.einsum("nii->ni", part.square)
+            square[:, own] = (is_prior * unit + n[:, None] * expected)[:, own]
+            slopes = np.einsum("nii->ni", part.precision)[:, 1:]
+            slopes[:, regressors] = (
+                is_prior * np.diag(after.precision[0])[1:][regressors]
+            )
+            found.append(part.flat())
         return np.hstack(found)
 
     def _parts(self, flat: Matrix) -> list[Natural]:
@@ -206,17 +128,21 @@ class Regression(Family):
         assert isinstance(transition, Discount)
         base = self.base()
         out = base + transition.delta * (priors - base)
-        if transition.walk:
+        if np.any(transition.walk):
             out[:, : self.blocks()[0].size] = self._walked(out, transition.walk)
         return out
 
-    def _walked(self, priors: Matrix, walk: float) -> Matrix:
+    def _walked(self, priors: Matrix, walk: Any) -> Matrix:
         """The first block once its centre has taken a step."""
         part = self._parts(priors)[0]
         d = part.square.shape[1]
         kappa, mean, scale = part.precision[:, 0, 0], part.coefficients, part.scale
-        sigma = np.trace(part.sigma, axis1=1, axis2=2)
-        kappa = 1.0 / (1.0 / kappa + walk * d / sigma)
+        steps, variances = steps_of("walk", walk, d), np.diagonal(part.sigma, 0, 1, 2)
+        if np.ndim(walk):
+            more = (steps / variances).mean(axis=1)
+        else:
+            more = steps[0] * d / variances.sum(axis=1)
+        kappa = 1.0 / (1.0 / kappa + more)
         precision = kappa[:, None, None]
         square = scale + np.swapaxes(mean, 1, 2) @ mean * precision
         return Natural(part.nu, precision, mean * precision, square).flat()
@@ -313,15 +239,6 @@ class Regression(Family):
                     square = (solve_triangular(root, step[at], lower=True) ** 2).sum()
                 found[k, other] = np.sqrt(square)
         return found + found.T
-
-
-def log_normaliser(part: Natural) -> Vector:
-    """Log Gamma_d(nu/2) - nu/2 log |Psi| - d/2 log |Lambda|, but for constants."""
-    d = part.square.shape[1]
-    total: Vector = -0.5 * part.nu * np.linalg.slogdet(part.scale)[1]
-    total = total - 0.5 * d * np.linalg.slogdet(part.precision)[1]
-    total = total + gammaln(0.5 * (part.nu[:, None] - np.arange(d))).sum(axis=1)
-    return total
 
 
 @dataclass(frozen=True)
@@ -440,9 +357,12 @@ class GaussianUnknown(Regression):
         """Which columns of the rows fix a scale that was not given."""
         return np.array([self.scale is None])
 
-    def with_spread(self, columns: NDArray[np.bool_], spread: Vector) -> Self:
+    def with_units(self, fresh: Self, columns: NDArray[np.bool_]) -> Self:
         """Return the resolved family with the default scales of some columns anew."""
-        return replace(self, scale=rescaled(self.scale, columns, spread))
+        d = len(columns)
+        same = scale_of(1.0, self.df, d) / scale_of(1.0, fresh.df, d)
+        diagonal = same * np.diag(np.array(fresh.scale))
+        return replace(self, scale=rescaled(self.scale, columns, diagonal))
 
     def base(self) -> Vector:
         """Prior row of a new particle."""
@@ -469,6 +389,9 @@ class AffineFlow(Regression):
     velocity_scale : float or array_like, optional
         Its scale: a number, one a column of v, or a matrix. By default a hundredth of
         the variances of v in the first phase.
+    location_variance : float or array_like, optional
+        Variances of x, of all columns or of each: a slope is known from
+        `slope_precision` rows that vary so much. By default those of the first phase.
 
     Notes
     -----
@@ -487,6 +410,7 @@ class AffineFlow(Regression):
     slope_precision: float = 0.1
     velocity_df: float | None = None
     velocity_scale: Any = None
+    location_variance: Any = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.location, GaussianUnknown):
@@ -497,10 +421,11 @@ class AffineFlow(Regression):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, params.positive(name, value))
-        value = frozen_value("velocity_scale", self.velocity_scale)
-        object.__setattr__(self, "velocity_scale", value)
-        if isinstance(value, float):
-            vector("velocity_scale", value, 1, positive=True)
+        for name in ("velocity_scale", "location_variance"):
+            value = frozen_value(name, getattr(self, name))
+            object.__setattr__(self, name, value)
+            if isinstance(value, float):
+                vector(name, value, 1, positive=True)
 
     def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
         """Raise ValueError for rows without a density."""
@@ -516,6 +441,9 @@ class AffineFlow(Regression):
         x, scale = rows[:, :half], self.velocity_scale
         if scale is None:
             scale = OF_VELOCITY * spread_of(rows[:, half:], 0.0)
+        units = self.location_variance
+        if units is None:
+            units = spread_of(x, means_of(x))
         df = half + 2.0 if self.velocity_df is None else self.velocity_df
         if not df > half - 1:
             raise ValueError(
@@ -525,6 +453,7 @@ class AffineFlow(Regression):
         return replace(
             self, location=self.location.with_tenth(x).resolved(x), velocity_df=df,
             velocity_scale=covariance("velocity_scale", scale, half),
+            location_variance=vector("location_variance", units, half, positive=True),
         )  # fmt: skip
 
     def to_header(self) -> dict[str, Any]:
@@ -534,6 +463,7 @@ class AffineFlow(Regression):
             "level_precision": self.level_precision,
             "slope_precision": self.slope_precision, "velocity_df": self.velocity_df,
             "velocity_scale": self.velocity_scale,
+            "location_variance": self.location_variance,
         }  # fmt: skip
 
     def blocks(self) -> tuple[Block, ...]:
@@ -550,21 +480,30 @@ class AffineFlow(Regression):
         """Which columns of the rows fix a scale that was not given: x, then v."""
         return np.array([self.location.scale is None, self.velocity_scale is None])
 
-    def with_spread(self, columns: NDArray[np.bool_], spread: Vector) -> Self:
+    def with_units(self, fresh: Self, columns: NDArray[np.bool_]) -> Self:
         """Return the resolved family with the default scales of some columns anew."""
         half = len(columns) // 2
+        x, v = columns[:half], columns[half:]
+        units = np.where(x, fresh.location_variance, self.location_units())
         return replace(
-            self, location=self.location.with_spread(columns[:half], spread[:half]),
+            self, location=self.location.with_units(fresh.location, x),
             velocity_scale=rescaled(
-                self.velocity_scale, columns[half:], spread[half:]
+                self.velocity_scale, v, np.diag(np.array(fresh.velocity_scale))
             ),
+            location_variance=vector("location_variance", units, half),
         )  # fmt: skip
+
+    def location_units(self) -> Vector:
+        """Variances of x in which slopes are counted; 1 in files of before."""
+        half = len(self.location.base_mean)
+        known = 1.0 if self.location_variance is None else self.location_variance
+        return vector("location_variance", known, half, positive=True)
 
     def base(self) -> Vector:
         """Prior row of a new particle."""
         half = len(self.location.base_mean)
-        precision = np.full(half + 1, self.slope_precision)
-        precision[0] = self.level_precision
+        slopes = self.slope_precision * self.location_units()
+        precision = np.append(self.level_precision, slopes)
         assert self.velocity_df is not None
         velocity = prior_block(
             np.zeros((half + 1, half)), np.diag(precision), self.velocity_df,
