@@ -14,7 +14,7 @@ from dyntree.api.estimators.base import seed_of
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures import DependentDPMixture, GaussianUnknown
-from dyntree.mixtures.ddp.input import separated
+from dyntree.mixtures.ddp.input import separated, without_phases
 from dyntree.mixtures.ddp.options import DDP_OPTIONS, Survival
 
 
@@ -160,6 +160,7 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
         self, model: DependentDPMixture, X: Any, phases: Any, reset: bool
     ) -> Self:
         """Let a model learn rows, and keep it and their labels."""
+        column = phases if isinstance(phases, str) else None
         X, parts = separated(X, phases)
         rows = checked_rows(self, X, reset, dtype=np.float64)
         labels = np.full(len(rows), -1, dtype=np.int64)
@@ -169,7 +170,13 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
         for old, new in model.aliases_.items():
             labels[labels == old] = new
         self.model_, self.labels_ = model, labels
+        if reset or column is not None:
+            self._phase_column = column
         return self
+
+    def _rows(self, X: Any) -> Any:
+        """Rows to answer for, without the column that told phases apart."""
+        return super()._rows(without_phases(X, getattr(self, "_phase_column", None)))
 
     @property
     def cluster_ids_(self) -> Ids:

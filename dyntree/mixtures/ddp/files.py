@@ -67,7 +67,10 @@ def family_told(
     """Return the family with its scales that a header tells of, checked."""
     if header["family"] is None:
         return None
-    family = family_from_header(header["family"])
+    told = header["family"]
+    if told["family"] == "AffineFlow":  # of before: slopes in the units of the rows
+        told = {"location_variance": [1.0] * (width // 2)} | told
+    family = family_from_header(told)
     demand(type(family) is type(options.family), "families")
     demand(header["features"] is not None, "columns beside a family")
     resolved: Family = family.resolved(np.zeros((1, width)))

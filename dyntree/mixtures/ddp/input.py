@@ -89,6 +89,13 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
     return X, parts_of(labels, len(held) if hasattr(held, "__len__") else 1)
 
 
+def without_phases(X: Any, column: str | None) -> Any:
+    """Rows to be asked about, without the column that told phases apart."""
+    if column is None or not is_frame(X) or column not in (named_columns(X) or ()):
+        return X
+    return table_of(X, "X").without(column).native
+
+
 def _ordered(labels: Any) -> NDArray[Any]:
     """Labels as they can be sorted: those of categories in their order."""
     column = labels if isinstance(labels, Column) else column_of(labels)

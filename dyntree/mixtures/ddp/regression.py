@@ -33,6 +33,7 @@ from dyntree.mixtures.ddp.scales import MOST_KAPPA, chosen, partition, scale_of
 from dyntree.mixtures.ddp.transitions import Discount, Transition, steps_of
 from dyntree.mixtures.shared.arrays import Ids, constants, means_of
 
+LEAST_KAPPA = 1e-100  # rows that a centre is known from, after any step
 OF_SPREAD = 0.1  # default scale of the base, over the variances of rows
 OF_VELOCITY = 0.01  # the same of velocities
 
@@ -138,11 +139,12 @@ class Regression(Family):
         d = part.square.shape[1]
         kappa, mean, scale = part.precision[:, 0, 0], part.coefficients, part.scale
         steps, variances = steps_of("walk", walk, d), np.diagonal(part.sigma, 0, 1, 2)
-        if np.ndim(walk):
-            more = (steps / variances).mean(axis=1)
-        else:
-            more = steps[0] * d / variances.sum(axis=1)
-        kappa = 1.0 / (1.0 / kappa + more)
+        with np.errstate(over="ignore"):
+            if np.ndim(walk):
+                more = (steps / variances).mean(axis=1)
+            else:
+                more = steps[0] * d / variances.sum(axis=1)
+        kappa = np.maximum(1.0 / (1.0 / kappa + more), LEAST_KAPPA)
         precision = kappa[:, None, None]
         square = scale + np.swapaxes(mean, 1, 2) @ mean * precision
         return Natural(part.nu, precision, mean * precision, square).flat()

@@ -97,3 +97,17 @@ def test_defaults_find_clusters_in_a_line() -> None:
         fit = DependentDPClusterer(random_state=0).fit(X, phases=phases)
         assert len(np.unique(fit.labels_)) == fit.n_clusters_ == 10
         assert len({*zip(fit.labels_.tolist(), z.tolist(), strict=True)}) == 10
+
+
+def test_rows_with_their_column_of_phases_are_answered_for() -> None:
+    rng = np.random.default_rng(1)
+    plain = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    frame = plain.assign(day=np.arange(60) // 20)
+    fit = DependentDPClusterer(random_state=0).fit(frame, phases="day")
+    assert (fit.predict(frame) == fit.predict(plain)).all()
+    assert (fit.score_samples(frame) == fit.score_samples(plain)).all()
+    assert (clone(fit).fit(plain).predict(plain) >= 0).all()
+    with pytest.raises(ValueError, match="unseen at fit time"):
+        fit.predict(plain.assign(c=1.0))
+    with pytest.raises(ValueError, match="unseen at fit time"):
+        clone(fit).fit(plain).predict(frame)

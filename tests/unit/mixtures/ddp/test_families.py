@@ -259,3 +259,47 @@ def test_distances_of_many_wide_particles_take_little_memory() -> None:
         assert tracemalloc.get_traced_memory()[1] < 40e6
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("family", [GaussianUnknown(), AffineFlow()])
+@pytest.mark.parametrize("unit", [1.0, 1e-12])
+def test_a_step_without_bounds_leaves_a_model_that_answers(
+    family: Any, unit: float
+) -> None:
+    rng = np.random.default_rng(1)
+    walk = Discount(walk=1e300)
+    model = DependentDPMixture(family, transition=walk, n_sweeps=4, burn_in=1)
+    for _ in range(3):
+        model.update(unit * rng.normal(size=(30, 4)))
+    assert np.isfinite(model.particles().mean).all()
+    assert np.isfinite(model.log_predictive(np.zeros((1, 4)), ahead=2)).all()
+
+
+@pytest.mark.parametrize("made", [RandomWalk, lambda v: Discount(walk=v)])
+def test_steps_are_checked_against_the_columns(made: Any) -> None:
+    assert made([0.1, 2.0]) == made(np.array([0.1, 2.0]))
+    for bad in ([-1.0, 1.0], [[1.0]], [np.nan]):
+        with pytest.raises(ValueError, match=r"(variance|walk) must be"):
+            made(bad)
+    walks = isinstance(made([1.0]), RandomWalk)
+    family: Any = GaussianKnownVariance() if walks else GaussianUnknown()
+    model = DependentDPMixture(family, transition=made([0.1, 0.2, 0.3]))
+    with pytest.raises(ValueError, match="one for each of the 2 columns"):
+        model.update(np.random.default_rng(1).normal(size=(9, 2)))
+    assert model.n_phases == 0
+
+
+def test_flows_of_files_of_before_go_on_as_they_were() -> None:
+    rng = np.random.default_rng(1)
+    flow = AffineFlow(location_variance=1.0)  # which slopes had before
+    model = DependentDPMixture(flow, n_sweeps=4, burn_in=1)
+    model.update(5.0 * rng.normal(size=(30, 4)))
+    header, arrays = model._to_arrays()
+    del (
+        header["family"]["location_variance"],
+        header["options"]["family"]["location_variance"],
+    )
+    again = DependentDPMixture._from_arrays(header, arrays)
+    assert again.family_ == model.family_
+    rows = rng.normal(size=(20, 4))
+    assert (again.update(rows).labels_ == model.update(rows).labels_).all()
