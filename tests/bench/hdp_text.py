@@ -42,7 +42,7 @@ def news_items() -> None:
     p = np.asarray(train.sum(0)).ravel() + 0.1
     print(f"unigram {float((rest @ np.log(p / p.sum())).sum()) / rest.sum():.3f}")
     peers(train, given, rest)
-    ours(train, given, rest, "ours, batch, 40 random topics", epoch_size=240)
+    ours(train, given, rest, "ours, defaults")
     ours(train, given, rest, "ours, batch, one topic", epoch_size=240, init_topics=1)
     for items in (None, 3000, 1000):
         ours(

@@ -69,7 +69,7 @@ class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
         memory_limit: int | str | None = None,
         max_items: int | None = None,
         max_groups: int | None = None,
-        epoch_size: int = 10,
+        epoch_size: int | str = "auto",
         expected_documents: int | None = None,
         expected_points: int | None = None,
         init_topics: int | str = "auto",

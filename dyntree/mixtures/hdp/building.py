@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dyntree.encoding.values import Vector
 from dyntree.mixtures.hdp.context import BIRTHS, HELD_OUT, KMEANS, Context
 from dyntree.mixtures.hdp.moves import (
     Move,
@@ -22,6 +23,10 @@ from dyntree.mixtures.hdp.sweeps import Search, Solution, swept_until_settled
 from dyntree.mixtures.hdp.topics import Topics
 
 SINGLES = 3  # best moves that are tried alone once all together were refused
+FIRST_START, WORDS_EACH = (
+    10,
+    200,
+)  # topics of the first start, words of a topic at least
 CHANGED = 0.01  # of a topic's points, after which a refused move is tried again
 
 
@@ -70,6 +75,11 @@ class Build:
         return BuildRecord(self.cap, self.gain, self.state.next_id)
 
     @property
+    def ended(self) -> bool:
+        """Whether the callback wants no more."""
+        return self.search.monitor is not None and self.search.monitor.ended
+
+    @property
     def new_groups(self) -> Ints:
         """Groups of the documents that are new."""
         return np.arange(self.state.topics.S, self.n_groups, dtype=np.int32)
@@ -87,15 +97,14 @@ def built(build: Build) -> Built:
     state, search, options = build.state, build.search, build.search.options
     family, S = state.family, build.n_groups
     if not state.topics.K:
-        rng, record = build.random(KMEANS), build.record()
-        K = n_starting_topics(build)
-        topics = first_topics(search, build.store, np.ones(S), K, rng)
-        record.next_id = topics.K
-        return improved(build, build.store, topics, record)
+        given = build.context.settings.init_topics
+        if family.random_start and (given, options.start) == ("auto", "auto"):
+            return best_start(build)
+        return started(build, build.store, n_starting_topics(build))
     every = np.arange(build.new.n_items), np.ones(build.new.n_items)
     sizes = build.new.group_sums(*every, S)[state.topics.S :]
     topics = with_documents(search, state.topics, sizes, np.ones(len(sizes)))
-    n_birth = family.n_birth if options.n_birth == "auto" else int(options.n_birth)
+    n_birth = n_births(build)
     if not n_birth or build.cap <= topics.K:
         return improved(build, build.store, topics, build.record())
     rule = family.select if options.select == "auto" else options.select
@@ -109,9 +118,48 @@ def built(build: Build) -> Built:
     known, rest = build.store.put_aside(state.store, build.random(HELD_OUT))
     plain = improved(build, known, topics, build.record())
     other = born(build, known, topics, n_birth)
-    scores = [log_score(search, one, rest) for one, _ in (plain, other)]
-    best, record = other if scores[1] > scores[0] else plain
+    logs = [held_out_logs(search, one, rest) for one, _ in (plain, other)]
+    gain = logs[1] - logs[0]
+    allowed = np.sqrt(rest.weights @ np.square(gain)) if options.select == "auto" else 0
+    best, record = other if rest.weights @ gain + allowed > 0.0 else plain
     return improved(build, build.store, best.topics, record)
+
+
+def started(build: Build, store: Store, K: int) -> Built:
+    """Topics of a first epoch from so many to start from."""
+    record, ones = build.record(), np.ones(build.n_groups)
+    topics = first_topics(build.search, store, ones, K, build.random(KMEANS))
+    record.next_id = topics.K
+    return improved(build, store, topics, record)
+
+
+def best_start(build: Build) -> Built:
+    """Topics of a first epoch from the start that serves held-out words best.
+
+    The next start has twice the topics of the last one, or of what came of it. It ends
+    where held-out words lose, or fewer topics stay than there were (section 4.3).
+    """
+    known, rest = build.store.put_aside(build.state.store, build.random(HELD_OUT))
+    most = starting_topics_within(build, max(1, int(build.store.total // WORDS_EACH)))
+    K = min(FIRST_START, most)
+    best = started(build, known, K)
+    score = log_score(build.search, best[0], rest)
+    while best[0].topics.K >= K and most > K and not build.ended:
+        K = min(most, 2 * best[0].topics.K)
+        found = started(build, known, K)
+        now = log_score(build.search, found[0], rest)
+        if now <= score:
+            break
+        best, score = found, now
+    return improved(build, build.store, best[0].topics, best[1])
+
+
+def n_births(build: Build) -> int:
+    """Topics that a later epoch proposes."""
+    given, most = build.search.options.n_birth, build.state.family.most_births
+    if given != "auto":
+        return int(given)
+    return min(most, -(-len(build.new_groups) // 2))
 
 
 def born(build: Build, store: Store, topics: Topics, n_birth: int) -> Built:
@@ -129,29 +177,39 @@ def improved(build: Build, store: Store, topics: Topics, record: BuildRecord) ->
     return searched(build.search, store, start, record), record
 
 
-def log_score(search: Search, solution: Solution, rest: Store) -> float:
-    """Log predictive probability of points that were put aside."""
+def held_out_logs(search: Search, solution: Solution, rest: Store) -> Vector:
+    """Log predictive probability of each point that was put aside."""
     if not rest.n_items:
-        return 0.0
+        return np.zeros(0)
     points = rest.positions(np.arange(rest.n_items))
     group = np.concatenate([rest.group, rest.clump_group])  # one each
     topics = solution.topics
     shares = topics.proportions[group]
-    found = search.family.log_mixture(points, topics.statistics, shares)
-    return float(rest.weights @ found)
+    return search.family.log_mixture(points, topics.statistics, shares)
+
+
+def log_score(search: Search, solution: Solution, rest: Store) -> float:
+    """Log predictive probability of points that were put aside."""
+    return float(rest.weights @ held_out_logs(search, solution, rest))
 
 
 def n_starting_topics(build: Build) -> int:
     """Topics that the first epoch starts from: `init_topics`, within the limits."""
-    state, settings = build.state, build.context.settings
-    given, store = settings.init_topics, build.store
+    settings, store = build.context.settings, build.store
+    given = settings.init_topics
     if given == "auto":
         if settings.options.start == "one":
             return 1
-        given = min(state.family.most_start, max(1, int(store.total // 200)))
+        given = min(build.state.family.most_start, max(1, int(store.total // 200)))
+    return starting_topics_within(build, int(given))
+
+
+def starting_topics_within(build: Build, wanted: int) -> int:
+    """So many topics, or as many as the limits allow to start from."""
+    state = build.state
     cap = state.limits.most_topics(state.family, build.n_groups, state.fixed_bytes)
-    most = settings.max_topics or int(given)
-    return max(1, min(int(given), cap, most, store.n_items))
+    most = build.context.settings.max_topics or wanted
+    return max(1, min(wanted, cap, most, build.store.n_items))
 
 
 # ---------------------------------------------------------------- moves

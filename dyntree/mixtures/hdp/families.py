@@ -62,8 +62,9 @@ class Family(ABC):
     store: ClassVar[Any]  # class of what is held of the data
     of_words: ClassVar[bool] = False  # whether documents are counts of words
     random_start: ClassVar[bool] = False  # or by k-means++
+    epoch_size: ClassVar[int] = 10  # documents
     most_start: ClassVar[int] = 20  # topics that the first epoch starts from
-    n_birth: ClassVar[int] = 0  # topics proposed in each later epoch
+    most_births: ClassVar[int] = 0  # topics proposed in each later epoch
     select: ClassVar[str] = "free_energy"  # when these are kept
     pointer_bytes: ClassVar[int] = 8  # of the first entries of row pointers
 

@@ -34,6 +34,7 @@ from dyntree.mixtures.hdp.learning import (
 from dyntree.mixtures.hdp.limits import Limits
 from dyntree.mixtures.hdp.options import (
     HDP_SETTINGS,
+    RULES,
     HDPOptions,
     HDPPrior,
     HDPSettings,
@@ -65,14 +66,15 @@ class MemoryBoundedHDP(TopicAnswers):
         bound and nothing is compressed (batch learning).
     max_items, max_groups : int, optional
         Most clumps and single points together; most groups of documents.
-    epoch_size : int, default 10
-        Documents of an epoch in `fit`, and from generators.
+    epoch_size : int or "auto", default "auto"
+        Documents of an epoch in `fit`, and from generators; "auto" is 10 of rows and
+        1,000 of words.
     expected_documents, expected_points : int, optional
         Totals of the lifetime: while clumps are formed, data count as if they had
         come already. `fit` knows the documents; otherwise twice those seen.
     init_topics : int or "auto", default "auto"
         Topics that the first epoch starts from; "auto" is a two-hundredth of the
-        points, at most 20, of words at most 40.
+        points, at most 20. Of words more and more are tried, up to a two-hundredth.
     max_topics : int, optional
         Most topics; memory may allow fewer.
     min_gain : float, default 0.0
@@ -130,7 +132,7 @@ class MemoryBoundedHDP(TopicAnswers):
         memory_limit: int | str | None = None,
         max_items: int | None = None,
         max_groups: int | None = None,
-        epoch_size: int = 10,
+        epoch_size: int | str = "auto",
         expected_documents: int | None = None,
         expected_points: int | None = None,
         init_topics: int | str = "auto",
@@ -206,7 +208,7 @@ class MemoryBoundedHDP(TopicAnswers):
 
     def _fit_batch(self, batch: Batch, ids: Any, progress: Progress) -> Self:
         """Learn all documents anew, epoch by epoch."""
-        edges = epoch_edges(batch, self.settings.epoch_size)
+        edges = epoch_edges(batch, self._epoch_size)
         names = document_ids(ids, batch, self.settings.options.track_documents, None)
         context = self._context(total=float(batch.n_documents))
         state = fresh_state(context, batch.features, batch.part(0, edges[1]))
@@ -220,6 +222,14 @@ class MemoryBoundedHDP(TopicAnswers):
                 self._state = state
         return self
 
+    @property
+    def _epoch_size(self) -> int:
+        """Documents of an epoch."""
+        given = self.settings.epoch_size
+        return (
+            FAMILIES[self.settings.family].epoch_size if given == "auto" else int(given)
+        )
+
     @contextmanager
     def _all_or_before(self) -> Iterator[None]:
         """After an error the model is what it was; an interrupt keeps its epochs."""
@@ -232,7 +242,7 @@ class MemoryBoundedHDP(TopicAnswers):
 
     def _fit_stream(self, documents: Any, progress: Progress) -> Self:
         """Learn what a generator gives, as repeated partial_fit."""
-        before, size = self._state, self.settings.epoch_size
+        before, size = self._state, self._epoch_size
         with self._all_or_before():
             some = taken_ahead(documents, size)
             if not some:
@@ -416,7 +426,8 @@ class MemoryBoundedHDP(TopicAnswers):
     @classmethod
     def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         model = cls()
-        model.settings = HDPSettings.from_header(header["settings"])
+        rules = params.count("rules", header.get("rules", 1), 1, RULES)
+        model.settings = HDPSettings.from_header(header["settings"], rules)
         model.seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
         model._state = from_arrays(model.settings, header, arrays)
         return model

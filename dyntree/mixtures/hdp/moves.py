@@ -28,6 +28,7 @@ from dyntree.mixtures.hdp.sweeps import (
 )
 from dyntree.mixtures.hdp.topics import Topics
 
+MERGES = 10  # pairs that are tried in a round
 MERGE_STEPS = 3  # of Newton's for the alpha of a merged topic
 
 
@@ -140,21 +141,26 @@ def proposed_merges(
     found: SweepSums,
     skip: set[frozenset[int]],
 ) -> list[Move]:
-    """Merges of topics whose responsibilities are most alike (section 4.2)."""
+    """Merges of topics that are most alike (section 4.2)."""
     topics = solution.topics
-    if topics.K < 2 or not search.options.merges:
+    if topics.K < 2 or search.options.merges == 0:
         return []
     assert found.gram is not None
     assert found.label is not None
-    size = np.sqrt(np.maximum(np.diag(found.gram), 1e-300))
-    alike = found.gram / size / size[:, None]
+    gram, most = found.gram, MERGES
+    if search.options.merges != "auto":
+        most = int(search.options.merges)
+    elif search.family.of_words:
+        gram, most = topics.mean @ topics.mean.T, max(MERGES, topics.K)
+    size = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    alike = gram / size / size[:, None]
     first, second = np.triu_indices(topics.K, 1)
     order = np.argsort(-alike[first, second], kind="stable")
     pairs = [
         (int(first[i]), int(second[i]))
-        for i in order[: search.options.merges + len(skip)]
+        for i in order[: most + len(skip)]
         if frozenset((int(first[i]), int(second[i]))) not in skip
-    ][: search.options.merges]
+    ][:most]
     ptr, items = parts_by(found.label, topics.K)
     table = table_of_logs(topics, solution.expected.c)
     first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ FAMILIES = ("full", "diag", "multinomial")
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9,
          "kib": 2**10, "mib": 2**20, "gib": 2**30}  # fmt: skip
 MOST = 2**53
+RULES = 2  # of what "auto" stands for, which files tell
 
 
 def byte_count(name: str, value: Any) -> int:
@@ -53,7 +54,7 @@ class HDPPrior(Checked):
     dof : float, optional
         Degrees of freedom nu0 of the Wishart prior, > n_features - 1; by default
         n_features + 2. With diagonal covariances the shape a0, > 1, by default 2.
-    word : float, default 0.1
+    word : float, default 0.05
         Count of each word that a topic starts with (lambda).
     standardize : bool, default True
         Whether columns are shifted and scaled by the first epoch.
@@ -65,7 +66,7 @@ class HDPPrior(Checked):
     mean: Any = None
     strength: float = 0.01
     dof: float | None = None
-    word: float = 0.1
+    word: float = 0.05
     standardize: bool = True
 
     def __post_init__(self) -> None:
@@ -118,8 +119,10 @@ class HDPOptions(Checked):
         Steps that refine a proposed split.
     splits : int or "all", default "all"
         Topics that are halved on trial in a round, worst fit first.
-    merges : int, default 10
-        Pairs that are tried in a round, most alike first.
+    merges : int or "auto", default "auto"
+        Pairs that are tried in a round: so many whose points are shared most, which is
+        10 for rows; "auto" for words as many as there are topics, most alike in their
+        words first.
     moves : {"disjoint", "one"}
         Whether a round makes all improving moves that share no topic, or the best.
     alpha_update : {"newton", "minka"}
@@ -132,16 +135,19 @@ class HDPOptions(Checked):
         Most magnification of the data while clumps are formed; 1 for none.
     n_birth : int or "auto"
         Topics proposed from random documents in each later epoch; "auto" is 20 for
-        words and 0 for others.
+        words, half of the documents where these are fewer, and 0 for others.
     select : {"auto", "always", "free_energy", "heldout"}
-        When births are kept: always (the default for words), by free energy, or by
-        the score of a tenth of the epoch's words.
+        When births are kept: always, by free energy (the default for rows), or by the
+        score of a tenth of the epoch's words. "auto" keeps topics of words unless this
+        score falls by more than the standard error of its change.
     swaps : bool, default True
         Whether, at the cap on topics, a merge may pay for a split.
     cap_growth : {"sqrt", "fixed"}
         Whether the cap on topics grows with the documents seen.
-    start : {"kmeans", "one"}
-        Whether the first epoch starts from k-means++ or from one topic.
+    start : {"auto", "kmeans", "one"}
+        Whether the first epoch starts from k-means++, of words from random topics, or
+        from one topic. "auto" is k-means++ for rows; words are tried with more and more
+        random topics while a held-out tenth of them gains by it.
     failing_split : {"aside", "stop"}
         What a clump does that cannot be split for want of memory.
     working_limit : int or str, optional
@@ -164,7 +170,7 @@ class HDPOptions(Checked):
     max_sweeps: int = 100
     local_sweeps: int = 10
     splits: int | str = "all"
-    merges: int = 10
+    merges: int | str = "auto"
     moves: str = "disjoint"
     alpha_update: str = "newton"
     new_documents: str = "usage"
@@ -174,7 +180,7 @@ class HDPOptions(Checked):
     select: str = "auto"
     swaps: bool = True
     cap_growth: str = "sqrt"
-    start: str = "kmeans"
+    start: str = "auto"
     failing_split: str = "aside"
     working_limit: int | str | None = None
     track_documents: bool = False
@@ -189,8 +195,7 @@ class HDPOptions(Checked):
         self._check(params.positive, "tol", of=own)
         counts = ("max_sweeps", "local_sweeps", "block")
         self._check(params.count, *counts, more=(1, MOST), of=own)
-        self._check(params.count, "merges", more=(0, MOST), of=own)
-        for name, word in (("splits", "all"), ("n_birth", "auto")):
+        for name, word in (("splits", "all"), ("merges", "auto"), ("n_birth", "auto")):
             if getattr(self, name) != word:
                 self._check(params.count, name, more=(0, MOST), of=own)
         choices = {
@@ -200,7 +205,7 @@ class HDPOptions(Checked):
             "group_merge": ("free_energy", "cosine"),
             "select": ("auto", "always", "free_energy", "heldout"),
             "cap_growth": ("sqrt", "fixed"),
-            "start": ("kmeans", "one"),
+            "start": ("auto", "kmeans", "one"),
             "failing_split": ("aside", "stop"),
         }
         for name, allowed in choices.items():
@@ -232,7 +237,7 @@ class HDPSettings(Checked):
     memory_limit: int | None = None
     max_items: int | None = None
     max_groups: int | None = None
-    epoch_size: int = 10
+    epoch_size: int | str = "auto"
     expected_documents: int | None = None
     expected_points: int | None = None
     init_topics: int | str = "auto"
@@ -248,7 +253,8 @@ class HDPSettings(Checked):
         totals = ("expected_documents", "expected_points")
         most = ("max_items", "max_groups", *totals, "max_topics")
         self._check(params.count, *most, more=(1, MOST), optional=True)
-        self._check(params.count, "epoch_size", more=(1, MOST))
+        if self.epoch_size != "auto":
+            self._check(params.count, "epoch_size", more=(1, MOST))
         if self.init_topics != "auto":
             self._check(params.count, "init_topics", more=(1, 10**6))
         self._check(not_negative, "min_gain")
@@ -274,8 +280,12 @@ class HDPSettings(Checked):
         return cls(**given)
 
     @classmethod
-    def from_header(cls, header: dict[str, Any]) -> HDPSettings:
-        """The settings whose ``dataclasses.asdict`` a file holds."""
+    def from_header(cls, header: dict[str, Any], rules: int) -> HDPSettings:
+        """The settings whose ``dataclasses.asdict`` a file holds.
+
+        What "auto" stood for under rules 1 is said in numbers, so that models of then
+        go on as they began.
+        """
         known = {one.name for one in fields(cls)}
         if set(header) != known:
             raise ValueError(f"settings must be {sorted(known)}; got {sorted(header)}.")
@@ -283,6 +293,13 @@ class HDPSettings(Checked):
         if prior["mean"] is not None:
             prior["mean"] = tuple(prior["mean"])
         options = HDPOptions(**header["options"])
+        if rules < RULES and header["family"] == "multinomial":
+            births, select = options.n_birth, options.select
+            options = replace(
+                options,
+                n_birth=20 if births == "auto" else births,
+                select="always" if select == "auto" else select,
+            )
         return cls(**(header | {"prior": HDPPrior(**prior), "options": options}))
 
 

@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dyntree.api.estimators import MemoryBoundedTopics
 from dyntree.mixtures import MemoryBoundedHDP
+from tests.bench.hdp_scenes import bars
 from tests.helpers import model_bytes
 
 
@@ -113,3 +114,10 @@ def test_jobs_are_threads_and_minus_one_is_all_cores() -> None:
     assert (one.predict(X, groups=known) == all_.predict(X, groups=known)).all()
     with pytest.raises(ValueError, match="n_jobs must be an int >= 1"):
         MemoryBoundedTopics(random_state=0, n_jobs=0).fit(X, groups=known)
+
+
+def test_topics_of_words_do_not_follow_the_documents() -> None:
+    counts, _ = bars(300, 60, seed=1)
+    fit = MemoryBoundedTopics("multinomial", random_state=0).fit(counts)
+    assert 10 <= (fit.model_.topic_weights_ > 0.01).sum() <= 14
+    assert fit.n_topics_ <= 30

@@ -69,7 +69,7 @@ def test_gain_of_a_split_is_that_of_its_shares(
     name: str, clumps: bool, hard: bool
 ) -> None:
     rng = np.random.default_rng(21)
-    prior = HDPPrior(shape=1.4)
+    prior = HDPPrior(shape=1.4, word=0.1)
     both = random_problem(
         name, rng, clumps=clumps, n=90, documents=[1, 2, 1, 3, 1, 1], prior=prior
     )

@@ -1,0 +1,74 @@
+"""Topics of words with defaults: how many are found; models of before go on alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
+from dyntree.mixtures.hdp.building import BuildRecord, proposals
+from dyntree.mixtures.hdp.sweeps import swept_until_settled
+from tests.bench.hdp_scenes import bars
+from tests.unit.mixtures.hdp.problems import problem_of
+
+
+def found(model: MemoryBoundedHDP, topics: Any) -> int:
+    """How many of the true topics are among the model's, by their cosine."""
+    words = model.topic_words_ / np.linalg.norm(model.topic_words_, axis=1)[:, None]
+    true = topics / np.linalg.norm(topics, axis=1)[:, None]
+    return int(((true @ words.T).max(axis=1) > 0.95).sum())
+
+
+# data and seeds are fixed, so that nothing here fails by chance
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("n", [100, 300, 600])
+def test_topics_of_bars_do_not_follow_the_documents(n: int, seed: int) -> None:
+    counts, topics = bars(n, 60, seed=seed)
+    model = MemoryBoundedHDP("multinomial").fit(counts, progress=False)
+    assert found(model, topics) >= 8  # the rest are mixed by a local optimum
+    assert 10 <= (model.topic_weights_ > 0.01).sum() <= 14
+    assert model.n_topics_ <= 30
+
+
+def test_topics_of_short_epochs_do_not_follow_the_documents() -> None:
+    counts, topics = bars(240, 60, seed=1)
+    model = MemoryBoundedHDP("multinomial", epoch_size=40).fit(counts, progress=False)
+    assert found(model, topics) >= 8
+    assert model.n_topics_ <= 40
+
+
+def test_topics_of_the_same_words_in_other_documents_are_tried_for_a_merge() -> None:
+    half, group = np.repeat(np.arange(6), 16), np.repeat(np.arange(12), 16)
+    words = 4 * np.concatenate([half, half]) + np.tile(np.arange(4), 48)
+    both = problem_of("multinomial", words, group)
+    q = np.eye(12)[group]  # topics k and k + 6 have the same words
+    search = both.search
+    solution = swept_until_settled(search, both.store, both.topics(q, np.full(12, 0.3)))
+    assert solution.topics.K == 12
+    swept = swept_for_proposals(search, both.store, solution)
+    moves = proposals(search, both.store, solution, swept, BuildRecord(20, 0.0, 12))
+    good = {frozenset(m.topics) for m in moves if not m.is_split and m.gain < 0}
+    assert good >= {frozenset({k, k + 6}) for k in range(6)}
+
+
+def test_a_file_of_before_keeps_what_auto_stood_for() -> None:
+    """Files without `rules` were written when "auto" was 20 births, always kept."""
+    counts, _ = bars(120, 40, seed=3)
+    options = HDPOptions(merges=10, start="kmeans", n_birth=20, select="always")
+    said = MemoryBoundedHDP(
+        "multinomial", epoch_size=20, options=options, prior=HDPPrior(word=0.1)
+    ).fit(counts[:80], progress=False)
+    header, arrays = said._to_arrays()
+    header["settings"]["options"] |= {"n_birth": "auto", "select": "auto"}
+    del header["rules"]
+    before = MemoryBoundedHDP._from_arrays(header, arrays)
+    assert before.settings == said.settings
+    for model in (before, said):
+        model.partial_fit(counts[80:])
+    np.testing.assert_array_equal(before.topic_words_, said.topic_words_)
+    new, _ = MemoryBoundedHDP("multinomial").fit(counts)._to_arrays()
+    assert MemoryBoundedHDP._from_arrays({**new, "learned": None}, {}).settings == (
+        MemoryBoundedHDP("multinomial").settings
+    )
