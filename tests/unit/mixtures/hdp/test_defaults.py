@@ -9,6 +9,7 @@ import pytest
 
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
 from dyntree.mixtures.hdp.building import BuildRecord, proposals
+from dyntree.mixtures.hdp.moves import swept_for_proposals
 from dyntree.mixtures.hdp.sweeps import swept_until_settled
 from tests.bench.hdp_scenes import bars
 from tests.unit.mixtures.hdp.problems import problem_of
