@@ -6,7 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,12 +21,13 @@ from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
 from dyntree.mixtures.hdp.options import HDP_SETTINGS
-from dyntree.mixtures.hdp.rows import group_numbers
 
 Ids = NDArray[np.int64]
 
 
-class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
+class MemoryBoundedTopics(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
     """Topics shared by documents in bounded memory, for scikit-learn.
 
     Rows are points, and `groups` says which document each is of; without it all rows
@@ -45,6 +51,9 @@ class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
         The model, open to every question.
     labels_ : ndarray of int64 of shape (n_rows,)
         Topic of each row of the last call; of words the largest of each document.
+    components_ : ndarray of shape (n_topics, n_features)
+        Of words how often each topic is expected to have used each word, the prior's
+        counts with them, as `LatentDirichletAllocation` has it; else the topics' means.
     n_topics_, n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only if X had names, all of them strings.
@@ -185,16 +194,8 @@ class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
         elif groups is None:
             labels = self.model_.topic_proba(rows).argmax(axis=1)
         else:
-            labels = np.empty(len(rows), dtype=np.int64)
-            for label, own in zip(*self._by_group(rows, groups), strict=True):
-                labels[own] = label
+            labels = self.model_.predict(rows, groups=groups).labels
         return labels
-
-    def _by_group(self, rows: Any, groups: Any) -> tuple[list[Ids], list[Ids]]:
-        """Labels of each document's rows, and which rows these are."""
-        place, known = group_numbers(groups, rows.shape[0])
-        own = [np.flatnonzero(place == k) for k in range(len(known))]
-        return self.model_.predict([rows[some] for some in own]).labels, own
 
     def _rows(self, X: Any) -> Any:
         """Rows to answer for."""
@@ -206,6 +207,20 @@ class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
         """Number of topics."""
         check_is_fitted(self)
         return self.model_.n_topics_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_topics_
+
+    @property
+    def components_(self) -> Matrix:
+        """Counts of words in topics, or means of Gaussian topics; see the class."""
+        check_is_fitted(self)
+        model = self.model_
+        if not self._is_words:
+            return model.means_
+        counts = model.topic_counts_ + model.n_columns_ * model.settings.prior.word
+        return model.topic_words_ * counts[:, None]
 
     def predict(self, X: Any, groups: Any = None) -> Ids:
         """Best topic of each row, of words of each document.
@@ -237,12 +252,13 @@ class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
         """
         return self.fit(X, y, groups).labels_
 
-    def predict_proba(self, X: Any) -> Matrix:
-        """Probability of each topic at each row, weighted as all points have them.
+    def predict_proba(self, X: Any, groups: Any = None) -> Matrix:
+        """Probability of each topic at each row, or of words in each document.
 
         Parameters
         ----------
-        X : array_like of shape (n_rows, n_features), or sparse counts of words
+        X, groups
+            As in `predict`.
 
         Returns
         -------
@@ -251,20 +267,24 @@ class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
         rows = self._rows(X)
         if self._is_words:
             return self.model_.transform(rows)
-        return self.model_.topic_proba(rows)
+        if groups is None:
+            return self.model_.topic_proba(rows)
+        return self.model_.predict_proba(rows, groups=groups)
 
-    def transform(self, X: Any) -> Matrix:
+    def transform(self, X: Any, groups: Any = None) -> Matrix:
         """Topic probabilities of rows, or of words the proportions of documents.
 
         Parameters
         ----------
-        X : array_like of shape (n_rows, n_features), or sparse counts of words
+        X, groups
+            As in `predict`.
 
         Returns
         -------
         ndarray of shape (n_rows, n_topics)
+            Or what ``set_output`` asks for.
         """
-        return self.predict_proba(X)
+        return self.predict_proba(X, groups)
 
     def score_samples(self, X: Any) -> Vector:
         """Log density of each row under the topics, weighted as all points have them.
@@ -302,3 +322,16 @@ class MemoryBoundedTopics(TransformerMixin, ClusterMixin, BaseEstimator):
         if self._is_words:
             return float(self.model_.score(self._rows(X)))
         return float(np.mean(self.score_samples(X)))
+
+    def perplexity(self, X: Any) -> float:
+        """Perplexity, exp(-score): of a word where X counts words, else of a row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), or sparse counts of words
+
+        Returns
+        -------
+        float
+        """
+        return float(np.exp(-self.score(X)))

@@ -6,7 +6,12 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    ClusterMixin,
+    TransformerMixin,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
@@ -152,7 +157,13 @@ class MixtureMixin(MixtureAnswers):
         return self._places(super().predict(X))
 
 
-class DPGMMClusterer(MixtureMixin, ClusterMixin, TransformerMixin, BaseEstimator):
+class DPGMMClusterer(
+    MixtureMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
+):
     """An online Dirichlet process mixture of round Gaussians, for scikit-learn.
 
     Rows are learned in the order they come, by `fit` anew and by `partial_fit` on top,
@@ -210,6 +221,10 @@ class DPGMMClusterer(MixtureMixin, ClusterMixin, TransformerMixin, BaseEstimator
 
     def _fresh(self) -> OnlineDPGMM:
         return OnlineDPGMM(**params.given_options(self.get_params(), GMM_OPTIONS))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters_
 
     def transform(self, X: Any) -> Matrix:
         """Distances of rows to the cluster centres.

@@ -106,8 +106,8 @@ def plot_topics_over_documents(
     Returns
     -------
     Figure
-        The twelve commonest topics, from below, named by their `topic_ids_`; all others
-        are above them in white.
+        The twelve commonest topics, from below, named by their `topic_ids_`; above them
+        in white the share of all others together, and how many they are.
 
     Examples
     --------
@@ -131,6 +131,13 @@ def plot_topics_over_documents(
             label=f"topic {ids[k]}",
         )  # fmt: skip
         bottom += shares[:, k]
+    n_others = shares.shape[1] - MOST_SHOWN
+    if n_others > 0:
+        axes.bar(
+            np.arange(len(shares)), 1.0 - bottom, 1.0, bottom, edgecolor="black",
+            linewidth=0.3, color="white",
+            label=f"{n_others} other topic{'s' * (n_others > 1)}",
+        )  # fmt: skip
     axes.set_ylim(0.0, 1.0)
     axes.set_xlim(-0.5, len(shares) - 0.5)
     dress(axes, "document", "share of topics")

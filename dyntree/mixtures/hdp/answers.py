@@ -54,13 +54,14 @@ class TopicAnswers(Mixture):
         self,
         documents: Any,
         what: str,
-        ignore_unknown: bool = False,
+        groups: Any = None,
         *,
+        ignore_unknown: bool = False,
         bound: bool = False,
     ) -> tuple[Batch, FoldIn]:
         """Documents that are asked about, and their proportions."""
         state = self._ready(what)
-        batch = read_to_answer(documents, state, ignore_unknown)
+        batch = read_to_answer(documents, state, ignore_unknown, groups)
         scaled = batch.standardised(state.shift, state.scale)
         store = scaled.store(state.family, batch.document)
         search = self._context().search(state.family)
@@ -219,13 +220,18 @@ class TopicAnswers(Mixture):
 
     # ------------------------------------------------------------ documents
     @locked
-    def transform(self, documents: Any, *, ignore_unknown: bool = False) -> Matrix:
+    def transform(
+        self, documents: Any, *, groups: Any = None, ignore_unknown: bool = False
+    ) -> Matrix:
         """Expected share of each topic in each document, topics as they are.
 
         Parameters
         ----------
         documents
-            As in `fit`; one table is one document.
+            As in `fit`; one table is one document without `groups`.
+        groups : array_like of shape (n_points,), or str, optional
+            Of one table: the document of each row, as in `fit`. Documents are numbered
+            in the order in which their labels first come.
         ignore_unknown : bool, default False
             Whether words outside the vocabulary are left out, not refused.
 
@@ -235,22 +241,25 @@ class TopicAnswers(Mixture):
             Rows sum to 1.
         """
         unknown = params.flag("ignore_unknown", ignore_unknown)
-        return self._folded(documents, "transform", unknown)[1].topics.proportions
+        _, found = self._folded(documents, "transform", groups, ignore_unknown=unknown)
+        return found.topics.proportions
 
     @locked
-    def predict(self, documents: Any) -> TopicLabels:
+    def predict(self, documents: Any, *, groups: Any = None) -> TopicLabels:
         """Best topic of each point, and the proportions of documents.
 
         Parameters
         ----------
         documents
-            As in `fit`; one table is one document.
+            As in `fit`; one table is one document without `groups`.
+        groups : array_like of shape (n_points,), or str, optional
+            As in `transform`.
 
         Returns
         -------
         TopicLabels
         """
-        batch, found = self._folded(documents, "predict")
+        batch, found = self._folded(documents, "predict", groups)
         label = found.best_topics().astype(np.int64)
         labels = batch.unsorted(label)
         if not (batch.is_array and batch.order is not None):
@@ -259,19 +268,21 @@ class TopicAnswers(Mixture):
         return TopicLabels(labels, found.topics.proportions)
 
     @locked
-    def predict_proba(self, documents: Any) -> Matrix:
+    def predict_proba(self, documents: Any, *, groups: Any = None) -> Matrix:
         """Probability of each topic at each point.
 
         Parameters
         ----------
         documents
-            As in `fit`; one table is one document.
+            As in `fit`; one table is one document without `groups`.
+        groups : array_like of shape (n_points,), or str, optional
+            As in `transform`.
 
         Returns
         -------
         ndarray of shape (n_points, n_topics)
         """
-        batch, found = self._folded(documents, "predict_proba")
+        batch, found = self._folded(documents, "predict_proba", groups)
         ordered: Matrix = batch.unsorted(found.responsibilities())
         return ordered
 
@@ -314,7 +325,9 @@ class TopicAnswers(Mixture):
         return found - state.log_scale
 
     @locked
-    def score_samples(self, documents: Any, *, given: Any = None) -> Vector:
+    def score_samples(
+        self, documents: Any, *, given: Any = None, groups: Any = None
+    ) -> Vector:
         """Log predictive density of each point, in units of the data.
 
         Parameters
@@ -325,23 +338,25 @@ class TopicAnswers(Mixture):
         given : optional
             As many documents, from which the proportions are found; by default those
             of `documents` themselves.
+        groups : array_like of shape (n_points,), or str, optional
+            As in `transform`.
 
         Returns
         -------
         ndarray of shape (n_points,)
         """
-        return self._log_densities(documents, given)
+        return self._log_densities(documents, given, groups)
 
-    def _log_densities(self, X: Any, given: Any = None) -> Vector:
-        batch, _, density = self._densities(X, given, "score_samples")
+    def _log_densities(self, X: Any, given: Any = None, groups: Any = None) -> Vector:
+        batch, _, density = self._densities(X, given, groups, "score_samples")
         ordered: Vector = batch.unsorted(density)
         return ordered
 
     def _densities(
-        self, documents: Any, given: Any, what: str
+        self, documents: Any, given: Any, groups: Any, what: str
     ) -> tuple[Batch, FoldIn, Vector]:
         """Log predictive density of each point, proportions from `given`."""
-        batch, found = self._folded(documents, what)
+        batch, found = self._folded(documents, what, groups)
         shares = found.topics.proportions
         if given is not None:
             shares = self._folded(given, what)[1].topics.proportions
@@ -355,7 +370,13 @@ class TopicAnswers(Mixture):
 
     @locked
     def score(
-        self, documents: Any, y: Any = None, *, given: Any = None, per: str = "point"
+        self,
+        documents: Any,
+        y: Any = None,
+        *,
+        given: Any = None,
+        groups: Any = None,
+        per: str = "point",
     ) -> Any:
         """Mean log predictive density; perplexity is exp(-score).
 
@@ -365,7 +386,7 @@ class TopicAnswers(Mixture):
             As in `fit`; one table is one document.
         y : object, optional
             Of no effect.
-        given : optional
+        given, groups : optional
             As in `score_samples`.
         per : {"point", "document"}, default "point"
             Whether points are averaged, or added up for each document.
@@ -381,7 +402,7 @@ class TopicAnswers(Mixture):
         probabilities of topics are taken.
         """
         params.one_of("per", per, PER)
-        batch, found, density = self._densities(documents, given, "score")
+        batch, found, density = self._densities(documents, given, groups, "score")
         weight = found.store.weights
         if per == "document":
             return np.bincount(batch.document, weight * density, batch.n_documents)
@@ -415,15 +436,18 @@ class TopicAnswers(Mixture):
 
     # ------------------------------------------------------------ retrieval
     @locked
-    def index(self, documents: Any, ids: Any = None) -> Self:
+    def index(self, documents: Any, ids: Any = None, *, groups: Any = None) -> Self:
         """Add documents to those that `retrieve` looks through.
 
         Parameters
         ----------
         documents
-            As in `fit`; one table is one document.
+            As in `fit`; one table is one document without `groups`.
         ids : sequence, optional
-            Their names, each of one document; by default numbers in order.
+            Their names, each of one document; by default the labels of `groups`, or
+            numbers in order.
+        groups : array_like of shape (n_points,), or str, optional
+            As in `transform`.
 
         Returns
         -------
@@ -440,23 +464,28 @@ class TopicAnswers(Mixture):
         A document takes 4 bytes a topic, and its name. Learning drops the index, as
         topics are others then.
         """
-        _, found = self._folded(documents, "index", bound=True)
-        self._state = indexed(self._ready("index"), found.topics, ids)
+        batch, found = self._folded(documents, "index", groups, bound=True)
+        names = batch.labels if ids is None else ids
+        self._state = indexed(self._ready("index"), found.topics, names)
         return self
 
     @locked
-    def retrieve(self, query: Any, n: int = 10, *, method: str = "hard") -> Retrieved:
+    def retrieve(
+        self, query: Any, n: int = 10, *, method: str = "hard", groups: Any = None
+    ) -> Retrieved:
         """Documents that are most like each query document.
 
         Parameters
         ----------
         query
-            Documents, as in `fit`; one table is one document.
+            Documents, as in `fit`; one table is one document without `groups`.
         n : int, default 10
             How many are wanted for each.
         method : {"hard", "soft", "fast"}, default "hard"
             Each point on its best topic (eq. 28), a sum over topics, or the hard counts
             that the query has under its own proportions.
+        groups : array_like of shape (n_points,), or str, optional
+            As in `transform`.
 
         Returns
         -------
@@ -465,7 +494,7 @@ class TopicAnswers(Mixture):
         """
         wanted = params.count("n", n, 1)
         params.one_of("method", method, METHODS)
-        _, found = self._folded(query, "retrieve", bound=True)
+        _, found = self._folded(query, "retrieve", groups, bound=True)
         return retrieved(self._ready("retrieve"), found, wanted, method)
 
     # ------------------------------------------------------------ sampling

@@ -85,14 +85,16 @@ def read_to_learn(
     return batch if state is None else batch.matched(state.features)
 
 
-def read_to_answer(documents: Any, state: State, ignore_unknown: bool = False) -> Batch:
+def read_to_answer(
+    documents: Any, state: State, ignore_unknown: bool = False, groups: Any = None
+) -> Batch:
     """Documents to answer for; one table without groups is one document."""
     features, of_words = state.features, state.family.of_words
     times, is_encoded = features.times, isinstance(documents, Encoded)
     if is_encoded:
         documents = features.encode(documents)
-    groups, names = None, None
-    if not of_words and is_table(documents):
+    names, whole = None, groups is None and not of_words and is_table(documents)
+    if whole:
         documents, names, own = document_rows(documents, "documents", features.names)
         names, times = names or features.names, times if is_encoded else own
         groups = np.zeros(len(documents), dtype=np.int64)
@@ -101,7 +103,7 @@ def read_to_answer(documents: Any, state: State, ignore_unknown: bool = False) -
         n_words=state.family.n_words, ignore_unknown=ignore_unknown, allow_none=True,
         names=features.names,
     )  # fmt: skip
-    if groups is not None:
+    if whole:
         batch = replace(batch, names=names, times=times)
     return batch.matched(features)
 

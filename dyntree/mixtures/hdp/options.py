@@ -13,23 +13,36 @@ from dyntree import params
 from dyntree.mixtures.shared.checks import Checked, not_negative
 
 FAMILIES = ("full", "diag", "multinomial")
-UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9,
-         "kib": 2**10, "mib": 2**20, "gib": 2**30}  # fmt: skip
+UNITS = {"": 1, "b": 1} | {
+    prefix + middle + byte: base ** (k + 1)
+    for middle, base in (("", 1000), ("i", 1024))
+    for k, prefix in enumerate("kmgtp")
+    for byte in ("", "b")
+}
+BYTES = r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|)\s*([a-z]*)\s*"
 MOST = 2**53
 RULES = 2  # of what "auto" stands for, which files tell
 
 
 def byte_count(name: str, value: Any) -> int:
-    """Return a number of bytes: an int, or text such as "64MB" or "1.5 GiB"."""
+    """Return a number of bytes: an int, or text such as "64MB" or "1.5 GiB".
+
+    Texts are those that ``dask.utils.parse_bytes`` takes: "1e6", "5k", "2 TiB", "MB".
+    """
+    number: Any = None
     if isinstance(value, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-zA-Z]*)\s*", value)
-        if found and found[2].lower() in UNITS:
-            return int(float(found[1]) * UNITS[found[2].lower()])
-    elif not isinstance(value, bool) and isinstance(value, int | np.integer):
-        if value >= 1:
-            return int(value)
+        found = re.fullmatch(BYTES, value.lower())
+        if found and found[2] in UNITS and (found[1] or found[2]):
+            number = float(found[1] or 1) * UNITS[found[2]]
+    elif isinstance(value, int | np.integer) and not isinstance(value, bool):
+        number = value
+    if number is None or not np.isfinite(number):
+        raise ValueError(
+            f"{name} must be an int of bytes or like '64MB'; got {value!r}."
+        )
+    if number < 1:
         raise ValueError(f"{name} must be >= 1 byte; got {value}.")
-    raise ValueError(f"{name} must be an int of bytes or like '64MB'; got {value!r}.")
+    return int(number)
 
 
 def optional(check: Callable[..., Any], name: str, value: Any, *more: Any) -> Any:

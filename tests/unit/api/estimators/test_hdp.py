@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed: dyntree[sklearn]")
@@ -14,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dyntree.api.estimators import MemoryBoundedTopics
+from dyntree.api.estimators import DPGMMClusterer, MemoryBoundedTopics
 from dyntree.mixtures import MemoryBoundedHDP
 from tests.bench.hdp_scenes import bars
 from tests.helpers import model_bytes
@@ -121,3 +122,34 @@ def test_topics_of_words_do_not_follow_the_documents() -> None:
     fit = MemoryBoundedTopics("multinomial", random_state=0).fit(counts)
     assert 10 <= (fit.model_.topic_weights_ > 0.01).sum() <= 14
     assert fit.n_topics_ <= 30
+
+
+def test_components_are_counts_of_words_as_in_lda() -> None:
+    counts, _ = bars(200, 60, seed=1)
+    fit = MemoryBoundedTopics("multinomial", random_state=0).fit(counts)
+    word = fit.model_.settings.prior.word
+    assert fit.components_.shape == (fit.n_topics_, counts.shape[1])
+    prior = fit.n_topics_ * counts.shape[1] * word
+    assert fit.components_.sum() == pytest.approx(counts.sum() + prior)
+    shares = fit.components_ / fit.components_.sum(axis=1, keepdims=True)
+    assert shares == pytest.approx(fit.model_.topic_words_)
+    assert fit.perplexity(counts) == pytest.approx(np.exp(-fit.score(counts)))
+    X, groups = table(10)
+    rows = MemoryBoundedTopics(random_state=0).fit(X, groups=groups)
+    assert rows.components_ == pytest.approx(rows.model_.means_)
+
+
+def test_topics_of_rows_are_asked_with_their_documents() -> None:
+    X, groups = table(10)
+    fit = MemoryBoundedTopics(random_state=0).fit(X, groups=groups)
+    own = fit.transform(X, groups=groups)
+    assert own == pytest.approx(fit.model_.predict_proba(X, groups=groups))
+    assert (own.argmax(axis=1) == fit.predict(X, groups=groups)).all()
+
+
+def test_columns_of_transformers_have_names() -> None:
+    X, _ = table(10)
+    for fit in (MemoryBoundedTopics(random_state=0), DPGMMClusterer()):
+        told = fit.set_output(transform="pandas").fit_transform(X)
+        assert isinstance(told, pd.DataFrame)
+        assert told.columns.tolist() == fit.get_feature_names_out().tolist()

@@ -55,6 +55,18 @@ def test_topics_of_documents_are_stacked(model: MemoryBoundedHDP) -> None:
     assert named == [f"topic {i}" for i in model.topic_ids_[::-1]]
 
 
+def test_topics_beyond_twelve_are_one_bar_to_the_top() -> None:
+    many = MemoryBoundedHDP("multinomial", init_topics=15, max_topics=15)
+    counts = 20 * np.repeat(np.eye(15, dtype=int), 4, axis=0)
+    many.fit(counts)
+    assert many.n_topics_ > 12
+    axes = plots.plot_topics_over_documents(many, counts).axes[0]
+    heights = np.array([bar.get_height() for bar in axes.patches]).reshape(13, 60)
+    assert heights.sum(0) == pytest.approx(np.ones(60))
+    named = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert f"{many.n_topics_ - 12} other topic" in named[0]
+
+
 def test_clumps_are_ellipses(model: MemoryBoundedHDP) -> None:
     axes = plots.plot_clumps(model, ("x2", 0)).axes[0]
     assert len(axes.lines) == model.n_clumps_ + 2

@@ -365,9 +365,22 @@ def test_parameters(text: str, given: Any) -> None:
         MemoryBoundedHDP(**given)
 
 
-def test_sizes_are_read() -> None:
-    for text, size in (("64kB", 64_000), ("1.5 MiB", 1_572_864), (70_000, 70_000)):
-        assert MemoryBoundedHDP(memory_limit=text).settings.memory_limit == size
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("64kB", 64_000), ("1.5 MiB", 1_572_864), (70_000, 70_000), ("1e6", 10**6),
+        ("5e3kb", 5_000_000), ("100", 100), (" 2 TiB ", 2 * 2**40), ("MB", 10**6),
+        ("3k", 3_000), ("1Gi", 2**30), (".5 kB", 500), ("1.e3B", 1_000),
+    ],
+)  # fmt: skip
+def test_sizes_are_read(text: Any, size: int) -> None:
+    assert MemoryBoundedHDP(memory_limit=text).settings.memory_limit == size
+
+
+@pytest.mark.parametrize("text", ["", "-1kB", "k B", "1 xB", "1e", "inf", "1e999", "."])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(ValueError, match="memory_limit must be an int of bytes or"):
+        MemoryBoundedHDP(memory_limit=text)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dyntree.mixtures import MemoryBoundedHDP, to_lda
@@ -47,3 +48,48 @@ def test_free_energy_of_the_documents_learned_is_that_which_is_held(
     ]
     model = MemoryBoundedHDP(family, epoch_size=20).fit(documents, progress=False)
     assert model.free_energy(documents) == pytest.approx(model.free_energy_, rel=1e-3)
+
+
+def test_a_table_with_groups_is_asked_like_its_documents() -> None:
+    rng = np.random.default_rng(3)
+    label = np.array(["c", "a", "b"])[rng.integers(3, size=120)]
+    X = rng.normal(size=(120, 2)) + 9.0 * rng.integers(3, size=(120, 1))
+    model = MemoryBoundedHDP().fit(X, groups=label)
+    frame = pd.DataFrame(X, columns=["u", "v"]).assign(document=label)
+    of_frame = MemoryBoundedHDP().fit(frame, groups="document")
+    order = list(dict.fromkeys(label))
+    apart = [X[label == one] for one in order]
+    for asked, table, groups in (
+        (model, X, label),
+        (of_frame, frame, "document"),
+        (of_frame, frame[["v", "document", "u"]], "document"),
+    ):
+        shares = asked.transform(table, groups=groups)
+        assert shares == pytest.approx(asked.transform(apart), abs=1e-12)
+        found = asked.predict(table, groups=groups)
+        probability = asked.predict_proba(table, groups=groups)
+        density = asked.score_samples(table, groups=groups)
+        for one, own in zip(order, apart, strict=True):
+            inside = label == one
+            assert (found.labels[inside] == asked.predict([own]).labels[0]).all()
+            assert probability[inside] == pytest.approx(asked.predict_proba([own]))
+            assert density[inside] == pytest.approx(asked.score_samples([own]))
+        for per in ("point", "document"):
+            told = asked.score(table, groups=groups, per=per)
+            assert told == pytest.approx(asked.score(apart, per=per))
+        named = asked.copy().index(table, groups=groups)
+        assert set(named.retrieve(apart[0], n=3).ids[0]) == {"a", "b", "c"}
+        best = named.retrieve(table, n=1, groups=groups).ids
+        assert best.tolist() == named.retrieve(apart, n=1).ids.tolist()
+
+
+def test_groups_to_answer_for_are_checked() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    model = MemoryBoundedHDP().fit([X])
+    with pytest.raises(ValueError, match="one label per row"):
+        model.transform(X, groups=[0, 1])
+    with pytest.raises(ValueError, match="groups is for one table"):
+        model.transform([X], groups=np.zeros(20))
+    words = MemoryBoundedHDP("multinomial").fit(np.ones((4, 3), dtype=int))
+    with pytest.raises(ValueError, match="groups is for rows"):
+        words.transform(np.ones((4, 3), dtype=int), groups=[0, 0, 1, 1])
