@@ -16,6 +16,7 @@ from dyntree.encoding.values import Matrix
 from dyntree.mixtures import DependentDPMixture, GaussianUnknown
 from dyntree.mixtures.ddp.input import separated, without_phases
 from dyntree.mixtures.ddp.options import DDP_OPTIONS, Survival
+from dyntree.mixtures.shared.arrays import settled_aliases
 
 
 class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
@@ -164,10 +165,12 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
         X, parts = separated(X, phases)
         rows = checked_rows(self, X, reset, dtype=np.float64)
         labels = np.full(len(rows), -1, dtype=np.int64)
+        aliases: dict[int, int] = {}
         for part in parts or [np.arange(len(rows))]:
             model.update(rows[part], progress=False)
             labels[part] = model.labels_
-        for old, new in model.aliases_.items():
+            aliases |= model.aliases_
+        for old, new in settled_aliases(aliases).items():
             labels[labels == old] = new
         self.model_, self.labels_ = model, labels
         if reset or column is not None:

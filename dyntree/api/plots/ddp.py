@@ -71,7 +71,7 @@ def plot_lifelines(
         )  # fmt: skip
     axes.set_yticks(range(len(most)), [str(k) for k in lines.id[most]])
     axes.set_ylim(len(most) - 0.4, -0.6)
-    axes.set_xlim(-0.5, known.n_phases - 0.5)
+    axes.set_xlim(lines.first_phase - 0.5, known.n_phases - 0.5)
     _whole_phases(axes)
     dress(axes, "phase", "particle")
     return figure

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
 from scipy.special import logsumexp
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
+from dyntree.mixtures.ddp.input import without_phases
 from dyntree.mixtures.ddp.learning import Learning
 from dyntree.mixtures.ddp.records import (
     Diagnostics,
@@ -130,9 +132,10 @@ class Answers(Learning):
         counts = self._state.counts
         owner = self._resolved(counts[:, 1])
         ids, place = np.unique(owner, return_inverse=True)
-        table = np.zeros((len(ids), self.n_phases), dtype=np.int64)
-        np.add.at(table, (place, counts[:, 0]), counts[:, 2])
-        return Lifelines(ids, table)
+        entries = counts[:, 2], (place, counts[:, 0])
+        table = coo_array(entries, shape=(len(ids), self.n_phases)).tocsr()  # adds up
+        table.data.setflags(write=False)
+        return Lifelines(ids, table, self._state.first_counted)
 
     @locked
     def trajectory(self, id: int, smooth: bool | None = None) -> Trajectory:
@@ -232,7 +235,7 @@ class Answers(Learning):
     def _log_joint(self, X: Any, what: str, ahead: int = 0) -> tuple[Ids, Matrix]:
         """Ids, and log share plus log density by particle, bases after them."""
         family = self._ready(what)
-        _, rows = self._encoded(X)
+        _, rows = self._encoded(without_phases(X, self._state.phase_column))
         particles, priors, share = self._shares(self._after(ahead), family)
         density = family.emission(priors, rows).log_under()
         with np.errstate(divide="ignore"):

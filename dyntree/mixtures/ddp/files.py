@@ -16,7 +16,7 @@ from dyntree.mixtures.ddp.options import (
     options_to_header,
 )
 from dyntree.mixtures.ddp.records import Diagnostics
-from dyntree.mixtures.ddp.state import History, Particles, State
+from dyntree.mixtures.ddp.state import MOST_COHORTS, History, Particles, State
 from dyntree.mixtures.shared.arrays import Arrays, Ids, check_shape, demand
 
 PARTICLES = tuple(one.name for one in fields(Particles))
@@ -31,7 +31,6 @@ def to_arrays(
     options: DDPOptions, seed: int, state: State
 ) -> tuple[dict[str, Any], Arrays]:
     """Return header and arrays of a model."""
-    still = np.flatnonzero(state.still).tolist()
     header = {
         "options": options_to_header(options),
         "seed": seed,
@@ -40,7 +39,7 @@ def to_arrays(
         "n_rows": state.n_rows,
         "n_phases": state.n_phases,
         "next_id": state.next_id,
-        **({"still": still} if still else {}),
+        **{name: value for name, value in told_seldom(state).items() if value},
         "diagnostics": {name: getattr(state.diagnostics, name) for name in SCALARS},
     }
     arrays: Arrays = {
@@ -59,6 +58,15 @@ def to_arrays(
     nothing = np.empty(0, dtype=np.int64)
     arrays["labels"] = np.concatenate([nothing, *state.labels])
     return header, arrays
+
+
+def told_seldom(state: State) -> dict[str, Any]:
+    """Return what a header has only where it is not as in most models."""
+    return {
+        "still": np.flatnonzero(state.still).tolist(),
+        "first_counted": state.first_counted,
+        "phase_column": state.phase_column,
+    }
 
 
 def family_told(
@@ -107,6 +115,8 @@ def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> 
         still=still,
         labels=tuple(part.copy() for part in parts),
         n_rows=n_rows,
+        first_counted=header.get("first_counted", 0),
+        phase_column=header.get("phase_column"),
         diagnostics=Diagnostics(**diagnostics),
     )
 
@@ -136,6 +146,10 @@ def check_arrays(
     counts = check_shape(arrays, "counts", np.int64, (None, 3))
     demand((counts >= 0) & (counts[:, :1] < max(n_phases, 1)), "counts of phases")
     demand(counts[:, 1] < next_id, "counts of particles")
+    first = params.count("first_counted", header.get("first_counted", 0), 0, n_phases)
+    demand(counts[:, 0] >= first, "counts of phases that are counted")
+    column = header.get("phase_column")
+    demand(column is None or isinstance(column, str), "the column of phases")
     aliases = check_shape(arrays, "aliases", np.int64, (None, 2))
     demand((aliases >= 0) & (aliases[:, :1] < next_id), "aliases of ids")
     demand(aliases[:, 1] < aliases[:, 0], "aliases that are older")
@@ -152,17 +166,20 @@ def check_arrays(
 def check_cohorts(options: DDPOptions, arrays: Arrays, n_phases: int) -> None:
     """Raise ValueError unless mass never seen is sound.
 
-    All fade alike, so that the first cohort, of another mass than the others, outlives
-    them by a factor of 1 + log(concentration / innovation) / -log(1e-4) at most.
+    Before there was a bound on cohorts, all faded alike, so that the first one, of
+    another mass than the others, outlived them by a factor of
+    1 + log(concentration / innovation) / -log(1e-4) at most.
     """
     mass = check_shape(arrays, "mass", np.float64, (None,))
     for name in ("mass", "source_exposure"):
         found = check_shape(arrays, name, np.float64, mass.shape)
         demand(np.isfinite(found) & (found > 0.0), f"{name} > 0")
-    demand(mass <= max(options.concentration, options.alpha_new), "mass of cohorts")
+    total = options.concentration + n_phases * options.alpha_new
+    demand(mass.sum() <= total * (1.0 + 1e-9), "mass of cohorts")
     age = check_shape(arrays, "age", np.int64, mass.shape)
     demand((age >= 0) & (age <= n_phases) & (len(mass) > 0), "ages of cohorts")
-    demand(age <= 200 * len(age), "ages of cohorts beside their number")
+    known = (age <= MOST_COHORTS) | (age <= 200 * len(age))
+    demand(known, "ages of cohorts beside their number")
 
 
 def check_particles(

@@ -78,10 +78,7 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
                 f"{phases!r}, and X has {known}."
             )
         labels = columns[phases]
-        if is_frame(X):
-            X = table_of(X, "X").without(phases).native
-        else:
-            X = [{k: v for k, v in row.items() if k != phases} for row in X]
+        X = without_phases(X, phases)
     else:
         check_paired(X, phases, "phases")
         labels = phases
@@ -90,10 +87,16 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
 
 
 def without_phases(X: Any, column: str | None) -> Any:
-    """Rows to be asked about, without the column that told phases apart."""
-    if column is None or not is_frame(X) or column not in (named_columns(X) or ()):
+    """Rows without the column that tells phases apart, where they have it."""
+    if column is None:
         return X
-    return table_of(X, "X").without(column).native
+    if isinstance(X, Mapping):
+        return {name: value for name, value in X.items() if name != column}
+    if column not in (named_columns(X) or ()):
+        return X
+    if is_frame(X):
+        return table_of(X, "X").without(column).native
+    return [{k: v for k, v in row.items() if k != column} for row in X]
 
 
 def _ordered(labels: Any) -> NDArray[Any]:

@@ -117,14 +117,17 @@ class Learning(Mixture):
         check_progress(progress)
         params.check_dense("X", X)
         X, parts = separated(X, phases)
+        column = phases if isinstance(phases, str) else self._state.phase_column
         features, rows = self._encoded(X)
         pieces = [rows[part] for part in parts] if parts else [rows]
         with rows_bar(progress, len(rows), "learning") as tell:
             for piece in pieces:
-                self._learn(features, np.ascontiguousarray(piece), tell)
+                self._learn(features, np.ascontiguousarray(piece), tell, column)
         return self
 
-    def _learn(self, features: FeatureMap | None, rows: Matrix, tell: Any) -> None:
+    def _learn(
+        self, features: FeatureMap | None, rows: Matrix, tell: Any, column: str | None
+    ) -> None:
         """Learn one phase; nothing changes before all of it is done."""
         family, history = self._state.family, self.options.history
         if family is None:
@@ -158,7 +161,7 @@ class Learning(Mixture):
         self._warn(diagnostics, len(rows))
         labels[~counting] = most_probable(state, self.options)
         self._state = replace(
-            state, features=features, family=family, still=still,
+            state, features=features, family=family, still=still, phase_column=column,
             labels=(*state.labels, labels)[-history:],
             n_rows=state.n_rows + len(rows), diagnostics=diagnostics,
         )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,12 +59,24 @@ class Lifelines(Answer):
     Attributes
     ----------
     id : ndarray of int64 of shape (n,)
-        All particles that ever had rows, merged ones under the id of the older.
-    count : ndarray of int64 of shape (n, n_phases)
+        All particles that had rows, merged ones under the id of the older.
+    sparse : scipy.sparse.csr_array of int64 of shape (n, n_phases)
+        The counts, without their zeros.
+    first_phase : int
+        The first phase that is counted: 0, unless there were more than 100,000 counts
+        since, of which the oldest phases go.
     """
 
     id: Ids
-    count: Ids
+    sparse: Any
+    first_phase: int
+
+    @cached_property
+    def count(self) -> Ids:
+        """Return the counts as an ndarray of int64 of shape (n, n_phases)."""
+        table: Ids = self.sparse.toarray()
+        table.setflags(write=False)
+        return table
 
     def __len__(self) -> int:
         return len(self.id)

@@ -17,10 +17,12 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.records import Diagnostics, no_diagnostics
-from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.arrays import Ids, settled_aliases
 
 LEAST_MASS = 1e-4  # of a cohort, as a share of the innovation
 NOTHING = 1e-100  # rows, or exposure
+MOST_COHORTS = 1024  # and phases that the base of a cohort moves for
+MOST_COUNTS = 100_000  # of rows in a phase, of which the oldest go
 N_PLACES = 256  # over which a survival that depends on the place is averaged
 
 
@@ -122,6 +124,8 @@ class State:
     features: FeatureMap | None = None
     family: Family | None = None  # with the scales of the first rows
     still: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    first_counted: int = 0  # phase in `counts`
+    phase_column: str | None = None  # that told phases apart
     labels: tuple[Ids, ...] = ()  # of the rows of the last phases
     n_rows: int = 0
     diagnostics: Diagnostics = field(default_factory=no_diagnostics)
@@ -183,11 +187,31 @@ def predicted(state: State, options: DDPOptions, family: Family) -> Prediction:
         mass = base_survival(options, family) * mass
         mass = np.append(mass, options.alpha_new)
         exposure = np.append(exposure, 1.0)
-        age = np.append(age + 1, 0)
+        age = np.append(np.minimum(age + 1, MOST_COHORTS), 0)
         kept = mass >= LEAST_MASS * options.alpha_new
-        mass, exposure, age = mass[kept], exposure[kept], age[kept]
+        mass, exposure, age = fewer_cohorts(mass[kept], exposure[kept], age[kept])
     bases, base = bases_of(age, options, family)
     return Prediction(particles, q, mass, exposure, age, bases, base)
+
+
+def fewer_cohorts(
+    mass: Vector, exposure: Vector, age: Ids
+) -> tuple[Vector, Vector, Ids]:
+    """At most 1,024 cohorts: neighbours whose exposures hardly differ become one.
+
+    Gamma processes of one exposure add up to one; of two exposures one that has their
+    mass and their mean weight stands for both.
+    """
+    while len(mass) > MOST_COHORTS:
+        pair = mass[:-1] * mass[1:] / (mass[:-1] + mass[1:])
+        k = int(np.argmin(pair * np.diff(np.log(exposure)) ** 2))
+        both = mass[k] + mass[k + 1]
+        weight = mass[k] / exposure[k] + mass[k + 1] / exposure[k + 1]
+        mean_age = (mass[k] * age[k] + mass[k + 1] * age[k + 1]) / both
+        mass, exposure = np.delete(mass, k), np.delete(exposure, k)
+        age = np.delete(age, k)
+        mass[k], exposure[k], age[k] = both, both / weight, round(mean_age)
+    return mass, exposure, age
 
 
 def faded(particles: Particles, options: DDPOptions) -> Vector:
@@ -293,7 +317,17 @@ def after_phase(
         u=np.append(state.u, found.u)[-options.history :],
         counts=np.concatenate([state.counts, counts]),
     )  # fmt: skip
-    return after_phase, ids
+    return with_fewer_counts(after_phase), ids
+
+
+def with_fewer_counts(state: State) -> State:
+    """The state with at most 100,000 counts: the oldest phases go."""
+    phase, excess = state.counts[:, 0], len(state.counts) - MOST_COUNTS
+    if excess <= 0:
+        return state
+    first = min(int(phase[excess - 1]) + 1, int(phase[-1]))
+    counts = state.counts[np.searchsorted(phase, first) :]
+    return replace(state, counts=counts, first_counted=first)
 
 
 def born_particles(
@@ -351,8 +385,12 @@ def without_old_phases(state: State, options: DDPOptions, family: Family) -> Sta
         particles.first[place] = row[0]
         particles.first_phase[place] = first
     entries = (history.phase >= first) & np.isin(history.owner, particles.id[kept])
+    held = set(particles.id[kept].tolist())
+    settled = settled_aliases(state.aliases)
+    aliases = {old: new for old, new in state.aliases.items() if settled[old] in held}
     return replace(
         state,
+        aliases=aliases,
         particles=particles.taken(np.flatnonzero(kept)),
         history=history.taken(np.flatnonzero(entries)),
     )

@@ -221,13 +221,14 @@ def test_a_column_tells_phases_apart(model: DependentDPMixture) -> None:
     frame = pd.DataFrame(rng.normal(size=(30, 2)), columns=["x", "v_x"])
     months = np.tile(["2024-02", "2024-01", "2024-03"], 10)
     whole = model.copy().update(frame.assign(month=months), phases="month")
-    apart = model.copy()
+    apart, of_labels = model.copy(), model.copy()
     for month in ("2024-01", "2024-02", "2024-03"):
-        apart.update(frame[months == month])
+        apart.update(frame[months == month].assign(month=month), phases="month")
+        of_labels.update(frame[months == month])
     dates = pd.to_datetime(months)
     assert checkpoint.dumps(whole) == checkpoint.dumps(apart)
     assert checkpoint.dumps(model.copy().update(frame, phases=dates)) == (
-        checkpoint.dumps(apart)
+        checkpoint.dumps(of_labels)
     )
     named = pd.Categorical(
         pd.Series(months).map({"2024-01": "Jan", "2024-02": "Feb", "2024-03": "Mar"}),
@@ -237,7 +238,7 @@ def test_a_column_tells_phases_apart(model: DependentDPMixture) -> None:
     assert checkpoint.dumps(in_order) == checkpoint.dumps(apart)
     encoded, _ = model.preview(frame)
     assert checkpoint.dumps(model.copy().update(encoded, phases=months)) == (
-        checkpoint.dumps(apart)
+        checkpoint.dumps(of_labels)
     )
     one = {"x": 1.0, "v_x": 2.0, "month": "2024-04"}
     assert model.copy().update(one, phases="month").n_phases == model.n_phases + 1
@@ -439,3 +440,24 @@ def test_an_interrupt_leaves_complete_phases(model: DependentDPMixture) -> None:
     assert max(calls) < 60
     twin.update(X[:30])
     assert checkpoint.dumps(model) == checkpoint.dumps(twin)
+
+
+@pytest.mark.parametrize("form", ["frame", "dicts", "one"])
+def test_the_column_of_phases_is_no_column_of_the_model(form: str) -> None:
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(rng.normal(size=(30, 2)), columns=["x", "z"])
+    month = np.tile(["2024-02", "2024-01", "2024-03"], 10)
+    model = DependentDPMixture(GaussianUnknown(), n_sweeps=9, burn_in=3)
+    model.update(frame.assign(month=month), phases="month")
+    bare = frame[["z", "x"]].head(1 if form == "one" else 30)
+    full = bare.assign(month="2024-04")
+    asked: dict[str, Any] = {
+        "frame": full, "dicts": full.to_dict("records"),
+        "one": full.to_dict("records")[0],
+    }  # fmt: skip
+    for known in (model, checkpoint.loads(checkpoint.dumps(model)), model.copy()):
+        assert (known.predict(asked[form]) == model.predict(bare)).all()
+        for ask in (known.predict_proba, known.log_predictive, known.score_samples):
+            assert (ask(asked[form]) == ask(bare)).all()
+    with same_bytes(model), pytest.raises(ValueError, match="month"):
+        model.update(asked[form])
