@@ -52,7 +52,9 @@ class DependentDPMixture(Answers):
         (1 - survival) * concentration, which keeps the concentration.
     transition : RandomWalk or Discount, optional
         How locations move: `RandomWalk` for `GaussianKnownVariance`, by default with a
-        tenth of the variance; `Discount` for the others, by default ``Discount(0.9)``.
+        tenth of the variance; `Discount` for the others, by default ``Discount(0.9)``,
+        for `GaussianUnknown` with ``relative_walk=0.2``, so that a cluster that moves
+        is not taken for a new one.
     weights : {"gamma", "counts"}, default "gamma"
         The exact filter of weights Gamma(m, E), or the weights q c of the paper.
     sampler : {"collapsed", "uncollapsed"}, default "collapsed"

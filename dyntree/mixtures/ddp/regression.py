@@ -129,21 +129,23 @@ class Regression(Family):
         assert isinstance(transition, Discount)
         base = self.base()
         out = base + transition.delta * (priors - base)
-        if np.any(transition.walk):
-            out[:, : self.blocks()[0].size] = self._walked(out, transition.walk)
+        if np.any(transition.walk) or transition.relative_walk:
+            out[:, : self.blocks()[0].size] = self._walked(out, transition)
         return out
 
-    def _walked(self, priors: Matrix, walk: Any) -> Matrix:
+    def _walked(self, priors: Matrix, transition: Discount) -> Matrix:
         """The first block once its centre has taken a step."""
         part = self._parts(priors)[0]
         d = part.square.shape[1]
         kappa, mean, scale = part.precision[:, 0, 0], part.coefficients, part.scale
+        walk = transition.walk
         steps, variances = steps_of("walk", walk, d), np.diagonal(part.sigma, 0, 1, 2)
         with np.errstate(over="ignore"):
             if np.ndim(walk):
                 more = (steps / variances).mean(axis=1)
             else:
                 more = steps[0] * d / variances.sum(axis=1)
+        more = more + transition.relative_walk
         kappa = np.maximum(1.0 / (1.0 / kappa + more), LEAST_KAPPA)
         precision = kappa[:, None, None]
         square = scale + np.swapaxes(mean, 1, 2) @ mean * precision
@@ -294,6 +296,10 @@ class GaussianUnknown(Regression):
             object.__setattr__(self, name, value)
             if isinstance(value, float) and name == "scale":
                 vector(name, value, 1, positive=True)
+
+    def default_transition(self) -> Discount:
+        """Sums that fade by a tenth, and steps of a fifth of the rows' covariance."""
+        return Discount(0.9, relative_walk=0.2)
 
     def resolved(self, rows: Matrix) -> Self:
         """Return the family with all scales filled in; see `Family`."""

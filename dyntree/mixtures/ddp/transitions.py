@@ -81,18 +81,24 @@ class Discount(Steps):
         the locations of `AffineFlow`, as an approximation:
         kappa' = 1 / (1 / kappa + walk d / trace(Sigma)), with Sigma at its mean; of
         each column 1 / (1 / kappa + mean(walk / diag(Sigma))), which no units change.
+    relative_walk : float, default 0.0
+        Covariance of a further step in units of the particle's own covariance of rows,
+        >= 0, for the same families: exactly kappa' = 1 / (1 / kappa + relative_walk),
+        in any units.
 
     Examples
     --------
     >>> Discount(0.8)
-    Discount(delta=0.8, walk=0.0)
+    Discount(delta=0.8, walk=0.0, relative_walk=0.0)
     """
 
     delta: float = 0.9
     walk: Any = 0.0
+    relative_walk: float = 0.0
 
     def __post_init__(self) -> None:
         self._check(within, "delta", more=(0.0, 1.0, "(]"))
+        self._check(not_negative, "relative_walk")
         self._check_steps("walk")
 
 

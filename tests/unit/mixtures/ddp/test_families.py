@@ -17,6 +17,7 @@ from dyntree.mixtures import (
     GaussianUnknown,
     Multinomial,
     RandomWalk,
+    variation_of_information,
 )
 from dyntree.mixtures.ddp.merging import replayed
 from tests.oracle.ddp import Walk
@@ -138,6 +139,26 @@ def test_a_discount_is_a_power_of_the_posterior() -> None:
     np.testing.assert_allclose(family._parts(walked)[0].precision[0, 0, 0], kappa)
     np.testing.assert_allclose(family.means(walked), family.means(row), rtol=1e-12)
     np.testing.assert_allclose(family._parts(walked)[0].scale, part.scale, rtol=1e-10)
+    relative = family.moved(row, Discount(1.0, relative_walk=0.1))
+    found = family._parts(relative)[0]
+    np.testing.assert_allclose(found.precision[0, 0, 0], 1.0 / (1.0 / 20.5 + 0.1))
+    np.testing.assert_allclose(found.scale, part.scale, rtol=1e-10)
+    with pytest.raises(ValueError, match="relative_walk must be >= 0"):
+        Discount(relative_walk=-0.1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_clusters_that_move_keep_their_ids_by_default(seed: int) -> None:
+    """Steps of .7 sd a phase; without a walk a third of the phases had new clusters."""
+    rng = np.random.default_rng(seed)
+    centre = 9.0 * np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 2], [2, 2, 2]])
+    model = DependentDPMixture(GaussianUnknown(), n_sweeps=30, burn_in=10)
+    for _ in range(15):
+        truth = rng.integers(5, size=60)
+        model.update(centre[truth] + rng.normal(size=(60, 3)))
+        centre = centre + 0.7 * rng.normal(size=centre.shape)
+        assert variation_of_information(model.labels_, truth) < 0.5
+    assert len(model.lifelines()) == 5
 
 
 def test_memory_of_weights_keeps_their_mean_and_widens_them() -> None:
