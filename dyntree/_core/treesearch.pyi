@@ -20,6 +20,17 @@ class Searcher:
         gone: NDArray[np.uint8] | None = None,
         late: NDArray[Any] | None = None,
         late_ids: Ids | None = None,
+        looked: Ids | None = None,
+    ) -> tuple[Matrix, Ids]: ...
+    def query_among(
+        self,
+        X: NDArray[Any],
+        k: int,
+        begin: Ids,
+        place: Ids,
+        n_threads: int,
+        late: NDArray[Any] | None = None,
+        late_ids: Ids | None = None,
     ) -> tuple[Matrix, Ids]: ...
     def query_radius(
         self,

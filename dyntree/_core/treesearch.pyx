@@ -81,6 +81,15 @@ cdef void sort_heap(Near *heap, int64_t n) noexcept nogil:
         sift(heap, i, last)
 
 
+cdef void told(
+    const Near *near, int64_t k, double *distance, int64_t *name
+) noexcept nogil:
+    """Write distances and names of rows where the caller wants them."""
+    cdef int64_t i
+    for i in range(k):
+        distance[i], name[i] = near[i].distance, near[i].id
+
+
 cdef class Searcher:
     """Neighbours in a cover tree.
 
@@ -183,11 +192,14 @@ cdef class Searcher:
             self.own_end[node] - first, radius, k, found, n,
         )
 
-    cdef void nearest(
+    cdef int64_t nearest(
         self, const char *x, Changes since, int64_t k, Near *found, Ball *heap
     ) noexcept nogil:
-        """The k nearest rows, nearest first; there must be so many."""
-        cdef int64_t n = 0, n_balls = 1, i, child, c, node
+        """The k nearest rows, nearest first; there must be so many.
+
+        Returns how many distances from rows and centres of the tree it took.
+        """
+        cdef int64_t n = 0, n_balls = 1, looked = 1, i, child, c, node
         cdef Ball ball, new
         self.scan(
             x, since.late, since.late_ids, NULL, since.n_late, INFINITY, k, found, &n
@@ -219,6 +231,8 @@ cdef class Searcher:
                 or self.least(ball.centre, self.radius_own[node]) <= found[0].distance
             ):
                 self.scan_own(node, x, since.gone, INFINITY, k, found, &n)
+                looked += self.own_end[node] - self.row_begin[node]
+            looked += self.child_begin[node + 1] - self.child_begin[node]
             for c in range(self.child_begin[node], self.child_begin[node + 1]):
                 new.node = self.child[c]
                 new.centre = self.rows.distance(
@@ -236,9 +250,11 @@ cdef class Searcher:
                     i = (i - 1) // 2
                 heap[i] = new
         sort_heap(found, n)
+        return looked
 
     def query(
-        self, X, int64_t k, int n_threads, gone=None, late=None, late_ids=None
+        self, X, int64_t k, int n_threads, gone=None, late=None, late_ids=None,
+        looked=None,
     ):
         """The k nearest rows of each row of X, equal ones by their number.
 
@@ -255,6 +271,9 @@ cdef class Searcher:
         late : ndarray of shape (n_late, n_features), optional
             Rows that are searched beside the tree.
         late_ids : ndarray of int64 of shape (n_late,), optional
+        looked : ndarray of int64 of shape (n_queries,), optional
+            Takes how many distances from rows and centres of the tree each row asked
+            for.
 
         Returns
         -------
@@ -268,6 +287,7 @@ cdef class Searcher:
         distances, names = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
         cdef double[:, ::1] distance = distances
         cdef int64_t[:, ::1] name = names
+        cdef int64_t[::1] count = np.empty(n, dtype=np.int64) if looked is None else looked
         if not n:
             return distances, names
         asked = Rows(X)
@@ -285,23 +305,82 @@ cdef class Searcher:
                     first, last, nogil=True, num_threads=n_threads, schedule="dynamic"
                 ):
                     t = thread_number()
-                    self.answer(
+                    count[q] = self.nearest(
                         asked.at + q * asked.size, since, k, near + t * k,
-                        heap + t * self.n_nodes, &distance[q, 0], &name[q, 0],
+                        heap + t * self.n_nodes,
                     )
+                    told(near + t * k, k, &distance[q, 0], &name[q, 0])
         finally:
             free(near)
             free(heap)
         return distances, names
 
-    cdef void answer(
-        self, const char *x, Changes since, int64_t k, Near *near, Ball *heap,
-        double *distance, int64_t *name,
+    def query_among(
+        self, X, int64_t k, int64_t[::1] begin, int64_t[::1] place, int n_threads,
+        late=None, late_ids=None,
+    ):
+        """The k nearest of some rows of the tree, and of all that wait.
+
+        Parameters
+        ----------
+        X, k, n_threads, late, late_ids
+            As for `query`; k is at most the number of rows named for each row of X.
+        begin : ndarray of int64 of shape (n_queries + 1,)
+        place : ndarray of int64 of shape (n_places,)
+            Rows ``place[begin[q]:begin[q + 1]]`` in the order of the tree may be the
+            nearest of row q.
+
+        Returns
+        -------
+        distance, id
+            As from `query`.
+        """
+        cdef Rows asked
+        cdef int64_t n = len(X), q, first, last
+        cdef int t
+        distances, names = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
+        cdef double[:, ::1] distance = distances
+        cdef int64_t[:, ::1] name = names
+        if not n:
+            return distances, names
+        asked = Rows(X)
+        cdef Changes since = self.changes(None, late, late_ids)
+        cdef size_t n_near = n_threads * <size_t> k
+        cdef Near *near = <Near *> malloc(n_near * sizeof(Near))
+        try:
+            if near == NULL:
+                raise MemoryError()
+            for first in range(0, n, BLOCK):
+                PyErr_CheckSignals()
+                last = min(n, first + BLOCK)
+                for q in prange(
+                    first, last, nogil=True, num_threads=n_threads, schedule="dynamic"
+                ):
+                    t = thread_number()
+                    self.among(
+                        asked.at + q * asked.size, since, k, near + t * k,
+                        &place[0] + begin[q], begin[q + 1] - begin[q],
+                    )
+                    told(near + t * k, k, &distance[q, 0], &name[q, 0])
+        finally:
+            free(near)
+        return distances, names
+
+    cdef void among(
+        self, const char *x, Changes since, int64_t k, Near *found,
+        const int64_t *place, int64_t n_places,
     ) noexcept nogil:
-        cdef int64_t i
-        self.nearest(x, since, k, near, heap)
-        for i in range(k):
-            distance[i], name[i] = near[i].distance, near[i].id
+        """The k nearest of some rows of the tree and of those that wait."""
+        cdef int64_t n = 0, i
+        self.scan(
+            x, since.late, since.late_ids, NULL, since.n_late, INFINITY, k, found, &n
+        )
+        for i in range(n_places):
+            self.scan(
+                x, self.rows.at + place[i] * self.rows.size, self.ids + place[i], NULL,
+                1, INFINITY, k, found, &n,
+            )
+        sort_heap(found, n)
 
     cdef int64_t within(
         self, const char *x, Changes since, double radius, int64_t *stack, Near *found

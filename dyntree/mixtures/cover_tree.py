@@ -15,6 +15,7 @@ from dyntree._core.covertree import build, centre_places
 from dyntree._core.treesearch import Searcher
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
+from dyntree.mixtures.neighbours import neighbours
 from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.shared.base import StoredArrays
 from dyntree.mixtures.shared.checks import not_negative, within
@@ -145,6 +146,10 @@ class CoverTree(StoredArrays):
     depends on the two rows alone, not on where the tree holds them, so that equal rows
     are equally far, and come by their numbers.
 
+    Of many queries at once the first 32 show how many rows the tree looks at. Where it
+    would cost less to take all distances, as in tables whose own dimension is more than
+    about eight, the others are answered by products of matrices: with the same bits.
+
     A tree can be copied and pickled, and `dyntree.save` keeps it: as rows with their
     numbers, of which `dyntree.load` builds a tree anew that answers the same.
 
@@ -263,9 +268,10 @@ class CoverTree(StoredArrays):
             raise ValueError(
                 f"k must be at most the number of rows, {held.n_rows}; got {k}."
             )
-        return held.searcher.query(
-            rows, k, params.n_threads(), held.gone, *held.waiting
-        )
+        return neighbours(
+            held.searcher, held.rows, held.gone, rows, k, params.n_threads(),
+            *held.waiting,
+        )  # fmt: skip
 
     def query_radius(self, X: Any, radius: float) -> tuple[list[Matrix], list[Ids]]:
         """All rows within a radius of each row of X.

@@ -266,8 +266,23 @@ def e10() -> None:
              "weights a row", asked)  # fmt: skip
 
 
+def faiss_flat(X: np.ndarray, Q: np.ndarray) -> list[str]:
+    """What all distances cost in faiss, of floats of 32 bits, where it is there."""
+    try:
+        import faiss
+    except ImportError:
+        return []
+    index = faiss.IndexFlatL2(X.shape[1])
+    index.add(X.astype(np.float32))
+    asked = Q.astype(np.float32)
+    with clock() as ask:
+        index.search(asked, 10)
+    return [f"faiss flat {1e6 * ask() / len(Q):.0f}"]
+
+
 def e11() -> None:
-    """Neighbours beside scikit-learn's trees."""
+    """Neighbours beside the trees of scikit-learn and SciPy, and beside faiss."""
+    from scipy.spatial import cKDTree
     from sklearn.neighbors import BallTree, KDTree
 
     rng = np.random.default_rng(0)
@@ -289,7 +304,7 @@ def e11() -> None:
         with clock() as ask:
             distance, _ = tree.query(Q, 10)
         told = [f"ours {1e6 * ask() / 500:.0f} us (build {build():.2f} s)"]
-        for peer in (BallTree, KDTree):
+        for peer in (BallTree, KDTree, cKDTree):
             with clock() as their_build:
                 other = peer(X)
             with clock() as theirs:
@@ -298,6 +313,7 @@ def e11() -> None:
             told.append(
                 f"{peer.__name__} {1e6 * theirs() / 500:.0f} ({their_build():.2f})"
             )
+        told += faiss_flat(X, Q)
         line("E11", f"{name}: " + ", ".join(told), "half of theirs from d = 16")
 
 

@@ -8,7 +8,7 @@ from hypothesis import settings
 
 settings.register_profile(
     "ci",
-    max_examples=400,
+    max_examples=250,
     stateful_step_count=20,
     deadline=None,
     derandomize=True,

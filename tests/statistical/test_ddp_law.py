@@ -256,15 +256,15 @@ def test_identity_moves_alone_keep_the_law(identities: bool) -> None:
 def test_split_merge_moves_alone_keep_the_law(weights: str, uncollapsed: bool) -> None:
     """Rows from the enumerated law, eight moves: every summary is what it was.
 
-    Rows are rarely alone here, so that all kinds of moves are made: an error of 0.01 in
-    the chance of two rows to be together would be seen.
+    Rows are rarely alone here, so that all kinds of moves are made: an error of
+    0.015 in the chance of two rows to be together would be seen.
     """
     p, X = ddp.toy(weights)
     p = ddp.replace(p, a=4.0 * p.a)
     law = ddp.enumerated(p, X)
     rng = np.random.default_rng(4)
     difference, moves = [], np.zeros(2)
-    for number in range(12000):
+    for number in range(6000):
         (labels, sources), u = drawn(p, law, X, rng)
         sampler = sampler_of(p, X, uncollapsed, seed=number)
         names = {p.K + j: s for j, s in enumerate(sources)}
@@ -274,5 +274,5 @@ def test_split_merge_moves_alone_keep_the_law(weights: str, uncollapsed: bool) -
         after = describe(state_of(sampler, p.K), sampler.u)
         difference.append(np.array(after) - describe((labels, sources), u))
     values = np.array(difference)[:, :5]  # u stays
-    assert (moves > 5000).all()
+    assert (moves > 2500).all()
     assert worst(values, np.zeros(5)) < limit(5, len(values))

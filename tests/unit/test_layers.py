@@ -77,7 +77,8 @@ FOLDER_ORDER = {
     "trees/averages": [{"view", "memories"}, {"base"}, {"stream", "tables"}],
     # companions know nothing of one another
     "mixtures": [
-        {"shared"}, {"sva", "ddp", "hdp", "canopy", "cover_tree"}, {"teaching"},
+        {"shared"}, {"neighbours"}, {"sva", "ddp", "hdp", "canopy", "cover_tree"},
+        {"teaching"},
     ],
     "mixtures/shared": [{"arrays", "checks", "rows"}, {"base"}],
     "mixtures/sva": [

@@ -221,13 +221,27 @@ class DynamicFiniteMixture:
         return found
 
     @locked
-    def log_predictive(self, X: Any) -> Vector:
-        """Log density of new rows of the last phase, ndarray of shape (n_rows,)."""
-        return logsumexp(self._log_joint(X, "log_predictive"), axis=1)
+    def log_predictive(self, X: Any, ahead: int = 0) -> Vector:
+        """Log density of new rows, of the last phase or of one that comes.
 
-    def _log_joint(self, X: Any, what: str) -> Matrix:
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_columns)
+        ahead : int, default 0
+            Phases after the last one; 1 scores rows before they are learned.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        ahead = params.count("ahead", ahead, 0)
+        return logsumexp(self._log_joint(X, "log_predictive", ahead), axis=1)
+
+    def _log_joint(self, X: Any, what: str, ahead: int = 0) -> Matrix:
         """Log share plus log density of each component, (n_rows, n_components)."""
         family, priors = self._ready(what)
+        for _ in range(ahead):
+            priors = family.moved(priors, self.transition)
         _, rows = self._encoded(X)
         return family.emission(priors, rows).log_under() + np.log(self._share)
 

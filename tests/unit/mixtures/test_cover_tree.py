@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import dyntree
 from dyntree.errors import CheckpointError
-from dyntree.mixtures import CoverTree, cover_tree
+from dyntree.mixtures import CoverTree, cover_tree, neighbours
 
 Answer = tuple[Any, Any]
 
@@ -491,3 +491,70 @@ def test_questions_beside_changes_see_whole_trees() -> None:
         stop.set()
         thread.join()
     assert odd == []
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-120, 1.0, 1e9, 1e200])
+@pytest.mark.parametrize("kind", ["normal", "ties", "far", "equal", "constant"])
+def test_all_distances_give_the_bits_of_the_tree(
+    kind: str, scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    monkeypatch.setattr(neighbours, "CHUNK", 97)
+    monkeypatch.setattr(neighbours, "SAMPLE", 20)
+    for d in (1, 4, 20):
+        X = rng.normal(size=(500, d))
+        if kind == "ties":
+            X = rng.integers(3, size=(500, d)).astype(float)
+        if kind == "far":  # what is left of squares is below their rounding
+            X = 1e6 + 1e-3 * X
+        if kind == "equal":
+            X[100:] = X[rng.integers(100, size=400)]
+        if kind == "constant":
+            X[:, 0] = 98.6
+        X = scale * X
+        tree = CoverTree(X[:450])
+        tree.remove(rng.choice(450, size=50, replace=False))
+        tree.insert(X[450:])
+        Q = np.concatenate([X[::3], scale * rng.normal(size=(150, d))])
+        held = tree._held
+        for k in (1, 7, 400):
+            by_tree = held.searcher.query(Q, k, 1, held.gone, *held.waiting)
+            by_all = neighbours.by_all(
+                held.searcher, held.rows, held.gone, Q, k, 2, *held.waiting
+            )
+            assert (by_all is None) == (scale in (1e-200, 1e200))
+            if by_all is not None:
+                same(by_tree, by_all)
+            same(by_tree, tree.query(Q, k))
+
+
+def test_many_queries_take_all_distances_where_the_tree_is_slower(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[int] = []
+    by_all = neighbours.by_all
+
+    def counted(searcher: Any, rows: Any, gone: Any, X: Any, *more: Any) -> Any:
+        calls.append(len(X))
+        return by_all(searcher, rows, gone, X, *more)
+
+    monkeypatch.setattr(neighbours, "by_all", counted)
+    rng = np.random.default_rng(0)
+    wide, flat = rng.normal(size=(3000, 16)), rng.normal(size=(3000, 2))
+    CoverTree(wide).query(wide[:30], 3)  # few queries
+    CoverTree(flat).query(flat, 3)
+    in_wide = flat @ rng.normal(size=(2, 64))
+    CoverTree(in_wide).query(in_wide, 3)
+    assert not calls
+    CoverTree(wide).query(wide, 3)
+    assert calls == [3000 - neighbours.TRIED]
+
+
+def test_a_query_for_all_rows_of_which_some_wait() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 8))
+    tree = CoverTree(X[:260]).insert(X[260:])
+    distance, index = tree.query(X[:100], 300)
+    exact = np.linalg.norm(X[:100, None] - X, axis=2)
+    assert distance == pytest.approx(np.sort(exact, axis=1))
+    assert (np.sort(index, axis=1) == np.arange(300)).all()

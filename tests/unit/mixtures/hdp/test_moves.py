@@ -294,7 +294,7 @@ def test_pairs_are_joined_as_if_all_were_compared_each_time(rule: str) -> None:
 
 def test_very_many_groups_join_in_bounded_memory() -> None:
     rng = np.random.default_rng(1)
-    K, S = 5, 9000  # all pairs would take 650 MB
+    K, S = 5, 6000  # all pairs would take 290 MB
     counts = 20.0 * np.eye(K)[rng.integers(K, size=S)] + rng.gamma(0.1, 1.0, (S, K))
     z = np.zeros((K, 0))
     topics = Topics(np.ones(K), counts.sum(0), z, z, counts, np.ones(S), np.arange(K))
