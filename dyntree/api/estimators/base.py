@@ -87,6 +87,8 @@ class OnlineMixin:
         Rows are an array, or as they were given where the model has to read them.
         """
         X = as_frame(X)
+        if isinstance(y, np.ma.MaskedArray):
+            y = params.as_array("y", y)
         if self._reads_itself(X, first):
             responses = column_or_1d(y, warn=True, input_name="y")
             check_consistent_length(X, responses)

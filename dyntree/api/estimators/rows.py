@@ -23,7 +23,12 @@ HELD = "_columns_in"  # where an estimator keeps columns that hold times
 
 
 def as_frame(X: Any) -> Any:
-    """Rows as they are; a frame as one whose names scikit-learn sees."""
+    """Rows as they are; a frame as one whose names scikit-learn sees.
+
+    What a masked array hides is missing: scikit-learn would take it for seen.
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        return as_array("X", X)
     plain = not is_frame(X) or hasattr(X, "iloc")
     return X if plain else table_of(X, "X").native
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
 from dyntree.api.estimators.base import OnlineMixin, RandomState, is_column, seed_of
+from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import NIG
 from dyntree.trees.factory import Trees, make_tree
@@ -211,6 +212,13 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
         return quantiles
 
 
+def check_labels(labels: Any) -> None:
+    """Refuse what are no classes, and labels that are missing among objects."""
+    if labels.dtype == object:
+        label_list(labels, len(labels))
+    check_classification_targets(labels)
+
+
 class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
     """A dynamic tree as a classifier of scikit-learn.
 
@@ -309,7 +317,7 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
             On bad rows or parameters.
         """
         rows, labels = self._checked(X, y, True)
-        check_classification_targets(labels)
+        check_labels(labels)
         self.classes_ = np.unique(labels)
         return self._learn(rows, labels, True)
 
@@ -341,7 +349,7 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
                 return self._learn(X, y, False)
         first = not hasattr(self, "model_")
         rows, labels = self._checked(X, y, first)
-        check_classification_targets(labels)
+        check_labels(labels)
         if classes is not None:
             given = np.unique(np.asarray(classes))
         elif first:

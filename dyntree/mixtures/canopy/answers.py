@@ -21,7 +21,7 @@ from dyntree.mixtures.canopy.scaling import Scaling, check_counts, read
 from dyntree.mixtures.canopy.state import State
 from dyntree.mixtures.canopy.user_components import unscaled
 from dyntree.mixtures.shared.arrays import Ids
-from dyntree.mixtures.shared.base import Mixture, warn_renamed
+from dyntree.mixtures.shared.base import Mixture, no_mean, warn_renamed
 from dyntree.runtime.locking import locked
 
 SCORES = 1 << 21  # held at a time
@@ -189,8 +189,15 @@ class CanopyAnswers(Mixture):
         Returns
         -------
         float
+
+        Raises
+        ------
+        ValueError
+            Of no rows there is no mean.
         """
         found = self.score_samples(X)
+        if not len(found):
+            raise no_mean()
         weight = check_weight(sample_weight, len(found), X)
         return float(np.average(found, weights=weight))
 

@@ -70,6 +70,8 @@ def read_words(
         table, found = ordered(documents, names, "documents", ignore_unknown)
         batch = read_words(table, None, n_words, ignore_unknown)
         return replace(batch, names=found)
+    if isinstance(documents, np.ma.MaskedArray):  # of which the hidden are no counts
+        documents = params.as_array("documents", documents)
     if isinstance(documents, np.ndarray) and documents.ndim == 2:
         from scipy.sparse import csr_matrix
 

@@ -223,8 +223,16 @@ class Mixture(StoredArrays, ABC):
         Returns
         -------
         float
+
+        Raises
+        ------
+        ValueError
+            Of no rows there is no mean.
         """
-        return float(np.mean(self.score_samples(X)))
+        densities = self.score_samples(X)
+        if not len(densities):
+            raise no_mean()
+        return float(np.mean(densities))
 
     def score_total(self, X: Any, y: Any = None) -> float:
         """Log density of all rows together, in nats.
@@ -252,6 +260,13 @@ class Mixture(StoredArrays, ABC):
         again = self.copy()
         again.seed = params.count("seed", seed, 0, params.MAX_SEED)
         return again
+
+
+def no_mean() -> ValueError:
+    """Return the error of a score of no rows."""
+    return ValueError(
+        "score needs at least one row; got none. score_total of no rows is 0."
+    )
 
 
 def warn_renamed(model: Any, old: str, new: str) -> None:

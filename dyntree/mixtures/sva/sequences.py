@@ -11,7 +11,7 @@ from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import warn
 from dyntree.mixtures.shared.arrays import Ids
-from dyntree.mixtures.shared.base import n_samples_of
+from dyntree.mixtures.shared.base import n_samples_of, no_mean
 from dyntree.mixtures.shared.checks import not_negative
 from dyntree.mixtures.sva.options import HSMMOptions
 from dyntree.mixtures.sva.records import Durations, Path
@@ -185,7 +185,9 @@ class SequenceMixture(SubspaceMixture):
             "next version.",
         )
         total, n_rows = self._total(X, lengths, "score")
-        return total / n_rows if n_rows else float("nan")
+        if not n_rows:
+            raise no_mean()
+        return total / n_rows
 
     def score_total(self, X: Any, y: Any = None, *, lengths: Any = None) -> float:
         """Log density of sequences, over all paths through the states (forward).

@@ -52,6 +52,13 @@ def ids_of(model: Any) -> set[int]:
 
 
 @pytest.mark.filterwarnings("ignore:score of OnlineHDPHSMM:DeprecationWarning")
+def test_no_rows_have_no_mean(model: Any) -> None:
+    with pytest.raises(ValueError, match="score needs at least one row; got none"):
+        model.score(ROWS[:0])
+    assert model.score_total(ROWS[:0]) == 0.0
+
+
+@pytest.mark.filterwarnings("ignore:score of OnlineHDPHSMM:DeprecationWarning")
 def test_a_score_is_the_mean_of_rows_and_a_total_their_sum(model: Any) -> None:
     total = model.score_total(ROWS)
     assert model.score(ROWS) == pytest.approx(total / len(ROWS), rel=1e-12)

@@ -565,3 +565,11 @@ def test_durations_of_any_unit_name_documents(unit: str) -> None:
     rows = np.random.default_rng(0).normal(size=(20, 2))
     model = MemoryBoundedHDP("diag", seed=1).partial_fit(rows, groups=groups)
     assert model.n_documents_seen_ == 2
+
+
+def test_hidden_counts_are_no_counts() -> None:
+    counts = np.ma.masked_array(np.ones((4, 3), dtype=int), mask=np.eye(4, 3) > 0)
+    with pytest.raises(ValueError, match="row 0, word 0 is nan"):
+        MemoryBoundedHDP("multinomial").fit(counts)
+    shown = np.ma.masked_array(np.ones((4, 3), dtype=int), mask=False)
+    assert MemoryBoundedHDP("multinomial").fit(shown).n_seen == 12
