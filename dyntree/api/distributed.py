@@ -36,7 +36,7 @@ from dyntree.mixtures.canopy.records import CanopySweep
 from dyntree.mixtures.canopy.scaling import (
     ColumnSums,
     Scaling,
-    check_counts,
+    check_rows,
     read,
     squares_of,
     sums_of,
@@ -61,7 +61,7 @@ def _shape(recipe: Any) -> tuple[int, FeatureMap]:
 
 def _checked(recipe: Any, family: str, names: tuple[str, ...]) -> None:
     """Raise ValueError for rows that a family cannot have."""
-    check_counts(_rows_of(recipe), FAMILY_OF[family], names)
+    check_rows(_rows_of(recipe), FAMILY_OF[family], names)
 
 
 def _sums(recipe: Any) -> ColumnSums:

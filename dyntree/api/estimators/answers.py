@@ -20,6 +20,7 @@ class MixtureAnswers:
 
     model_: Any
     _dtypes: Any = np.float64  # that rows may have
+    _sparse: Any = False  # whether they may be sparse
 
     def _keep(self, given: Mapping[str, Any]) -> None:
         """Keep the arguments of `__init__` as they are, as scikit-learn asks."""
@@ -28,7 +29,9 @@ class MixtureAnswers:
     def _rows(self, X: Any) -> Any:
         """Rows to answer for."""
         check_is_fitted(self)
-        return checked_rows(self, X, False, dtype=self._dtypes)
+        return checked_rows(
+            self, X, False, dtype=self._dtypes, accept_sparse=self._sparse
+        )
 
     def predict(self, X: Any) -> Ids:
         """Most probable cluster of each row, by its id in the model.

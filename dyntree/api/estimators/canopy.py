@@ -39,9 +39,12 @@ def parted(
     """Rows to learn and their weights, and a share of those with any to hold out."""
     parts = Parts(rows, sample_weight=sample_weight)
     out = parts.share_of(validation, seed)
-    kept = np.setdiff1d(np.arange(len(rows)), out)
+    kept = np.setdiff1d(np.arange(rows.shape[0]), out)
     weight = None if parts.weight is None else parts.weight[kept]
     return rows[kept], weight, rows[out]
+
+
+COUNTS = ("poisson", "multinomial")  # families of counts, which may be sparse
 
 
 class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
@@ -208,7 +211,9 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         n_init, seed = params.count("n_init", self.n_init, 1), self._seed()
         begin, validation = None, self.validation
         if validation is not None and not isinstance(validation, Real):
-            validation = checked_rows(self, validation, False)
+            validation = checked_rows(
+                self, validation, False, accept_sparse=self._sparse
+            )
         if self.warm_start and hasattr(self, "model_"):
             begin, n_init = self.model_, 1
         learned, weight = rows, sample_weight
@@ -288,6 +293,10 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         self.n_features_in_ = model.means.shape[1]
         return self._kept(model, np.empty((0, self.n_features_in_)))
 
+    @property
+    def _sparse(self) -> Any:
+        return "csr" if self.family in COUNTS else False
+
     def _checked(self, X: Any, reset: bool) -> Matrix:
         """Rows as numbers, float32 or float64."""
         rows: Matrix = checked_rows(
@@ -296,6 +305,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
             reset,
             dtype=[np.float64, np.float32],
             ensure_min_samples=2 if reset else 1,
+            accept_sparse=self._sparse,
         )
         return rows
 
@@ -303,15 +313,15 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         """Keep a model, and what there is to say of it."""
         self.model_ = model
         self.weights_, self.means_ = model.weights, model.means
-        self.covariances_ = (
-            None if self.family in ("poisson", "multinomial") else model.covariances_
-        )
+        self.covariances_ = None if self.family in COUNTS else model.covariances_
         for family, name in (("poisson", "rates_"), ("multinomial", "probabilities_")):
             if self.family == family:
                 setattr(self, name, self.means_)
             elif hasattr(self, name):
                 delattr(self, name)
-        self.labels_ = model.predict(rows) if len(rows) else np.empty(0, dtype=np.int64)
+        self.labels_ = (
+            model.predict(rows) if rows.shape[0] else np.empty(0, dtype=np.int64)
+        )
         self.history_, self.converged_ = model.history, model.converged
         self.n_iter_ = len(model.history)
         scored = model.history.log_likelihood

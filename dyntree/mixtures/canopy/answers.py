@@ -17,7 +17,7 @@ from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.parts import check_weight
-from dyntree.mixtures.canopy.scaling import Scaling, check_counts, read
+from dyntree.mixtures.canopy.scaling import Scaling, check_rows, read
 from dyntree.mixtures.canopy.state import State
 from dyntree.mixtures.canopy.user_components import unscaled
 from dyntree.mixtures.shared.arrays import Ids
@@ -61,9 +61,8 @@ class CanopyAnswers(Mixture):
         known, scaling = self._ready(what)
         features, rows = read(X, self._state.features)
         family = self._family
-        if family.is_count:
-            check_counts(rows, family, features.feature_names)
-        step = max(1, SCORES // len(known.weight))
+        check_rows(rows, family, features.feature_names)
+        step = max(1, SCORES // max(known.mean.shape))
         for first in range(0, len(rows), step):
             part = slice(first, min(first + step, len(rows)))
             yield part, family.log_joint(scaling.doubles(rows[part]), known)

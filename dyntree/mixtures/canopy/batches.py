@@ -15,7 +15,7 @@ from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.canopy.answers import CanopyAnswers
 from dyntree.mixtures.canopy.parts import LocalShards, Parts, check_weight
-from dyntree.mixtures.canopy.scaling import Scaling, read
+from dyntree.mixtures.canopy.scaling import Scaling, check_rows, read
 from dyntree.mixtures.canopy.shards import Plan
 from dyntree.mixtures.canopy.state import State
 from dyntree.mixtures.canopy.sweep_loop import Fit
@@ -84,8 +84,8 @@ class CanopyStreams(CanopyAnswers):
         features, given = read(X, self._state.features)
         if not len(given):
             raise ValueError("X must have at least one row; got none.")
+        check_rows(given, self._family, features.feature_names)
         rows = np.array(given, dtype=np.float64)
-        Parts(rows, features).check(self._family)
         if self._state.scaling is not None:
             self._room_for(rows, self._state.scaling)
         return features, rows

@@ -55,7 +55,8 @@ class Canopy(CanopyStreams):
     inference : str, default "auto"
         "em", exact and soft; "esca", exact draws (Zaheer et al. 2016); "canopy2", draws
         from lists; "canopy1", proposals from one point a group; "tree", exact draws
-        through a tree over the means. "auto": "esca" up to 64 components or 10^8
+        through a tree over the means, which cost more than those of "esca" wherever
+        both were timed. "auto": "esca" up to 64 components or 10^8
         products of rows, components and columns; else "canopy2".
     init : str or array_like of shape (n_components, n_features), default "auto"
         "random" rows; "kmeans" or "kmeans++", the means of k-means or the rows that it
@@ -95,8 +96,9 @@ class Canopy(CanopyStreams):
     -----
     Rows are held and scored in float32, about the mean of their group, and where
     components are narrow for their place, about the mean of each; sums over rows are
-    whole numbers of 64 bits, so that neither threads nor the order of the rows alter a
-    bit. Clusters keep their widths down to 10^-5 of a column's standard deviation, in
+    whole numbers of 64 bits, so that threads alter no bit. The order of the rows says
+    which draws they get, and which share a group: it moves an exact EM by about 1e-6.
+    Clusters keep their widths down to 10^-5 of a column's standard deviation, in
     tables of more than 10^8 numbers down to 10^-4. Scores of counts of 10^5 in
     8 columns are off by half a nat while a fit goes on; answers are not.
     Parameters are posterior modes given the labels, which makes "esca" and "canopy2"
@@ -194,7 +196,8 @@ class Canopy(CanopyStreams):
         ----------
         X : array_like of shape (n_rows, n_features), frame, path, or list of them
             Finite numbers. A list is read part by part: memory maps stay on disk, and
-            so do Parquet files, given by their paths (with pyarrow).
+            so do Parquet files, given by their paths (with pyarrow). Counts may be
+            sparse matrices, of which a block at a time is dense.
         sample_weight : array_like of shape (n_rows,), optional
             What rows count for. A row that is drawn goes to one component with all its
             weight.

@@ -20,7 +20,7 @@ from dyntree.mixtures.canopy.scaling import (
     ColumnSums,
     Scaling,
     Singles,
-    check_counts,
+    check_rows,
     read,
     squares_of,
     sums_of,
@@ -136,9 +136,8 @@ class Parts:
 
     def check(self, family: Family) -> None:
         """Raise ValueError for rows that a family cannot have."""
-        if family.is_count:
-            for rows, _, _ in self.each():
-                check_counts(rows, family, self.features.feature_names)
+        for rows, _, _ in self.each():
+            check_rows(rows, family, self.features.feature_names)
 
     def scaling(self, family: Family) -> Scaling:
         """Centres and scales of the columns of all parts."""
@@ -199,8 +198,7 @@ def held_out(validation: Any, features: FeatureMap, family: Family) -> Matrix:
     _, rows = read(validation, features, "validation")
     if not len(rows):
         raise ValueError("validation must have at least one row; got none.")
-    if family.is_count:
-        check_counts(rows, family, features.feature_names, "validation")
+    check_rows(rows, family, features.feature_names, "validation")
     return np.asarray(rows, dtype=np.float64)
 
 

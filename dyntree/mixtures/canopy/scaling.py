@@ -81,22 +81,45 @@ def squares_of(X: Any, weight: Vector | None, centre: Vector) -> Vector:
     return second
 
 
+class SparseRows:
+    """Counts of a sparse matrix, of which only rows that are asked for are dense."""
+
+    ndim = 2
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, X: Any) -> None:
+        self.held = X.tocsr()
+        self.shape = self.held.shape
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, places: Any) -> Matrix:
+        rows: Matrix = self.held[places].toarray().astype(np.float64)
+        return rows
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        return self[:].astype(np.float64 if dtype is None else dtype, copy=False)
+
+
 def read(
     X: Any, features: FeatureMap | None, argument: str = "X"
 ) -> tuple[FeatureMap, Any]:
     """Columns, and rows as an array that is the caller's own where it can be.
 
     Raises ValueError for what is no table of finite numbers, or has other columns than
-    before; the first bad row and column are named.
+    before; the first bad row and column are named. Sparse rows are `SparseRows`, which
+    `check_rows` refuses where a family has no counts.
     """
     if is_path(X):
         X = ParquetRows(X, features, argument)
         features = X.features
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[1]:
         raise ValueError(f"{argument} must have one column at least; got {X.shape}.")
-    params.check_dense(argument, X)
+    if hasattr(X, "tocsr"):
+        X = SparseRows(X)
     reads = is_plain(X) and not (features and features.times)
-    if not (reads or isinstance(X, ParquetRows)) or not len(X):
+    if not (reads or isinstance(X, ParquetRows | SparseRows)) or not len(X):
         if features is None:
             features, rows = FeatureMap.learn(X)
         else:
@@ -126,10 +149,14 @@ def read(
     return features, X
 
 
-def check_counts(
+def check_rows(
     X: Any, family: Family, names: tuple[str, ...], argument: str = "X"
 ) -> None:
-    """Raise ValueError for what a family of counts cannot have had."""
+    """Raise ValueError for what a family cannot have had; only counts may be sparse."""
+    if not family.is_count:
+        if isinstance(X, SparseRows):
+            params.check_dense(argument, X.held)
+        return
     for part in blocks(X):
         rows = np.asarray(X[part], dtype=np.float64)
         bad = (rows < 0) | (rows != np.floor(rows))

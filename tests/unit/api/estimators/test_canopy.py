@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
@@ -215,3 +216,22 @@ def test_the_first_batch_is_fitted_as_fit_would() -> None:
     batch = CanopyMixture(6, **options, callback=seen.append).partial_fit(X)
     assert batch.means_.tobytes() == whole.means_.tobytes()
     assert len(seen) == 24
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"validation": 0.2}, {"validation": 0.2, "n_init": 2}]
+)
+def test_counts_may_be_sparse(options: Any) -> None:
+    rng = np.random.default_rng(0)
+    C = rng.poisson(
+        np.array([[5.0, 0.1, 1.0], [0.2, 4.0, 2.0]])[rng.integers(2, size=300)]
+    )
+    fits = [
+        CanopyMixture(2, family="multinomial", random_state=0, **options).fit(rows)
+        for rows in (C, csr_array(C))
+    ]
+    assert (fits[0].labels_ == fits[1].labels_).all()
+    assert (fits[1].predict(csr_array(C)) == fits[0].predict(C)).all()
+    assert fits[1].score(csr_array(C)) == fits[0].score(C)
+    with pytest.raises(TypeError, match="dense data is required"):
+        CanopyMixture(2).fit(csr_array(C))

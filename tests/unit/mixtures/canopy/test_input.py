@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csc_array, csr_array
 
 from dyntree.errors import (
     CheckpointError,
@@ -393,3 +394,48 @@ def test_a_start_with_rows_that_wait_has_no_components() -> None:
     waiting = Canopy(2, batch_size=50).update(X[:10])
     with pytest.raises(ValueError, match="start must be a Canopy that has components"):
         Canopy(2).fit(X, start=waiting)
+
+
+@pytest.mark.parametrize("family", ["poisson", "multinomial"])
+@pytest.mark.parametrize("inference", ["em", "esca", "canopy2"])
+def test_counts_may_be_sparse(family: str, inference: str) -> None:
+    rng = np.random.default_rng(0)
+    rates = np.array([[5.0, 0.1, 1.0, 3.0], [0.2, 4.0, 2.0, 1.0]])
+    C = rng.poisson(rates[rng.integers(2, size=400)])
+    options: dict[str, Any] = {"family": family, "inference": inference}
+    for kind in (csr_array, csc_array):
+        dense = Canopy(2, **options).fit(C, validation=C[:50])
+        sparse = Canopy(2, **options).fit(kind(C), validation=kind(C[:50]))
+        assert sparse.means.tobytes() == dense.means.tobytes()
+        assert (sparse.labels_ == dense.labels_).all()
+        assert (sparse.predict(kind(C)) == dense.predict(C)).all()
+        assert sparse.score(kind(C)) == dense.score(C)
+        streams = [
+            Canopy(2, batch_size=150, **options).update(rows) for rows in (C, kind(C))
+        ]
+        assert streams[0].means.tobytes() == streams[1].means.tobytes()
+    with pytest.raises(ValueError, match="whole numbers >= 0"):
+        Canopy(2, **options).fit(csr_array(C - 1))
+    with same_bytes(sparse), pytest.raises(ValueError, match="4 columns"):
+        sparse.update(csr_array(C[:, :2]))
+
+
+def test_only_counts_may_be_sparse() -> None:
+    X = csr_array(blobs(60))
+    model = Canopy(2, **QUICK).fit(blobs(60))
+    for ask in (model.fit, model.update, model.predict, model.score):
+        with same_bytes(model), pytest.raises(ValueError, match="X must be dense"):
+            ask(X)
+    with pytest.raises(ValueError, match="validation must be dense"):
+        Canopy(2, **QUICK).fit(blobs(60), validation=X)
+
+
+def test_of_sparse_counts_a_block_is_dense() -> None:
+    n, d = 9000, 1500
+    X = csr_array((np.ones(n), (np.arange(n), np.arange(n) % d)))
+    model = Canopy(2, family="multinomial", init="random", max_iter=2, tol=0.0).fit(X)
+    tracemalloc.start()
+    model.score_samples(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < n * d * 8  # bytes of all rows as floats

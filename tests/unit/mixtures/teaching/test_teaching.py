@@ -312,3 +312,20 @@ def test_clusters_live_as_long_and_are_born_as_often_as_told() -> None:
     limit = 4.9 * np.sqrt(20.0 / len(lives))
     assert abs(lives.mean() - 5.0) < limit
     assert abs(len(lives) / 3999 - 2.0) < 4.9 * np.sqrt(2.0 / 3999)
+
+
+def test_a_fixed_model_is_asked_about_phases_to_come() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 2)) + 9.0 * rng.integers(2, size=(200, 1))
+    family = GaussianKnownVariance(1.0)
+    model = DynamicFiniteMixture(
+        2, family, transition=RandomWalk(0.5), n_sweeps=12, burn_in=4
+    ).update(X)
+    place = np.array([[0.0, 0.0], [9.0, 9.0], [20.0, 20.0]])
+    now, later = model.log_predictive(place), model.log_predictive(place, ahead=4)
+    share = np.log(0.5 / (2.0 * np.pi))  # half the rows, variance 1 + 4 x .5 later
+    assert now[:2] == pytest.approx(share, abs=0.2)
+    assert later[:2] == pytest.approx(share - np.log(3.0), abs=0.2)
+    assert later[2] > now[2]
+    with pytest.raises(ValueError, match="ahead must be an int >= 0"):
+        model.log_predictive(place, ahead=-1)
