@@ -1,22 +1,26 @@
 """Bayesian dynamic trees for data streams, in bounded memory."""
 
-try:
-    import dyntree._core.rng  # noqa: F401
-except ModuleNotFoundError as error:
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from dyntree.storage.old_names import keep_old_names
+
+if find_spec("dyntree._core.rng") is None:
     raise ImportError(
         "dyntree's compiled core is not beside its sources, in "
         f"{__path__[0]}. Build it there with pip install -e ., or leave this folder, "
         "so that the installed package is found."
-    ) from error
+    )
 
-from dyntree import mixtures
-from dyntree.checkpoint import load, save
-from dyntree.repeats import fit_repeats
-from dyntree.storage.old_names import keep_old_names
-from dyntree.trees.averages.stream import AveragedStream
-from dyntree.trees.averages.tables import AveragedTrees
-from dyntree.trees.model import DynamicTree
-from dyntree.trees.streaming import StreamingTree
+if TYPE_CHECKING:
+    from dyntree import mixtures
+    from dyntree.checkpoint import load, save
+    from dyntree.repeats import fit_repeats
+    from dyntree.trees.averages.stream import AveragedStream
+    from dyntree.trees.averages.tables import AveragedTrees
+    from dyntree.trees.model import DynamicTree
+    from dyntree.trees.streaming import StreamingTree
 
 keep_old_names()
 
@@ -33,3 +37,27 @@ __all__ = [
     "mixtures",
     "save",
 ]
+
+HOMES = {  # modules of the public names, imported where a name is first asked for
+    "AveragedStream": "trees.averages.stream",
+    "AveragedTrees": "trees.averages.tables",
+    "DynamicTree": "trees.model",
+    "StreamingTree": "trees.streaming",
+    "fit_repeats": "repeats",
+    "load": "checkpoint",
+    "save": "checkpoint",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name where it is asked for (PEP 562)."""
+    if name == "mixtures":
+        return import_module("dyntree.mixtures")
+    if name not in HOMES:
+        raise AttributeError(f"module 'dyntree' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"dyntree.{HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,6 +13,7 @@ import io
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, BinaryIO, Self, TypeVar
 
 from dyntree.errors import CheckpointError
@@ -27,7 +28,14 @@ UNSOUND = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 LABELS = ("classes", "waiting_y")  # fields of headers that hold labels
 
 
-KINDS: dict[str, type[Savable]] = {}
+KINDS: dict[str, type[Savable]] = {}  # of the models that have been imported
+HOMES = (  # where models are, in the order in which they are looked for
+    "dyntree.trees.model",
+    "dyntree.trees.streaming",
+    "dyntree.trees.averages.stream",
+    "dyntree.trees.averages.tables",
+    "dyntree.mixtures",
+)
 Kind = TypeVar("Kind", bound=type[Savable])
 
 
@@ -35,6 +43,15 @@ def savable(kind: Kind) -> Kind:
     """Class decorator: let `load` make models of this class, by its name."""
     KINDS[kind.__name__] = kind
     return kind
+
+
+def _kind_named(name: Any) -> type[Savable] | None:
+    """The class of that name; its module is imported, where it has not been."""
+    for home in HOMES:
+        if name in KINDS:
+            break
+        import_module(home)
+    return KINDS.get(name)
 
 
 class Stored(ABC):
@@ -158,7 +175,7 @@ def loads(data: bytes) -> Any:
 def _described(model: Savable) -> tuple[dict[str, Any], Arrays]:
     """Header and arrays of a file."""
     kind = type(model).__name__
-    if KINDS.get(kind) is not type(model):
+    if _kind_named(kind) is not type(model):
         own = hasattr(model, "save")
         remedy = "Call its own save" if own else "Pickle it, or save the model it holds"
         raise ValueError(
@@ -198,11 +215,12 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any]]:
         notes = header.get("notes")
         if not isinstance(described, dict) or not isinstance(notes, dict):
             raise CheckpointError("it holds no model")
-        kind = described.get("kind")
-        if not isinstance(kind, str) or kind not in KINDS:
-            raise CheckpointError(f"it holds a model of unknown kind {kind!r}")
+        kind = _kind_named(described.get("kind"))
+        if kind is None:
+            name = described.get("kind")
+            raise CheckpointError(f"it holds a model of unknown kind {name!r}")
         described = _with_labels(described, from_json)
-        return KINDS[kind].from_arrays(described, arrays), notes
+        return kind.from_arrays(described, arrays), notes
     except CheckpointError as error:
         raise CheckpointError(f"{failure}: {error}") from error
     except UNSOUND as error:

@@ -413,8 +413,45 @@ def test_importing_loads_numpy_and_scipy_only(statement: str) -> None:
     process = python("-c", code)
     assert process.returncode == 0, process.stderr
     loaded = set(json.loads(process.stdout))
-    assert {"numpy", "scipy", "dyntree"} <= loaded
+    assert "dyntree" in loaded
     assert not loaded & (HEAVY | {"hypothesis", "pytest"})
+
+
+def test_importing_the_package_loads_no_model() -> None:
+    code = (
+        "import dyntree, json, sys\n"
+        "names = [{*sys.modules}]\n"
+        "for name in ('DynamicTree', 'load', 'AveragedStream', 'mixtures'):\n"
+        "    getattr(dyntree, name)\n"
+        "    names.append({*sys.modules})\n"
+        "print(json.dumps([sorted(one) for one in names]))"
+    )
+    process = python("-c", code)
+    assert process.returncode == 0, process.stderr
+    first, *others = (set(one) for one in json.loads(process.stdout))
+    assert not {name.split(".")[0] for name in first} & {"numpy", "scipy"}
+    for loaded in others[:-1]:
+        assert "dyntree.mixtures" not in loaded
+        assert not loaded & {"scipy.optimize", "scipy.linalg", "scipy.stats"}
+    assert "dyntree.mixtures.hdp.model" in others[-1]
+
+
+def test_public_names_are_there_before_they_are_asked_for() -> None:
+    code = (
+        "import dyntree\n"
+        "assert {*dyntree.__all__} <= {*dir(dyntree)}\n"
+        "from dyntree import *\n"
+        "assert DynamicTree is dyntree.DynamicTree is dyntree.trees.model.DynamicTree\n"
+        "assert mixtures.Canopy.__name__ == 'Canopy'\n"
+        "try:\n"
+        "    dyntree.Canopy\n"
+        "except AttributeError as error:\n"
+        "    assert 'Canopy' in str(error)\n"
+        "else:\n"
+        "    raise AssertionError\n"
+    )
+    process = python("-c", code)
+    assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.parametrize(("path", "package"), FACES_OF.items())
