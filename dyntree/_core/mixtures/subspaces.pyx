@@ -6,7 +6,9 @@ from libc.math cimport INFINITY, exp, log, log1p, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from dyntree._core.eigen cimport WORK, eigen, leading_values, leading_vectors
+from dyntree._core.eigen cimport (
+    WORK, eigen, leading_values, leading_vectors, squared_singular,
+)
 from dyntree._core.mixtures.clusters cimport Clusters
 from dyntree._core.mixtures.chain cimport Chain
 from dyntree._core.openmp cimport thread_number
@@ -83,7 +85,7 @@ cdef class Subspaces(Clusters):
         scratch = {
             "y": self.n_features, "wide": n_wide * self.n_features,
             "small": n_wide * n_wide, "values": n_wide, "coords": n_wide,
-            "work": WORK * self.n_features,
+            "work": WORK * max(n_wide, self.n_features),
         }
         for name, size in scratch.items():
             self.store[name] = np.zeros(max(size, 1))
@@ -376,13 +378,8 @@ cdef class Subspaces(Clusters):
         memset(self.wide + m * width, 0, width * sizeof(double))
         add_scaled(self.wide + m * width, sqrt(wa * wb) / w, self.y, width)
         m += 1
-        for i in range(m):
-            for j in range(i + 1):
-                self.small[i * m + j] = self.small[j * m + i] = inner(
-                    self.wide + i * width, self.wide + j * width, width
-                )
-        eigen(self.small, self.values, self.coords, m)
-        d = self.dimension(self.values, min(m, width), w)
+        m = squared_singular(self.wide, m, width, self.small, self.values, self.work)
+        d = self.dimension(self.values, m, w)
         for k in range(self.n):
             n += self.weight[k]
         half = 0.5 * log(n)
