@@ -8,6 +8,7 @@ have in common.
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.mixtures.chain cimport Chain
+from dyntree._core.mixtures.watch cimport Watch
 
 cdef class Clusters:
     cdef:
@@ -18,6 +19,7 @@ cdef class Clusters:
         readonly int64_t next_id
         readonly double lost            # weight of clusters that were deleted
         readonly Chain chain            # or None
+        readonly Watch watch
         # options
         readonly double radius          # lambda_: cost of a new cluster
         double threshold                # pairs whose score is below it are merged

@@ -9,6 +9,7 @@ from libc.stdint cimport INT64_MAX, int32_t, int64_t
 from libc.string cimport memmove
 
 from dyntree._core.mixtures.chain cimport Chain
+from dyntree._core.mixtures.watch cimport Watch
 
 cdef enum:
     MOST_MERGED = 65536     # ids that are remembered; of more the older half goes
@@ -41,14 +42,17 @@ cdef class Clusters:
         Whether rows and pairs are judged by what they add to the objective.
     chain : Chain or None
         Of a sequence, whose costs then count.
+    watch : Watch or None
+        Of how the cost of a new cluster fits; by default one that finds it fit.
     """
 
     def __init__(
         self, int32_t n_features, double radius, double threshold, int64_t check_every,
         double min_weight, int64_t patience, double forget, int32_t max_clusters,
-        bint by_objective=False, Chain chain=None,
+        bint by_objective=False, Chain chain=None, Watch watch=None,
     ):
         self.n_features = n_features
+        self.watch = Watch(n_features, INT64_MAX) if watch is None else watch
         self.radius = radius
         self.threshold = threshold
         self.check_every = check_every
@@ -230,7 +234,9 @@ cdef class Clusters:
             self.begin(best, x)
             self.weight[best] = 1.0
             self.next_expiry = min(self.next_expiry, self.n_rows + self.patience)
+            self.watch.note(-1.0, x)
         else:
+            self.watch.note(least if self.chain is None else 0.0, x)
             self.absorb(best, x)
             self.weight[best] += 1.0
         if self.tracking:
@@ -246,6 +252,8 @@ cdef class Clusters:
             self.expire()
         if self.check_every and self.n_rows % self.check_every == 0:
             self.merge_all()
+        if self.watch.is_due(self.watch.n, self.n_rows, self.check_every):
+            self.watch.judge(self.n)
         return found
 
     cdef void confirm(self, int32_t k) noexcept nogil:
@@ -413,6 +421,11 @@ cdef class Clusters:
             Finite.
         labels : ndarray of int64 of shape (n_rows,)
             Becomes the ids of their clusters.
+
+        Returns
+        -------
+        int
+            Rows learned: not all where `watch` has stopped.
         """
         cdef int64_t t = 0, n_rows = X.shape[0]
         while t < n_rows:
@@ -422,6 +435,9 @@ cdef class Clusters:
                 while t < n_rows and not self.is_tight():
                     labels[t] = self.learn_row(&X[t, 0])
                     t += 1
+                    if self.watch.stopped:
+                        n_rows = t
+        return t
 
     def learn_dict(self, dict row, tuple names):
         """Learn a row whose values stand under the names in a dict.
@@ -436,12 +452,14 @@ cdef class Clusters:
         -------
         int
             The id of its cluster; -1 if it holds anything but as many floats of
-            ordinary size, and nothing is learned.
+            ordinary size, or the watch may stop, and nothing is learned.
         """
         cdef double x[MOST_FEATURES]
         cdef PyObject *value
         cdef int32_t j, n = self.n_features
-        if n > MOST_FEATURES or len(row) != n or len(names) != n:
+        if n > MOST_FEATURES or len(row) != n or len(names) != n or (
+            self.watch.is_due(self.watch.n + 1, self.n_rows + 1, self.check_every)
+        ):
             return -1
         for j in range(n):
             value = PyDict_GetItem(row, names[j])
@@ -507,7 +525,7 @@ cdef class Clusters:
         arrays["lost"] = np.array([self.lost])
         if self.chain is not None:
             arrays |= self.chain.to_arrays(self.n)
-        return arrays
+        return arrays | self.watch.to_arrays()
 
     def take(self, arrays):
         """Become what `to_arrays` told; the arrays have been checked."""
@@ -524,9 +542,14 @@ cdef class Clusters:
         self.lost = arrays["lost"][0]
         if self.chain is not None:
             self.chain.take(arrays, self.n)
+        self.watch.take(arrays)
         self.next_expiry = 0        # the next row looks
+
+    def go_on_from(self, int64_t n_rows, int64_t next_id):
+        """Count rows and ids on from those of clusters before; there is none yet."""
+        self.n_rows, self.next_id = n_rows, next_id
 
     def memory_usage(self):
         """Bytes held."""
-        own = sum(array.nbytes for array in self.store.values())
+        own = sum(array.nbytes for array in self.store.values()) + self.watch.store.nbytes
         return own + (0 if self.chain is None else self.chain.memory_usage())

@@ -11,6 +11,7 @@ from dyntree._core.eigen cimport (
 )
 from dyntree._core.mixtures.clusters cimport Clusters
 from dyntree._core.mixtures.chain cimport Chain
+from dyntree._core.mixtures.watch cimport Watch
 from dyntree._core.openmp cimport thread_number
 from dyntree._core.vectors cimport add_outer_packed, add_scaled, centred, inner
 
@@ -25,7 +26,7 @@ cdef class Subspaces(Clusters):
 
     Parameters
     ----------
-    n_features, radius, check_every, min_weight, patience, forget, max_clusters, chain
+    n_features, radius, check_every, min_weight, patience, forget, max_clusters, chain, watch
         As in `Clusters`.
     reach : float
         Gated distance below which two clusters may merge.
@@ -47,7 +48,7 @@ cdef class Subspaces(Clusters):
         self, int32_t n_features, double radius, int64_t check_every,
         double min_weight, int64_t patience, double forget, int32_t max_clusters,
         double reach, double variance, double lambda_1, int gate, double bandwidth,
-        int32_t max_dim, int32_t spare, bint exact, Chain chain=None,
+        int32_t max_dim, int32_t spare, bint exact, Chain chain=None, Watch watch=None,
     ):
         self.reach = reach
         self.variance = variance
@@ -61,7 +62,7 @@ cdef class Subspaces(Clusters):
         self.room = self.most_room if exact else min(self.most_room, FIRST_ROOM)
         Clusters.__init__(
             self, n_features, radius, 0.0, check_every, min_weight, patience, forget,
-            max_clusters, False, chain,
+            max_clusters, False, chain, watch,
         )
 
     cdef dict layout(self):

@@ -36,7 +36,8 @@ class OnlineDPGMM(SmallVarianceMixture):
     lambda_ : float or "auto", default "auto"
         Squared distance beyond which a row opens a cluster. Where the noise is known,
         ``sigma**2 * chi2.isf(1e-5, n_features)`` is what a row of the cluster exceeds
-        once in 10^5. "auto" chooses it from the first `warm_up` rows.
+        once in 10^5. "auto" chooses it from the first `warm_up` rows, and once more
+        where it no longer fits the rows that come (see Notes).
     criterion : {"radius", "objective"}, default "radius"
         Judge rows by their squared distance, and pairs by theirs; or both by what they
         add to `objective`.
@@ -79,6 +80,12 @@ class OnlineDPGMM(SmallVarianceMixture):
     to ``||x - mu_k||^2`` for a cluster there is, and to lambda for a new one.
     Densities are those of the confirmed clusters, weighed by their rows, and of a broad
     Student t behind them, which has the share of the rows of no confirmed cluster.
+
+    A gain or unit that changes in the stream is told of by a `ScaleWarning`, once: the
+    clusters more than double within 250 rows or a few more, or rows are nearer to their
+    clusters than a fifth of what they were. With `lambda_="auto"`
+    scales are then chosen again from the next `warm_up` rows, and clusters begin anew
+    with these.
 
     Examples
     --------
@@ -127,7 +134,7 @@ class OnlineDPGMM(SmallVarianceMixture):
         rows = without_constants(rows)
 
         def run(lambda_: float) -> Any:
-            clusters = new_clusters(self.options, rows.shape[1], lambda_, None)
+            clusters = new_clusters(self.options, rows.shape[1], lambda_, None, True)
             clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
             clusters.merge()
             return clusters

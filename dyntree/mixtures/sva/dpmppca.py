@@ -34,7 +34,8 @@ class OnlineDPMPPCA(SubspaceMixture):
     lambda_ : float or "auto", default "auto"
         Distance beyond which a row opens a cluster, in squared units of the rows. Where
         the noise is known, ``3 * noise**2 * chi2.isf(1e-5, n_features)``. "auto"
-        chooses it from the first `warm_up` rows; for compact clusters, not for curves.
+        chooses it from the first `warm_up` rows, and again where it no longer fits, as
+        in `OnlineDPGMM`; for compact clusters, not for curves.
     noise : float or "auto", default "auto"
         Standard deviation of the noise about subspaces. "auto" finds it in the first
         `warm_up` rows.
@@ -139,7 +140,7 @@ class OnlineDPMPPCA(SubspaceMixture):
         """A function that makes clusters at scales, learns rows, and merges."""
 
         def run(lambda_: float, noise: float) -> Any:
-            clusters = new_clusters(self.options, rows.shape[1], lambda_, noise)
+            clusters = new_clusters(self.options, rows.shape[1], lambda_, noise, True)
             clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
             if self.options.merge:
                 clusters.merge()
