@@ -447,11 +447,26 @@ def with_background(density: Vector, rows: Vector, model: Any) -> Vector:
     the mean and the variances of all rows has the share (m + 1) / (n + 1).
     """
     known = model.clusters(provisional=True)
-    total, d = known.weight.sum(), rows.shape[1]
+    total = known.weight.sum()
     share = (known.weight[~known.confirmed].sum() + 1.0) / (total + 1.0)
     centre = known.weight @ known.mean / total
-    scatter = model._state.clusters.array("scatter").sum()
-    within = max(scatter / (total * d), model.noise**2)
-    variance = known.weight @ (known.mean - centre) ** 2 / total + within
+    squares = model._state.clusters.squared_deviations().sum(axis=0)
+    variance = (known.weight @ (known.mean - centre) ** 2 + squares) / total
     behind = multivariate_t(centre, np.diag(variance / 3.0), df=3).logpdf(rows)
     return np.logaddexp(np.log(1.0 - share) + density, np.log(share) + behind)
+
+
+def column_laws(
+    squares: Vector, weight: Vector, noise: float, inside: Any = 0.0
+) -> tuple[Vector, Vector]:
+    """Variance of each column of each cluster, and that of a new row.
+
+    `squares` are sums of squared deviations, `inside` variances along subspaces. A
+    scaled inverse chi squared prior of one row about the pooled variance is updated.
+    """
+    w = weight[:, None]
+    own = np.maximum(squares - w * inside, 0.0)
+    pooled = own.sum(axis=0) / (weight.sum() - len(weight))
+    pooled[pooled == 0.0] = noise**2
+    variance = (pooled + own) / (1.0 + w)
+    return variance, variance * (1.0 + 1.0 / np.maximum(w, 1.0))

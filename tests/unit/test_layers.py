@@ -82,7 +82,8 @@ FOLDER_ORDER = {
     ],
     "mixtures/shared": [{"arrays", "checks", "rows"}, {"base"}],
     "mixtures/sva": [
-        {"options", "records", "semi_markov", "background", "misfit"},
+        {"options", "records", "semi_markov", "background", "misfit",
+         "column_laws"},
         {"state", "emission", "scales"},
         {"files", "learning"}, {"answers"}, {"model"},
         {"subspaces", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},

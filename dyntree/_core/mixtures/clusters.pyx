@@ -6,10 +6,11 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
 from libc.math cimport INFINITY, fabs
 from libc.stdint cimport INT64_MAX, int32_t, int64_t
-from libc.string cimport memmove
+from libc.string cimport memcpy, memmove, memset
 
 from dyntree._core.mixtures.chain cimport Chain
 from dyntree._core.mixtures.watch cimport Watch
+from dyntree._core.vectors cimport add_scaled, add_squared, scale_to
 
 cdef enum:
     MOST_MERGED = 65536     # ids that are remembered; of more the older half goes
@@ -74,7 +75,7 @@ cdef class Clusters:
             "ids": (np.int64, ()), "born": (np.int64, ()), "seen": (np.int64, ()),
             "rows": (np.int64, ()), "since": (np.int64, ()), "settled": (np.int64, ()),
             "confirmed": (np.int32, ()), "weight": (np.float64, ()),
-            "scatter": (np.float64, ()),
+            "scatter": (np.float64, ()), "squares": (np.float64, (self.n_features,)),
         }
 
     cdef void grow(self, int32_t capacity):
@@ -122,6 +123,8 @@ cdef class Clusters:
         self.weight = &f[0]
         f = self.store["scatter"]
         self.scatter = &f[0]
+        f = self.store["squares"].reshape(-1)
+        self.squares = &f[0]
         f = self.store["cost"]
         self.cost = &f[0]
         f = self.store["score"]
@@ -193,6 +196,11 @@ cdef class Clusters:
         self.confirmed[k] = self.confirmed[source]
         self.weight[k] = self.weight[source]
         self.scatter[k] = self.scatter[source]
+        memcpy(
+            self.squares + <int64_t> k * self.n_features,
+            self.squares + <int64_t> source * self.n_features,
+            self.n_features * sizeof(double),
+        )
 
     # ------------------------------------------------------------ one row
     cdef int64_t learn_row(self, const double *x) noexcept nogil:
@@ -231,6 +239,10 @@ cdef class Clusters:
             self.born[best] = self.since[best] = self.n_rows
             self.rows[best] = self.settled[best] = self.confirmed[best] = 0
             self.weight[best] = self.scatter[best] = 0.0
+            memset(
+                self.squares + <int64_t> best * self.n_features, 0,
+                self.n_features * sizeof(double),
+            )
             self.begin(best, x)
             self.weight[best] = 1.0
             self.next_expiry = min(self.next_expiry, self.n_rows + self.patience)
@@ -287,6 +299,32 @@ cdef class Clusters:
         self.n -= 1
         if self.chain is not None:
             self.chain.drop(k, self.n)
+
+    cdef void settle_squares(self, int32_t k) noexcept nogil:
+        """Fade squares as their sum, the scatter, has been faded."""
+        if self.keep < 1.0:
+            scale_to(
+                self.squares + <int64_t> k * self.n_features, self.scatter[k],
+                self.n_features,
+            )
+
+    cdef void add_squares(self, int32_t k, double part, const double *step) noexcept nogil:
+        """Add part step^2; before the scatter is added to."""
+        self.settle_squares(k)
+        add_squared(
+            self.squares + <int64_t> k * self.n_features, part, step, self.n_features
+        )
+
+    cdef void join_squares(
+        self, int32_t k, int32_t other, double part, const double *step
+    ) noexcept nogil:
+        """Add those of another cluster, and part step^2; before the scatter is added to."""
+        cdef int64_t width = self.n_features
+        self.settle_squares(other)
+        self.add_squares(k, part, step)
+        add_scaled(
+            self.squares + k * width, 1.0, self.squares + other * width, <int> width
+        )
 
     # ------------------------------------------------------------ merging
     cdef double value(self, int32_t a, int32_t b) noexcept nogil:
@@ -498,6 +536,13 @@ cdef class Clusters:
         if name in ("merged", "merged_into"):
             return self.store[name][:self.n_merged].copy()
         return self.store[name][:self.n].copy()
+
+    def squared_deviations(self):
+        """Sums of squared deviations from the mean by column, shape (n, n_features)."""
+        squares, scatter = self.array("squares"), self.array("scatter")
+        total = squares.sum(axis=1)
+        squares *= (scatter / np.where(total > 0.0, total, 1.0))[:, None]
+        return squares
 
     def squared_distances(self, const double[:, ::1] X):
         """Squared distances that learning goes by, ndarray of shape (n_rows, n)."""

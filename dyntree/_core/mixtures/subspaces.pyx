@@ -203,6 +203,7 @@ cdef class Subspaces(Clusters):
         cdef double *eig = self.eig + <int64_t> k * self.room
         square = centred(x, mean, self.y, width)
         add_scaled(mean, 1.0 / (w + 1.0), self.y, width)
+        self.add_squares(k, part, self.y)
         self.scatter[k] += part * square
         if self.exact:
             self.settle_decay(k)
@@ -410,6 +411,7 @@ cdef class Subspaces(Clusters):
         cdef double *theirs = self.basis + <int64_t> other * self.room * width
         cdef double *v
         square = centred(self.mean + <int64_t> other * width, mean, self.y, width)
+        self.join_squares(k, other, wk * wo / w, self.y)
         self.scatter[k] += self.scatter[other] + wk * wo / w * square
         add_scaled(mean, wo / w, self.y, width)
         if self.exact:

@@ -55,6 +55,9 @@ class OnlineDPGMM(SmallVarianceMixture):
         until the next one does.
     max_clusters : int, default 1000
         Most clusters; another one merges the two nearest.
+    covariance : {"diag", "spherical"}, default "diag"
+        Of densities: a variance for each column of each cluster, or one for all. Rows
+        are assigned by the same distance in both.
     warm_up : int, default 500
         Rows held back for ``lambda_="auto"``.
     seed : int, default 0
@@ -78,7 +81,8 @@ class OnlineDPGMM(SmallVarianceMixture):
     ``(1 + s0^2/sigma^2)^(D/2) exp(-lambda/(2 sigma^2))``, means of variance s0^2 and
     rows of variance sigma^2 about them, -2 sigma^2 times the log of the weights tends
     to ``||x - mu_k||^2`` for a cluster there is, and to lambda for a new one.
-    Densities are those of the confirmed clusters, weighed by their rows, and of a broad
+    Densities are those of the confirmed clusters, weighed by their rows, whose columns
+    are Student t with variances of their own (``covariance="diag"``), and of a broad
     Student t behind them, which has the share of the rows of no confirmed cluster.
 
     A gain or unit that changes in the stream is told of by a `ScaleWarning`, once: the
@@ -116,6 +120,7 @@ class OnlineDPGMM(SmallVarianceMixture):
         patience: int = 2000,
         forget: float = 0.0,
         max_clusters: int = 1000,
+        covariance: str = "diag",
         warm_up: int = 500,
         seed: int = 0,
     ) -> None:

@@ -65,6 +65,9 @@ class OnlineDPMPPCA(SubspaceMixture):
         Rows between looks for clusters to merge.
     min_weight, patience, forget, max_clusters
         As in `OnlineDPGMM`.
+    covariance : {"diag", "spherical"}, default "diag"
+        Of densities: a variance for each column beside the subspace of a cluster, or
+        the noise for all. Rows are assigned by the same distance in both.
     warm_up : int, default 800
         Rows held back for "auto".
     seed : int, default 0
@@ -119,6 +122,7 @@ class OnlineDPMPPCA(SubspaceMixture):
         patience: int = 2000,
         forget: float = 0.0,
         max_clusters: int = 1000,
+        covariance: str = "diag",
         warm_up: int = 800,
         seed: int = 0,
     ) -> None:

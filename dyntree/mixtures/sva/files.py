@@ -10,7 +10,7 @@ import numpy as np
 from dyntree import params
 from dyntree._core.mixtures.watch import Watch
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import LARGEST
+from dyntree.encoding.values import LARGEST, Matrix
 from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import ClusterOptions, HSMMOptions
@@ -71,6 +71,8 @@ def with_new_arrays(
     """
     if header["has_clusters"] is not True:
         return arrays
+    if "squares" not in arrays:
+        arrays = arrays | {"squares": squares_of(arrays)}
     if "watch" not in arrays:
         arrays = Watch(arrays["mean"].shape[1], 1).to_arrays() | arrays
     if "rows" in arrays:
@@ -78,6 +80,18 @@ def with_new_arrays(
     least = np.where(arrays["confirmed"], options.min_weight, 1.0)
     rows = np.ceil(np.maximum(arrays["weight"], least))
     return arrays | {"rows": rows.astype(np.int64)}
+
+
+def squares_of(arrays: Arrays) -> Matrix:
+    """Squared deviations by column: along subspaces, and the rest in equal parts."""
+    width = arrays["mean"].shape[1]
+    inside = np.zeros_like(arrays["mean"])
+    if "basis" in arrays:
+        part = (arrays["weight"][:, None] * arrays["eig"])[:, :, None]
+        inside = (part * arrays["basis"] ** 2).sum(axis=1)
+    rest = np.maximum(arrays["scatter"] - inside.sum(axis=1), 0.0)
+    squares: Matrix = inside + rest[:, None] / width
+    return squares
 
 
 def check_arrays(
@@ -144,6 +158,8 @@ def check_clusters(max_clusters: int, arrays: Arrays) -> None:
         demand((arrays[name] >= 1) & (arrays[name] <= n_rows), f"{name} among the rows")
     demand((weight > 0.0) & np.isfinite(weight), "weights that are positive")
     demand(np.sum(weight) <= n_rows * (1.0 + 1e-9), "weights of rows seen")
+    for name in ("scatter", "squares"):
+        demand(arrays[name] >= 0.0, f"{name} that is not negative")
     demand(np.isin(arrays["confirmed"], (0, 1)), "confirmed or not")
     merged = arrays["merged"]
     demand(len(merged) <= 65536, "merged ids")

@@ -271,7 +271,7 @@ def test_many_clusters_stay_where_weights_fade(
 # ---------------------------------------------------------------- answers
 def test_densities_are_those_of_a_mixture() -> None:
     X, _ = blobs(3, 2, 9.0, 500, 4)
-    model = OnlineDPGMM(25.0).update(X)
+    model = OnlineDPGMM(25.0, covariance="spherical").update(X)
     found = model.clusters()
     assert len(found) == 3
     variance = (
