@@ -101,8 +101,9 @@ class RiverDPGMMClusterer(MixtureAdapter):
     ----------
     lambda_ : float or "auto", default "auto"
         Squared distance beyond which a row opens a cluster.
-    criterion, merge_factor, check_every, min_weight, patience, forget, max_clusters,
-    covariance
+    criterion, merge_factor, check_every, min_weight, patience, forget
+        As in `OnlineDPGMM`.
+    max_clusters, covariance
         As in `OnlineDPGMM`.
     warm_up : int, default 500
         Rows held back for ``lambda_="auto"``; until then `predict_one` says -1.

@@ -162,8 +162,9 @@ class DPGMMClusterer(MixtureMixin, ClusterMixin, TransformerMixin, BaseEstimator
     ----------
     lambda_ : float or "auto", default "auto"
         Squared distance beyond which a row opens a cluster.
-    criterion, merge_factor, check_every, min_weight, patience, forget, max_clusters,
-    covariance
+    criterion, merge_factor, check_every, min_weight, patience, forget
+        As in `OnlineDPGMM`.
+    max_clusters, covariance
         As in `OnlineDPGMM`.
     warm_up : int, default 500
         Rows that ``lambda_="auto"`` is chosen from; `fit` takes fewer where it has no

@@ -127,6 +127,13 @@ def test_densities_come_near_to_the_truth(make: Any, seed: int) -> None:
     assert sphere < truth.mean() - (0.5 if make is OnlineDPGMM else 0.3)
 
 
+@pytest.mark.parametrize("name", MADE)
+def test_without_clusters_there_are_no_covariances(name: str) -> None:
+    model = MADE[name][0]().update(np.zeros((1, 3))).remove(0)
+    assert model.covariances_.shape == (0, 3, 3)
+    assert model.predict_proba(np.zeros((2, 3))).shape == (2, 0)
+
+
 def test_a_density_has_the_mass_one() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 1)) + 9.0 * rng.integers(2, size=(600, 1))
