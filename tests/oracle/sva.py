@@ -215,11 +215,16 @@ class DPMPPCA(Mixture):
         self.max_dim = max_dim
 
     def dimension(self, eig: Vector, w: float) -> int:
-        """Directions whose variance exceeds lambda_1."""
+        """Directions whose variance exceeds lambda_1, and what noise shows by chance.
+
+        Of w rows the largest variance of noise is at the edge of Marchenko and Pastur.
+        """
         most = min(len(eig) - 1, int(w) - 1)
+        edge = self.variance * (1.0 + np.sqrt(len(eig) / w)) ** 2
+        least = max(self.lambda_1, edge)
         if self.max_dim is not None:
             most = min(most, self.max_dim)
-        return max(0, min(int(np.sum(eig > self.lambda_1)), most))
+        return max(0, min(int(np.sum(eig > least)), most))
 
     def refreshed(self, c: Cluster) -> None:
         """Find eigenvectors anew once the weight has grown by a tenth."""

@@ -23,7 +23,7 @@ cdef class Clusters:
         # options
         readonly double radius          # lambda_: cost of a new cluster
         double threshold                # pairs whose score is below it are merged
-        int64_t check_every             # rows; 0 never
+        public int64_t check_every      # rows; 0 never
         double min_weight
         int64_t patience
         double keep                     # 1 - forget

@@ -10,6 +10,7 @@ class Spheres:
     n: int
     n_features: int
     n_rows: int
+    check_every: int
     def __init__(
         self,
         n_features: int,

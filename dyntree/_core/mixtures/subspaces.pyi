@@ -10,6 +10,7 @@ class Subspaces:
     n: int
     n_features: int
     n_rows: int
+    check_every: int
     exact: bool
     variance: float
     most_room: int

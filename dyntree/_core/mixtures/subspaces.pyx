@@ -266,12 +266,14 @@ cdef class Subspaces(Clusters):
         self.set_gain(k)
 
     cdef int32_t dimension(self, const double *eig, int32_t n, double w) noexcept nogil:
-        """Directions whose variance exceeds lambda_1; fewer than rows, and as allowed."""
+        """Directions of more variance than lambda_1 and the chance edge (Marchenko, Pastur)."""
         cdef int32_t i, most = min(self.most_dim, n)
+        cdef double chance = 1.0 + sqrt(self.n_features / w)
+        cdef double least = max(self.lambda_1, self.variance * chance * chance)
         if w < most + 1.0:
             most = max(<int32_t> w - 1, 0)
         for i in range(most):
-            if not eig[i] > self.lambda_1:
+            if not eig[i] > least:
                 return i
         return most
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix
-from dyntree.mixtures.sva.emission import new_clusters
+from dyntree.mixtures.sva.emission import learn_together, new_clusters
 from dyntree.mixtures.sva.options import MPPCA_OPTIONS, MPPCAOptions
 from dyntree.mixtures.sva.records import LambdaPath
 from dyntree.mixtures.sva.scales import (
@@ -40,7 +40,8 @@ class OnlineDPMPPCA(SubspaceMixture):
         Standard deviation of the noise about subspaces. "auto" finds it in the first
         `warm_up` rows.
     lambda_1 : float, optional
-        A direction belongs to a subspace where its variance exceeds it; default
+        A direction belongs to a subspace where its variance exceeds it, and what noise
+        shows in w rows by chance, ``noise**2 * (1 + sqrt(n_features / w))**2``; default
         ``4 * noise**2``.
     gate : {"ppca", "bandwidth", "none"}, default "ppca"
         How rows are measured: by noise^2 times their Mahalanobis distance; by their
@@ -145,9 +146,7 @@ class OnlineDPMPPCA(SubspaceMixture):
 
         def run(lambda_: float, noise: float) -> Any:
             clusters = new_clusters(self.options, rows.shape[1], lambda_, noise, True)
-            clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
-            if self.options.merge:
-                clusters.merge()
+            learn_together(clusters, rows, np.empty(len(rows), dtype=np.int64))
             clusters.renew()  # eigenvalues that go with the scatter
             return clusters
 

@@ -15,6 +15,7 @@ from dyntree._core.mixtures.watch import Watch
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.sva.options import (
+    FRAGMENT,
     GATES,
     ClusterOptions,
     HSMMOptions,
@@ -166,6 +167,23 @@ class SubspaceEmission(Emission):
 def emission_of(options: ClusterOptions) -> Emission:
     """Return what clusters look like by the options of a model."""
     return RoundEmission() if options.is_round else SubspaceEmission()
+
+
+def learn_together(clusters: Any, rows: Matrix, labels: Ids) -> None:
+    """Let new clusters learn the rows of a warm-up, which are all known.
+
+    Clusters with subspaces then merge once, by the evidence of all rows: of few rows
+    one long cluster has so much fewer parameters than several that it takes them in.
+    Fragments of fewer rows than `FRAGMENT` on average are left to later looks.
+    """
+    if isinstance(clusters, Spheres):
+        clusters.learn(rows, labels)
+        return
+    every, clusters.check_every = clusters.check_every, 0
+    clusters.learn(rows, labels)
+    clusters.check_every = every
+    if every and clusters.n * FRAGMENT <= len(rows):
+        clusters.merge()
 
 
 def new_clusters(

@@ -16,7 +16,7 @@ from dyntree.errors import NotReadyError
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.base import Mixture
 from dyntree.mixtures.shared.rows import encoded, no_rows
-from dyntree.mixtures.sva.emission import new_clusters
+from dyntree.mixtures.sva.emission import learn_together, new_clusters
 from dyntree.mixtures.sva.misfit import warn_of_misfit
 from dyntree.mixtures.sva.options import ClusterOptions
 from dyntree.mixtures.sva.state import State
@@ -171,7 +171,7 @@ class Learning(Mixture):
         lambda_, noise = self._scales_of(rows, old.features.feature_names)
         clusters = new_clusters(self.options, rows.shape[1], lambda_, noise)
         clusters.go_on_from(old.clusters.n_rows - len(rows), old.clusters.next_id)
-        clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
+        learn_together(clusters, rows, np.empty(len(rows), dtype=np.int64))
         self._state = State(old.features, no_rows(), lambda_, noise, clusters)
 
     def _keep_back(self, features: FeatureMap, rows: Matrix, labels: Ids) -> int:
@@ -191,7 +191,7 @@ class Learning(Mixture):
         lambda_, noise = self._scales_of(waiting, features.feature_names)
         clusters = new_clusters(self.options, waiting.shape[1], lambda_, noise)
         labels = np.full(len(waiting), -1, dtype=np.int64)
-        clusters.learn(waiting, labels)
+        learn_together(clusters, waiting, labels)
         self._state = State(features, no_rows(), lambda_, noise, clusters)
         return labels
 

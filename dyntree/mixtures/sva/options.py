@@ -13,6 +13,7 @@ LEAST = 1e-75  # of noise, as that which "auto" finds in equal rows
 MOST_ROWS = 2**53  # that are counted one by one
 COVARIANCES = ("diag", "spherical")
 CRITERIA = ("radius", "objective")
+FRAGMENT = 8  # rows of a cluster, fewer than which tell of no subspace
 GATES = ("ppca", "bandwidth", "none")
 SUBSPACES = ("auto", "exact", "incremental")
 DURATIONS = ("gaussian", "negative-binomial")
