@@ -163,6 +163,7 @@ class Mixture:
         self.aliases[gone.id] = into.id
         if self.chain is not None:
             self.chain.join(into, gone, self.check_every if self.merge else 0)
+        into.born = min(into.born, gone.born)
         if gone.confirmed and not into.confirmed:
             into.confirmed, into.settled = True, into.settled or self.n_rows
         self.confirm(into)

@@ -404,8 +404,7 @@ cdef class Clusters:
     cdef void merge_closest(self) noexcept nogil:
         """Merge the two clusters that are nearest to one another.
 
-        A stream at its cap does so again and again: partners are then kept up to date,
-        so that it costs a few rows of distances and not all of them.
+        A stream at its cap does so again and again, so partners are kept up to date.
         """
         cdef int32_t i
         if self.n < 2:
@@ -430,6 +429,7 @@ cdef class Clusters:
                 into, gone, self.n, self.born[into], self.settled[into],
                 self.born[gone], self.settled[gone], self.check_every,
             )
+        self.born[into] = min(self.born[into], self.born[gone])
         if self.confirmed[gone]:
             self.confirmed[into] = 1
             if not self.settled[into]:
