@@ -13,3 +13,9 @@ cdef void leading_values(double *a, double *values, double *work, int n) noexcep
 cdef int leading_vectors(
     const double *a, const double *values, double *work, int n, int m, double *out
 ) noexcept nogil
+# values becomes the squares of the singular values of w (m, n), descending, as many as the
+# call returns, the lesser of m and n; a has room for the square of that, work for WORK
+# times it
+cdef int squared_singular(
+    const double *w, int m, int n, double *a, double *values, double *work
+) noexcept nogil

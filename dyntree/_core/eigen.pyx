@@ -177,6 +177,25 @@ cdef void leading_values(double *a, double *values, double *work, int n) noexcep
         values[j] = t
 
 
+cdef int squared_singular(
+    const double *w, int m, int n, double *a, double *values, double *work
+) noexcept nogil:
+    """As the declaration says: w w' and w'w have the same values but for zeros."""
+    cdef int i, j
+    if m > n:
+        memset(a, 0, n * n * sizeof(double))
+        for i in range(m):
+            for j in range(n):
+                add_scaled(a + j * n, w[i * n + j], w + i * n, n)
+        m = n
+    else:
+        for i in range(m):
+            for j in range(i + 1):
+                a[i * m + j] = a[j * m + i] = inner(w + i * n, w + j * n, n)
+    leading_values(a, values, work, m)
+    return m
+
+
 cdef int leading_vectors(
     const double *a, const double *values, double *work, int n, int m, double *out
 ) noexcept nogil:

@@ -52,6 +52,23 @@ cdef extern from *:
         if (j < n)
             out[j] += c * x[j];
     }
+    static inline void add_squared(double *out, double c, const double *x, int n) {
+        Two t = {c, c}, v;
+        int j = 0;
+        for (; j + 2 <= n; j += 2) {
+            v = AT(x + j);
+            PUT(out + j) += t * v * v;
+        }
+        if (j < n)
+            out[j] += c * x[j] * x[j];
+    }
+    static inline void scale_to(double *x, double total, int n) {
+        double sum = 0.0;
+        for (int j = 0; j < n; j++)
+            sum += x[j];
+        for (int j = 0; sum > 0.0 && j < n; j++)
+            x[j] *= total / sum;
+    }
     static inline void add_two(double *out, double c, const double *x, double d,
                                const double *y, int n) {
         Two t = {c, c}, u = {d, d};
@@ -85,6 +102,8 @@ cdef extern from *:
     # y = x - m; y'y
     double centred(const double *x, const double *m, double *y, int n) noexcept nogil
     void add_scaled(double *out, double c, const double *x, int n) noexcept nogil   # += c x
+    void add_squared(double *out, double c, const double *x, int n) noexcept nogil  # += c x^2
+    void scale_to(double *x, double total, int n) noexcept nogil     # of that sum
     # += c x + d y
     void add_two(double *out, double c, const double *x, double d, const double *y, int n) noexcept nogil
     # (x, y) = (c x - s y, s x + c y)

@@ -256,9 +256,13 @@ def found_drift() -> Iterator[str]:
     names: dict[str, list[float]] = {}
     for seed in range(3):
         X, label = walking(seed)
-        for forget in (0.0, 0.01):
-            model = OnlineDPGMM(lambda_, forget=forget).update(X)
-            name = f"OnlineDPGMM(forget={forget:g})"
+        made: dict[str, OnlineDPGMM] = {
+            "OnlineDPGMM(forget=0)": OnlineDPGMM(lambda_),
+            "OnlineDPGMM(forget=0.01)": OnlineDPGMM(lambda_, forget=0.01),
+            "OnlineDPGMM('auto', forget=0.04)": OnlineDPGMM(forget=0.04),
+        }
+        for name, model in made.items():
+            model.update(X)
             names.setdefault(name, []).append(_in_blocks(model.labels_, label))
             score = _in_blocks(model.labels_[:2000], label[:2000])
             names.setdefault(f"{name}, first 2,000 rows", []).append(score)

@@ -163,6 +163,7 @@ class Mixture:
         self.aliases[gone.id] = into.id
         if self.chain is not None:
             self.chain.join(into, gone, self.check_every if self.merge else 0)
+        into.born = min(into.born, gone.born)
         if gone.confirmed and not into.confirmed:
             into.confirmed, into.settled = True, into.settled or self.n_rows
         self.confirm(into)
@@ -215,11 +216,16 @@ class DPMPPCA(Mixture):
         self.max_dim = max_dim
 
     def dimension(self, eig: Vector, w: float) -> int:
-        """Directions whose variance exceeds lambda_1."""
+        """Directions whose variance exceeds lambda_1, and what noise shows by chance.
+
+        Of w rows the largest variance of noise is at the edge of Marchenko and Pastur.
+        """
         most = min(len(eig) - 1, int(w) - 1)
+        edge = self.variance * (1.0 + np.sqrt(len(eig) / w)) ** 2
+        least = max(self.lambda_1, edge)
         if self.max_dim is not None:
             most = min(most, self.max_dim)
-        return max(0, min(int(np.sum(eig > self.lambda_1)), most))
+        return max(0, min(int(np.sum(eig > least)), most))
 
     def refreshed(self, c: Cluster) -> None:
         """Find eigenvectors anew once the weight has grown by a tenth."""
@@ -447,11 +453,26 @@ def with_background(density: Vector, rows: Vector, model: Any) -> Vector:
     the mean and the variances of all rows has the share (m + 1) / (n + 1).
     """
     known = model.clusters(provisional=True)
-    total, d = known.weight.sum(), rows.shape[1]
+    total = known.weight.sum()
     share = (known.weight[~known.confirmed].sum() + 1.0) / (total + 1.0)
     centre = known.weight @ known.mean / total
-    scatter = model._state.clusters.array("scatter").sum()
-    within = max(scatter / (total * d), model.noise**2)
-    variance = known.weight @ (known.mean - centre) ** 2 / total + within
+    squares = model._state.clusters.squared_deviations().sum(axis=0)
+    variance = (known.weight @ (known.mean - centre) ** 2 + squares) / total
     behind = multivariate_t(centre, np.diag(variance / 3.0), df=3).logpdf(rows)
     return np.logaddexp(np.log(1.0 - share) + density, np.log(share) + behind)
+
+
+def column_laws(
+    squares: Vector, weight: Vector, noise: float, inside: Any = 0.0
+) -> tuple[Vector, Vector]:
+    """Variance of each column of each cluster, and that of a new row.
+
+    `squares` are sums of squared deviations, `inside` variances along subspaces. A
+    scaled inverse chi squared prior of one row about the pooled variance is updated.
+    """
+    w = weight[:, None]
+    own = np.maximum(squares - w * inside, 0.0)
+    pooled = own.sum(axis=0) / (weight.sum() - len(weight))
+    pooled[pooled == 0.0] = noise**2
+    variance = (pooled + own) / (1.0 + w)
+    return variance, variance * (1.0 + 1.0 / np.maximum(w, 1.0))

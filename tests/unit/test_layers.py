@@ -41,7 +41,8 @@ TREES_ORDER = [
     {"probe"},
 ]  # fmt: skip
 MIXTURES_ORDER = [
-    {"chain", "decoder", "special", "addresses"}, {"clusters", "shares", "topic_parts"},
+    {"chain", "decoder", "special", "addresses", "watch"},
+    {"clusters", "shares", "topic_parts"},
     {"spheres", "subspaces", "topic_sweep", "topic_gaussians", "topic_words"},
     {"scores", "candidates", "topic_splits"}, {"tallies"}, {"sweeps"},
     {"soft_sweep", "tree_sampler"}, {"emissions"},
@@ -82,7 +83,8 @@ FOLDER_ORDER = {
     ],
     "mixtures/shared": [{"arrays", "checks", "rows"}, {"base"}],
     "mixtures/sva": [
-        {"options", "records", "semi_markov", "background"},
+        {"options", "records", "semi_markov", "background", "misfit",
+         "column_laws"},
         {"state", "emission", "scales"},
         {"files", "learning"}, {"answers"}, {"model"},
         {"subspaces", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},

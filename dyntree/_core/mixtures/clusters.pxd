@@ -8,6 +8,7 @@ have in common.
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.mixtures.chain cimport Chain
+from dyntree._core.mixtures.watch cimport Watch
 
 cdef class Clusters:
     cdef:
@@ -18,10 +19,11 @@ cdef class Clusters:
         readonly int64_t next_id
         readonly double lost            # weight of clusters that were deleted
         readonly Chain chain            # or None
+        readonly Watch watch
         # options
         readonly double radius          # lambda_: cost of a new cluster
         double threshold                # pairs whose score is below it are merged
-        int64_t check_every             # rows; 0 never
+        public int64_t check_every      # rows; 0 never
         double min_weight
         int64_t patience
         double keep                     # 1 - forget
@@ -39,6 +41,7 @@ cdef class Clusters:
         int32_t *confirmed
         double *weight
         double *scatter                 # sum of squared distances to the mean
+        double *squares                 # (n_features,) its parts by column, but for a factor
         # scratch
         double *cost
         double *score                   # of the best pair (k, partner[k]), partner[k] > k
@@ -82,5 +85,10 @@ cdef class Clusters:
     cdef void merge_all(self) noexcept nogil
     cdef void merge_closest(self) noexcept nogil
     cdef int32_t merge_pair(self, int32_t a, int32_t b) noexcept nogil
+    cdef void settle_squares(self, int32_t k) noexcept nogil
+    cdef void add_squares(self, int32_t k, double part, const double *step) noexcept nogil
+    cdef void join_squares(
+        self, int32_t k, int32_t other, double part, const double *step
+    ) noexcept nogil
     cdef void confirm(self, int32_t k) noexcept nogil
     cdef void note_alias(self, int64_t gone, int64_t into) noexcept nogil

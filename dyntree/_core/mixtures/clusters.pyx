@@ -6,9 +6,11 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
 from libc.math cimport INFINITY, fabs
 from libc.stdint cimport INT64_MAX, int32_t, int64_t
-from libc.string cimport memmove
+from libc.string cimport memcpy, memmove, memset
 
 from dyntree._core.mixtures.chain cimport Chain
+from dyntree._core.mixtures.watch cimport Watch
+from dyntree._core.vectors cimport add_scaled, add_squared, scale_to
 
 cdef enum:
     MOST_MERGED = 65536     # ids that are remembered; of more the older half goes
@@ -41,14 +43,17 @@ cdef class Clusters:
         Whether rows and pairs are judged by what they add to the objective.
     chain : Chain or None
         Of a sequence, whose costs then count.
+    watch : Watch or None
+        Of how the cost of a new cluster fits; by default one that finds it fit.
     """
 
     def __init__(
         self, int32_t n_features, double radius, double threshold, int64_t check_every,
         double min_weight, int64_t patience, double forget, int32_t max_clusters,
-        bint by_objective=False, Chain chain=None,
+        bint by_objective=False, Chain chain=None, Watch watch=None,
     ):
         self.n_features = n_features
+        self.watch = Watch(n_features, INT64_MAX) if watch is None else watch
         self.radius = radius
         self.threshold = threshold
         self.check_every = check_every
@@ -70,7 +75,7 @@ cdef class Clusters:
             "ids": (np.int64, ()), "born": (np.int64, ()), "seen": (np.int64, ()),
             "rows": (np.int64, ()), "since": (np.int64, ()), "settled": (np.int64, ()),
             "confirmed": (np.int32, ()), "weight": (np.float64, ()),
-            "scatter": (np.float64, ()),
+            "scatter": (np.float64, ()), "squares": (np.float64, (self.n_features,)),
         }
 
     cdef void grow(self, int32_t capacity):
@@ -118,6 +123,8 @@ cdef class Clusters:
         self.weight = &f[0]
         f = self.store["scatter"]
         self.scatter = &f[0]
+        f = self.store["squares"].reshape(-1)
+        self.squares = &f[0]
         f = self.store["cost"]
         self.cost = &f[0]
         f = self.store["score"]
@@ -189,6 +196,11 @@ cdef class Clusters:
         self.confirmed[k] = self.confirmed[source]
         self.weight[k] = self.weight[source]
         self.scatter[k] = self.scatter[source]
+        memcpy(
+            self.squares + <int64_t> k * self.n_features,
+            self.squares + <int64_t> source * self.n_features,
+            self.n_features * sizeof(double),
+        )
 
     # ------------------------------------------------------------ one row
     cdef int64_t learn_row(self, const double *x) noexcept nogil:
@@ -227,10 +239,16 @@ cdef class Clusters:
             self.born[best] = self.since[best] = self.n_rows
             self.rows[best] = self.settled[best] = self.confirmed[best] = 0
             self.weight[best] = self.scatter[best] = 0.0
+            memset(
+                self.squares + <int64_t> best * self.n_features, 0,
+                self.n_features * sizeof(double),
+            )
             self.begin(best, x)
             self.weight[best] = 1.0
             self.next_expiry = min(self.next_expiry, self.n_rows + self.patience)
+            self.watch.note(-1.0, x)
         else:
+            self.watch.note(least if self.chain is None else 0.0, x)
             self.absorb(best, x)
             self.weight[best] += 1.0
         if self.tracking:
@@ -246,6 +264,8 @@ cdef class Clusters:
             self.expire()
         if self.check_every and self.n_rows % self.check_every == 0:
             self.merge_all()
+        if self.watch.is_due(self.watch.n, self.n_rows, self.check_every):
+            self.watch.judge(self.n)
         return found
 
     cdef void confirm(self, int32_t k) noexcept nogil:
@@ -279,6 +299,32 @@ cdef class Clusters:
         self.n -= 1
         if self.chain is not None:
             self.chain.drop(k, self.n)
+
+    cdef void settle_squares(self, int32_t k) noexcept nogil:
+        """Fade squares as their sum, the scatter, has been faded."""
+        if self.keep < 1.0:
+            scale_to(
+                self.squares + <int64_t> k * self.n_features, self.scatter[k],
+                self.n_features,
+            )
+
+    cdef void add_squares(self, int32_t k, double part, const double *step) noexcept nogil:
+        """Add part step^2; before the scatter is added to."""
+        self.settle_squares(k)
+        add_squared(
+            self.squares + <int64_t> k * self.n_features, part, step, self.n_features
+        )
+
+    cdef void join_squares(
+        self, int32_t k, int32_t other, double part, const double *step
+    ) noexcept nogil:
+        """Add those of another cluster, and part step^2; before the scatter is added to."""
+        cdef int64_t width = self.n_features
+        self.settle_squares(other)
+        self.add_squares(k, part, step)
+        add_scaled(
+            self.squares + k * width, 1.0, self.squares + other * width, <int> width
+        )
 
     # ------------------------------------------------------------ merging
     cdef double value(self, int32_t a, int32_t b) noexcept nogil:
@@ -358,8 +404,7 @@ cdef class Clusters:
     cdef void merge_closest(self) noexcept nogil:
         """Merge the two clusters that are nearest to one another.
 
-        A stream at its cap does so again and again: partners are then kept up to date,
-        so that it costs a few rows of distances and not all of them.
+        A stream at its cap does so again and again, so partners are kept up to date.
         """
         cdef int32_t i
         if self.n < 2:
@@ -384,6 +429,7 @@ cdef class Clusters:
                 into, gone, self.n, self.born[into], self.settled[into],
                 self.born[gone], self.settled[gone], self.check_every,
             )
+        self.born[into] = min(self.born[into], self.born[gone])
         if self.confirmed[gone]:
             self.confirmed[into] = 1
             if not self.settled[into]:
@@ -413,6 +459,11 @@ cdef class Clusters:
             Finite.
         labels : ndarray of int64 of shape (n_rows,)
             Becomes the ids of their clusters.
+
+        Returns
+        -------
+        int
+            Rows learned: not all where `watch` has stopped.
         """
         cdef int64_t t = 0, n_rows = X.shape[0]
         while t < n_rows:
@@ -422,6 +473,9 @@ cdef class Clusters:
                 while t < n_rows and not self.is_tight():
                     labels[t] = self.learn_row(&X[t, 0])
                     t += 1
+                    if self.watch.stopped:
+                        n_rows = t
+        return t
 
     def learn_dict(self, dict row, tuple names):
         """Learn a row whose values stand under the names in a dict.
@@ -436,12 +490,14 @@ cdef class Clusters:
         -------
         int
             The id of its cluster; -1 if it holds anything but as many floats of
-            ordinary size, and nothing is learned.
+            ordinary size, or the watch may stop, and nothing is learned.
         """
         cdef double x[MOST_FEATURES]
         cdef PyObject *value
         cdef int32_t j, n = self.n_features
-        if n > MOST_FEATURES or len(row) != n or len(names) != n:
+        if n > MOST_FEATURES or len(row) != n or len(names) != n or (
+            self.watch.is_due(self.watch.n + 1, self.n_rows + 1, self.check_every)
+        ):
             return -1
         for j in range(n):
             value = PyDict_GetItem(row, names[j])
@@ -481,6 +537,13 @@ cdef class Clusters:
             return self.store[name][:self.n_merged].copy()
         return self.store[name][:self.n].copy()
 
+    def squared_deviations(self):
+        """Sums of squared deviations from the mean by column, shape (n, n_features)."""
+        squares, scatter = self.array("squares"), self.array("scatter")
+        total = squares.sum(axis=1)
+        squares *= (scatter / np.where(total > 0.0, total, 1.0))[:, None]
+        return squares
+
     def squared_distances(self, const double[:, ::1] X):
         """Squared distances that learning goes by, ndarray of shape (n_rows, n)."""
         cdef int64_t t
@@ -507,7 +570,7 @@ cdef class Clusters:
         arrays["lost"] = np.array([self.lost])
         if self.chain is not None:
             arrays |= self.chain.to_arrays(self.n)
-        return arrays
+        return arrays | self.watch.to_arrays()
 
     def take(self, arrays):
         """Become what `to_arrays` told; the arrays have been checked."""
@@ -524,9 +587,14 @@ cdef class Clusters:
         self.lost = arrays["lost"][0]
         if self.chain is not None:
             self.chain.take(arrays, self.n)
+        self.watch.take(arrays)
         self.next_expiry = 0        # the next row looks
+
+    def go_on_from(self, int64_t n_rows, int64_t next_id):
+        """Count rows and ids on from those of clusters before; there is none yet."""
+        self.n_rows, self.next_id = n_rows, next_id
 
     def memory_usage(self):
         """Bytes held."""
-        own = sum(array.nbytes for array in self.store.values())
+        own = sum(array.nbytes for array in self.store.values()) + self.watch.store.nbytes
         return own + (0 if self.chain is None else self.chain.memory_usage())

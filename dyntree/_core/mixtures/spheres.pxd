@@ -8,4 +8,5 @@ from dyntree._core.mixtures.clusters cimport Clusters
 cdef class Spheres(Clusters):
     cdef:
         double *mean
+        double *step            # scratch: (n_features,)
         int width               # a multiple of 8, at least the capacity

@@ -74,6 +74,9 @@ cdef class Spheres(Clusters):
             n = min(old.shape[1], self.width)
             mean[:, :n] = old[:, :n]
         self.store["mean"] = mean
+        self.store["step"] = np.zeros(self.n_features)
+        cdef double[::1] f = self.store["step"]
+        self.step = &f[0]
         cdef double[:, ::1] m = mean
         self.mean = &m[0, 0]
 
@@ -91,9 +94,11 @@ cdef class Spheres(Clusters):
         cdef double *m = self.mean + k
         for j in range(self.n_features):
             step = x[j] - m[0]
+            self.step[j] = step
             total += step * step
             m[0] += step * part
             m += self.width
+        self.add_squares(k, w * part, self.step)
         self.scatter[k] += w * part * total
 
     cdef double pair_distance(self, int32_t a, int32_t b) noexcept nogil:
@@ -117,6 +122,11 @@ cdef class Spheres(Clusters):
         cdef int32_t j
         cdef double part = self.weight[other] / (self.weight[k] + self.weight[other])
         cdef double *m = self.mean
+        for j in range(self.n_features):
+            self.step[j] = m[other] - m[k]
+            m += self.width
+        m = self.mean
+        self.join_squares(k, other, self.weight[k] * part, self.step)
         self.scatter[k] += (
             self.scatter[other] + self.weight[k] * part * self.pair_distance(k, other)
         )

@@ -41,7 +41,7 @@ cdef class Subspaces(Clusters):
         double *small                   # (n_wide, n_wide)
         double *values                  # (n_wide,)
         double *coords                  # (n_wide,)
-        double *work                    # (WORK * n_features,)
+        double *work                    # (WORK * the larger of n_wide, n_features,)
 
     cdef double gated(self, int32_t k, const double *x, double *y) noexcept nogil
     cdef int32_t dimension(self, const double *eig, int32_t n, double w) noexcept nogil

@@ -6,9 +6,12 @@ from libc.math cimport INFINITY, exp, log, log1p, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
-from dyntree._core.eigen cimport WORK, eigen, leading_values, leading_vectors
+from dyntree._core.eigen cimport (
+    WORK, eigen, leading_values, leading_vectors, squared_singular,
+)
 from dyntree._core.mixtures.clusters cimport Clusters
 from dyntree._core.mixtures.chain cimport Chain
+from dyntree._core.mixtures.watch cimport Watch
 from dyntree._core.openmp cimport thread_number
 from dyntree._core.vectors cimport add_outer_packed, add_scaled, centred, inner
 
@@ -23,7 +26,7 @@ cdef class Subspaces(Clusters):
 
     Parameters
     ----------
-    n_features, radius, check_every, min_weight, patience, forget, max_clusters, chain
+    n_features, radius, check_every, min_weight, patience, forget, max_clusters, chain, watch
         As in `Clusters`.
     reach : float
         Gated distance below which two clusters may merge.
@@ -45,7 +48,7 @@ cdef class Subspaces(Clusters):
         self, int32_t n_features, double radius, int64_t check_every,
         double min_weight, int64_t patience, double forget, int32_t max_clusters,
         double reach, double variance, double lambda_1, int gate, double bandwidth,
-        int32_t max_dim, int32_t spare, bint exact, Chain chain=None,
+        int32_t max_dim, int32_t spare, bint exact, Chain chain=None, Watch watch=None,
     ):
         self.reach = reach
         self.variance = variance
@@ -59,7 +62,7 @@ cdef class Subspaces(Clusters):
         self.room = self.most_room if exact else min(self.most_room, FIRST_ROOM)
         Clusters.__init__(
             self, n_features, radius, 0.0, check_every, min_weight, patience, forget,
-            max_clusters, False, chain,
+            max_clusters, False, chain, watch,
         )
 
     cdef dict layout(self):
@@ -83,7 +86,7 @@ cdef class Subspaces(Clusters):
         scratch = {
             "y": self.n_features, "wide": n_wide * self.n_features,
             "small": n_wide * n_wide, "values": n_wide, "coords": n_wide,
-            "work": WORK * self.n_features,
+            "work": WORK * max(n_wide, self.n_features),
         }
         for name, size in scratch.items():
             self.store[name] = np.zeros(max(size, 1))
@@ -200,6 +203,7 @@ cdef class Subspaces(Clusters):
         cdef double *eig = self.eig + <int64_t> k * self.room
         square = centred(x, mean, self.y, width)
         add_scaled(mean, 1.0 / (w + 1.0), self.y, width)
+        self.add_squares(k, part, self.y)
         self.scatter[k] += part * square
         if self.exact:
             self.settle_decay(k)
@@ -262,12 +266,14 @@ cdef class Subspaces(Clusters):
         self.set_gain(k)
 
     cdef int32_t dimension(self, const double *eig, int32_t n, double w) noexcept nogil:
-        """Directions whose variance exceeds lambda_1; fewer than rows, and as allowed."""
+        """Directions of more variance than lambda_1 and the chance edge (Marchenko, Pastur)."""
         cdef int32_t i, most = min(self.most_dim, n)
+        cdef double chance = 1.0 + sqrt(self.n_features / w)
+        cdef double least = max(self.lambda_1, self.variance * chance * chance)
         if w < most + 1.0:
             most = max(<int32_t> w - 1, 0)
         for i in range(most):
-            if not eig[i] > self.lambda_1:
+            if not eig[i] > least:
                 return i
         return most
 
@@ -376,13 +382,8 @@ cdef class Subspaces(Clusters):
         memset(self.wide + m * width, 0, width * sizeof(double))
         add_scaled(self.wide + m * width, sqrt(wa * wb) / w, self.y, width)
         m += 1
-        for i in range(m):
-            for j in range(i + 1):
-                self.small[i * m + j] = self.small[j * m + i] = inner(
-                    self.wide + i * width, self.wide + j * width, width
-                )
-        eigen(self.small, self.values, self.coords, m)
-        d = self.dimension(self.values, min(m, width), w)
+        m = squared_singular(self.wide, m, width, self.small, self.values, self.work)
+        d = self.dimension(self.values, m, w)
         for k in range(self.n):
             n += self.weight[k]
         half = 0.5 * log(n)
@@ -412,6 +413,7 @@ cdef class Subspaces(Clusters):
         cdef double *theirs = self.basis + <int64_t> other * self.room * width
         cdef double *v
         square = centred(self.mean + <int64_t> other * width, mean, self.y, width)
+        self.join_squares(k, other, wk * wo / w, self.y)
         self.scatter[k] += self.scatter[other] + wk * wo / w * square
         add_scaled(mean, wo / w, self.y, width)
         if self.exact:

@@ -101,7 +101,9 @@ class RiverDPGMMClusterer(MixtureAdapter):
     ----------
     lambda_ : float or "auto", default "auto"
         Squared distance beyond which a row opens a cluster.
-    criterion, merge_factor, check_every, min_weight, patience, forget, max_clusters
+    criterion, merge_factor, check_every, min_weight, patience, forget
+        As in `OnlineDPGMM`.
+    max_clusters, covariance
         As in `OnlineDPGMM`.
     warm_up : int, default 500
         Rows held back for ``lambda_="auto"``; until then `predict_one` says -1.
@@ -131,6 +133,7 @@ class RiverDPGMMClusterer(MixtureAdapter):
         patience: int = 2000,
         forget: float = 0.0,
         max_clusters: int = 1000,
+        covariance: str = "diag",
         warm_up: int = 500,
     ) -> None:
         self._begin(OnlineDPGMM, GMM_OPTIONS, locals())
@@ -147,7 +150,7 @@ class RiverDPMPPCAClusterer(MixtureAdapter):
         Standard deviation of the noise about subspaces.
     lambda_1, gate, bandwidth, max_dim, spare, subspace, merge, merge_factor
         As in `OnlineDPMPPCA`.
-    check_every, min_weight, patience, forget, max_clusters
+    check_every, min_weight, patience, forget, max_clusters, covariance
         As in `OnlineDPMPPCA`.
     warm_up : int, default 800
         Rows held back for "auto"; until then `predict_one` says -1.
@@ -184,6 +187,7 @@ class RiverDPMPPCAClusterer(MixtureAdapter):
         patience: int = 2000,
         forget: float = 0.0,
         max_clusters: int = 1000,
+        covariance: str = "diag",
         warm_up: int = 800,
     ) -> None:
         self._begin(OnlineDPMPPCA, MPPCA_OPTIONS, locals())

@@ -173,7 +173,9 @@ class DPGMMClusterer(
     ----------
     lambda_ : float or "auto", default "auto"
         Squared distance beyond which a row opens a cluster.
-    criterion, merge_factor, check_every, min_weight, patience, forget, max_clusters
+    criterion, merge_factor, check_every, min_weight, patience, forget
+        As in `OnlineDPGMM`.
+    max_clusters, covariance
         As in `OnlineDPGMM`.
     warm_up : int, default 500
         Rows that ``lambda_="auto"`` is chosen from; `fit` takes fewer where it has no
@@ -214,6 +216,7 @@ class DPGMMClusterer(
         patience: int = 2000,
         forget: float = 0.0,
         max_clusters: int = 1000,
+        covariance: str = "diag",
         warm_up: int = 500,
         n_passes: int = 1,
     ) -> None:
@@ -256,7 +259,7 @@ class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
         Standard deviation of the noise about subspaces.
     lambda_1, gate, bandwidth, max_dim, spare, subspace, merge, merge_factor
         As in `OnlineDPMPPCA`.
-    check_every, min_weight, patience, forget, max_clusters
+    check_every, min_weight, patience, forget, max_clusters, covariance
         As in `OnlineDPMPPCA`.
     warm_up : int, default 800
         Rows that "auto" is chosen from; `fit` takes fewer where it has no more.
@@ -304,6 +307,7 @@ class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
         patience: int = 2000,
         forget: float = 0.0,
         max_clusters: int = 1000,
+        covariance: str = "diag",
         warm_up: int = 800,
         n_passes: int = 1,
     ) -> None:

@@ -152,9 +152,9 @@ def plot_segments(
 
     Parameters
     ----------
-    labels : array_like of int of shape (n_rows,)
-        State of each row: ``labels_``, what ``predict`` returned, or ``labels`` of a
-        `Path`.
+    labels : array_like of int of shape (n_rows,), or Path
+        State of each row: ``labels_``, what ``predict`` returned, or the path that
+        ``decode`` found.
     X : array_like of shape (n_rows, n_features), optional
         Rows to draw, one line a feature.
     names : sequence of str, optional
@@ -179,7 +179,8 @@ def plot_segments(
     >>> [text.get_text() for text in figure.axes[0].texts]
     ['0', '3', '0']
     """
-    given: NDArray[Any] = params.as_array("labels", labels)
+    decoded = getattr(labels, "labels", labels)
+    given: NDArray[Any] = params.as_array("labels", decoded)
     if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
         raise ValueError(
             "labels must be ints, one a row and one at least; got "

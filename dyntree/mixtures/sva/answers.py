@@ -17,6 +17,7 @@ from dyntree.mixtures.sva.background import (
     background_log_density,
     background_share,
 )
+from dyntree.mixtures.sva.column_laws import ColumnLaws, column_laws
 from dyntree.mixtures.sva.emission import Emission, emission_of
 from dyntree.mixtures.sva.learning import Learning
 from dyntree.mixtures.sva.records import Clusters, LambdaPath
@@ -116,8 +117,9 @@ class ClusterAnswers(Learning):
     def covariances_(self) -> Matrix:
         """Covariances of the confirmed clusters, in the order of `clusters`.
 
-        Of shape (n_clusters, n_features, n_features): ``noise**2`` in all directions
-        but those of the subspace, which have their own variance where that is larger.
+        Of shape (n_clusters, n_features, n_features). Directions of a subspace have
+        their own variance where that is larger than the noise; beside them
+        ``covariance="diag"`` gives each column its own, and "spherical" ``noise**2``.
         """
         with self._lock:
             return self._covariances()
@@ -130,6 +132,9 @@ class ClusterAnswers(Learning):
     def _covariances(self) -> Matrix:
         """Covariances of the confirmed clusters."""
         known = self._ready("covariances_")
+        laws = self._column_laws(self._confirmed())
+        if laws is not None:
+            return laws.covariances()
         variance = float(self.noise) ** 2
         _, bases, variances = self._emission.subspaces_of(known, self._confirmed())
         out = np.empty((len(bases), known.n_features, known.n_features))
@@ -142,6 +147,9 @@ class ClusterAnswers(Learning):
     @locked
     def predict(self, X: Any, *, outliers: bool = False) -> Ids:
         """Ids of the clusters of rows: the nearest, with subspaces the most probable.
+
+        That is by the distance that rows are learned by, of one noise for all clusters,
+        and not by the densities of `predict_proba`.
 
         Parameters
         ----------
@@ -244,7 +252,13 @@ class ClusterAnswers(Learning):
     def _rows_of(self, places: Ids, rng: np.random.Generator) -> Matrix:
         """Draw a row of each of some confirmed clusters."""
         own = self._confirmed()
+        laws = self._column_laws(own)
         rows: Matrix = self._state.clusters.means()[places]
+        if laws is not None:
+            for k, place in enumerate(own):
+                mine = places == place
+                rows[mine] = laws.draw(k, int(mine.sum()), rng)
+            return rows
         for place, C in zip(own, self._covariances(), strict=True):
             mine = places == place
             normal = rng.normal(size=(int(mine.sum()), rows.shape[1]))
@@ -259,8 +273,19 @@ class ClusterAnswers(Learning):
 
     def _log_density(self, rows: Matrix, places: Ids) -> Matrix:
         """Log density of rows in each of some clusters, shape (n_rows, n_places)."""
+        laws = self._column_laws(places)
+        if laws is not None:
+            return laws.log_density(rows)
         known = self._state.clusters
         return self._emission.log_density(known, self.noise**2, rows, places)
+
+    def _column_laws(self, places: Ids) -> ColumnLaws | None:
+        """Laws of the columns of some clusters; None where these are as their noise."""
+        if not self.options.has_column_laws:
+            return None
+        known = self._state.clusters
+        _, bases, variances = self._emission.subspaces_of(known, np.arange(known.n))
+        return column_laws(known, self.noise, places, bases, variances)
 
     @abstractmethod
     def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
@@ -288,11 +313,15 @@ class ClusterAnswers(Learning):
         and with it the cost that ``lambda_="auto"`` takes.
 
         For clusters with subspaces, noise that is not given is first that in the
-        covariances of the nearest neighbours of 80 rows, which is too low, and then
-        that of the residuals of the clusters that it leads to, as long as these raise
-        it. 14 costs lie between 10 n_features noise^2 and 4 times the mean squared
-        distance of rows to their mean; each has a pass with merging, and the BIC of the
-        mixture found, which knows nothing of the order of the rows.
+        covariances of the nearest neighbours of up to 80 rows, which is too low, and
+        then that of the residuals of the clusters that it leads to, as long as these
+        raise it by more than 1 %. 14 costs lie between ``.7 * noise**2 *
+        chi2.isf(1e-5, n_features)``, or 10 n_features noise^2 where that is less, and
+        4 times the mean squared distance of rows to their mean. Each has a pass,
+        merging at its end, and the BIC of the mixture found, which knows nothing of the
+        order of the rows; the parameters of a cluster count by the log of its own rows.
+        Clusters of fewer than 8 rows on average tell nothing. Costs between two that
+        lead to the same mixture are taken to lead to it, and are not tried.
         """
         features, rows = self._encoded(X)
         if len(rows) < 2:

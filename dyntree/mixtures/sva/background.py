@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.shared.arrays import SAME
 
 DF = 3.0  # of the Student t: the least whole number with a variance
 
@@ -35,8 +36,9 @@ def background_log_density(known: Any, noise: float, rows: Matrix) -> Vector:
     weight, means = known.array("weight"), known.means()
     total, d = weight.sum(), rows.shape[1]
     centre = weight @ means / total
-    within = max(known.array("scatter").sum() / (total * d), noise**2)
-    scale = (weight @ (means - centre) ** 2 / total + within) * (DF - 2.0) / DF
+    variance = weight @ (means - centre) ** 2 + known.squared_deviations().sum(axis=0)
+    still = variance <= total * (SAME * centre) ** 2  # but for rounding
+    scale = np.where(still, noise**2, variance / total) * (DF - 2.0) / DF
     with np.errstate(over="ignore"):  # a row that is beyond all density
         square = ((rows - centre) ** 2 / scale).sum(axis=1)
     constant = gammaln(0.5 * (DF + d)) - gammaln(0.5 * DF)

@@ -36,7 +36,8 @@ class OnlineDPGMM(SmallVarianceMixture):
     lambda_ : float or "auto", default "auto"
         Squared distance beyond which a row opens a cluster. Where the noise is known,
         ``sigma**2 * chi2.isf(1e-5, n_features)`` is what a row of the cluster exceeds
-        once in 10^5. "auto" chooses it from the first `warm_up` rows.
+        once in 10^5. "auto" chooses it from the first `warm_up` rows, and once more
+        where it no longer fits the rows that come (see Notes).
     criterion : {"radius", "objective"}, default "radius"
         Judge rows by their squared distance, and pairs by theirs; or both by what they
         add to `objective`.
@@ -54,6 +55,9 @@ class OnlineDPGMM(SmallVarianceMixture):
         until the next one does.
     max_clusters : int, default 1000
         Most clusters; another one merges the two nearest.
+    covariance : {"diag", "spherical"}, default "diag"
+        Of densities: a variance for each column of each cluster, or one for all. Rows
+        are assigned by the same distance in both.
     warm_up : int, default 500
         Rows held back for ``lambda_="auto"``.
     seed : int, default 0
@@ -77,8 +81,15 @@ class OnlineDPGMM(SmallVarianceMixture):
     ``(1 + s0^2/sigma^2)^(D/2) exp(-lambda/(2 sigma^2))``, means of variance s0^2 and
     rows of variance sigma^2 about them, -2 sigma^2 times the log of the weights tends
     to ``||x - mu_k||^2`` for a cluster there is, and to lambda for a new one.
-    Densities are those of the confirmed clusters, weighed by their rows, and of a broad
+    Densities are those of the confirmed clusters, weighed by their rows, whose columns
+    are Student t with variances of their own (``covariance="diag"``), and of a broad
     Student t behind them, which has the share of the rows of no confirmed cluster.
+
+    A gain or unit that changes in the stream is told of by a `ScaleWarning`, once: the
+    clusters more than double within 250 rows or a few more, or rows are nearer to their
+    clusters than a fifth of what they were. With `lambda_="auto"`
+    scales are then chosen again from the next `warm_up` rows, and clusters begin anew
+    with these.
 
     Examples
     --------
@@ -109,6 +120,7 @@ class OnlineDPGMM(SmallVarianceMixture):
         patience: int = 2000,
         forget: float = 0.0,
         max_clusters: int = 1000,
+        covariance: str = "diag",
         warm_up: int = 500,
         seed: int = 0,
     ) -> None:
@@ -127,7 +139,7 @@ class OnlineDPGMM(SmallVarianceMixture):
         rows = without_constants(rows)
 
         def run(lambda_: float) -> Any:
-            clusters = new_clusters(self.options, rows.shape[1], lambda_, None)
+            clusters = new_clusters(self.options, rows.shape[1], lambda_, None, True)
             clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
             clusters.merge()
             return clusters

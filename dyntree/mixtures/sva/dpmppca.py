@@ -8,7 +8,7 @@ import numpy as np
 
 from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix
-from dyntree.mixtures.sva.emission import new_clusters
+from dyntree.mixtures.sva.emission import learn_together, new_clusters
 from dyntree.mixtures.sva.options import MPPCA_OPTIONS, MPPCAOptions
 from dyntree.mixtures.sva.records import LambdaPath
 from dyntree.mixtures.sva.scales import (
@@ -34,12 +34,14 @@ class OnlineDPMPPCA(SubspaceMixture):
     lambda_ : float or "auto", default "auto"
         Distance beyond which a row opens a cluster, in squared units of the rows. Where
         the noise is known, ``3 * noise**2 * chi2.isf(1e-5, n_features)``. "auto"
-        chooses it from the first `warm_up` rows; for compact clusters, not for curves.
+        chooses it from the first `warm_up` rows, and again where it no longer fits, as
+        in `OnlineDPGMM`; for compact clusters, not for curves.
     noise : float or "auto", default "auto"
         Standard deviation of the noise about subspaces. "auto" finds it in the first
         `warm_up` rows.
     lambda_1 : float, optional
-        A direction belongs to a subspace where its variance exceeds it; default
+        A direction belongs to a subspace where its variance exceeds it, and what noise
+        shows in w rows by chance, ``noise**2 * (1 + sqrt(n_features / w))**2``; default
         ``4 * noise**2``.
     gate : {"ppca", "bandwidth", "none"}, default "ppca"
         How rows are measured: by noise^2 times their Mahalanobis distance; by their
@@ -64,6 +66,9 @@ class OnlineDPMPPCA(SubspaceMixture):
         Rows between looks for clusters to merge.
     min_weight, patience, forget, max_clusters
         As in `OnlineDPGMM`.
+    covariance : {"diag", "spherical"}, default "diag"
+        Of densities: a variance for each column beside the subspace of a cluster, or
+        the noise for all. Rows are assigned by the same distance in both.
     warm_up : int, default 800
         Rows held back for "auto".
     seed : int, default 0
@@ -118,6 +123,7 @@ class OnlineDPMPPCA(SubspaceMixture):
         patience: int = 2000,
         forget: float = 0.0,
         max_clusters: int = 1000,
+        covariance: str = "diag",
         warm_up: int = 800,
         seed: int = 0,
     ) -> None:
@@ -139,10 +145,8 @@ class OnlineDPMPPCA(SubspaceMixture):
         """A function that makes clusters at scales, learns rows, and merges."""
 
         def run(lambda_: float, noise: float) -> Any:
-            clusters = new_clusters(self.options, rows.shape[1], lambda_, noise)
-            clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
-            if self.options.merge:
-                clusters.merge()
+            clusters = new_clusters(self.options, rows.shape[1], lambda_, noise, True)
+            learn_together(clusters, rows, np.empty(len(rows), dtype=np.int64))
             clusters.renew()  # eigenvalues that go with the scatter
             return clusters
 

@@ -11,9 +11,11 @@ from dyntree import params
 from dyntree._core.mixtures.chain import Chain
 from dyntree._core.mixtures.spheres import Spheres
 from dyntree._core.mixtures.subspaces import Subspaces
+from dyntree._core.mixtures.watch import Watch
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.sva.options import (
+    FRAGMENT,
     GATES,
     ClusterOptions,
     HSMMOptions,
@@ -23,6 +25,9 @@ from dyntree.mixtures.sva.options import (
 MOST_EXACT = 64  # columns up to which subspace="auto" holds the whole scatter
 NEAR = 4.0  # clusters may merge that are nearer than so many lambda_
 
+FIRST_WINDOWS = 2  # of rows that tell how many open a cluster, or those of the warm-up
+
+Parts = tuple[Chain | None, Watch | None]
 Scales = tuple[float, float | None]  # lambda_ and noise, where clusters need it
 SubspaceParts = tuple[Ids, tuple[Matrix, ...], tuple[Vector, ...]]
 
@@ -35,7 +40,7 @@ class Emission(ABC):
 
     @abstractmethod
     def new_clusters(
-        self, options: Any, n_features: int, scales: Scales, chain: Chain | None
+        self, options: Any, n_features: int, scales: Scales, parts: Parts
     ) -> Any:
         """Return clusters of the kernel that have seen no row."""
 
@@ -64,13 +69,13 @@ class RoundEmission(Emission):
         options: ClusterOptions,
         n_features: int,
         scales: Scales,
-        chain: Chain | None,
+        parts: Parts,
     ) -> Spheres:
         """Return spheres that have seen no row."""
         return Spheres(
             n_features, scales[0], options.merge_factor * scales[0],
             options.look_every, options.min_weight, options.patience, options.forget,
-            options.max_clusters, options.by_objective, chain,
+            options.max_clusters, options.by_objective, *parts,
         )  # fmt: skip
 
     def subspaces_of(self, known: Any, places: Ids) -> SubspaceParts:
@@ -107,7 +112,7 @@ class SubspaceEmission(Emission):
         options: SubspaceOptions,
         n_features: int,
         scales: Scales,
-        chain: Chain | None,
+        parts: Parts,
     ) -> Subspaces:
         """Return clusters with subspaces that have seen no row."""
         lambda_, noise = scales
@@ -123,7 +128,7 @@ class SubspaceEmission(Emission):
             4.0 * noise**2 if rule is None else rule,
             GATES.index(options.gate), options.bandwidth or 0.0,
             n_features - 1 if dim is None else min(dim, n_features - 1), options.spare,
-            exact, chain,
+            exact, *parts,
         )  # fmt: skip
 
     def subspaces_of(self, known: Any, places: Ids) -> SubspaceParts:
@@ -164,11 +169,35 @@ def emission_of(options: ClusterOptions) -> Emission:
     return RoundEmission() if options.is_round else SubspaceEmission()
 
 
+def learn_together(clusters: Any, rows: Matrix, labels: Ids) -> None:
+    """Let new clusters learn the rows of a warm-up, which are all known.
+
+    Clusters with subspaces then merge once, by the evidence of all rows: of few rows
+    one long cluster has so much fewer parameters than several that it takes them in.
+    Fragments of fewer rows than `FRAGMENT` on average are left to later looks.
+    """
+    if isinstance(clusters, Spheres):
+        clusters.learn(rows, labels)
+        return
+    every, clusters.check_every = clusters.check_every, 0
+    clusters.learn(rows, labels)
+    clusters.check_every = every
+    if every and clusters.n * FRAGMENT <= len(rows):
+        clusters.merge()
+
+
 def new_clusters(
-    options: ClusterOptions, n_features: int, lambda_: float, noise: float | None
+    options: ClusterOptions,
+    n_features: int,
+    lambda_: float,
+    noise: float | None,
+    is_trial: bool = False,
 ) -> Any:
-    """Return clusters of the kernel that have seen no row, at the scales in force."""
-    chain = None
+    """Return clusters of the kernel that have seen no row, at some scales.
+
+    In a trial nobody asks whether scales fit.
+    """
+    chain = watch = None
     if isinstance(options, HSMMOptions):
         assert noise is not None
         moves, new = options.lambda_2, options.lambda_3
@@ -177,6 +206,9 @@ def new_clusters(
             2.0 * noise**2 * np.log(100.0) if new is None else new,
             options.lambda_4, options.duration != "gaussian",
         )  # fmt: skip
+    if not is_trial:
+        n_first = max(FIRST_WINDOWS, -(-options.n_kept_back // Watch.window))
+        watch = Watch(n_features, n_first)
     return emission_of(options).new_clusters(
-        options, n_features, (lambda_, noise), chain
+        options, n_features, (lambda_, noise), (chain, watch)
     )

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
+from dyntree._core.mixtures.watch import Watch
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import LARGEST
+from dyntree.encoding.values import LARGEST, Matrix
 from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import ClusterOptions, HSMMOptions
@@ -60,18 +61,37 @@ def from_arrays(
     return replace(told, waiting=arrays["waiting"].copy(), clusters=clusters)
 
 
-def with_rows_taken(
+def with_new_arrays(
     options: ClusterOptions, header: dict[str, Any], arrays: Arrays
 ) -> Arrays:
-    """Arrays with the rows that clusters took, which earlier files do not count.
+    """Arrays with those that earlier files do not have.
 
-    There clusters were confirmed by their weight: it stands for the rows.
+    There clusters were confirmed by their weight: it stands for the rows that they
+    took. A watch over the scales begins with the next row.
     """
-    if header["has_clusters"] is not True or "rows" in arrays:
+    if header["has_clusters"] is not True:
+        return arrays
+    if "squares" not in arrays:
+        arrays = arrays | {"squares": squares_of(arrays)}
+    if "watch" not in arrays:
+        arrays = Watch(arrays["mean"].shape[1], 1).to_arrays() | arrays
+    if "rows" in arrays:
         return arrays
     least = np.where(arrays["confirmed"], options.min_weight, 1.0)
     rows = np.ceil(np.maximum(arrays["weight"], least))
     return arrays | {"rows": rows.astype(np.int64)}
+
+
+def squares_of(arrays: Arrays) -> Matrix:
+    """Squared deviations by column: along subspaces, and the rest in equal parts."""
+    width = arrays["mean"].shape[1]
+    inside = np.zeros_like(arrays["mean"])
+    if "basis" in arrays:
+        part = (arrays["weight"][:, None] * arrays["eig"])[:, :, None]
+        inside = (part * arrays["basis"] ** 2).sum(axis=1)
+    rest = np.maximum(arrays["scatter"] - inside.sum(axis=1), 0.0)
+    squares: Matrix = inside + rest[:, None] / width
+    return squares
 
 
 def check_arrays(
@@ -106,16 +126,18 @@ def check_arrays(
     n, n_merged = len(arrays["ids"]), len(arrays["merged"])
     sizes: dict[str, tuple[int, ...]] = {
         "merged": (n_merged,), "merged_into": (n_merged,), "moves": (n, n),
+        "gathered": (len(arrays["gathered"]), width),
     }  # fmt: skip
     if "cols" in arrays:
         check_shape(arrays, "cols", np.int32, (n,))
         most = int(arrays["cols"].max(initial=0))
         sizes |= {"eig": (n, most), "gain": (n, most), "basis": (n, most, width)}
     for name, empty in expected.items():
-        whole = name in ("counts", "lost", "place")
+        whole = name in ("counts", "lost", "place", "watch")
         shape = empty.shape if whole else (n, *empty.shape[1:])
         check_shape(arrays, name, empty.dtype, sizes.get(name, shape))
     check_clusters(options.max_clusters, arrays)
+    check_watch(options.n_kept_back, arrays)
     if "cols" in arrays:
         check_subspaces(known, arrays)
     if "moves" in arrays:
@@ -136,6 +158,8 @@ def check_clusters(max_clusters: int, arrays: Arrays) -> None:
         demand((arrays[name] >= 1) & (arrays[name] <= n_rows), f"{name} among the rows")
     demand((weight > 0.0) & np.isfinite(weight), "weights that are positive")
     demand(np.sum(weight) <= n_rows * (1.0 + 1e-9), "weights of rows seen")
+    for name in ("scatter", "squares"):
+        demand(arrays[name] >= 0.0, f"{name} that is not negative")
     demand(np.isin(arrays["confirmed"], (0, 1)), "confirmed or not")
     merged = arrays["merged"]
     demand(len(merged) <= 65536, "merged ids")
@@ -146,6 +170,19 @@ def check_clusters(max_clusters: int, arrays: Arrays) -> None:
             demand(np.isfinite(array), f"{name} that is finite")
     demand(np.abs(arrays["mean"]) <= LARGEST, "means whose squares are finite")
     demand(next_id <= n_rows, "no more clusters than rows")
+
+
+def check_watch(n_kept_back: int, arrays: Arrays) -> None:
+    """Raise ValueError unless what is known of the scales' fit is sound."""
+    told, n_gathered = arrays["watch"], len(arrays["gathered"])
+    counts, n, n_wanted = np.delete(told, [3, 7]), told[5], told[8]
+    demand(told >= 0.0, "a watch of counts and squares")
+    demand((counts == np.floor(counts)) & (counts < 2**53), "counts of rows")
+    demand(told[0] <= 1.0, "whether a misfit was told of")
+    demand((n_wanted == 0) | (n_wanted == n_kept_back), "rows that are to be gathered")
+    demand(n_gathered < max(n_wanted, 1), "fewer rows than are to be gathered")
+    demand(np.abs(arrays["gathered"]) <= LARGEST, "rows that are finite")
+    demand(told[6] <= n, "rows near clusters among those of a window")
 
 
 def check_subspaces(known: Any, arrays: Arrays) -> None:

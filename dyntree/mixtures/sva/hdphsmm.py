@@ -34,7 +34,8 @@ class OnlineHDPHSMM(SequenceMixture):
     lambda_ : float
         Distance beyond which a row opens a state, in squared units of the rows.
         ``3 * noise**2 * chi2.isf(1e-5, n_features)`` for compact states; curves need
-        more, as `lambda_path` shows.
+        more, as `lambda_path` shows. Where it no longer fits there is a `ScaleWarning`,
+        as in `OnlineDPGMM`.
     noise : float
         Standard deviation of the noise about subspaces.
     lambda_1 : float, optional
@@ -201,7 +202,7 @@ class OnlineHDPHSMM(SequenceMixture):
 
     def _tried(self, rows: Matrix, lambda_: float) -> Any:
         """Clusters that have learned rows at another cost of a new one."""
-        clusters = new_clusters(self.options, rows.shape[1], lambda_, self.noise)
+        clusters = new_clusters(self.options, rows.shape[1], lambda_, self.noise, True)
         clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
         if self.options.merge:
             clusters.merge()

@@ -16,7 +16,8 @@ from dyntree.errors import NotReadyError
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.base import Mixture
 from dyntree.mixtures.shared.rows import encoded, no_rows
-from dyntree.mixtures.sva.emission import new_clusters
+from dyntree.mixtures.sva.emission import learn_together, new_clusters
+from dyntree.mixtures.sva.misfit import warn_of_misfit
 from dyntree.mixtures.sva.options import ClusterOptions
 from dyntree.mixtures.sva.state import State
 from dyntree.runtime.locking import locked
@@ -101,7 +102,7 @@ class Learning(Mixture):
         """
         if (progress is None or progress is False) and self._is_plain(X):
             self._labels = np.empty(len(X), dtype=np.int64)
-            self._state.clusters.learn(X, self._labels)
+            self._learn(X, self._labels)
             return self
         check_progress(progress)
         if is_nothing(X):
@@ -135,13 +136,43 @@ class Learning(Mixture):
         while first < len(rows):
             last = min(first + size, len(rows))
             clock = time.perf_counter()
-            self._state.clusters.learn(rows[first:last], labels[first:last])
+            self._learn(rows[first:last], labels[first:last])
             clock = time.perf_counter() - clock
             self._labels = labels[:last]
             tell(last - first)
             size = int((last - first) * CHUNK_SECONDS / (clock + 1e-9))
             size = max(1, min(4 * (last - first), size))
             first = last
+
+    def _learn(self, rows: Matrix, labels: Ids) -> None:
+        """Learn rows; labels become the ids of their clusters."""
+        first = 0
+        while first < len(rows):
+            clusters = self._state.clusters
+            first += clusters.learn(rows[first:], labels[first:])
+            if clusters.watch.stopped:
+                self._meet_misfit(clusters.watch)
+
+    def _meet_misfit(self, watch: Any) -> None:
+        """Say that scales no longer fit, and gather rows to choose new ones from."""
+        rows = watch.gathered()
+        if len(rows):
+            self._start_again(rows)
+            return
+        n_wanted = self.options.n_kept_back
+        watch.gather(n_wanted)
+        warn_of_misfit(watch, n_wanted)
+
+    def _start_again(self, rows: Matrix) -> None:
+        """Choose scales from these newest rows, and begin clusters anew with them."""
+        old = self._state
+        assert old.features is not None
+        old.clusters.watch.go_on()
+        lambda_, noise = self._scales_of(rows, old.features.feature_names)
+        clusters = new_clusters(self.options, rows.shape[1], lambda_, noise)
+        clusters.go_on_from(old.clusters.n_rows - len(rows), old.clusters.next_id)
+        learn_together(clusters, rows, np.empty(len(rows), dtype=np.int64))
+        self._state = State(old.features, no_rows(), lambda_, noise, clusters)
 
     def _keep_back(self, features: FeatureMap, rows: Matrix, labels: Ids) -> int:
         """Hold the first rows back until scales can be chosen; returns how many."""
@@ -160,7 +191,7 @@ class Learning(Mixture):
         lambda_, noise = self._scales_of(waiting, features.feature_names)
         clusters = new_clusters(self.options, waiting.shape[1], lambda_, noise)
         labels = np.full(len(waiting), -1, dtype=np.int64)
-        clusters.learn(waiting, labels)
+        learn_together(clusters, waiting, labels)
         self._state = State(features, no_rows(), lambda_, noise, clusters)
         return labels
 

@@ -11,7 +11,9 @@ from dyntree.mixtures.shared.checks import Checked, not_negative
 MOST_CLUSTERS = 30_000  # their squares fit an int32
 LEAST = 1e-75  # of noise, as that which "auto" finds in equal rows
 MOST_ROWS = 2**53  # that are counted one by one
+COVARIANCES = ("diag", "spherical")
 CRITERIA = ("radius", "objective")
+FRAGMENT = 8  # rows of a cluster, fewer than which tell of no subspace
 GATES = ("ppca", "bandwidth", "none")
 SUBSPACES = ("auto", "exact", "incremental")
 DURATIONS = ("gaussian", "negative-binomial")
@@ -77,6 +79,11 @@ class ClusterOptions(Checked):
         return False
 
     @property
+    def has_column_laws(self) -> bool:
+        """Whether densities give each column of a cluster a variance of its own."""
+        return False
+
+    @property
     def look_every(self) -> int:
         """Rows between looks for clusters to merge; 0 where none merge."""
         return self.check_every if self.merge_factor > 0.0 else 0
@@ -95,11 +102,13 @@ class GMMOptions(ClusterOptions):
     """Options of `OnlineDPGMM`, as named there."""
 
     criterion: str = "radius"
+    covariance: str = "diag"
     warm_up: int = 500
 
     def __post_init__(self) -> None:
         super().__post_init__()
         params.one_of("criterion", self.criterion, CRITERIA)
+        params.one_of("covariance", self.covariance, COVARIANCES)
         self._check(params.count, "warm_up", more=(2, MOST_ROWS))
 
     @property
@@ -111,6 +120,11 @@ class GMMOptions(ClusterOptions):
     def has_noise(self) -> bool:
         """Whether clusters need the noise: it follows from them."""
         return False
+
+    @property
+    def has_column_laws(self) -> bool:
+        """Whether densities give each column of a cluster a variance of its own."""
+        return self.covariance == "diag"
 
     @property
     def is_round(self) -> bool:
@@ -183,16 +197,23 @@ class SubspaceOptions(ClusterOptions):
 class MPPCAOptions(SubspaceOptions):
     """Options of `OnlineDPMPPCA`, as named there."""
 
+    covariance: str = "diag"
     warm_up: int = 800
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        params.one_of("covariance", self.covariance, COVARIANCES)
         self._check(params.count, "warm_up", more=(2, MOST_ROWS))
 
     @property
     def n_kept_back(self) -> int:
         """Rows to hold back before scales are chosen; 0 where both are given."""
         return self.warm_up if "auto" in (self.lambda_, self.noise) else 0
+
+    @property
+    def has_column_laws(self) -> bool:
+        """Whether densities give each column of a cluster a variance of its own."""
+        return self.covariance == "diag"
 
 
 @dataclass(frozen=True, kw_only=True)

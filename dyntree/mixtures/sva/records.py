@@ -31,7 +31,8 @@ class Clusters(Answer):
     confirmed : ndarray of bool of shape (n_clusters,)
         Whether a cluster has the weight to be answered with.
     born, last_seen : ndarray of int64 of shape (n_clusters,)
-        Numbers of its first and last row, from 0.
+        Numbers of its first and last row, from 0, those of clusters that merged into it
+        included.
     """
 
     id: Ids

@@ -13,6 +13,7 @@ from scipy.special import chdtri, logsumexp
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
 from dyntree.mixtures.shared.arrays import constants
+from dyntree.mixtures.sva.options import FRAGMENT
 from dyntree.mixtures.sva.records import LambdaPath
 
 MISS = 1e-5  # probability with which a row lies beyond the radius of its own cluster
@@ -21,7 +22,9 @@ BELOW = 0.99  # so that rows that far apart are not in one cluster under every c
 MOST_SPREAD = 1e4  # of the variances of columns
 LEAST_SHARE = 1e-9  # of the largest squared distance that noise may be
 N_PLANAR = 14
-N_PROBES = 80  # rows whose neighbours tell of the noise
+LEAST_RADIUS = 0.7  # of a cluster's, whose square is the least cost: pieces still merge
+N_PROBES, LEAST_PROBES = 80, 5  # rows whose neighbours tell of the noise
+NARROW = 32  # columns from which fewer rows do: each averages over more of them
 SAME = 1e-3  # BIC that a difference of rounding may make
 SETTLED = 0.01  # rise of the noise that ends the search for it
 MOST_ROUNDS = 30
@@ -36,6 +39,14 @@ class Trial:
     n_clusters: int
     bic: float
     variance: float  # of the noise
+
+    def is_as(self, other: Trial) -> bool:
+        """Whether both have the same mixture but for rounding."""
+        return (
+            self.n_clusters == other.n_clusters
+            and self.bic <= other.bic + SAME
+            and other.bic <= self.bic + SAME
+        )
 
 
 def radius(variance: float, n_features: int) -> float:
@@ -177,11 +188,12 @@ def subspace_cost_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath
     values, trials = trials_at(rows, sd, run)
     best = middle_of_best(trials)
     for _ in range(0 if known else MOST_ROUNDS):
-        before, sd = sd, float(np.sqrt(trials[best].variance))
+        found = float(np.sqrt(trials[best].variance))
+        if found <= (1.0 + SETTLED) * sd:  # the first guess is too low, if anything
+            break
+        sd = found
         values, trials = trials_at(rows, sd, run)
         best = middle_of_best(trials)
-        if sd <= (1.0 + SETTLED) * before:  # the first guess is too low, if anything
-            break
     return LambdaPath(
         lambda_=values,
         n_clusters=np.array([trial.n_clusters for trial in trials]),
@@ -204,9 +216,34 @@ def line_cost_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
 
 def trials_at(rows: Matrix, noise: float, run: Run) -> tuple[Matrix, list[Trial]]:
     """Costs between what noise and what all rows together suggest, and their trials."""
-    low, high = 10.0 * rows.shape[1] * noise**2, 4.0 * mean_square(rows)
+    width = rows.shape[1]
+    low = min(10.0 * width, LEAST_RADIUS * radius(1.0, width)) * noise**2
+    high = 4.0 * mean_square(rows)
     values = np.geomspace(min(low, high), max(low, high), N_PLANAR)
-    return values, [subspace_trial(rows, run(value, noise)) for value in values]
+    return values, bisected(
+        N_PLANAR, lambda k: subspace_trial(rows, run(values[k], noise))
+    )
+
+
+def bisected(n: int, trial_of: Callable[[int], Trial]) -> list[Trial]:
+    """Trials 0 to n - 1, at ascending costs.
+
+    Costs between two that lead to the same mixture are taken to lead to it, too.
+    """
+    trials = {k: trial_of(k) for k in (0, n - 1)}
+    spans = [(0, n - 1)]
+    while spans:
+        low, high = spans.pop()
+        if high - low < 2:
+            continue
+        first, last = trials[low], trials[high]
+        if first.is_as(last):
+            trials |= dict.fromkeys(range(low + 1, high), first)
+            continue
+        middle = (low + high) // 2
+        trials[middle] = trial_of(middle)
+        spans += [(low, middle), (middle, high)]
+    return [trials[k] for k in range(n)]
 
 
 def middle_of_best(trials: list[Trial]) -> int:
@@ -219,6 +256,8 @@ def middle_of_best(trials: list[Trial]) -> int:
 def subspace_trial(rows: Matrix, found: Any) -> Trial:
     """BIC of the mixture found, and the noise that its residuals tell of."""
     n, width = rows.shape
+    if found.n * FRAGMENT > n:
+        return Trial(found.n, np.inf, residual_variance(rows, found))
     places = np.arange(found.n)
     weight, dim = found.array("weight"), found.array("dim").astype(np.float64)
     variance = found.variance
@@ -230,7 +269,9 @@ def subspace_trial(rows: Matrix, found: Any) -> Trial:
     joint = density + np.log(weight / weight.sum())
     log_likelihood = float(logsumexp(joint, axis=1).sum())
     p = width + dim * (width - dim) + dim * (dim + 1.0) / 2.0
-    bic = -2.0 * log_likelihood + (p.sum() + found.n - 1.0) * np.log(n)
+    # what a cluster is told by are its own rows
+    told = (p * np.log(np.maximum(weight, 1.0))).sum() + (found.n - 1.0) * np.log(n)
+    bic = told - 2.0 * log_likelihood
     return Trial(found.n, float(bic), residual_variance(rows, found))
 
 
@@ -251,7 +292,8 @@ def local_variance(rows: Matrix) -> float:
     Rows are taken at even distances; each has 3 n_features + 2 neighbours.
     """
     n, width = rows.shape
-    places = np.unique(np.linspace(0, n - 1, min(n, N_PROBES)).astype(np.int64))
+    n_probes = max(LEAST_PROBES, int(N_PROBES * min(1.0, NARROW / width) ** 2))
+    places = np.unique(np.linspace(0, n - 1, min(n, n_probes)).astype(np.int64))
     n_near = min(n, 3 * width + 2)
     found = []
     for x in rows[places]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, log_ndtr, logsumexp
 
 from dyntree import params
 from dyntree._core.mixtures.decoder import Law
@@ -104,7 +104,7 @@ def duration_laws(
         most = min(int(np.ceil((mean + MOST_SD * sd).max())), MOST_DURATION)
     rows = np.arange(1.0, most + 1.0)
     if kind == "gaussian":
-        log_p = -0.5 * ((rows - mean[:, None]) / sd[:, None]) ** 2
+        log_p = log_interval(rows, mean[:, None], sd[:, None])
     else:
         beyond = np.maximum(mean - 1.0, 1e-12)
         shape = np.minimum(beyond**2 / np.maximum(sd**2 - beyond, 1e-12 * beyond), 1e6)
@@ -114,6 +114,17 @@ def duration_laws(
     log_p = log_p - logsumexp(log_p, axis=1, keepdims=True)
     survival = np.logaddexp.accumulate(log_p[:, ::-1], axis=1)[:, ::-1]
     return log_p, np.minimum(survival, 0.0)
+
+
+def log_interval(rows: Vector, mean: Matrix, sd: Matrix) -> Matrix:
+    """Log mass that normals give the intervals of length 1 about whole numbers."""
+    low, high = (rows - 0.5 - mean) / sd, (rows + 0.5 - mean) / sd
+    low, high = (
+        np.where(low > 0.0, -high, low), np.where(low > 0.0, -low, high),
+    )  # fmt: skip  # the lighter tail, where differences are not rounding
+    top = log_ndtr(high)
+    mass: Matrix = top + np.log1p(-np.exp(log_ndtr(low) - top))
+    return mass
 
 
 def segments_of(labels: Ids) -> tuple[Ids, Ids, Ids]:

@@ -128,10 +128,11 @@ class SequenceMixture(SubspaceMixture):
 
         Notes
         -----
-        All states may begin; moves have one added to their counts. Durations have the
-        normal density at 1, 2, ... rows, normalised there, of the mean and standard
-        deviation (at least .5) of the segments seen; of one segment 20 % of it, of none
-        the mean of all states. The last segment may go on beyond the rows.
+        All states may begin; moves have one added to their counts. Durations of 1, 2,
+        ... rows have the mass of a normal from half a row less to half a row more, as
+        in learning with ``lambda_4 > 0``, normalised up to the longest, of the mean and
+        standard deviation (at least .5) of the segments seen; of one segment 20 % of
+        it, of none the mean of all states. The last segment may go on beyond the rows.
         """
         chain, density, ends = self._sequences(X, lengths, "decode")
         if not len(density):

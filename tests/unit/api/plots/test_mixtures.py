@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from dyntree import DynamicTree
 from dyntree.api import plots
-from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA
+from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
 from tests.helpers import same_bytes
 from tests.unit.mixtures.sva.test_dpgmm import blobs
 from tests.unit.mixtures.sva.test_dpmppca import planes
@@ -82,6 +82,16 @@ def test_segments_are_bands_over_their_rows() -> None:
     assert axes.get_legend_handles_labels()[1] == ["p", r"q\$"]
     (bare,) = plots.plot_segments([1, 1, 2]).axes
     assert not bare.lines[1:]
+
+
+def test_a_decoded_path_is_drawn_as_its_labels_are() -> None:
+    model = OnlineHDPHSMM(9.0, noise=0.5, min_weight=1)
+    X = np.repeat(np.tile([0.0, 10.0], 3), 8)[:, None]
+    path = model.update(X).decode(X)
+    one, other = (plots.plot_segments(p).axes[0] for p in (path, path.labels))
+    bands = [[patch.get_x() for patch in axes.patches] for axes in (one, other)]
+    assert len(bands[0]) == 6
+    assert bands[0] == bands[1]
 
 
 def test_a_path_shows_numbers_and_the_choice(round_: Any) -> None:

@@ -271,7 +271,7 @@ def test_many_clusters_stay_where_weights_fade(
 # ---------------------------------------------------------------- answers
 def test_densities_are_those_of_a_mixture() -> None:
     X, _ = blobs(3, 2, 9.0, 500, 4)
-    model = OnlineDPGMM(25.0).update(X)
+    model = OnlineDPGMM(25.0, covariance="spherical").update(X)
     found = model.clusters()
     assert len(found) == 3
     variance = (
@@ -532,3 +532,14 @@ def test_threads_alter_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     one = model.predict(X)
     monkeypatch.setenv("DYNTREE_NUM_THREADS", "2")
     assert model.predict(X).tobytes() == one.tobytes()
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_merged_cluster_was_born_with_its_first_row(swap: bool) -> None:
+    """Whichever of its parts is the heavier."""
+    parts = np.array([[0.0], [0.0], [3.0], [3.0], [3.0]])
+    X = (3.0 - parts[::-1]) if swap else parts
+    model = OnlineDPGMM(4.0, min_weight=1, merge_factor=3.0).update(X)
+    assert model.clusters().born.tolist() == ([0, 3] if swap else [0, 2])
+    found = model.merge_now().clusters()
+    assert (found.born.tolist(), found.last_seen.tolist()) == ([0], [4])

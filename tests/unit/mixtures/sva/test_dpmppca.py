@@ -305,8 +305,8 @@ def test_one_column_has_round_clusters(K: int, constant: bool) -> None:
 # ---------------------------------------------------------------- answers
 def test_densities_and_labels_are_those_of_a_mixture() -> None:
     X, _ = planes(0, 900, 6)
-    model = OnlineDPMPPCA(3.0, noise=NOISE).update(X).merge_now()
-    found = model.clusters()
+    model = OnlineDPMPPCA(3.0, noise=NOISE, covariance="spherical")
+    found = model.update(X).merge_now().clusters()
     joint = np.column_stack(
         [
             np.log(w / found.weight.sum())

@@ -151,6 +151,25 @@ def test_hazards_are_those_of_the_law(binomial: bool) -> None:
         assert chain.hazard_at(0, s) == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["gaussian", "negative-binomial"])
+@pytest.mark.parametrize("spread", [1, 9])
+def test_learning_and_decoding_have_one_law_of_durations(
+    kind: str, spread: int
+) -> None:
+    """Up to where durations are cut off, which is far out here."""
+    rows = np.random.default_rng(0).integers(10 - spread, 11 + spread, size=60)
+    model = OnlineHDPHSMM(
+        5.0, noise=0.5, min_weight=1, lambda_4=1e-9, duration=kind, max_duration=200
+    )
+    model.update(np.repeat(np.tile([0.0, 10.0], 30), rows)[:, None])
+    chain, decoded = model._state.clusters.chain, model._semi_markov("hazard").hazard()
+    for state in range(2):
+        for s in range(1, 16):
+            learned = chain.hazard_at(state, s)
+            expected = np.clip(decoded[state, s - 1], 1e-12, 1.0 - 1e-12)
+            assert learned == pytest.approx(expected, rel=1e-6)
+
+
 # ---------------------------------------------------------------- decoding
 def toy(rng: np.random.Generator, k: int = 3, most: int = 4) -> list[np.ndarray]:
     """Log probabilities of a start, moves, durations and survival."""
@@ -221,8 +240,9 @@ def test_duration_laws_are_normalised_and_fall_back() -> None:
     rows = np.arange(1, log_p.shape[1] + 1)
     sds = [np.sqrt(10.0), 2.0, 0.2 * 210.0 / 11.0]
     for own, mean, sd in zip(log_p, (20.0, 10.0, 210.0 / 11.0), sds, strict=True):
-        density = norm.pdf(rows, mean, sd)
-        np.testing.assert_allclose(np.exp(own), density / density.sum(), rtol=1e-9)
+        mass = norm.cdf(rows + 0.5, mean, sd) - norm.cdf(rows - 0.5, mean, sd)
+        mass /= mass.sum()  # whose differences are rounded far above the mean
+        np.testing.assert_allclose(np.exp(own), mass, rtol=1e-9, atol=1e-15)
     assert log_p.shape[1] == int(np.ceil(210.0 / 11.0 * 1.8))
     log_p, _ = duration_laws(tally, 1, "negative-binomial", None)
     r = 19.0**2 / (

@@ -1,0 +1,23 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+class Watch:
+    window: int
+    stopped: bool
+    told: bool
+    grew: bool
+    rows_judged: int
+    growth: int
+    most_growth: int
+    near: float
+    least_near: float
+    store: NDArray[np.float64]
+    def __init__(self, n_features: int, n_first: int) -> None: ...
+    def gather(self, n_wanted: int) -> None: ...
+    def go_on(self) -> None: ...
+    def gathered(self) -> NDArray[np.float64]: ...
+    def hold(self, rows: NDArray[np.float64]) -> None: ...
+    def to_arrays(self) -> dict[str, NDArray[Any]]: ...
+    def take(self, arrays: dict[str, NDArray[Any]]) -> None: ...

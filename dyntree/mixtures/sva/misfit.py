@@ -1,0 +1,36 @@
+"""What is said where the cost of a new cluster no longer fits the rows that come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dyntree.errors import ScaleWarning, warn
+
+
+def warn_of_misfit(watch: Any, n_wanted: int) -> None:
+    """Warn of what a watch has found, with the remedy.
+
+    `n_wanted` rows are gathered to choose scales from; 0 where these were given.
+    """
+    if watch.grew:
+        found = (
+            f"{watch.growth} clusters more came with the last {watch.rows_judged} rows"
+        )
+    else:
+        found = (
+            f"the last {watch.rows_judged} rows are {watch.near:.3g} from their "
+            "clusters in mean square, where it was at least "
+            f"{watch.least_near:.3g} before"
+        )
+    remedy = (
+        f"Scales are chosen again from the next {n_wanted} rows, and clusters begin "
+        "anew with them."
+        if n_wanted
+        else "Begin a new model with scales that fit, or with lambda_='auto', which "
+        "chooses them again."
+    )
+    warn(
+        ScaleWarning,
+        f"lambda_ no longer fits the rows: {found}. Their unit or gain may have "
+        f"changed. {remedy}",
+    )

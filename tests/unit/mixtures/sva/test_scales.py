@@ -1,0 +1,93 @@
+"""How scales are chosen from the first rows: which costs are tried, and how often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA
+from dyntree.mixtures.sva import scales
+from dyntree.mixtures.sva.scales import Trial, bisected
+
+BIC = [9.0, 9.0, 9.0, 4.0, 5.0, 5.0, 2.0, 2.0, 7.0, 7.0, 7.0, 7.0]
+
+
+def test_costs_between_equal_mixtures_are_not_tried() -> None:
+    """What is told is what trying all of them tells."""
+    tried: list[int] = []
+
+    def trial(k: int) -> Trial:
+        tried.append(k)
+        return Trial(int(BIC[k]), BIC[k], 1.0)
+
+    assert [found.bic for found in bisected(len(BIC), trial)] == BIC
+    assert len(tried) == len(set(tried)) < len(BIC)
+    tried.clear()
+    assert len(bisected(14, lambda k: trial(0))) == 14
+    assert len(tried) == 2
+
+
+def test_mixtures_are_the_same_but_for_rounding() -> None:
+    assert Trial(3, 10.0, 1.0).is_as(Trial(3, 10.0005, 2.0))
+    assert not Trial(3, 10.0, 1.0).is_as(Trial(3, 10.1, 1.0))
+    assert not Trial(3, 10.0, 1.0).is_as(Trial(2, 10.0, 1.0))
+
+
+def test_rows_of_one_wide_cluster_are_few_trials(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every cost leads to the one cluster, in each round of the noise."""
+    n_tried, plain = 0, scales.subspace_trial
+
+    def counted(rows: Any, found: Any) -> Trial:
+        nonlocal n_tried
+        n_tried += 1
+        return plain(rows, found)
+
+    monkeypatch.setattr(scales, "subspace_trial", counted)
+    X = np.random.default_rng(0).normal(size=(800, 200))
+    model = OnlineDPMPPCA().update(X)
+    assert n_tried <= 16  # 42 where all costs are tried
+    assert model.n_clusters == 1
+    assert model.noise == pytest.approx(1.0, rel=0.01)
+
+
+def centres(kind: str, width: int, rng: np.random.Generator) -> np.ndarray:
+    """Centres nine apart: in a line along a column or the diagonal, or at random."""
+    if kind == "random":
+        found: list[np.ndarray] = []
+        while len(found) < 10:
+            size = 0.8 * (9.0 + 0.1 * len(found)) * 10.0 ** (1.0 / width)
+            one = rng.uniform(-size, size, size=width)
+            if all(np.linalg.norm(one - other) >= 9.0 for other in found):
+                found.append(one)
+        return np.array(found)
+    K = 20 if "20" in kind else 10
+    way = np.eye(width)[0] if "column" in kind else np.full(width, width**-0.5)
+    return 9.0 * np.arange(K)[:, None] * way
+
+
+@pytest.mark.parametrize("width", [5, 10, 20])
+@pytest.mark.parametrize(
+    "kind", ["10 along a column", "20 along a column", "20 diagonal", "random"]
+)
+@pytest.mark.parametrize("make", [OnlineDPGMM, OnlineDPMPPCA])
+def test_blobs_are_as_many_as_they_are(make: Any, kind: str, width: int) -> None:
+    """With defaults; right in each of 120 other draws: below 3 % of these fail."""
+    for seed in range(2):
+        rng = np.random.default_rng([seed, width])
+        at = centres(kind, width, rng)
+        X = at[rng.integers(len(at), size=1500)] + rng.normal(size=(1500, width))
+        assert make().update(X).merge_now().n_clusters == len(at)
+
+
+def test_blobs_of_many_columns_are_found() -> None:
+    rng = np.random.default_rng(0)
+    at = 3.0 * rng.normal(size=(5, 120))
+    label = rng.integers(5, size=900)
+    X = at[label] + rng.normal(size=(900, 120))
+    model = OnlineDPMPPCA().update(X).merge_now()
+    assert model.n_clusters == 5
+    assert model.noise == pytest.approx(1.0, rel=0.02)
