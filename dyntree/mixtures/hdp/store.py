@@ -196,9 +196,10 @@ class Store(ABC):
     # ------------------------------------------------------------ sums over items
     def split_items(self, items: Longs) -> tuple[Longs, Longs]:
         """Which of some items are points, and which are clumps: places in `items`."""
-        return np.flatnonzero(items < self.n_points), np.flatnonzero(
-            items >= self.n_points
-        )
+        if not self.n_clumps:
+            return np.arange(len(items)), np.empty(0, dtype=np.int64)
+        is_point = items < self.n_points
+        return np.flatnonzero(is_point), np.flatnonzero(~is_point)
 
     def items_of(self, group: int) -> Longs:
         """Items of a group that no clump shares with others."""
