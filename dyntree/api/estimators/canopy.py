@@ -377,7 +377,8 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array_like of shape (n_rows, n_features)
+        X
+            As for `score`.
 
         Returns
         -------

@@ -273,10 +273,8 @@ class TopicAnswers(Mixture):
 
         Parameters
         ----------
-        documents
-            As in `fit`; one table is one document without `groups`.
-        groups : array_like of shape (n_points,), or str, optional
-            As in `transform`.
+        documents, groups
+            As in `predict`.
 
         Returns
         -------

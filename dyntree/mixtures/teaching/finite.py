@@ -226,9 +226,8 @@ class DynamicFiniteMixture:
 
         Parameters
         ----------
-        X : array_like of shape (n_rows, n_columns)
-        ahead : int, default 0
-            Phases after the last one; 1 scores rows before they are learned.
+        X, ahead
+            As in `DependentDPMixture.log_predictive`.
 
         Returns
         -------
