@@ -270,8 +270,9 @@ class GaussianUnknown(Regression):
     The default scales are those of the highest evidence for the first phase (empirical
     Bayes), over partitions of it from 40 cells of k-means++ down to one cluster: the
     share is a power of two down to 2^-16, kappa half of it and at most 0.05, and the
-    degrees of freedom are n_columns + 2, 6, 14, 30 or 62. They are found alike in any
-    units of the columns. Give `scale` where the first phase is not like later ones.
+    degrees of freedom are n_columns + 2, 6, 14 and so on up to 510. Scales are compared
+    as if centres were spread as all rows are. They are found alike in any units of the
+    columns. Give `scale` where the first phase is not like later ones.
 
     Examples
     --------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
+from scipy.stats import multivariate_normal
 
 from dyntree.mixtures import DependentDPMixture, GaussianUnknown
 from dyntree.mixtures.ddp import scales
@@ -61,6 +63,32 @@ def test_few_rows_a_column_are_not_cut_into_many_clusters() -> None:
         )
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("n", "d", "K"), [(600, 20, 20), (300, 10, 20), (400, 40, 10)])
+def test_clusters_in_a_line_with_few_rows_a_column_are_found(
+    n: int, d: int, K: int, seed: int
+) -> None:
+    X, z = blobs(n, d, K, True, seed)
+    labels = DependentDPMixture(GaussianUnknown(), seed=seed).update(X).labels_
+    assert same(labels, z)
+
+
+def test_clusters_in_a_line_are_kept_over_phases_of_few_rows() -> None:
+    X, z = blobs(2400, 20, 20, True, 3)
+    model = DependentDPMixture(GaussianUnknown(), seed=1)
+    model.update(X, phases=np.arange(2400) // 600)
+    assert same(np.concatenate([model.labels(t) for t in range(4)]), z)
+
+
+@pytest.mark.parametrize("d", [2, 8])
+def test_rows_of_one_law_are_one_cluster(d: int) -> None:
+    """Centres that are charged for little cut no single cluster."""
+    for seed in range(4):
+        X = np.random.default_rng(seed).normal(size=(300, d))
+        model = DependentDPMixture(GaussianUnknown(), seed=seed).update(X)
+        assert len(set(model.labels_.tolist())) == 1
+
+
 def test_labels_do_not_hang_on_a_given_scale_alone() -> None:
     """Splits and the second start find what a pass row by row has not."""
     X, z = blobs(2000, 5, 10, True, 0)
@@ -83,6 +111,24 @@ def test_evidence_by_eigenvalues_is_that_of_the_family() -> None:
     difference = found - expected - 1.5 * n * np.log(np.pi)
     same_for_all = difference - [float(np.sum(np.log(np.arange(1, m)))) for m in n]
     np.testing.assert_allclose(same_for_all, 0.0, atol=1e-9)
+
+
+def test_evidence_in_place_is_that_of_a_known_covariance_where_it_is_known() -> None:
+    """With very many degrees of freedom, against the normal law of all rows."""
+    rng = np.random.default_rng(4)
+    X, d, df = rng.normal(size=(9, 2)) + 1.0, 2, 1e7
+    spread, labels = np.array([[3.0, 1.0], [1.0, 2.0]]), np.repeat([0, 1, 2], [5, 3, 1])
+    grid = scales.Grid(d, np.array([0.4 * df]), np.ones(1), np.array([df]))
+    for some in (labels, 0 * labels):
+        expected = 0.5 * 9 * d * np.log(np.pi)
+        for k in np.unique(some):
+            rows = X[some == k]
+            n = len(rows)
+            cov = np.kron(np.ones((n, n)), spread) + 0.4 * np.eye(n * d)
+            expected += multivariate_normal(np.zeros(n * d), cov).logpdf(rows.ravel())
+            expected += gammaln(n)
+        found = grid.evidence_in_place(scales.moments(X, some), spread)[0]
+        assert found == pytest.approx(expected, abs=1e-4)
 
 
 def test_joined_moments_are_those_of_all_rows() -> None:
