@@ -108,15 +108,18 @@ def needs(package: str) -> None:
         raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
 
-def held_out(X: Any, labels: Any, seed: int) -> tuple[Any, Any, Any, Any]:
+def held_out(
+    X: Any, labels: Any, seed: int, scaled: bool = True
+) -> tuple[Any, Any, Any, Any]:
     """Four fifths of the rows to learn and a fifth to hold out, in an order of chance.
 
-    In units of the standard deviations of those to learn; columns that are constant
-    there stay as they are.
+    `scaled`: in units of the standard deviations of those to learn; columns that are
+    constant there stay as they are.
     """
     order = np.random.default_rng(seed).permutation(len(X))
     X, labels = np.asarray(X, dtype=np.float64)[order], np.asarray(labels)[order]
     n = int(0.8 * len(X))
-    spread = X[:n].std(axis=0)
-    X = (X - X[:n].mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0)
+    if scaled:
+        spread = X[:n].std(axis=0)
+        X = (X - X[:n].mean(axis=0)) / np.where(spread > 1e-12, spread, 1.0)
     return X[:n], labels[:n], X[n:], labels[n:]

@@ -11,10 +11,6 @@ alike where clusters are round. Each cluster is then charged for places in colum
 which all centres are one, which with few rows a column costs more than twenty clusters
 in a line gain. So scales are compared as if centres were spread as all rows are, and
 each by the partition that the base itself prefers.
-
-Rows on a lattice, or in a subspace, would have any density for small enough scales. So
-a row counts as one of any place in its cell of the lattice, and directions in which no
-row lies are left out.
 """
 
 from __future__ import annotations
@@ -36,8 +32,6 @@ MOST_KAPPA = 0.05  # rows that the mean of the base is worth
 MOST_CELLS = 40
 ROWS_A_CELL = 4
 MOST_WORK = 4e8  # pairs of cells times columns cubed
-MOST_ROWS = 10_000  # that are looked at
-RESOLVED = 1e-12  # of sums of squares: directions of less hold no rows
 N_LLOYD = 5
 N_TRIES = 4  # of k-means++, for each centre
 
@@ -53,14 +47,6 @@ def scale_of(share: Any, df: Any, d: int) -> Any:
     Where there is no expectation, as with one degree of freedom more.
     """
     return share * np.maximum(df - d - 1.0, 1.0)
-
-
-class Choice(NamedTuple):
-    """What was chosen: the base expects covariances of `share` times the variances."""
-
-    share: float
-    kappa: float
-    df: float
 
 
 class Moments(NamedTuple):
@@ -147,28 +133,15 @@ def log_gammas(df: Matrix, d: int) -> Matrix:
     return np.asarray(gammaln(0.5 * (df[..., None] - np.arange(d))).sum(axis=-1))
 
 
-def chosen(rows: Matrix, kappa: float | None, df: float | None) -> Choice:
-    """Scales of highest evidence for rows in units of their standard deviations.
+def grid_of(d: int, kappa: float | None, df: float | None, least: float = 1.0) -> Grid:
+    """All scales that are tried for rows of d columns; what is given stays.
 
-    The rows are about the base's mean, and no column is constant. What is given stays.
+    `least` is the smallest share that the shape of Psi has itself, of the variances.
     """
-    if len(rows) > MOST_ROWS:
-        places = np.random.default_rng(0).choice(len(rows), MOST_ROWS, replace=False)
-        rows = rows[np.sort(places)]
-    lattice = np.array([np.diff(np.unique(one)).min() for one in rows.T])
-    values, axes = np.linalg.eigh(rows.T @ rows)
-    axes = axes[:, values > RESOLVED * values[-1]]
-    more, d = len(axes) - axes.shape[1], axes.shape[1]  # directions without rows
-    degrees = d + DEGREES if df is None else np.array([max(df - more, d - 0.5)])
+    degrees = d + DEGREES if df is None else np.array([df])
     shares, degrees = (one.ravel() for one in np.meshgrid(SHARES, degrees))
-    kappas = kappa_of(shares) if kappa is None else np.full(len(shares), kappa)
-    grid = Grid(d, scale_of(shares, degrees, d), kappas, degrees)
-    rounding = (axes.T * lattice**2 / 12.0) @ axes
-    turned = rows @ axes
-    with single_threaded_blas():
-        best = best_scale(turned, rounding, grid)
-    df = degrees[best] + more if df is None else df
-    return Choice(float(shares[best]), float(kappas[best]), float(df))
+    kappas = kappa_of(shares * least) if kappa is None else np.full(len(shares), kappa)
+    return Grid(d, scale_of(shares, degrees, d), kappas, degrees)
 
 
 def partition(rows: Matrix, kappa: float, df: float) -> Ids:
@@ -229,8 +202,16 @@ def moments(rows: Matrix, labels: Ids) -> Moments:
     return Moments(n, np.array(means), np.array(scatters))
 
 
-def best_scale(rows: Matrix, rounding: Matrix, grid: Grid) -> int:
-    """Number of the scale of highest evidence, each by the partition it prefers."""
+class Fit(NamedTuple):
+    """The scale of highest evidence, that evidence, and the partition it prefers."""
+
+    scale: int
+    evidence: float
+    labels: Ids
+
+
+def best_scale(rows: Matrix, rounding: Matrix, grid: Grid) -> Fit:
+    """Scales compared by their evidence, each by the partition that it prefers."""
     labels = cells(rows, n_cells(*rows.shape))
     found, spread = moments(rows, labels), rows.T @ rows / len(rows)
     owners = most_probable(found.rounded(rounding), grid)
@@ -240,7 +221,8 @@ def best_scale(rows: Matrix, rounding: Matrix, grid: Grid) -> int:
         places = np.flatnonzero(which.ravel() == k)
         own = moments(rows, numbered(owner[labels])).rounded(rounding)
         total[places] = grid.taken(places).evidence_in_place(own, spread)
-    return int(total.argmax())
+    best = int(total.argmax())
+    return Fit(best, float(total[best]), numbered(owners[best][labels]))
 
 
 def most_probable(found: Moments, grid: Grid) -> Ids:

@@ -8,7 +8,7 @@ from scipy.special import gammaln
 from scipy.stats import multivariate_normal
 
 from dyntree.mixtures import DependentDPMixture, GaussianUnknown
-from dyntree.mixtures.ddp import scales
+from dyntree.mixtures.ddp import scales, shapes
 from dyntree.mixtures.shared.arrays import Ids
 
 Rows = tuple[np.ndarray, Ids]
@@ -71,6 +71,44 @@ def test_clusters_in_a_line_with_few_rows_a_column_are_found(
     X, z = blobs(n, d, K, True, seed)
     labels = DependentDPMixture(GaussianUnknown(), seed=seed).update(X).labels_
     assert same(labels, z)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("K", [10, 20])
+@pytest.mark.parametrize("d", [5, 10, 20])
+@pytest.mark.parametrize("way", ["a column", "any direction"])
+def test_clusters_in_a_line_in_any_direction_are_found(
+    way: str, d: int, K: int, seed: int
+) -> None:
+    X, z = blobs(2000, d, K, True, seed)
+    rng = np.random.default_rng(seed)
+    if way == "a column":
+        X[:, 1:] -= 9.0 * z[:, None]
+    else:
+        X = X @ np.linalg.qr(rng.normal(size=(d, d)))[0]
+    X *= 10.0 ** rng.integers(-3, 4, size=d)
+    labels = DependentDPMixture(GaussianUnknown(), seed=seed).update(X).labels_
+    assert same(labels, z)
+
+
+def test_shapes_follow_the_units_of_columns() -> None:
+    X, z = blobs(600, 3, 6, True, 0)
+    X[:, 1] -= 9.0 * z
+    X -= X.mean(axis=0)
+    units = 2.0 ** np.array([-9, 4, 13])
+    one = GaussianUnknown(base_mean=0.0).resolved(X)
+    other = GaussianUnknown(base_mean=0.0).resolved(X * units)
+    assert (one.kappa, one.df) == (other.kappa, other.df)
+    expected = np.array(one.scale) * units * units[:, None]
+    np.testing.assert_allclose(other.scale, expected, rtol=1e-9)
+
+
+def test_share_inside_of_clusters_of_a_column() -> None:
+    rng = np.random.default_rng(0)
+    for K, least, most in ((1, 1.0, 1.0), (2, 0.03, 0.07), (20, 2e-4, 6e-4)):
+        column = rng.normal(size=2000) + 9.0 * rng.integers(K, size=2000)
+        column -= column.mean()
+        assert least <= shapes.share_inside(column, 0.0) <= most
 
 
 def test_clusters_in_a_line_are_kept_over_phases_of_few_rows() -> None:
@@ -146,12 +184,12 @@ def test_joined_moments_are_those_of_all_rows() -> None:
 def test_copies_of_columns_and_whole_numbers_give_no_tiny_scale() -> None:
     X, _ = blobs(900, 3, 3, False, 5)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    share = scales.chosen(X, None, None).share
-    doubled = scales.chosen(np.hstack([X, X, X[:, :1] + X[:, 1:2]]), None, None)
-    assert 0.2 * share < doubled.share < 5.0 * share
+    share = shapes.chosen(X, None, None).scale[0, 0]
+    doubled = shapes.chosen(np.hstack([X, X, X[:, :1] + X[:, 1:2]]), None, None)
+    assert 0.2 * share < doubled.scale[0, 0] < 5.0 * share
     rng = np.random.default_rng(6)
     dice = rng.integers(1, 3, size=(500, 4)) - 1.5
-    assert scales.chosen(dice / dice.std(axis=0), None, None).share > 0.2
+    assert np.diag(shapes.chosen(dice / dice.std(axis=0), None, None).scale).min() > 0.2
 
 
 def test_given_scales_stay() -> None:
