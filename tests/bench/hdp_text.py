@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -61,17 +62,17 @@ def news_items() -> None:
     print("targets: batch >= -6.45 in <= 3 s; stream of 40 with 1,000 items >= -6.59")
 
 
-def peers(train: Any, given: Any, rest: Any) -> None:
-    """scikit-learn, gensim and tomotopy on the same words."""
+def lda_topics(train: Any, K: int, seed: int) -> tuple[Any, Any]:
+    """scikit-learn's alpha and words of topics."""
     from sklearn.decomposition import LatentDirichletAllocation
 
-    for K in (20, 40):
-        clock = time.process_time()
-        lda = LatentDirichletAllocation(K, max_iter=100, random_state=0).fit(train)
-        seconds = time.process_time() - clock
-        words = lda.components_ / lda.components_.sum(1, keepdims=True)
-        score = folded_score(np.full(K, 1.0 / K), words, given, rest)
-        print(f"{f'scikit-learn LDA {K}':44s} {K:4d}  {score:.3f}  {seconds:5.1f} s")
+    lda = LatentDirichletAllocation(K, max_iter=100, random_state=seed).fit(train)
+    words = lda.components_ / lda.components_.sum(1, keepdims=True)
+    return np.full(K, 1.0 / K), words
+
+
+def gensim_topics(train: Any, seed: int) -> tuple[Any, Any]:
+    """gensim's alpha and words of topics."""
     from gensim.corpora import Dictionary
     from gensim.matutils import Sparse2Corpus
     from gensim.models import HdpModel
@@ -82,33 +83,45 @@ def peers(train: Any, given: Any, rest: Any) -> None:
         names = Dictionary.from_corpus(
             corpus, {v: str(v) for v in range(train.shape[1])}
         )
-        clock = time.process_time()
-        hdp = HdpModel(corpus, names, random_state=0, max_chunks=50)
-        seconds = time.process_time() - clock
+        hdp = HdpModel(corpus, names, random_state=seed, max_chunks=50)
         alpha, words = hdp.hdp_to_lda()
-    words = np.asarray(words)
-    if words.shape[1] < train.shape[1]:
-        words = np.pad(
-            words, ((0, 0), (0, train.shape[1] - words.shape[1])), constant_values=1e-12
-        )
-    score = folded_score(np.asarray(alpha), words, given, rest)
-    print(f"{'gensim HdpModel':44s} {len(words):4d}  {score:.3f}  {seconds:5.1f} s")
+    more = train.shape[1] - np.shape(words)[1]
+    wide = np.pad(np.asarray(words), ((0, 0), (0, more)), constant_values=1e-12)
+    return np.asarray(alpha), wide
+
+
+def tomotopy_topics(train: Any, seed: int) -> tuple[Any, Any]:
+    """tomotopy's alpha and words of topics, after 1,000 sweeps."""
     import tomotopy
 
-    model = tomotopy.HDPModel(seed=0)
+    model = tomotopy.HDPModel(seed=seed)
     for row in train:
         model.add_doc([str(v) for v in np.repeat(row.indices, row.data)])
-    clock = time.process_time()
     model.train(1000, workers=1, show_progress=False)
-    seconds = time.process_time() - clock
     lda, _ = model.convert_to_lda()
     place = {word: k for k, word in enumerate(lda.used_vocabs)}
     order = [place.get(str(v), -1) for v in range(train.shape[1])]
     words = np.stack([lda.get_topic_word_dist(k) for k in range(lda.k)])
     wide = np.where(np.array(order) >= 0, words[:, order], 1e-12)
-    score = folded_score(np.asarray(lda.alpha), wide, given, rest)
-    name = "tomotopy HDPModel, 1,000 sweeps"
-    print(f"{name:44s} {lda.k:4d}  {score:.3f}  {seconds:5.1f} s")
+    return np.asarray(lda.alpha), wide
+
+
+PEERS: dict[str, Callable[[Any, int], tuple[Any, Any]]] = {
+    "scikit-learn LDA 20": lambda train, seed: lda_topics(train, 20, seed),
+    "scikit-learn LDA 40": lambda train, seed: lda_topics(train, 40, seed),
+    "gensim HdpModel": gensim_topics,
+    "tomotopy HDPModel, 1,000 sweeps": tomotopy_topics,
+}
+
+
+def peers(train: Any, given: Any, rest: Any) -> None:
+    """scikit-learn, gensim and tomotopy on the same words."""
+    for name, topics in PEERS.items():
+        clock = time.process_time()
+        alpha, words = topics(train, 0)
+        seconds = time.process_time() - clock
+        score = folded_score(alpha, words, given, rest)
+        print(f"{name:44s} {len(words):4d}  {score:.3f}  {seconds:5.1f} s")
 
 
 def bars_found() -> None:

@@ -152,8 +152,8 @@ def _planes_line(
     return f"    {what:<52} exact {exact}/3, K {counts}, least ARI {min(scores):.3f}"
 
 
-def hmm_labels(X: np.ndarray, k: int, start: int) -> Any:
-    """Viterbi labels of hmmlearn's GaussianHMM, full covariances; None if absent."""
+def hmm_fit(X: np.ndarray, k: int, start: int) -> Any:
+    """hmmlearn's GaussianHMM of k states, full covariances; None if absent."""
     try:
         from hmmlearn.hmm import GaussianHMM
     except ImportError:
@@ -163,8 +163,13 @@ def hmm_labels(X: np.ndarray, k: int, start: int) -> Any:
     logging.getLogger("hmmlearn").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = GaussianHMM(k, "full", n_iter=50, random_state=start)
-        return model.fit(X).predict(X)
+        return GaussianHMM(k, "full", n_iter=50, random_state=start).fit(X)
+
+
+def hmm_labels(X: np.ndarray, k: int, start: int) -> Any:
+    """Its Viterbi labels; None if absent."""
+    model = hmm_fit(X, k, start)
+    return None if model is None else model.predict(X)
 
 
 def found_strokes() -> Iterator[str]:
@@ -368,14 +373,14 @@ def _table(name: str, X: np.ndarray) -> Iterator[str]:
     clock = time.process_time()
     peer = MiniBatchKMeans(k, random_state=0, n_init=1).fit(train)
     seconds = time.process_time() - clock
-    score = _diagonal_score(peer.labels_, train, test)
+    score = diagonal_score(peer.labels_, train, test)
     yield (
         f"    {name}, MiniBatchKMeans({k}) + diagonal  {seconds:7.2f} s, held-out log "
         f"density {score:10.2f}"
     )
 
 
-def _diagonal_score(labels: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
+def diagonal_score(labels: np.ndarray, train: np.ndarray, test: np.ndarray) -> float:
     """Mean log density of a mixture with a diagonal Gaussian for each cluster."""
     from scipy.special import logsumexp
 

@@ -29,7 +29,8 @@ from dyntree.mixtures.ddp.families import (
     spread_of,
     vector,
 )
-from dyntree.mixtures.ddp.scales import MOST_KAPPA, chosen, partition, scale_of
+from dyntree.mixtures.ddp.scales import MOST_KAPPA, partition, scale_of
+from dyntree.mixtures.ddp.shapes import chosen
 from dyntree.mixtures.ddp.transitions import Discount, Transition, steps_of
 from dyntree.mixtures.shared.arrays import Ids, constants, means_of
 
@@ -272,7 +273,10 @@ class GaussianUnknown(Regression):
     The default scales are those of the highest evidence for the first phase (empirical
     Bayes), over partitions of it from 40 cells of k-means++ down to one cluster: the
     share is a power of two down to 2^-16, kappa half of it and at most 0.05, and the
-    degrees of freedom are n_columns + 2, 6, 14, 30 or 62. They are found alike in any
+    degrees of freedom are n_columns + 2, 6, 14 and so on up to 510. The share is of all
+    variances or, where clusters are far apart along a column or a principal axis, of
+    the shares inside of clusters along each of these (up to 64 columns). Scales are
+    compared as if centres were spread as all rows are. They are found alike in any
     units of the columns. Give `scale` where the first phase is not like later ones.
 
     Examples
@@ -328,7 +332,10 @@ class GaussianUnknown(Regression):
         df = None if self.df is None else max(self.df - more, rows.shape[1] - 0.5)
         found = chosen(rows, self.kappa, df)
         df = found.df + more if self.df is None else self.df
-        scale = scale_of(found.share, df, len(spread)) * spread
+        scale = np.diag(np.diag(found.scale).max() * spread)
+        units = np.sqrt(spread[varying])
+        scale[np.ix_(varying, varying)] = units[:, None] * found.scale * units
+        scale = scale_of(scale, df, len(spread))
         return replace(self, kappa=found.kappa, df=df, scale=scale)
 
     def with_tenth(self, rows: Matrix) -> Self:

@@ -22,6 +22,7 @@ from dyntree.runtime.parallel import Brake
 MOST_PROPOSALS = 5  # of splits and merges, a sweep of those that do not vote
 SELDOM = 4  # sweeps that vote, for each proposal
 N_TRIAL = 5  # sweeps of each start
+N_PASSES = 3  # row by row, in orders of their own
 
 
 @dataclass
@@ -64,23 +65,28 @@ def sampler_of(
 ) -> Sampler:
     """The sampler of a phase: rows in an order of chance, with first labels.
 
-    Of two starts, a pass row by row and a partition of the family's, it is the one that
-    has the higher joint law after some sweeps.
+    Where the family has a partition to start from, it is tried beside passes row by row
+    in several orders; the start that has the highest joint law after some sweeps stays.
     """
-    make = partial(kernel_of, ahead, rows, options, family, seed, phase, chain)
-    one = make()
-    one.kernel.labels_once(0, True)
-    parts = family.partition(rows)
-    if parts is None or parts.max() + len(ahead.particles) >= options.max_particles:
+    make = partial(kernel_of, ahead, rows, options, family, seed, phase)
+    one = passed(make(chain))
+    parts, K = family.partition(rows), len(ahead.particles)
+    if parts is None or parts.max() + K >= options.max_particles:
         return one
-    other, K = make(), len(ahead.particles)
+    orders = [chain + k * options.n_chains for k in range(1, N_PASSES)]
+    starts = [one, *(passed(make(order)) for order in orders), make(chain)]
     names = dict.fromkeys((K + np.unique(parts)).tolist(), len(ahead.mass) - 1)
-    other.kernel.start(K + parts[other.order], names, one.kernel.u)
+    starts[-1].kernel.start(K + parts[starts[-1].order], names, one.kernel.u)
     for sweep in range(N_TRIAL):
-        for sampler in (one, other):
+        for sampler in starts:
             sweep_once(sampler.kernel, MOST_SWEEPS + 1 + sweep, 1, options)
-    better = other.kernel.log_joint() > one.kernel.log_joint()
-    return other if better else one
+    return max(starts, key=lambda sampler: sampler.kernel.log_joint())
+
+
+def passed(sampler: Sampler) -> Sampler:
+    """The sampler after a pass row by row."""
+    sampler.kernel.labels_once(0, True)
+    return sampler
 
 
 def sweep_once(

@@ -6,13 +6,16 @@ of times that of a cluster, and one long cluster has the higher evidence. So sha
 degrees of freedom are those of the highest evidence (empirical Bayes), over partitions
 that are found without them: cells of k-means++, merged pair by pair down to one.
 
-Rows on a lattice, or in a subspace, would have any density for small enough scales. So
-a row counts as one of any place in its cell of the lattice, and directions in which no
-row lies are left out.
+A base of this kind has its centres spread as its rows are, only farther: in all columns
+alike where clusters are round. Each cluster is then charged for places in columns in
+which all centres are one, which with few rows a column costs more than twenty clusters
+in a line gain. So scales are compared as if centres were spread as all rows are, and
+each by the partition that the base itself prefers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,13 +27,11 @@ from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.blas import single_threaded_blas
 
 SHARES = 2.0 ** -np.arange(17.0)  # of the variances of rows; 2^-16 is 1/256 in length
-DEGREES = np.array([2.0, 6.0, 14.0, 30.0, 62.0])  # of freedom, beyond the columns
+DEGREES = 2.0 ** np.arange(2.0, 10.0) - 2.0  # of freedom, beyond the columns
 MOST_KAPPA = 0.05  # rows that the mean of the base is worth
 MOST_CELLS = 40
 ROWS_A_CELL = 4
 MOST_WORK = 4e8  # pairs of cells times columns cubed
-MOST_ROWS = 10_000  # that are looked at
-RESOLVED = 1e-12  # of sums of squares: directions of less hold no rows
 N_LLOYD = 5
 N_TRIES = 4  # of k-means++, for each centre
 
@@ -48,14 +49,6 @@ def scale_of(share: Any, df: Any, d: int) -> Any:
     return share * np.maximum(df - d - 1.0, 1.0)
 
 
-class Choice(NamedTuple):
-    """What was chosen: the base expects covariances of `share` times the variances."""
-
-    share: float
-    kappa: float
-    df: float
-
-
 class Moments(NamedTuple):
     """Rows, mean and scatter about it of some clusters."""
 
@@ -66,6 +59,10 @@ class Moments(NamedTuple):
     def taken(self, places: Ids) -> Moments:
         """Those of some clusters."""
         return Moments(self.n[places], self.mean[places], self.scatter[places])
+
+    def rounded(self, rounding: Matrix) -> Moments:
+        """Those of rows that may be anywhere in their cells of a lattice."""
+        return self._replace(scatter=self.scatter + self.n[:, None, None] * rounding)
 
     def joined(self, other: Moments) -> Moments:
         """Those of the rows of both, pair by pair."""
@@ -84,6 +81,10 @@ class Grid:
     psi: Vector  # Psi is this multiple of the identity
     kappa: Vector
     df: Vector
+
+    def taken(self, places: Ids) -> Grid:
+        """Some of the scales."""
+        return Grid(self.d, self.psi[places], self.kappa[places], self.df[places])
 
     def evidence(self, found: Moments) -> Matrix:
         """Log evidence of the rows of each cluster by scale, and log Gamma(n).
@@ -104,36 +105,43 @@ class Grid:
         evidence: Matrix = total + gammaln(n)
         return evidence
 
+    def evidence_in_place(self, found: Moments, spread: Matrix) -> Vector:
+        """Log evidence of all rows and log Gamma(n), with centres of a given spread.
+
+        A centre is N(0, spread), and the mean of its rows about it has the covariance
+        that is expected once all are seen: exact but for that, of shape (n_scales,).
+        """
+        d, total = self.d, np.zeros(len(self.psi))
+        for n, mean, scatter in zip(*found, strict=True):
+            values, axes = np.linalg.eigh(scatter)
+            after = self.psi[:, None] + np.maximum(values, 0.0)
+            df = self.df + n - 1.0
+            expected = after / np.maximum(df - d, 1.0)[:, None]
+            about = np.repeat((axes.T @ spread @ axes)[None], len(after), axis=0)
+            np.einsum("sii->si", about)[:] += expected / n
+            root = np.linalg.cholesky(about)
+            far = np.linalg.solve(root, (mean @ axes)[:, None])[..., 0]
+            total += 0.5 * self.d * (self.df * np.log(self.psi) - np.log(2.0 * n))
+            total += log_gammas(df, d) - log_gammas(self.df, d) + gammaln(n)
+            total -= 0.5 * (df * np.log(after).sum(axis=1) + (far**2).sum(axis=1))
+            total -= np.log(np.einsum("sii->si", root)).sum(axis=1)
+        return total
+
 
 def log_gammas(df: Matrix, d: int) -> Matrix:
     """Log Gamma_d(df / 2), but for its constant."""
     return np.asarray(gammaln(0.5 * (df[..., None] - np.arange(d))).sum(axis=-1))
 
 
-def chosen(rows: Matrix, kappa: float | None, df: float | None) -> Choice:
-    """Scales of highest evidence for rows in units of their standard deviations.
+def grid_of(d: int, kappa: float | None, df: float | None, least: float = 1.0) -> Grid:
+    """All scales that are tried for rows of d columns; what is given stays.
 
-    The rows are about the base's mean, and no column is constant. What is given stays.
+    `least` is the smallest share that the shape of Psi has itself, of the variances.
     """
-    if len(rows) > MOST_ROWS:
-        places = np.random.default_rng(0).choice(len(rows), MOST_ROWS, replace=False)
-        rows = rows[np.sort(places)]
-    lattice = np.array([np.diff(np.unique(one)).min() for one in rows.T])
-    values, axes = np.linalg.eigh(rows.T @ rows)
-    axes = axes[:, values > RESOLVED * values[-1]]
-    more, d = len(axes) - axes.shape[1], axes.shape[1]  # directions without rows
-    degrees = d + DEGREES if df is None else np.array([max(df - more, d - 0.5)])
+    degrees = d + DEGREES if df is None else np.array([df])
     shares, degrees = (one.ravel() for one in np.meshgrid(SHARES, degrees))
-    kappas = kappa_of(shares) if kappa is None else np.full(len(shares), kappa)
-    grid = Grid(d, scale_of(shares, degrees, d), kappas, degrees)
-    rounding = (axes.T * lattice**2 / 12.0) @ axes
-    turned = rows @ axes
-    with single_threaded_blas():
-        found = moments(turned, cells(turned, n_cells(*turned.shape)))
-        scatter = found.scatter + found.n[:, None, None] * rounding
-        best, _ = best_scale(Moments(found.n, found.mean, scatter), grid)
-    df = degrees[best] + more if df is None else df
-    return Choice(float(shares[best]), float(kappas[best]), float(df))
+    kappas = kappa_of(shares * least) if kappa is None else np.full(len(shares), kappa)
+    return Grid(d, scale_of(shares, degrees, d), kappas, degrees)
 
 
 def partition(rows: Matrix, kappa: float, df: float) -> Ids:
@@ -145,9 +153,13 @@ def partition(rows: Matrix, kappa: float, df: float) -> Ids:
     grid = Grid(d, np.ones(1), np.array([kappa]), np.array([df]))
     with single_threaded_blas():
         labels = cells(rows, n_cells(n, d))
-        _, owner = best_scale(moments(rows, labels), grid)
-    _, merged = np.unique(owner[labels], return_inverse=True)
-    return merged.astype(np.int64)
+        owner = most_probable(moments(rows, labels), grid)[0]
+    return numbered(owner[labels])
+
+
+def numbered(labels: Ids) -> Ids:
+    """Labels as 0, 1, ..."""
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
 def n_cells(n: int, d: int) -> int:
@@ -173,9 +185,9 @@ def cells(rows: Matrix, k: int) -> Ids:
         best = int(nearer.sum(axis=1).argmin())
         centres, nearest = np.vstack([centres, rows[tries[best]]]), nearer[best]
     for _ in range(N_LLOYD):
-        _, labels = np.unique(distances(centres).argmin(axis=0), return_inverse=True)
+        labels = numbered(distances(centres).argmin(axis=0))
         centres = moments(rows, labels).mean
-    return labels.astype(np.int64)
+    return labels
 
 
 def moments(rows: Matrix, labels: Ids) -> Moments:
@@ -190,11 +202,43 @@ def moments(rows: Matrix, labels: Ids) -> Moments:
     return Moments(n, np.array(means), np.array(scatters))
 
 
-def best_scale(found: Moments, grid: Grid) -> tuple[int, Ids]:
-    """Number of the scale of highest evidence, over all steps of merging to one.
+class Fit(NamedTuple):
+    """The scale of highest evidence, that evidence, and the partition it prefers."""
 
-    And which cluster each has become there. Each step merges the pair that gains most
-    under the scale that is best before it.
+    scale: int
+    evidence: float
+    labels: Ids
+
+
+def best_scale(rows: Matrix, rounding: Matrix, grid: Grid) -> Fit:
+    """Scales compared by their evidence, each by the partition that it prefers."""
+    labels = cells(rows, n_cells(*rows.shape))
+    found, spread = moments(rows, labels), rows.T @ rows / len(rows)
+    owners = most_probable(found.rounded(rounding), grid)
+    partitions, which = np.unique(owners, axis=0, return_inverse=True)
+    total = np.empty(len(grid.psi))
+    for k, owner in enumerate(partitions):
+        places = np.flatnonzero(which.ravel() == k)
+        own = moments(rows, numbered(owner[labels])).rounded(rounding)
+        total[places] = grid.taken(places).evidence_in_place(own, spread)
+    best = int(total.argmax())
+    return Fit(best, float(total[best]), numbered(owners[best][labels]))
+
+
+def most_probable(found: Moments, grid: Grid) -> Ids:
+    """Which cluster each has become where a scale's evidence is highest, by scale."""
+    top = np.full(len(grid.psi), -np.inf)
+    owners = np.zeros((len(grid.psi), len(found.n)), dtype=np.int64)
+    for owner, total in merging(found, grid):
+        better = total > top
+        top[better], owners[better] = total[better], owner
+    return owners
+
+
+def merging(found: Moments, grid: Grid) -> Iterator[tuple[Ids, Vector]]:
+    """All steps of merging clusters to one: what each has become, evidence by scale.
+
+    Each step merges the pair that gains most under the scale that is best before it.
     """
     alone, K = grid.evidence(found), len(found.n)
     first, second = np.triu_indices(K, 1)
@@ -203,15 +247,13 @@ def best_scale(found: Moments, grid: Grid) -> tuple[int, Ids]:
         found.taken(first).joined(found.taken(second))
     )
     live = np.arange(K)
-    best, top, owner = 0, -np.inf, live.copy()
-    chosen_owner = owner
+    owner = live.copy()
     while True:
         total = alone[live].sum(axis=0)
-        scale = int(total.argmax())
-        if total[scale] > top:
-            best, top, chosen_owner = scale, float(total[scale]), owner.copy()
+        yield owner, total
         if len(live) == 1:
-            return best, chosen_owner
+            return
+        scale = int(total.argmax())
         gain = together[live[:, None], live, scale]
         gain = gain - alone[live, scale][:, None] - alone[live, scale]
         i, j = live[list(divmod(int(gain.argmax()), len(live)))]

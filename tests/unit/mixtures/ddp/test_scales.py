@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
+from scipy.stats import multivariate_normal
 
 from dyntree.mixtures import DependentDPMixture, GaussianUnknown
-from dyntree.mixtures.ddp import scales
+from dyntree.mixtures.ddp import scales, shapes
 from dyntree.mixtures.shared.arrays import Ids
 
 Rows = tuple[np.ndarray, Ids]
@@ -59,6 +61,70 @@ def test_few_rows_a_column_are_not_cut_into_many_clusters() -> None:
         )
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("n", "d", "K"), [(600, 20, 20), (300, 10, 20), (400, 40, 10)])
+def test_clusters_in_a_line_with_few_rows_a_column_are_found(
+    n: int, d: int, K: int, seed: int
+) -> None:
+    X, z = blobs(n, d, K, True, seed)
+    labels = DependentDPMixture(GaussianUnknown(), seed=seed).update(X).labels_
+    assert same(labels, z)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("K", [10, 20])
+@pytest.mark.parametrize("d", [5, 10, 20])
+@pytest.mark.parametrize("way", ["a column", "any direction"])
+def test_clusters_in_a_line_in_any_direction_are_found(
+    way: str, d: int, K: int, seed: int
+) -> None:
+    X, z = blobs(2000, d, K, True, seed)
+    rng = np.random.default_rng(seed)
+    if way == "a column":
+        X[:, 1:] -= 9.0 * z[:, None]
+    else:
+        X = X @ np.linalg.qr(rng.normal(size=(d, d)))[0]
+    X *= 10.0 ** rng.integers(-3, 4, size=d)
+    labels = DependentDPMixture(GaussianUnknown(), seed=seed).update(X).labels_
+    assert same(labels, z)
+
+
+def test_shapes_follow_the_units_of_columns() -> None:
+    X, z = blobs(600, 3, 6, True, 0)
+    X[:, 1] -= 9.0 * z
+    X -= X.mean(axis=0)
+    units = 2.0 ** np.array([-9, 4, 13])
+    one = GaussianUnknown(base_mean=0.0).resolved(X)
+    other = GaussianUnknown(base_mean=0.0).resolved(X * units)
+    assert (one.kappa, one.df) == (other.kappa, other.df)
+    expected = np.array(one.scale) * units * units[:, None]
+    np.testing.assert_allclose(other.scale, expected, rtol=1e-9)
+
+
+def test_share_inside_of_clusters_of_a_column() -> None:
+    rng = np.random.default_rng(0)
+    for K, least, most in ((1, 1.0, 1.0), (2, 0.03, 0.07), (20, 2e-4, 6e-4)):
+        column = rng.normal(size=2000) + 9.0 * rng.integers(K, size=2000)
+        column -= column.mean()
+        assert least <= shapes.share_inside(column, 0.0) <= most
+
+
+def test_clusters_in_a_line_are_kept_over_phases_of_few_rows() -> None:
+    X, z = blobs(2400, 20, 20, True, 3)
+    model = DependentDPMixture(GaussianUnknown(), seed=1)
+    model.update(X, phases=np.arange(2400) // 600)
+    assert same(np.concatenate([model.labels(t) for t in range(4)]), z)
+
+
+@pytest.mark.parametrize("d", [2, 8])
+def test_rows_of_one_law_are_one_cluster(d: int) -> None:
+    """Centres that are charged for little cut no single cluster."""
+    for seed in range(4):
+        X = np.random.default_rng(seed).normal(size=(300, d))
+        model = DependentDPMixture(GaussianUnknown(), seed=seed).update(X)
+        assert len(set(model.labels_.tolist())) == 1
+
+
 def test_labels_do_not_hang_on_a_given_scale_alone() -> None:
     """Splits and the second start find what a pass row by row has not."""
     X, z = blobs(2000, 5, 10, True, 0)
@@ -83,6 +149,24 @@ def test_evidence_by_eigenvalues_is_that_of_the_family() -> None:
     np.testing.assert_allclose(same_for_all, 0.0, atol=1e-9)
 
 
+def test_evidence_in_place_is_that_of_a_known_covariance_where_it_is_known() -> None:
+    """With very many degrees of freedom, against the normal law of all rows."""
+    rng = np.random.default_rng(4)
+    X, d, df = rng.normal(size=(9, 2)) + 1.0, 2, 1e7
+    spread, labels = np.array([[3.0, 1.0], [1.0, 2.0]]), np.repeat([0, 1, 2], [5, 3, 1])
+    grid = scales.Grid(d, np.array([0.4 * df]), np.ones(1), np.array([df]))
+    for some in (labels, 0 * labels):
+        expected = 0.5 * 9 * d * np.log(np.pi)
+        for k in np.unique(some):
+            rows = X[some == k]
+            n = len(rows)
+            cov = np.kron(np.ones((n, n)), spread) + 0.4 * np.eye(n * d)
+            expected += multivariate_normal(np.zeros(n * d), cov).logpdf(rows.ravel())
+            expected += gammaln(n)
+        found = grid.evidence_in_place(scales.moments(X, some), spread)[0]
+        assert found == pytest.approx(expected, abs=1e-4)
+
+
 def test_joined_moments_are_those_of_all_rows() -> None:
     rng = np.random.default_rng(3)
     X, labels = rng.normal(size=(20, 3)), np.repeat([0, 1], [7, 13])
@@ -98,12 +182,12 @@ def test_joined_moments_are_those_of_all_rows() -> None:
 def test_copies_of_columns_and_whole_numbers_give_no_tiny_scale() -> None:
     X, _ = blobs(900, 3, 3, False, 5)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    share = scales.chosen(X, None, None).share
-    doubled = scales.chosen(np.hstack([X, X, X[:, :1] + X[:, 1:2]]), None, None)
-    assert 0.2 * share < doubled.share < 5.0 * share
+    share = shapes.chosen(X, None, None).scale[0, 0]
+    doubled = shapes.chosen(np.hstack([X, X, X[:, :1] + X[:, 1:2]]), None, None)
+    assert 0.2 * share < doubled.scale[0, 0] < 5.0 * share
     rng = np.random.default_rng(6)
     dice = rng.integers(1, 3, size=(500, 4)) - 1.5
-    assert scales.chosen(dice / dice.std(axis=0), None, None).share > 0.2
+    assert np.diag(shapes.chosen(dice / dice.std(axis=0), None, None).scale).min() > 0.2
 
 
 def test_given_scales_stay() -> None:
