@@ -87,8 +87,8 @@ def words_table(
 
 
 def drawn_bars(seed: int) -> Split:
-    """600 documents of 60 words about ten bars, and halves of 60 more."""
-    counts, _ = bars(660, 60, seed=seed)
+    """600 documents of 60 words about ten bars, and halves of 150 more."""
+    counts, _ = bars(750, 60, seed=seed)
     half = np.random.default_rng(seed).binomial(counts[600:], 0.5)
     return csr_matrix(counts[:600]), half, counts[600:] - half
 
