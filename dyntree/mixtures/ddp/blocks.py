@@ -81,9 +81,9 @@ class Natural(NamedTuple):
 
     def flat(self) -> Matrix:
         """Prior rows, shape (n, size)."""
-        n = len(self.nu)
+        n, p, d = self.cross.shape
         return np.hstack([
-            self.nu[:, None], packed(self.precision), self.cross.reshape(n, -1),
+            self.nu[:, None], packed(self.precision), self.cross.reshape(n, p * d),
             packed(self.square),
         ])  # fmt: skip
 

@@ -605,3 +605,17 @@ def test_lifelines_are_sparse() -> None:
     assert lines.count.tolist() == lines.sparse.toarray().tolist() == [[4, 0, 0, 0]]
     with pytest.raises(ValueError, match="read-only"):
         lines.count[0, 0] = 1
+
+
+@pytest.mark.parametrize(
+    "family", [GaussianUnknown(), GaussianKnownVariance(1.0), Multinomial(0.1)]
+)
+def test_time_passes_where_no_particle_is_left(family: Any) -> None:
+    model = DependentDPMixture(family, survival=0.1, innovation=0.9, prune=0.5, **QUICK)
+    model.update(np.arange(8.0).reshape(4, 2))
+    for _ in range(3):
+        model.update([])
+    assert not len(model.particles())
+    assert np.isfinite(model.log_predictive([[1.0, 2.0]], ahead=1)).all()
+    assert model.forecast(2).mean.shape == (2, 0, 2)
+    assert model.update(np.arange(8.0).reshape(4, 2)).n_clusters > 0
