@@ -309,8 +309,10 @@ class ClusterAnswers(Learning):
         -----
         For round clusters 24 costs lie between the .001 quantile and the largest of the
         squared distances of pairs. For each: a pass with merging, two steps of Lloyd's,
-        and the BIC of the mixture of round Gaussians. The least BIC gives the noise,
-        and with it the cost that ``lambda_="auto"`` takes.
+        and the BIC of the mixture of round Gaussians. The least BIC gives the noise.
+        ``lambda_="auto"`` takes the radius that goes with it, or the cost itself where
+        the radius, if less than 1.8 times the cost, leads to a mixture that is worse by
+        more than the parameters of one cluster: as in wide rows.
 
         For clusters with subspaces, noise that is not given is first that in the
         covariances of the nearest neighbours of up to 80 rows, which is too low, and

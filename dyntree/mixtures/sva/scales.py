@@ -19,6 +19,7 @@ from dyntree.mixtures.sva.records import LambdaPath
 
 MISS = 1e-5  # probability with which a row lies beyond the radius of its own cluster
 N_LAMBDA = 24
+LONG = 1.8  # times a cost is the radius left where it cuts long clusters in pieces
 BELOW = 0.99  # so that rows that far apart are not in one cluster under every cost
 MOST_SPREAD = 1e4  # of the variances of columns
 LEAST_SHARE = 1e-9  # of the largest squared distance that noise may be
@@ -101,15 +102,37 @@ def spherical_cost_path(rows: Matrix, run: Callable[[float], Any]) -> LambdaPath
     low, high = np.quantile(distances, 0.001), distances.max()
     values = np.geomspace(BELOW * low, high, N_LAMBDA)
     floor = LEAST_SHARE * high / rows.shape[1]
-    trials = [spherical_trial(rows, run(value).means(), floor) for value in values]
-    best = min(trials, key=lambda trial: trial.bic)
+
+    def trial_of(cost: float) -> Trial:
+        return spherical_trial(rows, run(cost).means(), floor)
+
+    trials = [trial_of(float(value)) for value in values]
+    place = middle_of_best(trials)
     return LambdaPath(
         lambda_=values,
         n_clusters=np.array([trial.n_clusters for trial in trials]),
         bic=np.array([trial.bic for trial in trials]),
-        chosen=radius(best.variance, rows.shape[1]),
-        noise=float(np.sqrt(best.variance)),
+        chosen=radius_or_cost(rows, float(values[place]), trials[place], trial_of),
+        noise=float(np.sqrt(trials[place].variance)),
     )
+
+
+def radius_or_cost(
+    rows: Matrix, cost: float, best: Trial, trial_of: Callable[[float], Trial]
+) -> float:
+    """Radius of the best mixture's clusters, or the cost that led to it.
+
+    The radius is that of round noise. Where few directions hold most of the noise, or
+    where rows are so wide that two of a cluster are further apart, other clusters come
+    of it, and the cost is taken. A much larger radius is taken all the same: then the
+    best mixture cuts long clusters in pieces, which should merge.
+    """
+    width = rows.shape[1]
+    own = radius(best.variance, width)
+    if own >= LONG * cost:
+        return own
+    one_more = (width + 1) * np.log(len(rows))
+    return own if trial_of(own).bic <= best.bic + one_more else cost
 
 
 def spherical_trial(rows: Matrix, means: Matrix, floor: float) -> Trial:
