@@ -51,6 +51,8 @@ cdef class Subspaces(Clusters):
     cdef void refresh(self, int32_t k, double w) noexcept nogil
     cdef int32_t extend(self, int32_t m, double *v, double *coords) noexcept nogil
     cdef void rotate(self, int32_t k, int32_t m, double w) noexcept nogil
+    cdef int32_t joint_spectrum(self, int32_t a, int32_t b, double square) noexcept nogil
+    cdef int32_t wide_spectrum(self, int32_t a, int32_t b, double line) noexcept nogil
     cdef double log_likelihood(
         self, double w, const double *eig, int32_t d, double trace
     ) noexcept nogil

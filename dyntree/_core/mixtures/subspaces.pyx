@@ -354,17 +354,42 @@ cdef class Subspaces(Clusters):
             0.5 * d * (d + 1.0)
         )
 
-    cdef double pair_score(self, int32_t a, int32_t b) noexcept nogil:
-        """Minus what a merge gains in BIC; inf for clusters that are far apart.
+    cdef int32_t joint_spectrum(self, int32_t a, int32_t b, double square) noexcept nogil:
+        """`values` become the spectrum of two clusters together; returns how many.
 
-        The spectrum of both together is that of the Gram matrix of their scaled
-        columns and of the line between their means.
+        It is that of the Gram matrix of their scaled columns, orthogonal within each,
+        and of the line `y` between their means, of that square.
         """
-        cdef int32_t i, j, k, d, m = 0, turn, width = self.n_features
-        cdef double wa = self.weight[a], wb = self.weight[b], w = wa + wb
-        cdef double together, apart, half, n = 0.0, square
-        if not self.pair_distance(a, b) < self.reach:
-            return INFINITY
+        cdef int32_t i, j, width = self.n_features
+        cdef int32_t n_a = self.cols[a], n_b = self.cols[b], m = n_a + n_b + 1
+        cdef double w = self.weight[a] + self.weight[b]
+        cdef double line = sqrt(self.weight[a] * self.weight[b]) / w
+        cdef const double *u
+        cdef double *row = self.small + (m - 1) * m
+        if m > width:
+            return self.wide_spectrum(a, b, line)
+        memset(self.small, 0, <int64_t> m * m * sizeof(double))
+        for i in range(m - 1):
+            j = a * self.room + i if i < n_a else b * self.room + i - n_a
+            u = self.basis + <int64_t> j * width
+            self.coords[i] = sqrt(self.weight[a if i < n_a else b] / w * self.eig[j])
+            self.small[i * m + i] = self.coords[i] * self.coords[i]
+            row[i] = self.coords[i] * line * inner(u, self.y, width)
+            self.small[i * m + m - 1] = row[i]
+            for j in range(n_a if i >= n_a else 0):
+                self.small[i * m + j] = self.small[j * m + i] = (
+                    self.coords[i] * self.coords[j] * inner(
+                        u, self.basis + (<int64_t> a * self.room + j) * width, width
+                    )
+                )
+        row[m - 1] = line * line * square
+        leading_values(self.small, self.values, self.work, m)
+        return m
+
+    cdef int32_t wide_spectrum(self, int32_t a, int32_t b, double line) noexcept nogil:
+        """As `joint_spectrum`, of more directions than columns."""
+        cdef int32_t i, k, m = 0, turn, width = self.n_features
+        cdef double w = self.weight[a] + self.weight[b]
         for turn in range(2):
             k = b if turn else a
             for i in range(self.cols[k]):
@@ -375,14 +400,24 @@ cdef class Subspaces(Clusters):
                     self.basis + (<int64_t> k * self.room + i) * width, width,
                 )
                 m += 1
+        memset(self.wide + m * width, 0, width * sizeof(double))
+        add_scaled(self.wide + m * width, line, self.y, width)
+        return squared_singular(
+            self.wide, m + 1, width, self.small, self.values, self.work
+        )
+
+    cdef double pair_score(self, int32_t a, int32_t b) noexcept nogil:
+        """Minus what a merge gains in BIC; inf for clusters that are far apart."""
+        cdef int32_t k, d, m, turn, width = self.n_features
+        cdef double wa = self.weight[a], wb = self.weight[b], w = wa + wb
+        cdef double together, apart, half, n = 0.0, square
+        if not self.pair_distance(a, b) < self.reach:
+            return INFINITY
         square = centred(
             self.mean + <int64_t> a * width, self.mean + <int64_t> b * width, self.y,
             width,
         )
-        memset(self.wide + m * width, 0, width * sizeof(double))
-        add_scaled(self.wide + m * width, sqrt(wa * wb) / w, self.y, width)
-        m += 1
-        m = squared_singular(self.wide, m, width, self.small, self.values, self.work)
+        m = self.joint_spectrum(a, b, square)
         d = self.dimension(self.values, m, w)
         for k in range(self.n):
             n += self.weight[k]

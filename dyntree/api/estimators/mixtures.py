@@ -37,6 +37,7 @@ class MixtureMixin(MixtureAnswers):
 
     labels_: Ids
     n_passes: int
+    covariance: str = GMM_OPTIONS["covariance"]  # of those pickled before it was
     get_params: Callable[..., dict[str, Any]]
     _fresh: Callable[[], Any]
 

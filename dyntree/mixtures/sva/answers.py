@@ -309,14 +309,17 @@ class ClusterAnswers(Learning):
         -----
         For round clusters 24 costs lie between the .001 quantile and the largest of the
         squared distances of pairs. For each: a pass with merging, two steps of Lloyd's,
-        and the BIC of the mixture of round Gaussians. The least BIC gives the noise,
-        and with it the cost that ``lambda_="auto"`` takes.
+        and the BIC of the mixture of round Gaussians. The least BIC gives the noise.
+        ``lambda_="auto"`` takes the radius that goes with it, or the cost itself where
+        the radius, if less than 1.8 times the cost, leads to a mixture that is worse by
+        more than the parameters of one cluster: as in wide rows.
 
         For clusters with subspaces, noise that is not given is first that in the
         covariances of the nearest neighbours of up to 80 rows, which is too low, and
         then that of the residuals of the clusters that it leads to, as long as these
-        raise it by more than 1 %. 14 costs lie between ``.7 * noise**2 *
-        chi2.isf(1e-5, n_features)``, or 10 n_features noise^2 where that is less, and
+        raise it by more than 1 %; meanwhile the best cost alone is tried. 14 costs lie
+        between ``.7 * noise**2 * chi2.isf(1e-5, n_features)``, or
+        10 n_features noise^2 where that is less, and
         4 times the mean squared distance of rows to their mean. Each has a pass,
         merging at its end, and the BIC of the mixture found, which knows nothing of the
         order of the rows; the parameters of a cluster count by the log of its own rows.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from dyntree.mixtures.sva.records import LambdaPath
 
 MISS = 1e-5  # probability with which a row lies beyond the radius of its own cluster
 N_LAMBDA = 24
+LONG = 1.8  # times a cost is the radius left where it cuts long clusters in pieces
 BELOW = 0.99  # so that rows that far apart are not in one cluster under every cost
 MOST_SPREAD = 1e4  # of the variances of columns
 LEAST_SHARE = 1e-9  # of the largest squared distance that noise may be
@@ -100,15 +102,37 @@ def spherical_cost_path(rows: Matrix, run: Callable[[float], Any]) -> LambdaPath
     low, high = np.quantile(distances, 0.001), distances.max()
     values = np.geomspace(BELOW * low, high, N_LAMBDA)
     floor = LEAST_SHARE * high / rows.shape[1]
-    trials = [spherical_trial(rows, run(value).means(), floor) for value in values]
-    best = min(trials, key=lambda trial: trial.bic)
+
+    def trial_of(cost: float) -> Trial:
+        return spherical_trial(rows, run(cost).means(), floor)
+
+    trials = [trial_of(float(value)) for value in values]
+    place = middle_of_best(trials)
     return LambdaPath(
         lambda_=values,
         n_clusters=np.array([trial.n_clusters for trial in trials]),
         bic=np.array([trial.bic for trial in trials]),
-        chosen=radius(best.variance, rows.shape[1]),
-        noise=float(np.sqrt(best.variance)),
+        chosen=radius_or_cost(rows, float(values[place]), trials[place], trial_of),
+        noise=float(np.sqrt(trials[place].variance)),
     )
+
+
+def radius_or_cost(
+    rows: Matrix, cost: float, best: Trial, trial_of: Callable[[float], Trial]
+) -> float:
+    """Radius of the best mixture's clusters, or the cost that led to it.
+
+    The radius is that of round noise. Where few directions hold most of the noise, or
+    where rows are so wide that two of a cluster are further apart, other clusters come
+    of it, and the cost is taken. A much larger radius is taken all the same: then the
+    best mixture cuts long clusters in pieces, which should merge.
+    """
+    width = rows.shape[1]
+    own = radius(best.variance, width)
+    if own >= LONG * cost:
+        return own
+    one_more = (width + 1) * np.log(len(rows))
+    return own if trial_of(own).bic <= best.bic + one_more else cost
 
 
 def spherical_trial(rows: Matrix, means: Matrix, floor: float) -> Trial:
@@ -153,8 +177,11 @@ def subspace_scales(
 ) -> tuple[float, float]:
     """Cost of a new cluster, and noise: as given, or chosen from rows."""
     if isinstance(lambda_, str):
-        path = subspace_cost_path(rows, noise, run)
-        return path.chosen, path.noise
+        if rows.shape[1] == 1 or not mean_square(rows) > 0.0:
+            path = subspace_cost_path(rows, noise, run)
+            return path.chosen, path.noise
+        tried, best = settled_costs(rows, noise, run)
+        return float(tried.values[best]), tried.noise
     sd = float(np.sqrt(local_variance(rows)))
     for _ in range(MOST_ROUNDS):
         before, sd = sd, float(np.sqrt(residual_variance(rows, run(lambda_, sd))))
@@ -172,8 +199,7 @@ def subspace_cost_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath
     """
     if rows.shape[1] == 1:
         return line_cost_path(rows, noise, run)
-    square = mean_square(rows)
-    if not square > 0.0:
+    if not mean_square(rows) > 0.0:
         least = sys.float_info.min
         warn(
             ScaleWarning,
@@ -183,23 +209,14 @@ def subspace_cost_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath
         one = np.ones(1, dtype=np.int64)
         sd = noise if isinstance(noise, float) else float(np.sqrt(LEAST_VARIANCE))
         return LambdaPath(np.array([least]), one, np.zeros(1), least, sd)
-    known = isinstance(noise, float)
-    sd = noise if isinstance(noise, float) else float(np.sqrt(local_variance(rows)))
-    values, trials = trials_at(rows, sd, run)
-    best = middle_of_best(trials)
-    for _ in range(0 if known else MOST_ROUNDS):
-        found = float(np.sqrt(trials[best].variance))
-        if found <= (1.0 + SETTLED) * sd:  # the first guess is too low, if anything
-            break
-        sd = found
-        values, trials = trials_at(rows, sd, run)
-        best = middle_of_best(trials)
+    tried, best = settled_costs(rows, noise, run)
+    trials = bisected(N_PLANAR, tried.trial)
     return LambdaPath(
-        lambda_=values,
+        lambda_=tried.values,
         n_clusters=np.array([trial.n_clusters for trial in trials]),
         bic=np.array([trial.bic for trial in trials]),
-        chosen=float(values[best]),
-        noise=sd,
+        chosen=float(tried.values[best]),
+        noise=tried.noise,
     )
 
 
@@ -214,21 +231,57 @@ def line_cost_path(rows: Matrix, noise: float | str, run: Run) -> LambdaPath:
     return replace(found, noise=noise) if isinstance(noise, float) else found
 
 
-def trials_at(rows: Matrix, noise: float, run: Run) -> tuple[Matrix, list[Trial]]:
+class Costs:
     """Costs between what noise and what all rows together suggest, and their trials."""
-    width = rows.shape[1]
-    low = min(10.0 * width, LEAST_RADIUS * radius(1.0, width)) * noise**2
-    high = 4.0 * mean_square(rows)
-    values = np.geomspace(min(low, high), max(low, high), N_PLANAR)
-    return values, bisected(
-        N_PLANAR, lambda k: subspace_trial(rows, run(values[k], noise))
-    )
+
+    def __init__(self, rows: Matrix, noise: float, run: Run) -> None:
+        width = rows.shape[1]
+        low = min(10.0 * width, LEAST_RADIUS * radius(1.0, width)) * noise**2
+        high = 4.0 * mean_square(rows)
+        self.values = np.geomspace(min(low, high), max(low, high), N_PLANAR)
+        self.noise = noise
+        self.trial = cache(
+            lambda k: subspace_trial(rows, run(float(self.values[k]), noise))
+        )
+
+    def best(self) -> int:
+        """Place of the best cost; those below one of fragments are not tried."""
+        return middle_of_best(bisected(N_PLANAR, self.trial, skip_hopeless=True))
+
+    def rise_at(self, k: int) -> float:
+        """Noise that residuals tell of at a cost, over the noise that was assumed."""
+        return float(np.sqrt(self.trial(k).variance)) / self.noise
 
 
-def bisected(n: int, trial_of: Callable[[int], Trial]) -> list[Trial]:
+def settled_costs(rows: Matrix, noise: float | str, run: Run) -> tuple[Costs, int]:
+    """Costs at the noise given, or at one that residuals confirm; and the best place.
+
+    While the noise rises the best cost alone is tried: the first guess is too low, if
+    anything. Where it has settled all costs are tried again.
+    """
+    known = isinstance(noise, float)
+    sd = noise if isinstance(noise, float) else float(np.sqrt(local_variance(rows)))
+    costs = Costs(rows, sd, run)
+    best = costs.best()
+    for _ in range(0 if known else MOST_ROUNDS):
+        rise = costs.rise_at(best)
+        if rise <= 1.0 + SETTLED:
+            before, best = best, costs.best()
+            if best == before:
+                break
+            continue
+        costs = Costs(rows, rise * costs.noise, run)
+    return costs, best
+
+
+def bisected(
+    n: int, trial_of: Callable[[int], Trial], *, skip_hopeless: bool = False
+) -> list[Trial]:
     """Trials 0 to n - 1, at ascending costs.
 
-    Costs between two that lead to the same mixture are taken to lead to it, too.
+    Costs between two that lead to the same mixture are taken to lead to it, too; and
+    those below one of infinite BIC, which lead to more clusters, to be as bad if
+    `skip_hopeless`.
     """
     trials = {k: trial_of(k) for k in (0, n - 1)}
     spans = [(0, n - 1)]
@@ -237,8 +290,8 @@ def bisected(n: int, trial_of: Callable[[int], Trial]) -> list[Trial]:
         if high - low < 2:
             continue
         first, last = trials[low], trials[high]
-        if first.is_as(last):
-            trials |= dict.fromkeys(range(low + 1, high), first)
+        if first.is_as(last) or (skip_hopeless and last.bic == np.inf):
+            trials |= dict.fromkeys(range(low + 1, high), last)
             continue
         middle = (low + high) // 2
         trials[middle] = trial_of(middle)
