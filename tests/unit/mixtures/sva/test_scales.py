@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
-from sklearn.metrics import adjusted_rand_score
 
 from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA
 from dyntree.mixtures.sva import scales
@@ -80,7 +78,7 @@ def test_rows_of_one_wide_cluster_are_few_trials(tried: list[int]) -> None:
 @pytest.mark.filterwarnings("ignore::dyntree.errors.ScaleWarning")  # units are equal
 def test_a_rising_noise_asks_for_one_trial_each_time(tried: list[int]) -> None:
     """Spectra without an edge, as of images, raise it again and again."""
-    X = load_digits().data[:800]
+    X = pytest.importorskip("sklearn.datasets").load_digits().data[:800]
     model = OnlineDPMPPCA().update(X)
     assert len(tried) <= 40  # 100 where each round tries all costs
     path = model.lambda_path(X)
@@ -148,7 +146,7 @@ def test_groups_of_wide_rows_are_found(width: int, decay: float) -> None:
     X, label = embeddings(width, decay, np.random.default_rng([width, 7]))
     model = OnlineDPGMM().update(X).merge_now()
     assert model.n_clusters == 12
-    assert adjusted_rand_score(label, model.predict(X)) == 1.0
+    assert len(set(zip(label, model.predict(X), strict=True))) == 12
 
 
 def test_one_long_cluster_is_not_cut_in_more_pieces() -> None:
