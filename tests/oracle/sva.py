@@ -279,6 +279,7 @@ class DPMPPCA(Mixture):
         if not self.pair_distance(a, b) < 4.0 * self.merge_factor * self.lambda_:
             return np.inf
         n = sum(c.w for c in self.clusters)
+        more = self.rows_for_one(n)
         w, _, scatter, _ = pooled(a, b)
         parts = [
             np.sqrt(c.w / w * c.eig[:k]) * c.U[:, :k]
@@ -289,15 +290,24 @@ class DPMPPCA(Mixture):
         values = np.linalg.svd(np.column_stack([*parts, d]), compute_uv=False) ** 2
         eig = np.zeros(len(d))
         eig[: len(values)] = values[: len(d)]
-        dim = self.dimension(eig, w)
-        together, p = self.log_likelihood(w, eig, scatter / w, dim)
+        dim = self.dimension(eig, more * w)
+        together, p = self.log_likelihood(more * w, eig, scatter / w, dim)
         apart = p_apart = 0.0
         for c in (a, b):
-            value, count = self.log_likelihood(c.w, c.eig, c.scatter / c.w, c.dim)
-            apart += value + c.w * np.log(c.w / w)
+            value, count = self.log_likelihood(
+                more * c.w, c.eig, c.scatter / c.w, c.dim
+            )
+            apart += value + more * c.w * np.log(c.w / w)
             p_apart += count
-        half = 0.5 * np.log(n)
+        half = 0.5 * np.log(more * n)
         return -((together - p * half) - (apart - (p_apart + 1) * half))
+
+    def rows_for_one(self, n: float) -> float:
+        """Rows for each one not forgotten: twenty a cluster, if so many came."""
+        if not self.forget:
+            return 1.0
+        taken = sum(c.rows for c in self.clusters)
+        return max(1.0, min(taken, 20.0 * len(self.clusters)) / n)
 
     def n_columns(self, c: Cluster) -> int:
         """Columns that a pair is judged by: the subspace and two to spare."""

@@ -19,6 +19,23 @@ cdef enum:
     FIRST_ROOM = 6
     BLOCK = 1024                # rows that a thread takes at a time
 cdef double PARALLEL = 1e-10    # share of a vector below which the rest is rounding
+cdef double LEAST_ROWS = 20.0  # of a cluster, on average, where merges are judged
+
+
+cdef double rows_for_one(Clusters clusters, double n) noexcept nogil:
+    """Rows that count for each one not forgotten where merges are judged.
+
+    Where the past fades, clusters have 1 / (forget n_clusters) rows on average, too
+    few to tell even those apart that rows without number have shown to be. So they
+    count for twenty a cluster, but for no more than there were.
+    """
+    cdef double taken = 0.0
+    cdef int32_t k
+    if clusters.keep >= 1.0:
+        return 1.0
+    for k in range(clusters.n):
+        taken += clusters.rows[k]
+    return max(1.0, min(taken, LEAST_ROWS * clusters.n) / n)
 
 
 cdef class Subspaces(Clusters):
@@ -410,7 +427,7 @@ cdef class Subspaces(Clusters):
         """Minus what a merge gains in BIC; inf for clusters that are far apart."""
         cdef int32_t k, d, m, turn, width = self.n_features
         cdef double wa = self.weight[a], wb = self.weight[b], w = wa + wb
-        cdef double together, apart, half, n = 0.0, square
+        cdef double together, apart, half, more, n = 0.0, square
         if not self.pair_distance(a, b) < self.reach:
             return INFINITY
         square = centred(
@@ -418,12 +435,13 @@ cdef class Subspaces(Clusters):
             width,
         )
         m = self.joint_spectrum(a, b, square)
-        d = self.dimension(self.values, m, w)
         for k in range(self.n):
             n += self.weight[k]
-        half = 0.5 * log(n)
+        more = rows_for_one(self, n)
+        d = self.dimension(self.values, m, more * w)
+        half = 0.5 * log(more * n)
         together = self.log_likelihood(
-            w, self.values, d,
+            more * w, self.values, d,
             (self.scatter[a] + self.scatter[b] + wa * wb / w * square) / w,
         ) - half * self.n_parameters(d)
         apart = -half
@@ -431,10 +449,10 @@ cdef class Subspaces(Clusters):
             k = b if turn else a
             apart += (
                 self.log_likelihood(
-                    self.weight[k], self.eig + <int64_t> k * self.room, self.dim[k],
-                    self.scatter[k] / self.weight[k],
+                    more * self.weight[k], self.eig + <int64_t> k * self.room,
+                    self.dim[k], self.scatter[k] / self.weight[k],
                 )
-                + self.weight[k] * log(self.weight[k] / w)
+                + more * self.weight[k] * log(self.weight[k] / w)
                 - half * self.n_parameters(self.dim[k])
             )
         return apart - together

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -137,9 +138,10 @@ class OnlineDPGMM(SmallVarianceMixture):
     def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
         check_columns(rows, names)
         rows = without_constants(rows)
+        options = replace(self.options, forget=0.0)  # all rows count alike for scales
 
         def run(lambda_: float) -> Any:
-            clusters = new_clusters(self.options, rows.shape[1], lambda_, None, True)
+            clusters = new_clusters(options, rows.shape[1], lambda_, None, True)
             clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
             clusters.merge()
             return clusters

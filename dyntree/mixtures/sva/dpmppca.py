@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -142,10 +143,14 @@ class OnlineDPMPPCA(SubspaceMixture):
         return subspace_scales(rows, given.lambda_, given.noise, self._run_on(rows))
 
     def _run_on(self, rows: Matrix) -> Any:
-        """A function that makes clusters at scales, learns rows, and merges."""
+        """A function that makes clusters at scales, learns rows, and merges.
+
+        All rows count alike for the scales: none is forgotten.
+        """
+        options = replace(self.options, forget=0.0)
 
         def run(lambda_: float, noise: float) -> Any:
-            clusters = new_clusters(self.options, rows.shape[1], lambda_, noise, True)
+            clusters = new_clusters(options, rows.shape[1], lambda_, noise, True)
             learn_together(clusters, rows, np.empty(len(rows), dtype=np.int64))
             clusters.renew()  # eigenvalues that go with the scatter
             return clusters
