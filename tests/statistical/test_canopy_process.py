@@ -37,13 +37,19 @@ def distance(values: np.ndarray, mean: float) -> float:
     return float(abs(batches.mean() - mean) / (batches.std(ddof=1) / np.sqrt(40)))
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 4.0])
-def test_the_number_of_clusters_has_ewens_law(alpha: float) -> None:
-    """50 rows whose density is flat: mean and variance of the number of clusters.
+@pytest.mark.parametrize(
+    ("n", "alpha", "sweeps"),
+    [(50, 0.5, 20_000), (50, 1.0, 20_000), (50, 4.0, 20_000), (400, 1.0, 40_000)],
+)
+def test_the_number_of_clusters_has_ewens_law(
+    n: int, alpha: float, sweeps: int
+) -> None:
+    """Rows whose density is flat: mean and variance of the number of clusters.
 
-    Six numbers by batch means, |z| < 6.5: one false alarm in 10^6.
+    Eight numbers by batch means, |z| < 6.5: one false alarm in 10^6. More rows take
+    more sweeps to change their clusters.
     """
-    n, m, sweeps = 50, 90, 20_000
+    m = 90
     rng = np.random.default_rng(int(10 * alpha))
     flat = Components(np.full(m, 1.0 / m), np.zeros((m, 1)), np.ones((m, 1)))
     count = np.bincount(np.zeros(n, dtype=int), minlength=m).astype(float)
