@@ -52,7 +52,7 @@ class Mixture:
         self.min_weight, self.patience, self.forget = min_weight, patience, forget
         self.max_clusters, self.merge = max_clusters, merge
         self.clusters: list[Cluster] = []
-        self.n_rows = self.next_id = 0
+        self.n_rows = self.next_id = self.n_looked = 0
         self.lost = 0.0
         self.aliases: dict[int, int] = {}
         self.chain: Chain | None = None
@@ -147,6 +147,7 @@ class Mixture:
         ]
 
     def merge_all(self) -> None:
+        self.n_looked = len(self.clusters)
         while len(self.clusters) > 1:
             pairs = self.pairs()
             scores = [self.pair_score(a, b) for a, b in pairs]
@@ -307,7 +308,7 @@ class DPMPPCA(Mixture):
         if not self.forget:
             return 1.0
         taken = sum(c.rows for c in self.clusters)
-        return max(1.0, min(taken, 20.0 * len(self.clusters)) / n)
+        return max(1.0, min(taken, 20.0 * self.n_looked) / n)
 
     def n_columns(self, c: Cluster) -> int:
         """Columns that a pair is judged by: the subspace and two to spare."""

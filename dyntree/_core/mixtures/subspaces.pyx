@@ -35,7 +35,7 @@ cdef double rows_for_one(Clusters clusters, double n) noexcept nogil:
         return 1.0
     for k in range(clusters.n):
         taken += clusters.rows[k]
-    return max(1.0, min(taken, LEAST_ROWS * clusters.n) / n)
+    return max(1.0, min(taken, LEAST_ROWS * clusters.n_looked) / n)
 
 
 cdef class Subspaces(Clusters):
