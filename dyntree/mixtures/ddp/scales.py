@@ -120,7 +120,7 @@ class Grid:
             about = np.repeat((axes.T @ spread @ axes)[None], len(after), axis=0)
             np.einsum("sii->si", about)[:] += expected / n
             root = np.linalg.cholesky(about)
-            far = np.linalg.solve(root, (mean @ axes)[:, None])[..., 0]
+            far = np.linalg.solve(root, (mean @ axes)[None, :, None])[..., 0]
             total += 0.5 * self.d * (self.df * np.log(self.psi) - np.log(2.0 * n))
             total += log_gammas(df, d) - log_gammas(self.df, d) + gammaln(n)
             total -= 0.5 * (df * np.log(after).sum(axis=1) + (far**2).sum(axis=1))
