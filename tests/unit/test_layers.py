@@ -43,8 +43,8 @@ TREES_ORDER = [
 MIXTURES_ORDER = [
     {"chain", "decoder", "special", "addresses", "watch"},
     {"clusters", "shares", "topic_parts"},
-    {"spheres", "subspaces", "topic_sweep", "topic_gaussians", "topic_words"},
-    {"scores", "candidates", "topic_splits"}, {"tallies"}, {"sweeps"},
+    {"spheres", "directions", "topic_sweep", "topic_gaussians", "topic_words"},
+    {"subspaces", "scores", "candidates", "topic_splits"}, {"tallies"}, {"sweeps"},
     {"soft_sweep", "tree_sampler"}, {"emissions"},
     {"regressions", "words", "phase"}, {"splits"}, {"ddp"},
 ]  # fmt: skip

@@ -79,6 +79,9 @@ def unnamed(module: Any, body: list[ast.stmt]) -> set[str]:
         kind = getattr(module, name)
         kinds = [one.__name__ for one in kind.__mro__ if one.__name__ in classes]
         known = {member for one in kinds for member in named(classes[one].body)}
+        for base in kind.__mro__[1:]:  # the stub of its module is told apart
+            if base.__module__.removeprefix("dyntree._core.") in STUBS:
+                known |= set(vars(base))
         members = {member for member in vars(kind) if not member.startswith("_")}
         found |= {f"{node.name}.{member}" for member in members - known}
     return found

@@ -27,7 +27,6 @@ cdef class Clusters:
         double min_weight
         int64_t patience
         double keep                     # 1 - forget
-        int32_t n_looked                # clusters when merges were last looked for
         int64_t silence                 # rows after which an unseen cluster is provisional
         int32_t max_clusters
         bint by_objective               # costs and scores weigh by what they add to J

@@ -393,7 +393,6 @@ cdef class Clusters:
         """Merge the best pair, again and again, while it is below the threshold."""
         cdef int32_t i, best
         self.by_distance = self.tracking = False
-        self.n_looked = self.n
         for i in range(self.n):
             self.look(i)
         while True:

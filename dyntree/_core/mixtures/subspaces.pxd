@@ -1,56 +1,22 @@
-"""Subspaces: clusters with principal directions of their own (PPCA).
+"""Subspaces: clusters with principal directions of their own (PPCA)."""
+from libc.stdint cimport int32_t
 
-Cluster k has the mean ``mean[k]`` (n_features,), ``cols[k]`` eigenvalues ``eig[k]`` of its
-population covariance with orthonormal rows ``basis[k]``, of which the first ``dim[k]`` are
-its subspace, and the rest are spare. The scatter is exact, and so is the trace of the
-covariance with it. Exact clusters hold their whole scatter, too, as a lower triangle by
-rows, and find eigenvectors anew when the weight has grown by a tenth.
-"""
-from libc.stdint cimport int32_t, int64_t
-
-from dyntree._core.mixtures.clusters cimport Clusters
+from dyntree._core.mixtures.directions cimport Directions
 
 cdef enum:
     PPCA = 0        # gates
     BANDWIDTH = 1
     NONE = 2
 
-cdef class Subspaces(Clusters):
+cdef class Subspaces(Directions):
     cdef:
-        readonly bint exact
-        readonly double variance        # of the noise
-        double lambda_1                 # variance that a direction of a subspace exceeds
         int gate
         double bandwidth
         double reach                    # pairs nearer than it may merge
-        int32_t most_dim, spare
-        int32_t room                    # columns
-        readonly int32_t most_room
-        int32_t widest                  # of the columns in use
-        double *mean
-        double *eig
-        double *gain                    # e / (e + variance), e = eig - variance or 0
-        double *basis
-        double *packed
-        double *w_ref
-        double *decay                   # by which `packed` is to be faded
-        int32_t *dim
-        int32_t *cols
-        double *y                       # scratch: (n_features,)
-        double *wide                    # (n_wide, n_features)
-        double *small                   # (n_wide, n_wide)
-        double *values                  # (n_wide,)
-        double *coords                  # (n_wide,)
-        double *work                    # (WORK * the larger of n_wide, n_features,)
+        double total                    # weight of all clusters, while merges are looked for
+        double rows_for_one             # that count then for each one not forgotten
 
     cdef double gated(self, int32_t k, const double *x, double *y) noexcept nogil
-    cdef int32_t dimension(self, const double *eig, int32_t n, double w) noexcept nogil
-    cdef void settle_decay(self, int32_t k) noexcept nogil
-    cdef void set_gain(self, int32_t k) noexcept nogil
-    cdef void unpack(self, int32_t k, double w) noexcept nogil
-    cdef void refresh(self, int32_t k, double w) noexcept nogil
-    cdef int32_t extend(self, int32_t m, double *v, double *coords) noexcept nogil
-    cdef void rotate(self, int32_t k, int32_t m, double w) noexcept nogil
     cdef int32_t joint_spectrum(self, int32_t a, int32_t b, double square) noexcept nogil
     cdef int32_t wide_spectrum(self, int32_t a, int32_t b, double line) noexcept nogil
     cdef double log_likelihood(
