@@ -21,16 +21,7 @@ class Searcher:
         late: NDArray[Any] | None = None,
         late_ids: Ids | None = None,
         looked: Ids | None = None,
-    ) -> tuple[Matrix, Ids]: ...
-    def query_among(
-        self,
-        X: NDArray[Any],
-        k: int,
-        begin: Ids,
-        place: Ids,
-        n_threads: int,
-        late: NDArray[Any] | None = None,
-        late_ids: Ids | None = None,
+        among: tuple[Ids, Ids] | None = None,
     ) -> tuple[Matrix, Ids]: ...
     def query_radius(
         self,

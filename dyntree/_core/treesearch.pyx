@@ -254,7 +254,7 @@ cdef class Searcher:
 
     def query(
         self, X, int64_t k, int n_threads, gone=None, late=None, late_ids=None,
-        looked=None,
+        looked=None, among=None,
     ):
         """The k nearest rows of each row of X, equal ones by their number.
 
@@ -274,6 +274,10 @@ cdef class Searcher:
         looked : ndarray of int64 of shape (n_queries,), optional
             Takes how many distances from rows and centres of the tree each row asked
             for.
+        among : tuple of (ndarray of int64, ndarray of int64), optional
+            The only rows of the tree that count: for row q of X those at the places
+            ``place[begin[q]:begin[q + 1]]`` of its order, of ``(begin, place)``, k at
+            least. `gone` and `looked` are left alone.
 
         Returns
         -------
@@ -288,8 +292,12 @@ cdef class Searcher:
         cdef double[:, ::1] distance = distances
         cdef int64_t[:, ::1] name = names
         cdef int64_t[::1] count = np.empty(n, dtype=np.int64) if looked is None else looked
+        cdef int64_t[::1] begin, place
+        cdef bint of_all = among is None
         if not n:
             return distances, names
+        if not of_all:
+            begin, place = among
         asked = Rows(X)
         cdef Changes since = self.changes(gone, late, late_ids)
         cdef size_t n_near = n_threads * <size_t> k, n_balls = n_threads * self.n_nodes
@@ -305,65 +313,20 @@ cdef class Searcher:
                     first, last, nogil=True, num_threads=n_threads, schedule="dynamic"
                 ):
                     t = thread_number()
-                    count[q] = self.nearest(
-                        asked.at + q * asked.size, since, k, near + t * k,
-                        heap + t * self.n_nodes,
-                    )
+                    if of_all:
+                        count[q] = self.nearest(
+                            asked.at + q * asked.size, since, k, near + t * k,
+                            heap + t * self.n_nodes,
+                        )
+                    else:
+                        self.among(
+                            asked.at + q * asked.size, since, k, near + t * k,
+                            &place[0] + begin[q], begin[q + 1] - begin[q],
+                        )
                     told(near + t * k, k, &distance[q, 0], &name[q, 0])
         finally:
             free(near)
             free(heap)
-        return distances, names
-
-    def query_among(
-        self, X, int64_t k, int64_t[::1] begin, int64_t[::1] place, int n_threads,
-        late=None, late_ids=None,
-    ):
-        """The k nearest of some rows of the tree, and of all that wait.
-
-        Parameters
-        ----------
-        X, k, n_threads, late, late_ids
-            As for `query`; k is at most the number of rows named for each row of X.
-        begin : ndarray of int64 of shape (n_queries + 1,)
-        place : ndarray of int64 of shape (n_places,)
-            Rows ``place[begin[q]:begin[q + 1]]`` in the order of the tree may be the
-            nearest of row q.
-
-        Returns
-        -------
-        distance, id
-            As from `query`.
-        """
-        cdef Rows asked
-        cdef int64_t n = len(X), q, first, last
-        cdef int t
-        distances, names = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
-        cdef double[:, ::1] distance = distances
-        cdef int64_t[:, ::1] name = names
-        if not n:
-            return distances, names
-        asked = Rows(X)
-        cdef Changes since = self.changes(None, late, late_ids)
-        cdef size_t n_near = n_threads * <size_t> k
-        cdef Near *near = <Near *> malloc(n_near * sizeof(Near))
-        try:
-            if near == NULL:
-                raise MemoryError()
-            for first in range(0, n, BLOCK):
-                PyErr_CheckSignals()
-                last = min(n, first + BLOCK)
-                for q in prange(
-                    first, last, nogil=True, num_threads=n_threads, schedule="dynamic"
-                ):
-                    t = thread_number()
-                    self.among(
-                        asked.at + q * asked.size, since, k, near + t * k,
-                        &place[0] + begin[q], begin[q + 1] - begin[q],
-                    )
-                    told(near + t * k, k, &distance[q, 0], &name[q, 0])
-        finally:
-            free(near)
         return distances, names
 
     cdef void among(

@@ -60,9 +60,9 @@ def by_all(
     parts = []
     for start in range(0, len(X), BLOCK):
         some = X[start : start + BLOCK]
-        begin, place = products.nearest_places(some)
+        among = products.nearest_places(some)
         parts.append(
-            searcher.query_among(some, k, begin, place, n_threads, late, late_ids)
+            searcher.query(some, k, n_threads, None, late, late_ids, among=among)
         )
     return (
         np.concatenate([distance for distance, _ in parts]),
