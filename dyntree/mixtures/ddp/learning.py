@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from dyntree.mixtures.ddp.input import read_rows, separated
 from dyntree.mixtures.ddp.merging import merged
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.records import Diagnostics, no_diagnostics
-from dyntree.mixtures.ddp.sampling import outcome, run_chains, sampler_of
+from dyntree.mixtures.ddp.sampling import kernel_of, outcome, run_chains, started
 from dyntree.mixtures.ddp.state import (
     State,
     after_phase,
@@ -101,8 +102,9 @@ class Learning(Mixture):
 
         Raises
         ------
-        ValueError
-            On bad input; the model is then what it was before.
+        ValueError, TypeError
+            Where a value is nothing that the family can take, or the columns are not
+            those of the first call; the model is then what it was before.
         KeyboardInterrupt
             The model is then what it is after the last complete phase. So it is where
             `progress` raises, or a function given as `survival`.
@@ -205,10 +207,10 @@ class Learning(Mixture):
         options = self.options
         ahead = predicted(state, options, family)
         told = SweepProgress(len(rows), options.n_sweeps * options.n_chains, tell)
+        X, parts = rows[counting], family.partition(rows[counting])
+        make = partial(kernel_of, ahead, X, options, family, self.seed, state.n_phases)
         chains = run_chains(
-            lambda chain: sampler_of(
-                ahead, rows[counting], options, family, self.seed, state.n_phases, chain
-            ),
+            lambda chain: started(make, ahead, parts, options, chain),
             options, params.n_threads(), told,
         )  # fmt: skip
         told.finish()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -54,23 +53,21 @@ class Sampler:
         return found
 
 
-def sampler_of(
+def started(
+    make: Callable[[int], Sampler],
     ahead: Prediction,
-    rows: Matrix,
+    parts: Ids | None,
     options: DDPOptions,
-    family: Family,
-    seed: int,
-    phase: int,
     chain: int,
 ) -> Sampler:
     """The sampler of a phase: rows in an order of chance, with first labels.
 
-    Where the family has a partition to start from, it is tried beside passes row by row
-    in several orders; the start that has the highest joint law after some sweeps stays.
+    `make` gives the sampler of an order, without labels. Where the family has a
+    partition to start from, it is tried beside passes row by row in several orders; the
+    start that has the highest joint law after some sweeps stays.
     """
-    make = partial(kernel_of, ahead, rows, options, family, seed, phase)
     one = passed(make(chain))
-    parts, K = family.partition(rows), len(ahead.particles)
+    K = len(ahead.particles)
     if parts is None or parts.max() + K >= options.max_particles:
         return one
     orders = [chain + k * options.n_chains for k in range(1, N_PASSES)]

@@ -194,8 +194,9 @@ class MemoryBoundedHDP(TopicAnswers):
 
         Raises
         ------
-        ValueError
-            On bad input; the model is then what it was before.
+        ValueError, TypeError
+            Where documents are empty, negative or not finite, or options do not go
+            together; the model is then what it was before.
         KeyboardInterrupt
             The model is then what it is after the last complete epoch.
         """
@@ -287,10 +288,8 @@ class MemoryBoundedHDP(TopicAnswers):
 
         Raises
         ------
-        ValueError
-            On bad input; the model is then what it was before.
-        KeyboardInterrupt
-            The model is what it was before.
+        ValueError, TypeError, KeyboardInterrupt
+            As in `fit`; the model is what it was before.
         """
         check_progress(progress)
         if is_stream(documents):

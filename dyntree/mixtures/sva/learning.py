@@ -95,8 +95,9 @@ class Learning(Mixture):
 
         Raises
         ------
-        ValueError
-            On bad input; the model is then what it was before.
+        ValueError, TypeError
+            Where a value is no finite number, or the columns are not those of the first
+            call; the model is then what it was before.
         KeyboardInterrupt
             The model is then what it is after the last complete row.
         """
