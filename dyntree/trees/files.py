@@ -34,6 +34,7 @@ MAX_DEPTH = 10_000  # of a leaf: the core's recursions go that deep
 MAX_COLUMNS = 1 << 20
 MAX_COUNT = 1 << 62
 BLOCK = 1 << 13  # leaf rows looked at together
+POSITIVE = ("b0", "kappa0", "relaxed", "y_spread", "y_unit", "spreads", "n_told")
 
 
 # what a file says by not naming an option, by its rules: those from before it do not
@@ -70,7 +71,7 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
     """
     options = UNSAID[header["options"]["rules"]] | dict(header["options"])
     if isinstance(options["prior"], dict):
-        options["prior"] = NIG(**options["prior"])
+        options["prior"] = NIG(options["prior"]["b0"])
     seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
     state = TreeState(TreeOptions(**options), seed)
     if header["features"] is not None:
@@ -133,10 +134,20 @@ def _check_tree(state: TreeState, header: Header, arrays: Arrays) -> None:
         demand(known and not header["waiting_y"], "labels are missing")
         cloud = {name: arrays[name] for name in arrays if name != "waiting_X"}
         wanted = cloud_options(options, features.n_features)
+        wanted["prior"] = _prior_as_learned(header["cloud"]["prior"], wanted["prior"])
         check_cloud(header["cloud"], cloud, wanted)
     if features is not None:
         native = options.rules == "native"
         demand(features.allow_missing == native, "its columns follow other rules")
+
+
+def _prior_as_learned(
+    told: dict[str, Any] | None, now: dict[str, Any] | None
+) -> dict[str, Any] | None:
+    """The prior that options stand for now, or did in a file with a level of weight."""
+    if told is None or now is None or "kappa0" not in told:
+        return now
+    return now | {"kappa0": params.positive("kappa0", told["kappa0"])}
 
 
 def _check_waiting(state: TreeState, rows: Any, responses: list[Any]) -> None:
@@ -253,9 +264,9 @@ def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
         else:
             demand(not isinstance(value, list), f"{name} is no number")
         values = [params.real(name, v) for v in np.atleast_1d(value).tolist()]
-        if name in ("b0", "kappa0", "y_spread", "y_unit", "spreads"):
+        if name in POSITIVE:
             demand(min(values, default=1.0) > 0.0, f"{name} is {value!r}")
-        if name in ("spread", "grain"):
+        if name in ("spread", "grain", "widest"):
             demand(min(values, default=0.0) >= 0.0, f"{name} is {value!r}")
 
 

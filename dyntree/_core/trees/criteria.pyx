@@ -418,7 +418,7 @@ def alc_reference(Particles c, X, Xref, weights=None):
                 if k < 0:
                     continue
                 factor = c.leaf_model.sum_squares(r.leaf) / (
-                    c.leaf_model.df(r.leaf) - 2.0
+                    c.leaf_model.variance_df(r.leaf)
                 )
                 while k >= 0:
                     if w[i, k] > EPSILON:

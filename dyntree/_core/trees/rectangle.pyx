@@ -116,14 +116,15 @@ cdef class Rectangle:
 
         Without a regression all rows of a leaf fare alike.
         """
-        cdef double df = self.c.leaf_model.df(leaf), weight = self.weight(leaf), factor
+        cdef double df = self.c.leaf_model.variance_df(leaf)
+        cdef double weight = self.weight(leaf), factor
         cdef bint alike = self.c.leaf_model.n_basis == 0
         cdef int32_t k
-        if df <= 2.0 or weight == 0.0:
+        if df <= 0.0 or weight == 0.0:
             for k in range(n):
                 out[k] = 0.0
             return
-        factor = weight * self.c.leaf_model.sum_squares(leaf) / (df - 2.0)
+        factor = weight * self.c.leaf_model.sum_squares(leaf) / df
         self.moments(leaf)
         self.c.leaf_model.explain_rows(
             leaf, self.mean, self.variance, rows, self.c.pool.n_features, which,

@@ -15,7 +15,7 @@ from dyntree._core.trees import criteria, query
 from dyntree._core.trees.window import worth
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.locking import locked
-from dyntree.summaries import Relevance
+from dyntree.summaries import LEAST_DF, Relevance
 from dyntree.trees.answers.predictions import TreePredictions
 from dyntree.trees.learning.check import stored
 from dyntree.trees.state import TreeState
@@ -196,7 +196,7 @@ class TreeCriteria(TreePredictions):
         if rule == "alm":
             if state.options.rules == "r":
                 return np.asarray(query.predict(cloud, rows)["var"])
-            return moments(*query.mixture(cloud, rows)[:5])[1]
+            return moments(*query.mixture(cloud, rows)[:5], least_df=LEAST_DF)[1]
         if rule == "ei":
             return query.mean_improvement(cloud, rows, _incumbent(cloud, rows, best))
         if rule == "qentropy":

@@ -14,7 +14,7 @@ from dyntree._core.trees import query
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
-from dyntree.summaries import ClassPrediction, Prediction, TreeStats
+from dyntree.summaries import LEAST_DF, ClassPrediction, Prediction, TreeStats
 from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.check import extended, stored
 from dyntree.trees.learning.scaling import on_scale
@@ -82,7 +82,8 @@ class TreePredictions(TreeModel):
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
             if classes is None:
                 parts = query.mixture(cloud, rows, n_threads)
-                return Prediction.of_mixture(parts, n_threads)
+                least_df = LEAST_DF if state.options.rules == "native" else 0.0
+                return Prediction.of_mixture(parts, n_threads, least_df)
             answer = query.predict_class(cloud, rows, n_threads)
             entropy = answer["entropy"]
             if state.options.rules == "native":

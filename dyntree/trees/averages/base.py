@@ -21,6 +21,7 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import spawned
 from dyntree.summaries import (
+    LEAST_DF,
     ClassPrediction,
     Importance,
     Prediction,
@@ -179,7 +180,9 @@ class TreeAverage(TreeModel, checkpoint.Stored):
                 query.mixture(state.cloud, own, n_threads)
                 for state, own in zip(self.states, rows, strict=True)
             ]
-            return Prediction.of_mixture(joined(parts, self.weights), n_threads)
+            return Prediction.of_mixture(
+                joined(parts, self.weights), n_threads, LEAST_DF
+            )
 
     def mean_at(self, row: Matrix) -> float:
         """Predictive mean at one encoded row; see `DynamicTree.mean_at`."""

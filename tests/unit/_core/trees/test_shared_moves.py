@@ -54,7 +54,7 @@ def root_and_evidence(
         if model == "class":
             counts = np.bincount(y.astype(int), weights=w, minlength=3)
             return dirichlet_evidence(counts, 1.0)
-        return float(Leaf(z, y, w, 0.1, 0.1).log_evidence)
+        return float(Leaf(z, y, w, 0.1).log_evidence)
 
     return cloud, X[n_retired:], evidence
 
@@ -154,7 +154,7 @@ def active_evidence(model: str, X: np.ndarray, y: np.ndarray) -> Evidence:
         if model == "class":
             counts = np.bincount(y.astype(int), weights=rows, minlength=3)
             return dirichlet_evidence(counts, 1.0)
-        return float(Leaf(z, y, rows.astype(float), 0.1, 0.1).log_evidence)
+        return float(Leaf(z, y, rows.astype(float), 0.1).log_evidence)
 
     def evidence(rows: Mask, weight: float) -> float:
         key = rows.tobytes()
@@ -370,7 +370,7 @@ def test_what_was_inherited_stays_out_of_the_evidence(model: str) -> None:
     cloud.update(X[100:], y[100:])
 
     def evidence(weight: np.ndarray) -> float:
-        return float(Leaf(z, y, weight, 0.1, 0.1).log_evidence)
+        return float(Leaf(z, y, weight, 0.1).log_evidence)
 
     def heirs(cloud: Cloud, i: int) -> list[tuple[list[int], np.ndarray, float]]:
         """Row ids, inherited weights and log evidence of the two leaves below i."""
