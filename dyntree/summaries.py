@@ -12,11 +12,10 @@ from scipy.special import gammaln
 
 from dyntree import params
 from dyntree._core import student_mixture as core
+from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.targets import label_list, real_response
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
-
-LEAST_DF = 3.0  # of a native leaf, in variances; as in `gaussian_leaves`
 
 
 def student_log_density(distance: Vector, scale: Vector, df: Vector) -> Vector:

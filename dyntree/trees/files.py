@@ -76,6 +76,7 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
     state = TreeState(TreeOptions(**options), seed)
     if header["features"] is not None:
         state.features = FeatureMap.from_header(header["features"])
+    arrays = _with_gaps(header, arrays)
     _check_tree(state, header, arrays)
     state.waiting_X = arrays["waiting_X"].copy()
     state.waiting_y = list(header["waiting_y"])
@@ -182,7 +183,7 @@ def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
     _check_prior(header["leaf_model"], like_header["leaf_model"])
     _check_rows(header, arrays, options)
     if "spans" in arrays:
-        _check_spans(arrays)
+        _check_spans(arrays, header["n_seen"])
     forest = Forest(arrays)
     forest.check_places()
     forest.check_rows()
@@ -224,6 +225,15 @@ def _check_layout(
                       ("split_links", "split_value"),
                       ("split_variable", "split_value")):  # fmt: skip
         demand(len(arrays[many]) == len(arrays[one]), f"{many} and {one} differ")
+
+
+def _with_gaps(header: Header, arrays: Arrays) -> Arrays:
+    """Arrays in which spans count gaps: those of before by the rows held."""
+    if header["cloud"] is None or arrays.get("spans", np.empty(0)).shape[1:] != (3,):
+        return arrays
+    X, n_seen = arrays["X"], header["cloud"]["n_seen"]
+    gaps = np.isnan(X).sum(axis=0) * (n_seen / max(len(X), 1))
+    return dict(arrays, spans=np.column_stack([arrays["spans"], gaps]))
 
 
 def _listed(value: Any) -> Any:
@@ -286,14 +296,15 @@ def _check_rows(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
     demand(known and len(np.unique(ids)) == len(ids), "row_ids are no row numbers")
 
 
-def _check_spans(arrays: Arrays) -> None:
+def _check_spans(arrays: Arrays, n_seen: int) -> None:
     """Raise an error unless the ranges of all rows learned cover the rows held."""
-    low, high, other = arrays["spans"].T
+    low, high, other, gaps = arrays["spans"].T
     X = arrays["X"]
     demand(not np.any(low > high), "a span runs backwards")
     demand(np.all((other == 0.0) | (other == 1.0)), "spans are flagged oddly")
     demand(not np.any(np.abs(arrays["spans"]) > LARGEST), "spans are too wide")
     demand(np.array_equal(np.isnan(low), np.isnan(high)), "a span has one end")
+    demand(np.all((gaps >= 0.0) & (gaps <= n_seen)), "gaps are miscounted")
     there = ~np.isnan(X)
     within = (low <= X) & (high >= X) & ((X == 0.0) | (X == 1.0) | (other == 1.0))
     demand(np.all(within[there]), "a row is beyond the spans")
@@ -308,8 +319,12 @@ def _check_splits(header: Header, arrays: Arrays, options: dict[str, Any]) -> No
     demand(sorted(set(columns)) == columns, "open_columns are out of order")
     demand(np.all(np.isin(arrays["split_variable"], columns)), "a split is odd")
     value = arrays["split_value"]
-    finite = np.isfinite(value) if options["rules"] == "native" else ~np.isnan(value)
-    demand(np.all(finite), "split_value is not finite")
+    good = ~np.isnan(value)
+    if options["rules"] == "native":  # infinity: by whether there is a value
+        good = np.isfinite(value) | (
+            (value == np.inf) & (arrays["split_links"][:, 3] == 0)
+        )
+    demand(np.all(good), "split_value is odd")
 
 
 def _check_sums(

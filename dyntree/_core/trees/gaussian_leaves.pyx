@@ -10,6 +10,7 @@ from dyntree._core.lanes cimport (
 )
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.memory cimport resize
+from dyntree._core.trees.leaf cimport LEAST_DF
 from dyntree._core.trees.nodes cimport EVIDENCE, retired_weight
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.rmath cimport log_gamma
@@ -17,7 +18,6 @@ from dyntree._core.rmath cimport log_gamma
 cdef double LOG_2PI = 1.8378770664093453
 cdef double LOG_PI = 1.1447298858494002
 cdef double SHAPE_0 = 0.5           # a0 of the inverse gamma prior
-cdef double LEAST_DF = 3.0          # of a leaf, in variances; as in `summaries`
 cdef double HANDED_ON = 1.0         # most weight to inherit, per active row
 
 
@@ -415,8 +415,7 @@ cdef class GaussianLeaves(LeafModel):
         return 2.0 * leaf.derived[SHAPE]
 
     cdef double variance_df(self, const Leaf *leaf) noexcept nogil:
-        """Counts df as LEAST_DF at least, so that every variance is finite."""
-        return max(2.0 * leaf.derived[SHAPE], LEAST_DF) - 2.0
+        return max(2.0 * leaf.derived[SHAPE], <double> LEAST_DF) - 2.0
 
     cdef int coefficients(self, const Leaf *leaf, double *out) noexcept nogil:
         """Posterior means on the raw scale."""
@@ -447,6 +446,9 @@ cdef class GaussianLeaves(LeafModel):
         if self.cross.spread[j] == 0.0:
             return 0.0
         return (value - self.cross.centre[j]) * self.cross.inverse[j]
+
+    cdef double neutral(self, int j) noexcept nogil:
+        return self.cross.centre[j] if j < self.n_basis else 0.0
 
     cdef double lift(
         self, const Leaf *leaf, const double *x, double *u, double *kappa

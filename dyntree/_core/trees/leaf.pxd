@@ -16,6 +16,9 @@ from dyntree._core.types cimport slot_t
 cdef enum:
     N_PRIORS = 48           # most points of the grid of priors that a cloud chooses from
 
+cpdef enum:
+    LEAST_DF = 3            # that a native leaf counts as in variances: all are finite
+
 cdef enum Fixed:            # which units a row fixed, as flags
     COLUMN_UNIT = 1
     RESPONSE_UNIT = 2
@@ -105,6 +108,8 @@ cdef class LeafModel:
     cdef int coefficients(self, const Leaf *leaf, double *out) noexcept nogil
     # column j's value on the scale of the leaf's regression
     cdef double coordinate(self, const Leaf *leaf, int j, double value) noexcept nogil
+    # its value whose coordinate is 0
+    cdef double neutral(self, int j) noexcept nogil
     # the covariance over sigma^2 of the means at x and at z is c0 + z'u, z in coordinates:
     # gives c0, fills u (2 n_basis + 1) and kappa, the variance at x
     cdef double lift(self, const Leaf *leaf, const double *x, double *u, double *kappa) noexcept nogil

@@ -219,6 +219,9 @@ cdef class LeafModel:
     ) noexcept nogil:
         return value
 
+    cdef double neutral(self, int j) noexcept nogil:
+        return 0.0
+
     cdef double lift(
         self, const Leaf *leaf, const double *x, double *u, double *kappa
     ) noexcept nogil:

@@ -435,6 +435,15 @@ cdef class Particles:
         self.fades = True
         self.leaf_model.may_inherit = False
 
+    cdef double gap_share(self, int32_t j) noexcept nogil:
+        """How often column j is missing: in the rows that questions run over."""
+        cdef int64_t n = self.pool.n_seen
+        cdef double gaps = self.pool.seen.view[j, 3]
+        if self.fades or self.numerics.asks_held:
+            n = self.pool.n_rows
+            gaps = self.pool.n_gaps[j]
+        return gaps / n if n else 0.0
+
     cdef int start_trees(self, int32_t n_rows) except -1:
         """Every particle becomes one leaf with the first n_rows rows of the pool."""
         cdef handle_t h = self.arena.take_leaf()

@@ -12,10 +12,11 @@ from dyntree import params
 from dyntree._core.rng import CounterSource, RandomSource
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import criteria, query
+from dyntree._core.trees.leaf import LEAST_DF
 from dyntree._core.trees.window import worth
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.locking import locked
-from dyntree.summaries import LEAST_DF, Relevance
+from dyntree.summaries import Relevance
 from dyntree.trees.answers.predictions import TreePredictions
 from dyntree.trees.learning.check import stored
 from dyntree.trees.state import TreeState

@@ -11,10 +11,11 @@ from scipy.special import entr
 from dyntree import params
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
+from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
-from dyntree.summaries import LEAST_DF, ClassPrediction, Prediction, TreeStats
+from dyntree.summaries import ClassPrediction, Prediction, TreeStats
 from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.check import extended, stored
 from dyntree.trees.learning.scaling import on_scale

@@ -13,6 +13,7 @@ from scipy.special import entr
 
 from dyntree import checkpoint, params
 from dyntree._core.trees import query
+from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.online import Arrays, Header
@@ -21,7 +22,6 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import spawned
 from dyntree.summaries import (
-    LEAST_DF,
     ClassPrediction,
     Importance,
     Prediction,
