@@ -325,6 +325,11 @@ class ClusterAnswers(Learning):
         order of the rows; the parameters of a cluster count by the log of its own rows.
         Clusters of fewer than 8 rows on average tell nothing. Costs between two that
         lead to the same mixture are taken to lead to it, and are not tried.
+
+        A row counts as one of any place in its cell of the lattice: in a column of step
+        h the variance within clusters is at least h^2 / 12, and values of eight rows
+        and more are spread over their cells. Rows that repeat as a whole, in columns
+        that are not discrete, count once.
         """
         features, rows = self._encoded(X)
         if len(rows) < 2:
