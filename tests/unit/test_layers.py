@@ -85,7 +85,7 @@ FOLDER_ORDER = {
     "mixtures/sva": [
         {"options", "records", "semi_markov", "background", "misfit",
          "column_laws"},
-        {"resolution"}, {"state", "emission", "scales"},
+        {"resolution"}, {"tied"}, {"state", "emission", "scales"},
         {"files", "learning"}, {"answers"}, {"model"},
         {"subspaces", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},
     ],

@@ -317,7 +317,10 @@ class ClusterAnswers(Learning):
         For clusters with subspaces, noise that is not given is first that in the
         covariances of the nearest neighbours of up to 80 rows, which is too low, and
         then that of the residuals of the clusters that it leads to, as long as these
-        raise it by more than 1 %; meanwhile the best cost alone is tried. 14 costs lie
+        raise it by more than 1 %; meanwhile the best cost alone is tried. With at least
+        n_features^2 rows larger noises are tried, too, and one is taken where its
+        clusters are far apart and have a better BIC with one covariance in common. 14
+        costs lie
         between ``.7 * noise**2 * chi2.isf(1e-5, n_features)``, or
         10 n_features noise^2 where that is less, and
         4 times the mean squared distance of rows to their mean. Each has a pass,

@@ -17,6 +17,8 @@ from dyntree.mixtures.shared.arrays import constants
 from dyntree.mixtures.sva.options import FRAGMENT
 from dyntree.mixtures.sva.records import LambdaPath
 from dyntree.mixtures.sva.resolution import Sample
+from dyntree.mixtures.sva.tied import tells_of_shape, tied_bic
+from dyntree.runtime.blas import single_threaded_blas
 
 MISS = 1e-5  # probability with which a row lies beyond the radius of its own cluster
 N_LAMBDA = 24
@@ -29,6 +31,7 @@ LEAST_RADIUS = 0.7  # of a cluster's, whose square is the least cost: pieces sti
 N_PROBES, LEAST_PROBES = 80, 5  # rows whose neighbours tell of the noise
 NARROW = 32  # columns from which fewer rows do: each averages over more of them
 SAME = 1e-3  # BIC that a difference of rounding may make
+WIDER = 2.0  # times a noise is the next one that is tried
 SETTLED = 0.01  # rise of the noise that ends the search for it
 MOST_ROUNDS = 30
 LEAST_VARIANCE = 1e-150  # of noise where all rows are equal
@@ -42,6 +45,7 @@ class Trial:
     n_clusters: int
     bic: float
     variance: float  # of the noise
+    tied: float = np.inf  # BIC of its clusters with one covariance in common
 
     def is_as(self, other: Trial) -> bool:
         """Whether both have the same mixture but for rounding."""
@@ -183,9 +187,9 @@ def subspace_scales(
         if sample.rows.shape[1] == 1 or not mean_square(sample) > 0.0:
             path = subspace_cost_path(sample, noise, run)
             return path.chosen, path.noise
-        tried, best = settled_costs(sample, noise, run)
-        return float(tried.values[best]), tried.noise
-    sd = float(np.sqrt(local_variance(sample)))
+        found = settled_costs(sample, noise, run)
+        return found.cost, found.costs.noise
+    sd = float(np.sqrt(local_variances(sample)[0]))
     for _ in range(MOST_ROUNDS):
         before, sd = sd, float(np.sqrt(residual_variance(sample, run(lambda_, sd))))
         if sd <= (1.0 + SETTLED) * before:
@@ -212,14 +216,14 @@ def subspace_cost_path(sample: Sample, noise: float | str, run: Run) -> LambdaPa
         one = np.ones(1, dtype=np.int64)
         sd = noise if isinstance(noise, float) else float(np.sqrt(LEAST_VARIANCE))
         return LambdaPath(np.array([least]), one, np.zeros(1), least, sd)
-    tried, best = settled_costs(sample, noise, run)
-    trials = bisected(N_PLANAR, tried.trial)
+    found = settled_costs(sample, noise, run)
+    trials = bisected(N_PLANAR, found.costs.trial)
     return LambdaPath(
-        lambda_=tried.values,
+        lambda_=found.costs.values,
         n_clusters=np.array([trial.n_clusters for trial in trials]),
         bic=np.array([trial.bic for trial in trials]),
-        chosen=float(tried.values[best]),
-        noise=tried.noise,
+        chosen=found.cost,
+        noise=found.costs.noise,
     )
 
 
@@ -256,17 +260,59 @@ class Costs:
         return float(np.sqrt(self.trial(k).variance)) / self.noise
 
 
-def settled_costs(sample: Sample, noise: float | str, run: Run) -> tuple[Costs, int]:
+@dataclass(frozen=True)
+class Settled:
+    """Costs at a noise that residuals confirm, and the place of the best."""
+
+    costs: Costs
+    place: int
+
+    @property
+    def cost(self) -> float:
+        """The best cost."""
+        return float(self.costs.values[self.place])
+
+    def is_better(self, other: Settled) -> bool:
+        """Whether clusters with one covariance in common are a better mixture."""
+        mine, its = (one.costs.trial(one.place) for one in (self, other))
+        return mine.tied <= float(min(its.bic, its.tied)) + SAME
+
+
+def settled_costs(sample: Sample, noise: float | str, run: Run) -> Settled:
     """Costs at the noise given, or at one that residuals confirm; and the best place.
 
-    While the noise rises the best cost alone is tried: the first guess is too low, if
-    anything. Where it has settled all costs are tried again.
+    More than one noise may be such. A direction in which clusters are thin makes the
+    first guess so low that these have planes in common, and a low guess may settle
+    where round clusters are in pieces. So where rows are enough to tell of shapes, the
+    mean of all eigenvalues and larger noises are tried, too.
     """
-    known = isinstance(noise, float)
-    sd = noise if isinstance(noise, float) else float(np.sqrt(local_variance(sample)))
-    costs = Costs(sample, sd, run)
+    if isinstance(noise, float):
+        costs = Costs(sample, noise, run)
+        return Settled(costs, costs.best())
+    thin, mean = local_variances(sample)
+    found = settled_from(sample, thin, run)
+    if not tells_of_shape(sample):
+        return found
+    other = settled_from(sample, mean, run)
+    found = other if other.is_better(found) else found
+    largest = mean_square(sample) / sample.rows.shape[1]
+    while found.costs.noise**2 < largest:
+        wider = settled_from(sample, (WIDER * found.costs.noise) ** 2, run)
+        if not wider.is_better(found):
+            break
+        found = wider
+    return found
+
+
+def settled_from(sample: Sample, variance: float, run: Run) -> Settled:
+    """Settle from a first guess of the noise, which is too low, if anything.
+
+    While the noise rises the best cost alone is tried. Where it has settled all costs
+    are tried again.
+    """
+    costs = Costs(sample, float(np.sqrt(variance)), run)
     best = costs.best()
-    for _ in range(0 if known else MOST_ROUNDS):
+    for _ in range(MOST_ROUNDS):
         rise = costs.rise_at(best)
         if rise <= 1.0 + SETTLED:
             before, best = best, costs.best()
@@ -274,7 +320,7 @@ def settled_costs(sample: Sample, noise: float | str, run: Run) -> tuple[Costs, 
                 break
             continue
         costs = Costs(sample, rise * costs.noise, run)
-    return costs, best
+    return Settled(costs, best)
 
 
 def bisected(
@@ -331,7 +377,11 @@ def subspace_trial(sample: Sample, found: Any) -> Trial:
     # what a cluster is told by are its own rows
     told = (p * np.log(np.maximum(weight, 1.0))).sum() + (found.n - 1.0) * np.log(n)
     bic = told - 2.0 * log_likelihood
-    return Trial(found.n, float(bic), residual_variance(sample, found))
+    tied = np.inf
+    if tells_of_shape(sample):
+        with single_threaded_blas():  # of small matrices
+            tied = tied_bic(sample, joint.argmax(axis=1))
+    return Trial(found.n, float(bic), residual_variance(sample, found), tied)
 
 
 def residual_variance(sample: Sample, found: Any) -> float:
@@ -353,10 +403,11 @@ def pooled_variances(found: Any) -> Vector:
     return pooled
 
 
-def local_variance(sample: Sample) -> float:
-    """Noise among neighbours: the smaller half of the eigenvalues, median over rows.
+def local_variances(sample: Sample) -> tuple[float, float]:
+    """Noise among neighbours: the smaller half of the eigenvalues, and all of them.
 
-    Rows are taken at even distances; each has 3 n_features + 2 neighbours.
+    Means, of which the medians over rows are taken. Rows are taken at even distances;
+    each has 3 n_features + 2 neighbours.
     """
     rows = sample.rows
     n, width = rows.shape
@@ -367,11 +418,12 @@ def local_variance(sample: Sample) -> float:
     for x in rows[places]:
         distance = ((rows - x) ** 2).sum(axis=1)
         near = rows[np.argpartition(distance, n_near - 1)[:n_near]]
-        covariance = np.cov(near.T)
+        covariance = np.atleast_2d(np.cov(near.T))
         covariance += np.diag(sample.lacking(np.diag(covariance)))
         values = np.linalg.eigvalsh(covariance)
-        found.append(max(float(values[: max(1, width // 2)].mean()), 0.0))
-    return max(float(np.median(found)), least_variance(sample))
+        found.append((values[: max(1, width // 2)].mean(), values.mean()))
+    thin, mean = np.maximum(np.median(found, axis=0), least_variance(sample))
+    return float(thin), float(mean)
 
 
 def least_variance(sample: Sample) -> float:
