@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
@@ -198,12 +198,20 @@ class ClusterAnswers(Learning):
         Returns
         -------
         ndarray of shape (n_rows, n_clusters)
+            Rows sum to 1. One so far away that it has no density anywhere is all of the
+            cluster that `predict` says.
         """
-        _, rows = self._answered(X, "predict_proba")
-        joint = self._log_joint(rows, self._confirmed())
+        known, rows = self._answered(X, "predict_proba")
+        places = self._confirmed()
+        joint = self._log_joint(rows, places)
         if not joint.size:
             return joint
-        return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        lost = np.flatnonzero(np.isneginf(joint.max(axis=1)))
+        if len(lost):
+            nearest, _ = self._emission.nearest(known, rows[lost], places, False)
+            joint[lost, nearest] = 0.0
+        shares: Matrix = softmax(joint, axis=1)
+        return shares
 
     def _log_densities(self, X: Any) -> Vector:
         _, rows = self._answered(X, "score_samples")
