@@ -317,7 +317,10 @@ class ClusterAnswers(Learning):
         -----
         For round clusters 24 costs lie between the .001 quantile and the largest of the
         squared distances of pairs. For each: a pass with merging, two steps of Lloyd's,
-        and the BIC of the mixture of round Gaussians. The least BIC gives the noise.
+        and the BIC of the mixture of round Gaussians; or of Gaussians of one covariance
+        where that is better, the clusters are far apart, covariances of their own would
+        not be better still, and 4 n_features^2 rows tell of it. The least BIC gives the
+        noise.
         ``lambda_="auto"`` takes the radius that goes with it, or the cost itself where
         the radius, if less than 1.8 times the cost, leads to a mixture that is worse by
         more than the parameters of one cluster: as in wide rows.
@@ -326,7 +329,7 @@ class ClusterAnswers(Learning):
         covariances of the nearest neighbours of up to 80 rows, which is too low, and
         then that of the residuals of the clusters that it leads to, as long as these
         raise it by more than 1 %; meanwhile the best cost alone is tried. With at least
-        n_features^2 rows larger noises are tried, too, and one is taken where its
+        4 n_features^2 rows larger noises are tried, too, and one is taken where its
         clusters are far apart and have a better BIC with one covariance in common. 14
         costs lie
         between ``.7 * noise**2 * chi2.isf(1e-5, n_features)``, or

@@ -138,7 +138,8 @@ def radius_or_cost(
 def spherical_trial(sample: Sample, means: Matrix, floor: float) -> Trial:
     """Two steps of Lloyd's from these means, and the mixture that comes of them.
 
-    No column of a cluster varies less than the places that a row stands for.
+    No column of a cluster varies less than the places that a row stands for. Clusters
+    far apart may be long, all alike: then the BIC is that of their covariance.
     """
     from scipy.spatial.distance import cdist  # slow to import
 
@@ -169,6 +170,9 @@ def spherical_trial(sample: Sample, means: Matrix, floor: float) -> Trial:
         n * width * np.log(2.0 * np.pi * variance) + lacking / variance
     )
     bic = -2.0 * log_likelihood + found * (width + 1) * np.log(n)
+    if found > 1 and FRAGMENT * found <= n and tells_of_shape(sample):
+        with single_threaded_blas():  # of small matrices
+            bic = min(bic, tied_bic(sample, label))
     return Trial(found, float(bic), variance)
 
 

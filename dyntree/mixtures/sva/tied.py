@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import logsumexp
 
+from dyntree.encoding.values import Matrix
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.sva.resolution import Sample
 
@@ -16,13 +17,14 @@ OVERLAP = 0.003  # mean probability of another cluster, up to which all are far 
 def tells_of_shape(sample: Sample) -> bool:
     """Whether the rows are enough for a covariance."""
     n, width = sample.rows.shape
-    return bool(n >= max(LEAST_FREEDOM, width**2))
+    return bool(n >= max(LEAST_FREEDOM, 4 * width**2))
 
 
 def tied_bic(sample: Sample, label: Ids) -> float:
     """BIC of a mixture whose clusters, these, have one covariance in common.
 
-    Infinite where these are not far apart: pieces of one cluster seem to be such.
+    Infinite where these are not far apart, as pieces of one cluster, and where
+    covariances of their own describe them better.
     """
     from scipy.linalg import solve_triangular  # slow to import
     from scipy.spatial.distance import cdist
@@ -39,7 +41,10 @@ def tied_bic(sample: Sample, label: Ids) -> float:
     own = np.diag(covariance).copy()
     if freedom < LEAST_FREEDOM or not own.max() > 0.0:
         return np.inf
-    covariance += np.diag(sample.lacking(own) + LEAST_SHARE * own.max())
+    least = np.diag(sample.lacking(own) + LEAST_SHARE * own.max())
+    covariance += least
+    if gain_of_own_shapes(steps, label, covariance, least) > 0.0:
+        return np.inf
     root = np.linalg.cholesky(covariance)
     places, centres = (
         solve_triangular(root, one.T, lower=True).T for one in (rows, means)
@@ -52,3 +57,24 @@ def tied_bic(sample: Sample, label: Ids) -> float:
     log_likelihood = float(density.sum()) - 0.5 * n * volume
     p = len(count) * (width + 1.0) + 0.5 * width * (width + 1.0) - 1.0
     return float(p * np.log(n) - 2.0 * log_likelihood)
+
+
+def gain_of_own_shapes(
+    steps: Matrix, label: Ids, shared: Matrix, least: Matrix
+) -> float:
+    """By how much BIC is better if clusters have covariances of their own.
+
+    Those of fewer rows than tell of a covariance are not asked; `steps` are of rows
+    from the means of their clusters, far apart.
+    """
+    n, width = steps.shape
+    volume, gain = np.linalg.slogdet(shared)[1], 0.0
+    for k, count in enumerate(np.bincount(label)):
+        if count < 4 * width:
+            continue
+        mine = steps[label == k]
+        own = mine.T @ mine / (count - 1.0) + least
+        square = np.einsum("ij,ji", np.linalg.inv(shared), own)
+        gain += count * (volume - np.linalg.slogdet(own)[1] + square - width)
+        gain -= 0.5 * width * (width + 1.0) * np.log(n)
+    return float(gain)
