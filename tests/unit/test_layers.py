@@ -88,6 +88,7 @@ FOLDER_ORDER = {
         {"resolution"}, {"tied"}, {"state", "emission", "scales"},
         {"files", "learning"}, {"answers"}, {"model"},
         {"subspaces", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},
+        {"sequence_scales"},
     ],
     "mixtures/ddp": [
         {"transitions", "records", "scales", "blocks"}, {"families", "shapes"},
