@@ -34,7 +34,7 @@ class OnlineDPMPPCA(SubspaceMixture):
     ----------
     lambda_ : float or "auto", default "auto"
         Distance beyond which a row opens a cluster, in squared units of the rows. Where
-        the noise is known, ``3 * noise**2 * chi2.isf(1e-5, n_features)``. "auto"
+        the noise is known, ``1.5 * noise**2 * chi2.isf(1e-5, n_features)``. "auto"
         chooses it from the first `warm_up` rows, and again where it no longer fits, as
         in `OnlineDPGMM`; for compact clusters, not for curves.
     noise : float or "auto", default "auto"

@@ -34,7 +34,7 @@ class OnlineHDPHSMM(SequenceMixture):
     ----------
     lambda_ : float
         Distance beyond which a row opens a state, in squared units of the rows.
-        ``3 * noise**2 * chi2.isf(1e-5, n_features)`` for compact states; curves need
+        ``1.5 * noise**2 * chi2.isf(1e-5, n_features)`` for compact states; curves need
         more, as `lambda_path` shows. Where it no longer fits there is a `ScaleWarning`,
         as in `OnlineDPGMM`.
     noise : float
