@@ -297,8 +297,9 @@ def settled_costs(sample: Sample, noise: float | str, run: Run) -> Settled:
     found = settled_from(sample, thin, run)
     if not tells_of_shape(sample):
         return found
-    other = settled_from(sample, mean, run)
-    found = other if other.is_better(found) else found
+    if mean > found.costs.noise**2:
+        other = settled_from(sample, mean, run)
+        found = other if other.is_better(found) else found
     largest = mean_square(sample) / sample.rows.shape[1]
     while found.costs.noise**2 < largest:
         wider = settled_from(sample, (WIDER * found.costs.noise) ** 2, run)
