@@ -85,9 +85,10 @@ FOLDER_ORDER = {
     "mixtures/sva": [
         {"options", "records", "semi_markov", "background", "misfit",
          "column_laws"},
-        {"state", "emission", "scales"},
+        {"resolution"}, {"tied"}, {"state", "emission", "scales"},
         {"files", "learning"}, {"answers"}, {"model"},
         {"subspaces", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},
+        {"sequence_scales"},
     ],
     "mixtures/ddp": [
         {"transitions", "records", "scales", "blocks", "nearness"},

@@ -20,6 +20,7 @@ from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM, Path
 from dyntree.mixtures.sva.options import GMM_OPTIONS, HSMM_OPTIONS, MPPCA_OPTIONS
+from dyntree.mixtures.sva.sequence_scales import with_scales
 
 
 def taught(model: Any, rows: Matrix, lengths: Any) -> Any:
@@ -39,7 +40,7 @@ class MixtureMixin(MixtureAnswers):
     n_passes: int
     covariance: str = GMM_OPTIONS["covariance"]  # of those pickled before it was
     get_params: Callable[..., dict[str, Any]]
-    _fresh: Callable[[], Any]
+    _fresh: Callable[[Matrix], Any]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn rows in order, and nothing else: what was learned before is dropped.
@@ -66,7 +67,7 @@ class MixtureMixin(MixtureAnswers):
         """Learn rows, as one sequence or as several."""
         n_passes = params.count("n_passes", self.n_passes, 1)
         rows = checked_rows(self, X, True, dtype=np.float64)
-        model = taught(self._fresh(), rows, lengths)
+        model = taught(self._fresh(rows), rows, lengths)
         if not model.is_ready:
             if len(rows) < 2:
                 raise ValueError(
@@ -106,7 +107,7 @@ class MixtureMixin(MixtureAnswers):
         """Learn more rows, as one sequence or as several."""
         first = not hasattr(self, "model_")
         rows = checked_rows(self, X, first, dtype=np.float64)
-        model = self._fresh() if first else self.model_
+        model = self._fresh(rows) if first else self.model_
         return self._kept(taught(model, rows, lengths), rows)
 
     def _kept(self, model: Any, rows: Matrix) -> Self:
@@ -223,7 +224,7 @@ class DPGMMClusterer(
     ) -> None:
         self._keep(locals())
 
-    def _fresh(self) -> OnlineDPGMM:
+    def _fresh(self, rows: Matrix) -> OnlineDPGMM:
         return OnlineDPGMM(**params.given_options(self.get_params(), GMM_OPTIONS))
 
     @property
@@ -314,7 +315,7 @@ class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     ) -> None:
         self._keep(locals())
 
-    def _fresh(self) -> OnlineDPMPPCA:
+    def _fresh(self, rows: Matrix) -> OnlineDPMPPCA:
         return OnlineDPMPPCA(**params.given_options(self.get_params(), MPPCA_OPTIONS))
 
 
@@ -327,10 +328,14 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    lambda_ : float, default 1.0
-        Distance beyond which a row opens a state, in squared units of the rows.
-    noise : float, default 0.1
-        Standard deviation of the noise about subspaces, in units of the rows.
+    lambda_ : float or "auto", default "auto"
+        Distance beyond which a row opens a state, in squared units of the rows. "auto"
+        chooses it from the first 800 rows, or those of the first call where these are
+        fewer, as `OnlineDPMPPCA` does (`OnlineDPGMM` for ``emission="gmm"``): for
+        compact states, not for curves.
+    noise : float or "auto", default "auto"
+        Standard deviation of the noise about subspaces, in units of the rows. "auto"
+        finds it in the same rows.
     lambda_1, lambda_2, lambda_3, lambda_4, duration, max_duration, emission, gate
         As in `OnlineHDPHSMM`.
     bandwidth, max_dim, spare, subspace, merge, merge_factor, check_every
@@ -363,9 +368,9 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        lambda_: float = 1.0,
+        lambda_: float | str = "auto",
         *,
-        noise: float = 0.1,
+        noise: float | str = "auto",
         lambda_1: float | None = None,
         lambda_2: float | None = None,
         lambda_3: float | None = None,
@@ -389,8 +394,9 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     ) -> None:
         self._keep(locals())
 
-    def _fresh(self) -> OnlineHDPHSMM:
-        return OnlineHDPHSMM(**params.given_options(self.get_params(), HSMM_OPTIONS))
+    def _fresh(self, rows: Matrix) -> OnlineHDPHSMM:
+        given = params.given_options(self.get_params(), HSMM_OPTIONS)
+        return OnlineHDPHSMM(**with_scales(given, rows))
 
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Learn rows in order, and nothing else: what was learned before is dropped.

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
@@ -198,12 +198,20 @@ class ClusterAnswers(Learning):
         Returns
         -------
         ndarray of shape (n_rows, n_clusters)
+            Rows sum to 1. One so far away that it has no density anywhere is all of the
+            cluster that `predict` says.
         """
-        _, rows = self._answered(X, "predict_proba")
-        joint = self._log_joint(rows, self._confirmed())
+        known, rows = self._answered(X, "predict_proba")
+        places = self._confirmed()
+        joint = self._log_joint(rows, places)
         if not joint.size:
             return joint
-        return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        lost = np.flatnonzero(np.isneginf(joint.max(axis=1)))
+        if len(lost):
+            nearest, _ = self._emission.nearest(known, rows[lost], places, False)
+            joint[lost, nearest] = 0.0
+        shares: Matrix = softmax(joint, axis=1)
+        return shares
 
     def _log_densities(self, X: Any) -> Vector:
         _, rows = self._answered(X, "score_samples")
@@ -309,7 +317,10 @@ class ClusterAnswers(Learning):
         -----
         For round clusters 24 costs lie between the .001 quantile and the largest of the
         squared distances of pairs. For each: a pass with merging, two steps of Lloyd's,
-        and the BIC of the mixture of round Gaussians. The least BIC gives the noise.
+        and the BIC of the mixture of round Gaussians; or of Gaussians of one covariance
+        where that is better, the clusters are far apart, covariances of their own would
+        not be better still, and 4 n_features^2 rows tell of it. The least BIC gives the
+        noise.
         ``lambda_="auto"`` takes the radius that goes with it, or the cost itself where
         the radius, if less than 1.8 times the cost, leads to a mixture that is worse by
         more than the parameters of one cluster: as in wide rows.
@@ -317,7 +328,10 @@ class ClusterAnswers(Learning):
         For clusters with subspaces, noise that is not given is first that in the
         covariances of the nearest neighbours of up to 80 rows, which is too low, and
         then that of the residuals of the clusters that it leads to, as long as these
-        raise it by more than 1 %; meanwhile the best cost alone is tried. 14 costs lie
+        raise it by more than 1 %; meanwhile the best cost alone is tried. With at least
+        4 n_features^2 rows larger noises are tried, too, and one is taken where its
+        clusters are far apart and have a better BIC with one covariance in common. 14
+        costs lie
         between ``.7 * noise**2 * chi2.isf(1e-5, n_features)``, or
         10 n_features noise^2 where that is less, and
         4 times the mean squared distance of rows to their mean. Each has a pass,
@@ -325,6 +339,11 @@ class ClusterAnswers(Learning):
         order of the rows; the parameters of a cluster count by the log of its own rows.
         Clusters of fewer than 8 rows on average tell nothing. Costs between two that
         lead to the same mixture are taken to lead to it, and are not tried.
+
+        A row counts as one of any place in its cell of the lattice: in a column of step
+        h the variance within clusters is at least h^2 / 12, and values of eight rows
+        and more are spread over their cells. Rows that repeat as a whole, in columns
+        that are not discrete, count once.
         """
         features, rows = self._encoded(X)
         if len(rows) < 2:

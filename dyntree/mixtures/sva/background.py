@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.shared.arrays import SAME
@@ -39,9 +39,10 @@ def background_log_density(known: Any, noise: float, rows: Matrix) -> Vector:
     variance = weight @ (means - centre) ** 2 + known.squared_deviations().sum(axis=0)
     still = variance <= total * (SAME * centre) ** 2  # but for rounding
     scale = np.where(still, noise**2, variance / total) * (DF - 2.0) / DF
-    with np.errstate(over="ignore"):  # a row that is beyond all density
-        square = ((rows - centre) ** 2 / scale).sum(axis=1)
+    with np.errstate(divide="ignore"):  # a row that is at the centre
+        parts = 2.0 * np.log(np.abs(rows - centre)) - np.log(DF * scale)
+    far = np.logaddexp(0.0, logsumexp(parts, axis=1))  # with no number too large
     constant = gammaln(0.5 * (DF + d)) - gammaln(0.5 * DF)
     constant -= 0.5 * (d * np.log(DF * np.pi) + np.log(scale).sum())
-    density: Vector = constant - 0.5 * (DF + d) * np.log1p(square / DF)
+    density: Vector = constant - 0.5 * (DF + d) * far
     return density

@@ -73,10 +73,17 @@ def students(steps: Matrix, scale: Vector, df: float) -> Vector:
     """Log density of independent Student t columns, by steps from their location."""
     constant = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df) - 0.5 * np.log(df * np.pi)
     total = len(scale) * constant - 0.5 * np.log(scale).sum()
-    density: Vector = total - 0.5 * (df + 1.0) * np.log1p(steps**2 / (df * scale)).sum(
-        axis=1
-    )
+    far = log1p_square(steps, df * scale).sum(axis=1)
+    density: Vector = total - 0.5 * (df + 1.0) * far
     return density
+
+
+def log1p_square(steps: Matrix, scale: Vector) -> Matrix:
+    """log(1 + steps^2 / scale), also where the quotient is beyond all numbers."""
+    with np.errstate(over="ignore", divide="ignore"):
+        found: Matrix = np.log1p(steps**2 / scale)
+        beyond = 2.0 * np.log(np.abs(steps)) - np.log(scale)
+    return np.where(np.isfinite(found), found, beyond)
 
 
 def beside_subspace(steps: Matrix, variance: Vector, B: Matrix) -> Vector:

@@ -13,12 +13,12 @@ from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.model import SmallVarianceMixture
 from dyntree.mixtures.sva.options import GMM_OPTIONS, GMMOptions
 from dyntree.mixtures.sva.records import LambdaPath
+from dyntree.mixtures.sva.resolution import sample_of
 from dyntree.mixtures.sva.scales import (
     check_columns,
     pooled_variance,
     radius,
     spherical_cost_path,
-    without_constants,
 )
 from dyntree.runtime.locking import locked
 
@@ -137,7 +137,8 @@ class OnlineDPGMM(SmallVarianceMixture):
 
     def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
         check_columns(rows, names)
-        rows = without_constants(rows)
+        sample = sample_of(rows)
+        rows = sample.rows
         options = replace(self.options, forget=0.0)  # all rows count alike for scales
 
         def run(lambda_: float) -> Any:
@@ -146,7 +147,7 @@ class OnlineDPGMM(SmallVarianceMixture):
             clusters.merge()
             return clusters
 
-        return spherical_cost_path(rows, run)
+        return spherical_cost_path(sample, run)
 
     @property
     def objective(self) -> float:

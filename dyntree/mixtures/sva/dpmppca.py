@@ -12,11 +12,11 @@ from dyntree.encoding.values import Matrix
 from dyntree.mixtures.sva.emission import learn_together, new_clusters
 from dyntree.mixtures.sva.options import MPPCA_OPTIONS, MPPCAOptions
 from dyntree.mixtures.sva.records import LambdaPath
+from dyntree.mixtures.sva.resolution import in_their_directions, sample_of
 from dyntree.mixtures.sva.scales import (
     check_columns,
     subspace_cost_path,
     subspace_scales,
-    without_constants,
 )
 from dyntree.mixtures.sva.subspaces import SubspaceMixture
 
@@ -34,7 +34,7 @@ class OnlineDPMPPCA(SubspaceMixture):
     ----------
     lambda_ : float or "auto", default "auto"
         Distance beyond which a row opens a cluster, in squared units of the rows. Where
-        the noise is known, ``3 * noise**2 * chi2.isf(1e-5, n_features)``. "auto"
+        the noise is known, ``1.5 * noise**2 * chi2.isf(1e-5, n_features)``. "auto"
         chooses it from the first `warm_up` rows, and again where it no longer fits, as
         in `OnlineDPGMM`; for compact clusters, not for curves.
     noise : float or "auto", default "auto"
@@ -139,8 +139,9 @@ class OnlineDPMPPCA(SubspaceMixture):
         if isinstance(given.lambda_, float) and isinstance(given.noise, float):
             return given.lambda_, given.noise
         check_columns(rows, names)
-        rows = without_constants(rows)
-        return subspace_scales(rows, given.lambda_, given.noise, self._run_on(rows))
+        sample = in_their_directions(sample_of(rows))
+        run = self._run_on(sample.rows)
+        return subspace_scales(sample, given.lambda_, given.noise, run)
 
     def _run_on(self, rows: Matrix) -> Any:
         """A function that makes clusters at scales, learns rows, and merges.
@@ -159,7 +160,7 @@ class OnlineDPMPPCA(SubspaceMixture):
 
     def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
         check_columns(rows, names)
-        rows = without_constants(rows)
+        sample = in_their_directions(sample_of(rows))
         found = self._state.noise
         given = self.options.noise if found is None else found
-        return subspace_cost_path(rows, given, self._run_on(rows))
+        return subspace_cost_path(sample, given, self._run_on(sample.rows))

@@ -13,6 +13,7 @@ from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import HSMM_OPTIONS, HSMMOptions
 from dyntree.mixtures.sva.records import LambdaPath
+from dyntree.mixtures.sva.resolution import sample_of
 from dyntree.mixtures.sva.scales import spherical_cost_path, subspace_cost_path
 from dyntree.mixtures.sva.semi_markov import SemiMarkov, ends_of
 from dyntree.mixtures.sva.sequences import SequenceMixture
@@ -33,7 +34,7 @@ class OnlineHDPHSMM(SequenceMixture):
     ----------
     lambda_ : float
         Distance beyond which a row opens a state, in squared units of the rows.
-        ``3 * noise**2 * chi2.isf(1e-5, n_features)`` for compact states; curves need
+        ``1.5 * noise**2 * chi2.isf(1e-5, n_features)`` for compact states; curves need
         more, as `lambda_path` shows. Where it no longer fits there is a `ScaleWarning`,
         as in `OnlineDPGMM`.
     noise : float
@@ -194,10 +195,12 @@ class OnlineHDPHSMM(SequenceMixture):
         return self
 
     def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
+        sample = sample_of(rows)
+        rows = sample.rows
         if self.options.is_round:
-            return spherical_cost_path(rows, lambda value: self._tried(rows, value))
+            return spherical_cost_path(sample, lambda value: self._tried(rows, value))
         return subspace_cost_path(
-            rows, self.noise, lambda value, _: self._tried(rows, value)
+            sample, self.noise, lambda value, _: self._tried(rows, value)
         )
 
     def _tried(self, rows: Matrix, lambda_: float) -> Any:

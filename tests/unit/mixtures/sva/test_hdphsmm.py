@@ -459,3 +459,22 @@ def test_a_lone_state_may_last() -> None:
     longer = chain.lasting(5)
     assert longer.most == 5
     assert np.isfinite(longer.log_survival).all()
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 6, 10])
+def test_the_rule_for_compact_states_finds_them(width: int) -> None:
+    """Six states nine apart; right in 120 of 120 other draws, 3 times in 116."""
+    lambda_ = 1.5 * chi2.isf(1e-5, width)
+    for seed in range(4):
+        rng = np.random.default_rng([seed, width])
+        at: list[np.ndarray] = []
+        while len(at) < 6:
+            size = 9.0 * 6.0 ** (1.0 / width) * (0.9 + 0.05 * len(at))
+            one = rng.uniform(-size, size, size=width)
+            if all(np.linalg.norm(one - other) >= 9.0 for other in at):
+                at.append(one)
+        stays = 1 + rng.poisson(30, size=100)
+        z = np.cumsum(1 + rng.integers(5, size=100)) % 6
+        X = np.repeat(np.array(at)[z], stays, axis=0)[:2000]
+        X = X + rng.normal(size=X.shape)
+        assert OnlineHDPHSMM(lambda_, noise=1.0).update(X).merge_now().n_clusters == 6

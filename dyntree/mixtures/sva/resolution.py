@@ -1,0 +1,127 @@
+"""What rows tell of the spread of clusters: the steps of columns, and what repeats.
+
+Rows on a lattice, or in a plane, would have any density for small enough scales. So a
+row stands for any place in its cell of the lattice, and directions in which no row lies
+are left out. Rows that repeat as a whole, and not because their columns have few
+values, tell of no spread and count once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.mixtures.shared.arrays import Ids, constants
+
+ROUNDING = 8.0 * float(np.finfo(float).eps)  # of values, by which one may differ
+RESOLVED = 1e-12  # of the largest variance: directions of less hold no rows
+LEAST_DISTINCT = 10  # rows, fewer than which cannot tell of clusters but by repeating
+WIDEST_CELL = 2.0  # standard deviations: what the two values of a fair coin are apart
+CROWD = 8  # rows of a value, from which they are spread over its cell
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows to choose scales from, and what they leave open.
+
+    `blur` is the variance, by columns, of the places that a row stands for.
+    """
+
+    rows: Matrix
+    blur: Vector
+
+    def lacking(self, variance: Vector) -> Vector:
+        """What variances within clusters lack of the `blur`, by columns.
+
+        All of it where rows of a cluster are equal; nothing where the standard
+        deviation is half a step or more: then the variance has it in it (Sheppard).
+        """
+        return np.maximum(self.blur - 0.25 * variance, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Values of a column: each row's place among them, and the nearest other one."""
+
+    place: Ids
+    nearest: Vector  # distance to the nearest other value, by values
+
+    @property
+    def is_regular(self) -> bool:
+        """Whether most values have another one as near to them as any two are."""
+        least: float = self.nearest.min()
+        return bool(np.median(self.nearest) <= (1.0 + 1e-6) * least)
+
+
+def sample_of(rows: Matrix) -> Sample:
+    """Return the rows that tell of spread, without constant columns.
+
+    A few rows that repeat often, all of them, are clusters without spread. Elsewhere a
+    column is discrete that has at most half as many values as there are distinct
+    rows, or that is regular. Its cells are as wide as the nearest values are apart.
+    """
+    moves = ~constants(rows)
+    if not moves.any():
+        return Sample(rows, np.zeros(rows.shape[1]))
+    rows = np.ascontiguousarray(rows[:, moves])
+    _, first, count = np.unique(rows, axis=0, return_index=True, return_counts=True)
+    if len(first) < LEAST_DISTINCT and count.min() >= CROWD:
+        return Sample(rows, np.zeros(rows.shape[1]))
+    first.sort()
+    every = [steps_of(column) for column in rows.T]
+    discrete = [
+        2 * len(steps.nearest) <= len(first) or steps.is_regular for steps in every
+    ]
+    if LEAST_DISTINCT <= len(first) < len(rows) and not all(discrete):
+        rows = rows[first]
+        every = [steps_of(column) for column in rows.T]
+    blur = np.zeros(rows.shape[1])
+    for j in np.flatnonzero(discrete):
+        widest = WIDEST_CELL * rows[:, j].std()
+        cell = np.minimum(every[j].nearest, widest)[every[j].place]
+        if CROWD * len(every[j].nearest) <= len(rows):
+            rows[:, j] += cell * places_in_cells(every[j].place)
+        else:
+            blur[j] = np.median(cell) ** 2 / 12.0
+    return Sample(rows, blur)
+
+
+def steps_of(column: Vector) -> Steps:
+    """Find the values of a column that varies; those that rounding parts are one."""
+    order = np.argsort(column, kind="stable")
+    ordered = column[order]
+    limit = ROUNDING * np.abs(ordered[[0, -1]]).max()
+    new = np.append(True, np.diff(ordered) > limit)
+    place = np.empty(len(column), dtype=np.int64)
+    place[order] = np.cumsum(new) - 1
+    gaps = np.diff(ordered[new])
+    ends = np.array([np.inf])
+    return Steps(place, np.minimum(np.append(ends, gaps), np.append(gaps, ends)))
+
+
+def places_in_cells(place: Ids) -> Vector:
+    """Where rows lie in cells of width 1, by chance: it follows from the ranks alone.
+
+    So neither units nor the order of columns matter, and a copy remains one.
+    """
+    rng = np.random.default_rng(crc32(place.tobytes()))
+    return rng.uniform(-0.5, 0.5, size=len(place))
+
+
+def in_their_directions(sample: Sample) -> Sample:
+    """Return the rows by coordinates in the directions in which any of them lies.
+
+    A column that others add up to, or a copy, is no direction of its own. Distances are
+    what they were.
+    """
+    centred = sample.rows - sample.rows.mean(axis=0)
+    values, axes = np.linalg.eigh(centred.T @ centred)
+    seen = values > RESOLVED * values[-1]
+    if seen.all() or not seen.any():
+        return sample
+    axes = axes[:, seen]
+    rows = np.ascontiguousarray(centred @ axes)
+    return Sample(rows, np.zeros(rows.shape[1]))
