@@ -23,7 +23,7 @@ from dyntree.storage import archive
 from dyntree.storage.atomic_files import replacing
 
 FORMAT = "dyntree"
-VERSION = 2  # 1 lacks the place of a prior: it stands where the first rows put it
+VERSION = 3  # 1 lacks the place of a prior; leaves of 1 and 2 have an anchored level
 UNSOUND = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 LABELS = ("classes", "waiting_y")  # fields of headers that hold labels
 

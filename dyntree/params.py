@@ -7,13 +7,14 @@ import numbers
 import os
 import reprlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, replace
 from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.errors import warn
 from dyntree.labels import checked_label, is_label, level_text
 from dyntree.labels import plain_label as plain_label  # by its older name
 
@@ -212,24 +213,27 @@ def n_jobs(value: Any = None, name: str = "threads") -> int | None:
 
 @dataclass(frozen=True)
 class NIG:
-    """A fixed normal-inverse-gamma prior of regression leaves (native rules).
+    """A fixed prior of regression leaves (native rules).
 
-    On the scale of the first rows: sigma^2 ~ IG(1/2, b0), and a level has the prior
-    weight of kappa0 rows at their mean.
+    On the scale of the first rows: sigma^2 ~ IG(1/2, b0), slopes are N(0, sigma^2 / l)
+    with l = .04 p for p columns, and the level is flat.
 
     Parameters
     ----------
-    b0, kappa0 : float
-        Both > 0. Keep kappa0 within .001 and .1: less starves the tree of leaves
-        (Lindley's paradox), more biases them.
+    b0 : float, default 0.01
+        Scale of the variance's prior, > 0.
+    kappa0 : float, optional
+        Retired, of no effect but a DeprecationWarning: it was the weight of a level.
     """
 
     b0: float = 0.01
-    kappa0: float = 0.01
+    kappa0: InitVar[float | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, kappa0: float | None) -> None:
         object.__setattr__(self, "b0", positive("b0", self.b0))
-        object.__setattr__(self, "kappa0", positive("kappa0", self.kappa0))
+        if kappa0 is not None:
+            old = f"kappa0 of NIG is retired and has no effect; got {kappa0!r}."
+            warn(DeprecationWarning, f"{old} Write NIG(b0={self.b0:g}).")
 
 
 def _is_default(value: Any, default: Any) -> bool:
@@ -341,7 +345,7 @@ class TreeOptions:
         if self.variance_prior != (0.0, 0.0):
             raise ValueError(
                 "variance_prior is an option of rules='r'; got "
-                f"{self.variance_prior!r}. Use prior=NIG(b0=..., kappa0=...)."
+                f"{self.variance_prior!r}. Use prior=NIG(b0=...)."
             )
         if not isinstance(self.prior, NIG) and not _is_default(self.prior, "adaptive"):
             raise ValueError(
@@ -393,17 +397,17 @@ class TreeOptions:
         """Fewest rows in a leaf: `min_leaf`, or its default for so many columns."""
         if self.min_leaf is not None:
             return self.min_leaf
-        linear = 2 * n_basis + 4 if self.rules == "r" else n_basis + 5
+        native = min(n_basis + 5, 2 * n_basis + 2)
+        linear = 2 * n_basis + 4 if self.rules == "r" else native
         return {"constant": 4, "linear": linear, "class": 1, "prior": 1}[self.model]
 
     def with_width(self, n_features: int, n_used: int | None = None) -> TreeOptions:
         """Return these options with every default filled in for this many columns.
 
-        ``min_leaf`` is 4 for constant leaves, n_basis + 5 for linear ones and 1 for
-        class and prior; ``n_used``, where given, is how many of the n_basis columns
-        have two values, and stands for n_basis. Under R's rules it is 2 n_basis + 4
-        for linear leaves, and ``n_start`` is ``min_leaf``. ``tree_prior`` is (0.95, 2),
-        or (0.95, 1) for regression leaves of the native rules.
+        ``min_leaf`` is that of `least_rows`, at ``n_used`` columns where that is given:
+        how many of the n_basis columns have two values. Under R's rules ``n_start`` is
+        ``min_leaf``. ``tree_prior`` is (0.95, 2), or (0.95, 1) for regression leaves of
+        the native rules.
         """
         basis = n_features if self.n_basis is None else self.n_basis
         if basis > n_features:

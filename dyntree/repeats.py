@@ -84,7 +84,7 @@ def fit_repeats(
     >>> repeats = fit_repeats(tree, x, np.sin(6 * x[:, 0]), 5, threads=2)
     >>> means = [repeat.predict([[0.25]]).mean[0] for repeat in repeats]
     >>> print(np.round(means, 2))
-    [0.99 0.98 1.07 0.98 0.98]
+    [1.   0.99 1.   0.99 0.99]
     """
     check_progress(progress)
     n_repeats = params.count("n_repeats", n_repeats, 1)

@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from dyntree import params
 from dyntree._core import student_mixture as core
+from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.targets import label_list, real_response
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
@@ -146,7 +147,9 @@ class Prediction:
         Predictive mean.
     var : ndarray of shape (n_rows,)
         Predictive variance: the mean variance of the particles plus the variance of
-        their means. It is not finite where leaves have two degrees of freedom or less.
+        their means. Where leaves have fewer than three degrees of freedom, which is of
+        fewer than three rows, they count as three under the native rules; under R's the
+        variance is not finite.
     df : ndarray of shape (n_rows,)
         Degrees of freedom, averaged over particles.
     mixture : StudentMixture
@@ -164,6 +167,7 @@ class Prediction:
     df: Vector
     mixture: StudentMixture
     of_mean: StudentMixture
+    _least_df = 0.0  # of what was pickled before there was one
 
     def __init__(
         self,
@@ -172,19 +176,26 @@ class Prediction:
         df: Vector,
         mixture: StudentMixture,
         of_mean: StudentMixture,
+        least_df: float = 0.0,
     ) -> None:
         _freeze(mean, var, df)
         self.__dict__.update(
             mean=mean, var=var, df=df, mixture=mixture, of_mean=of_mean
         )
+        self.__dict__["_least_df"] = least_df
 
     @classmethod
-    def of(cls, mixture: StudentMixture, of_mean: StudentMixture) -> Prediction:
+    def of(
+        cls, mixture: StudentMixture, of_mean: StudentMixture, least_df: float = 0.0
+    ) -> Prediction:
         """Return the moments of a mixture beside it and that of its mean."""
-        return cls(*core.moments(*mixture._parts), mixture, of_mean)
+        moments = core.moments(*mixture._parts, least_df=least_df)
+        return cls(*moments, mixture, of_mean, least_df)
 
     @classmethod
-    def of_mixture(cls, parts: Sequence[Any], n_threads: int = 1) -> Prediction:
+    def of_mixture(
+        cls, parts: Sequence[Any], n_threads: int = 1, least_df: float = 0.0
+    ) -> Prediction:
         """Predictive of the mixtures that the core finds, one a row.
 
         Parameters
@@ -194,20 +205,24 @@ class Prediction:
             mean, as of `StudentMixture`.
         n_threads : int, default 1
             Threads over rows.
+        least_df : float, default 0.0
+            What a component's degrees of freedom count as at least in variances.
         """
         start, weight, location, scale, df, of_mean = parts
         return cls(
-            *core.moments(start, weight, location, scale, df, n_threads),
+            *core.moments(start, weight, location, scale, df, n_threads, least_df),
             StudentMixture(start, weight, location, scale, df),
             StudentMixture(start, weight, location, of_mean, df),
+            least_df,
         )
 
     @classmethod
     def of_sample(cls, values: Sequence[float], n_rows: int) -> Prediction:
         """Predictive of a normal sample under a flat prior, the same for every row.
 
-        Student's t about the mean with n - 1 degrees of freedom. Without two distinct
-        values the scale is infinite, and without any value the location is 0.
+        Student's t about the mean with n - 1 degrees of freedom, which count as three
+        at least in variances. Without two distinct values the scale is infinite, and
+        without any value the location is 0.
 
         Parameters
         ----------
@@ -223,15 +238,15 @@ class Prediction:
             StudentMixture(start, one, location * one, spread * scale * one, df * one)
             for scale in (np.sqrt(1.0 + 1.0 / max(n, 1)), np.sqrt(1.0 / max(n, 1)))
         )
-        return cls.of(of_new, of_mean)
+        return cls.of(of_new, of_mean, LEAST_DF)
 
     @property
     def mean_se(self) -> Vector:
         """Standard deviation of the posterior of the mean, shape (n_rows,).
 
-        Infinite where leaves have two degrees of freedom or less.
+        Degrees of freedom count as in `var`.
         """
-        _, variance, _ = core.moments(*self.of_mean._parts)
+        _, variance, _ = core.moments(*self.of_mean._parts, 1, self._least_df)
         return np.sqrt(variance)
 
     def quantile(self, q: ArrayLike) -> Vector:

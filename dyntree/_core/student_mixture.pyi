@@ -11,6 +11,7 @@ def moments(
     scale: Vector,
     df: Vector,
     n_threads: int = ...,
+    least_df: float = ...,
 ) -> tuple[Vector, Vector, Vector]: ...
 def log_density(
     start: Starts,

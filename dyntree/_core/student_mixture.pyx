@@ -89,28 +89,29 @@ cdef double standard(double y, double location, double scale) noexcept nogil:
 
 cdef void row_moments(
     const double *w, const double *m, const double *c, const double *d, int64_t n,
-    double *mean, double *var, double *mean_df,
+    double least_df, double *mean, double *var, double *mean_df,
 ) noexcept nogil:
-    cdef double centre = 0.0, within = 0.0, between = 0.0, total_df = 0.0
+    cdef double centre = 0.0, within = 0.0, between = 0.0, total_df = 0.0, df
     cdef int64_t k
     for k in range(n):
         centre += w[k] * m[k]
         total_df += w[k] * d[k]
     for k in range(n):
-        within += w[k] * (
-            INFINITY if d[k] <= 2.0 else d[k] * (c[k] * c[k]) / (d[k] - 2.0)
-        )
+        df = least_df if d[k] < least_df else d[k]
+        within += w[k] * (INFINITY if df <= 2.0 else df * (c[k] * c[k]) / (df - 2.0))
         between += w[k] * ((m[k] - centre) * (m[k] - centre))
     mean[0] = centre
     var[0] = within + between
     mean_df[0] = total_df
 
 
-def moments(start, weight, location, scale, df, int n_threads=1):
+def moments(
+    start, weight, location, scale, df, int n_threads=1, double least_df=0.0
+):
     """Mean, variance and mean df of each row, three arrays of shape (n_rows,).
 
     The variance is the mean of df scale^2 / (df - 2), infinite for df <= 2, plus the
-    variance of the locations. The answer does not depend on the threads.
+    variance of the locations. A df below `least_df` counts as that there. The answer does not depend on the threads.
     """
     start, weight, location, scale, df = columns(start, weight, location, scale, df)
     cdef const int64_t[::1] s = start
@@ -135,8 +136,8 @@ def moments(start, weight, location, scale, df, int n_threads=1):
     ):
         row_moments(
             weights + first[j], locations + first[j], scales + first[j],
-            dfs + first[j], first[j + 1] - first[j], means + j, variances + j,
-            mean_dfs + j,
+            dfs + first[j], first[j + 1] - first[j], least_df, means + j,
+            variances + j, mean_dfs + j,
         )
     return mean, var, mean_df
 

@@ -477,6 +477,8 @@ class DynamicTreeResults:
                 ("Window:", f"{options.window}, by {options.discard}"),
                 ("Forget:", f"{options.forget:g}"),
             ]
+        if tree.leaf_prior is not None:
+            facts.append(("Leaf Prior:", tree.leaf_prior))
         if tree.is_ready:
             stats = tree.stats()
             facts += [

@@ -160,6 +160,13 @@ class TreeModel:
         """Bytes held by trees, rows and scratch."""
         return sum(state.nbytes() for state in self.states)
 
+    @property
+    def leaf_prior(self) -> str | None:
+        """Of an earlier version's regression leaves, which keep it, their prior."""
+        if any(state.is_anchored for state in self.states):
+            return "anchored level, of an earlier version"
+        return None
+
     @locked
     def facts(self) -> dict[str, Any]:
         """What the model is, by name, as values for JSON."""
@@ -173,6 +180,7 @@ class TreeModel:
             "seed": model.seed,
             "columns": list(self.feature_names),
             "classes": plain(self.classes),
+            "leaf prior": self.leaf_prior,
             "rows learned": self.n_seen,
             "rows held": sum(state.n_active for state in self.states),
             "log evidence": self.log_evidence,

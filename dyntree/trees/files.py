@@ -34,6 +34,7 @@ MAX_DEPTH = 10_000  # of a leaf: the core's recursions go that deep
 MAX_COLUMNS = 1 << 20
 MAX_COUNT = 1 << 62
 BLOCK = 1 << 13  # leaf rows looked at together
+POSITIVE = ("b0", "kappa0", "relaxed", "y_spread", "y_unit", "spreads", "n_told")
 
 
 # what a file says by not naming an option, by its rules: those from before it do not
@@ -70,11 +71,12 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
     """
     options = UNSAID[header["options"]["rules"]] | dict(header["options"])
     if isinstance(options["prior"], dict):
-        options["prior"] = NIG(**options["prior"])
+        options["prior"] = NIG(options["prior"]["b0"])
     seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
     state = TreeState(TreeOptions(**options), seed)
     if header["features"] is not None:
         state.features = FeatureMap.from_header(header["features"])
+    arrays = _with_gaps(header, arrays)
     _check_tree(state, header, arrays)
     state.waiting_X = arrays["waiting_X"].copy()
     state.waiting_y = list(header["waiting_y"])
@@ -133,10 +135,20 @@ def _check_tree(state: TreeState, header: Header, arrays: Arrays) -> None:
         demand(known and not header["waiting_y"], "labels are missing")
         cloud = {name: arrays[name] for name in arrays if name != "waiting_X"}
         wanted = cloud_options(options, features.n_features)
+        wanted["prior"] = _prior_as_learned(header["cloud"]["prior"], wanted["prior"])
         check_cloud(header["cloud"], cloud, wanted)
     if features is not None:
         native = options.rules == "native"
         demand(features.allow_missing == native, "its columns follow other rules")
+
+
+def _prior_as_learned(
+    told: dict[str, Any] | None, now: dict[str, Any] | None
+) -> dict[str, Any] | None:
+    """The prior that options stand for now, or did in a file with a level of weight."""
+    if told is None or now is None or "kappa0" not in told:
+        return now
+    return now | {"kappa0": params.positive("kappa0", told["kappa0"])}
 
 
 def _check_waiting(state: TreeState, rows: Any, responses: list[Any]) -> None:
@@ -171,7 +183,7 @@ def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
     _check_prior(header["leaf_model"], like_header["leaf_model"])
     _check_rows(header, arrays, options)
     if "spans" in arrays:
-        _check_spans(arrays)
+        _check_spans(arrays, header["n_seen"])
     forest = Forest(arrays)
     forest.check_places()
     forest.check_rows()
@@ -215,6 +227,15 @@ def _check_layout(
         demand(len(arrays[many]) == len(arrays[one]), f"{many} and {one} differ")
 
 
+def _with_gaps(header: Header, arrays: Arrays) -> Arrays:
+    """Arrays in which spans count gaps: those of before by the rows held."""
+    if header["cloud"] is None or arrays.get("spans", np.empty(0)).shape[1:] != (3,):
+        return arrays
+    X, n_seen = arrays["X"], header["cloud"]["n_seen"]
+    gaps = np.isnan(X).sum(axis=0) * (n_seen / max(len(X), 1))
+    return dict(arrays, spans=np.column_stack([arrays["spans"], gaps]))
+
+
 def _listed(value: Any) -> Any:
     """A value with its tuples as lists."""
     if isinstance(value, list | tuple):
@@ -253,9 +274,9 @@ def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
         else:
             demand(not isinstance(value, list), f"{name} is no number")
         values = [params.real(name, v) for v in np.atleast_1d(value).tolist()]
-        if name in ("b0", "kappa0", "y_spread", "y_unit", "spreads"):
+        if name in POSITIVE:
             demand(min(values, default=1.0) > 0.0, f"{name} is {value!r}")
-        if name in ("spread", "grain"):
+        if name in ("spread", "grain", "widest"):
             demand(min(values, default=0.0) >= 0.0, f"{name} is {value!r}")
 
 
@@ -275,14 +296,15 @@ def _check_rows(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
     demand(known and len(np.unique(ids)) == len(ids), "row_ids are no row numbers")
 
 
-def _check_spans(arrays: Arrays) -> None:
+def _check_spans(arrays: Arrays, n_seen: int) -> None:
     """Raise an error unless the ranges of all rows learned cover the rows held."""
-    low, high, other = arrays["spans"].T
+    low, high, other, gaps = arrays["spans"].T
     X = arrays["X"]
     demand(not np.any(low > high), "a span runs backwards")
     demand(np.all((other == 0.0) | (other == 1.0)), "spans are flagged oddly")
     demand(not np.any(np.abs(arrays["spans"]) > LARGEST), "spans are too wide")
     demand(np.array_equal(np.isnan(low), np.isnan(high)), "a span has one end")
+    demand(np.all((gaps >= 0.0) & (gaps <= n_seen)), "gaps are miscounted")
     there = ~np.isnan(X)
     within = (low <= X) & (high >= X) & ((X == 0.0) | (X == 1.0) | (other == 1.0))
     demand(np.all(within[there]), "a row is beyond the spans")
@@ -297,8 +319,12 @@ def _check_splits(header: Header, arrays: Arrays, options: dict[str, Any]) -> No
     demand(sorted(set(columns)) == columns, "open_columns are out of order")
     demand(np.all(np.isin(arrays["split_variable"], columns)), "a split is odd")
     value = arrays["split_value"]
-    finite = np.isfinite(value) if options["rules"] == "native" else ~np.isnan(value)
-    demand(np.all(finite), "split_value is not finite")
+    good = ~np.isnan(value)
+    if options["rules"] == "native":  # infinity: by whether there is a value
+        good = np.isfinite(value) | (
+            (value == np.inf) & (arrays["split_links"][:, 3] == 0)
+        )
+    demand(np.all(good), "split_value is odd")
 
 
 def _check_sums(

@@ -54,9 +54,10 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         Split proposals: any column within limits that leave enough rows on both
         sides; a column where that is possible; any column over its whole range.
     min_leaf : int, optional
-        Fewest rows in a leaf, >= 1. Default 4 for constant leaves, n_basis + 5 (R's
-        rules: 2 n_basis + 4) for linear ones, 1 for the others. Under native rules
-        columns of which no two values differ in the first ten rows do not count.
+        Fewest rows in a leaf, >= 1. Default 4 for constant leaves, the lesser of
+        n_basis + 5 and 2 n_basis + 2 (R's rules: 2 n_basis + 4) for linear ones, 1 for
+        the others. Under native rules columns of which no two values differ in the
+        first ten rows do not count.
     n_start : int, optional
         R's rules: rows the first tree is planted on, >= min_leaf, its default.
     tree_prior : (float, float), optional
@@ -80,10 +81,11 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         from the first row, one that came row by row met them one by one. Name all
         labels where that must not be; then calls may be cut anywhere.
     prior : "adaptive" or NIG, default "adaptive"
-        Native regression leaves: a normal-inverse-gamma prior whose scale and level
-        weight the cloud tunes by its evidence, and which follows the means and spreads
-        of the rows learned and knows how coarse the responses are; or a fixed
-        ``params.NIG(b0, kappa0)`` on the scale of the first ten rows.
+        Native regression leaves: an inverse gamma prior of the variance, a flat level
+        and normal slopes. The cloud tunes the scale of the variance and the precision
+        of the slopes by its evidence; the prior follows the spreads of the rows learned
+        and knows how coarse the responses are. Or a fixed ``params.NIG(b0)`` on the
+        scale of the first ten rows.
     class_mass : float, default 1.0
         Native class leaves: total mass of the Dirichlet prior, spread over the labels.
     max_retired_mass : float, optional
@@ -132,7 +134,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
     >>> x = np.linspace(0, 1, 80)[:, None]
     >>> tree = DynamicTree("linear", n_particles=200, seed=1)
     >>> tree.update(x, np.sin(6 * x[:, 0])).predict([[0.25], [0.75]]).mean.round(2)
-    array([ 0.99, -0.96])
+    array([ 0.99, -0.98])
     """
 
     def __init__(

@@ -79,6 +79,11 @@ class TreeState:
         return 0 if self.cloud is None else self.cloud.n_degenerate
 
     @property
+    def is_anchored(self) -> bool:
+        """Whether leaves have the level prior of earlier versions, learned by one."""
+        return self.cloud is not None and "kappa0" in self.cloud.prior_point
+
+    @property
     def ones(self) -> int:
         """Columns of ones stored before the user's own."""
         return n_ones(self.options)

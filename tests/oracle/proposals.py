@@ -44,7 +44,8 @@ def log_odds(
 
     evidence(rows, weight) is the log evidence of active rows together with the
     n_retired ones at that weight. Where the children inherit, all is judged given what
-    was retired; else as if nothing had been.
+    was retired; else as if nothing had been. A cut at infinity parts the rows that have
+    a value from those that have none; one row is enough on either side of it.
     """
     everything = np.ones(len(X), dtype=bool)
 
@@ -60,7 +61,8 @@ def log_odds(
     odds = []
     for cut in cuts:
         left = goes_left(X, cut)
-        if min(left.sum(), (~left).sum()) < min_leaf:
+        least = 1 if cut[1] == np.inf else min_leaf
+        if min(left.sum(), (~left).sum()) < least:
             odds.append(-np.inf)
             continue
         gain = split(depth) + 2.0 * stay(depth + 1) - stay(depth)

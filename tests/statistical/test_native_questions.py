@@ -80,11 +80,11 @@ def reduction(
     the right mean and variance.
     """
     one = np.ones(len(y) + 1)
-    before = Leaf(Z, y, one[1:], 0.1, 0.1)
+    before = Leaf(Z, y, one[1:], 0.1)
     location, scale, df = before.predictive(z)
     sd = scale * np.sqrt(df / (df - 2))
     after = [
-        Leaf(np.vstack([Z, z]), np.append(y, location + side * sd), one, 0.1, 0.1)
+        Leaf(np.vstack([Z, z]), np.append(y, location + side * sd), one, 0.1)
         for side in (-1, 1)
     ]
     left = np.mean([mean_variances(leaf, at) for leaf in after], axis=0)

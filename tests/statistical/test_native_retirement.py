@@ -180,7 +180,7 @@ def test_a_billion_rows_predict_as_the_posterior_says(
     heavy.retire([0], forget)
     heavy.update(X[59:], y[59:])  # which makes the posterior that of the changed sums
     weight = np.where(np.isin(np.arange(60), held), 1.0, forget * factor)
-    expected = Leaf(X if model == "linear" else X[:, :0], y, weight, 0.1, 0.1)
+    expected = Leaf(X if model == "linear" else X[:, :0], y, weight, 0.1)
     location, scale, df = query.predictive(heavy, X[:9])
     for k, x in enumerate(X[:9]):
         answer = expected.predictive(x if model == "linear" else x[:0])

@@ -90,7 +90,8 @@ FOLDER_ORDER = {
         {"subspaces", "frames"}, {"sequences"}, {"dpgmm", "dpmppca", "hdphsmm"},
     ],
     "mixtures/ddp": [
-        {"transitions", "records", "scales", "blocks"}, {"families", "shapes"},
+        {"transitions", "records", "scales", "blocks", "nearness"},
+        {"families", "shapes"},
         {"input", "gaussian", "multinomial", "regression"}, {"options"}, {"state"},
         {"sampling", "merging", "files"}, {"learning"}, {"answers"}, {"model"},
     ],

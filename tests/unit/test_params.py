@@ -145,11 +145,11 @@ def test_tree_prior_numbers_are_checked_one_by_one() -> None:
 def test_numbers_of_other_kinds_are_kept_as_floats_that_a_file_can_hold() -> None:
     half = Fraction(1, 2)
     options = TreeOptions(class_mass=half, max_retired_mass=half)  # type: ignore[arg-type]
-    prior = NIG(half, half)  # type: ignore[arg-type]
+    prior = NIG(half)  # type: ignore[arg-type]
     forget = StreamOptions(forget=half).forget  # type: ignore[arg-type]
     masses = [options.class_mass, options.max_retired_mass]
-    kept = [*masses, forget, prior.b0, prior.kappa0]
-    assert [(type(number), number) for number in kept] == [(float, 0.5)] * 5
+    kept = [*masses, forget, prior.b0]
+    assert [(type(number), number) for number in kept] == [(float, 0.5)] * 4
 
 
 def test_labels_become_plain_python_objects() -> None:
@@ -188,7 +188,7 @@ def test_defaults_follow_model_and_width(
     [
         ({"model": "constant"}, 4, None),
         ({"model": "linear"}, 8, 3),
-        ({"model": "linear", "n_basis": 1}, 6, 1),
+        ({"model": "linear", "n_basis": 1}, 4, 1),
         ({"model": "class"}, 1, None),
         ({"model": "prior", "min_leaf": 2}, 2, None),
     ],

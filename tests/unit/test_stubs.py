@@ -52,7 +52,7 @@ CORE_ONLY = {
     "mixtures.regressions": {"Regressions.grow_derived"},
     "mixtures.scores": {"Scores.arrays"},
     "mixtures.words": {"Words.grow_derived"},
-    "trees.input_samples": {"draw_levels", "hypercube", "scaled_beta"},
+    "trees.input_samples": {"draw_levels", "leave_out", "hypercube", "scaled_beta"},
 }
 
 

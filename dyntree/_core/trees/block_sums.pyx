@@ -3,7 +3,7 @@ import numpy as np
 
 from cython.parallel import prange
 
-from libc.math cimport NAN, log, sqrt
+from libc.math cimport INFINITY, NAN, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
@@ -17,7 +17,7 @@ from dyntree._core.trees.block_partition cimport (
 )
 from dyntree._core.lanes cimport Pair, pair_at, pair_of, put_pair, sum_of
 from dyntree._core.memory cimport resized
-from dyntree._core.trees.leaf cimport LeafModel
+from dyntree._core.trees.leaf cimport LEAST_DF, LeafModel
 from dyntree._core.openmp cimport thread_number
 from dyntree._core.trees.tree cimport find_leaf
 from dyntree._core.trees.nodes cimport Leaf, Node
@@ -40,6 +40,7 @@ cdef int open_walk(
     w.kind = kind
     w.width = width
     w.summed = kind != COMPONENTS
+    w.least_df = LEAST_DF if c.numerics.integrates else -INFINITY
     w.shared = w.summed and (kind != MOMENTS or c.leaf_model.n_basis == 0)
     w.base = 1
     w.row = <double *> malloc((2 * q + width) * sizeof(double))
@@ -112,12 +113,15 @@ cdef double upper_quantile(Walk *w, handle_t h, double df) noexcept nogil:
     return known[0]
 
 
-cdef inline void fill_moments(double *e, double quantile) noexcept nogil:
-    """Moments of a leaf's Student t, whose location, scale and df stand in e."""
+cdef inline void fill_moments(double *e, double quantile, double least_df) noexcept nogil:
+    """Moments of a leaf's Student t, whose location, scale and df stand in e.
+
+    The variance counts df as `least_df` at least.
+    """
     cdef double location = e[0], scale = e[1], df = e[2]
-    cdef double half = scale * quantile
+    cdef double half = scale * quantile, own = least_df if df < least_df else df
     e[1] = location * location
-    e[2] = df * (scale * scale) / (df - 2.0)
+    e[2] = own * (scale * scale) / (own - 2.0)
     e[3] = df
     e[4] = location - half
     e[5] = location + half
@@ -145,7 +149,7 @@ cdef void describe(
     elif w.kind == MOMENTS:
         c.leaf_model.predict(leaf, x, w.out)
         memcpy(e, w.out, 3 * sizeof(double))
-        fill_moments(e, upper_quantile(w, h, e[2]))
+        fill_moments(e, upper_quantile(w, h, e[2]), w.least_df)
     elif w.kind == CLASSES:
         memset(e, 0, w.width * sizeof(double))
         for k in range(c.leaf_model.n_classes):
@@ -176,7 +180,7 @@ cdef void describe_all(
         )
     for k in range(n):
         if w.summed:
-            fill_moments(e, quantile)
+            fill_moments(e, quantile, w.least_df)
         else:
             e[0] = w.count[-h]
             e[4] = without_noise(e[2], noise)

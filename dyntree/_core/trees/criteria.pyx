@@ -20,7 +20,7 @@ from dyntree._core.trees.block_partition cimport (
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.query cimport blocks, rows_for, rows_to_round
 from dyntree._core.trees.query import (
-    expected_improvement, predictive, split_counts,
+    expected_improvement, predictive, split_counts, spread,
 )
 from dyntree._core.trees.rectangle cimport Kept, Rectangle
 from dyntree._core.trees.r_rectangle cimport RRectangle
@@ -418,7 +418,7 @@ def alc_reference(Particles c, X, Xref, weights=None):
                 if k < 0:
                     continue
                 factor = c.leaf_model.sum_squares(r.leaf) / (
-                    c.leaf_model.df(r.leaf) - 2.0
+                    c.leaf_model.variance_df(r.leaf)
                 )
                 while k >= 0:
                     if w[i, k] > EPSILON:
@@ -436,7 +436,7 @@ def ieci(Particles c, X, Xref, weights=None):
     rows = rows_for(c, X)
     references = rows_for(c, Xref)
     table = weights_for(c, weights, len(references))
-    location, scale, df = predictive(c, references)
+    location, scale, df = spread(c, references)
     if weights is None and c.numerics.integrates and np.all(df > 1.0):
         return _fall_by_tree(c, rows, references, location, scale, df)
     out = np.zeros(len(rows))
@@ -563,7 +563,7 @@ def q_improvement(Particles c, X, q, alpha):
     out = np.empty(len(rows))
     with np.errstate(all="ignore"):
         for part in blocks(c, len(rows)):
-            each = near(*predictive(c, rows[part]), q, alpha)
+            each = near(*spread(c, rows[part]), q, alpha)
             out[part] = each.sum(axis=0) / c.n_particles
     return out
 

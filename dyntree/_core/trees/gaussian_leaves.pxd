@@ -1,11 +1,19 @@
-"""Gaussian leaves of the native rules: proper priors, conjugate retirement.
+"""Gaussian leaves of the native rules: conjugate priors, conjugate retirement.
 
-On the scale of `Cross`: t = level + (z - m)'slopes + noise with
-    sigma^2 ~ IG(1/2, b0),  level | sigma^2 ~ N(m_y, sigma^2 / kappa0),
-    slope_j | sigma^2 ~ N(0, sigma^2 / (0.04 p s_j^2)),  p columns in the regression.
-`Cross` keeps the scale of the first rows for good. Where the prior stands upon it moves
-with the rows: m, m_y and s are means and spreads of all that the leaves hold, 0 and 1 at
-first. Where responses are equal to others, no leaf's variance is taken for less than
+On the scale of `Cross`: t = level + z'slopes + noise with
+    sigma^2 ~ IG(1/2, b0),  a flat level of density 1 / (sqrt(2 pi) s_y),
+    slope_j | sigma^2 ~ N(0, sigma^2 / l_j),  l_j = 0.04 p max(f s_j^2, g_j^2),
+p columns in the regression. `Cross` keeps the scale of the first rows for good. Where the
+prior stands upon it moves with the rows: s_j and s_y are spreads of all that the leaves
+hold, 1 at first, and g_j is a third of the spread of all rows seen. The cloud tunes b0
+and the factor f <= 1. The first unit of weight fixes the level and says no more: what is
+known of the variance grows by v = max(n - 1, 0). A leaf with less has the rest of a row
+at its own means, an empty one a row at the means of all.
+
+Clouds of earlier versions go on with an anchored level, N(m_y, sigma^2 / kappa0) at the
+means m of all rows, with f = 1 and no g; their kappa0 > 0 is tuned in place of f.
+
+Where responses are equal to others, no leaf's variance is taken for less than
 their grain hides: the posterior's scale is bn = b0 + max(residual, n grain) / 2.
 Retired rows are part of the posterior. A split may release them, and is then judged on
 active rows alone; or its children inherit a share, which is part of their prior: the
@@ -33,12 +41,15 @@ cpdef enum:
 cdef enum:
     N_TABLE = 1024          # whole weights with a tabled log gamma
     N_B = 8                 # points of the grid of priors: its scales,
-    N_KAPPA = 4             # and weights, as many as there are lanes
+    N_KAPPA = 4             # and weights of an anchored level, or
+    N_RELAX = 6             # factors on the precisions of slopes
 
 cdef class GaussianLeaves(LeafModel):
     cdef Cross cross
     cdef readonly double b0
-    cdef readonly double kappa0
+    cdef readonly double kappa0     # prior weight of an anchored level; 0: it is flat
+    cdef bint is_flat       # the first unit of weight fixes the level
+    cdef double level_unit  # log of the inverse of a flat level's density; 0 without one
     cdef double slope_unit  # prior precision of a slope whose column has spread 1
     cdef double y_unit      # variance of the responses, as a power of ten: unit of the grid
     cdef double grain       # variance that no leaf goes below
@@ -49,7 +60,10 @@ cdef class GaussianLeaves(LeafModel):
     cdef Lanes *factors                     # (stride,) factors of sums that are judged
     cdef double *point                      # (stride,) v v' of v = (1, m, m_y)
     cdef double *slopes                     # (n_terms,) prior precision of terms 1, 2, ...
-    cdef double *spreads                    # (n_terms,) of the rows, on the frozen scale
+    cdef double *spreads                    # (n_terms + 1,) of rows and responses, s
+    cdef double *widest                     # (n_terms,) 3 g
+    cdef double *grid_slopes                # (N_RELAX, n_terms) `slopes` on the grid
+    cdef double *lifted                     # (LANES, stride) sums of less than one row
     cdef double *survey                     # (stride,) sums of all leaves
     cdef double *predicted                  # (n_out,) as of `predict`
     cdef double *inverse_columns            # (n_terms, n_terms) inverse factor of a leaf
@@ -59,21 +73,25 @@ cdef class GaussianLeaves(LeafModel):
     cdef Lanes *explained                   # (2 n_terms,) scratch of explain_four
     cdef double[N_TABLE] log_gammas
     cdef double[N_B] log_bs                 # of the grid
-    cdef double[N_KAPPA] half_log_priors
+    cdef double[N_RELAX] half_log_priors
     @cython.final
     cdef double log_gamma_shape(self, double weight) noexcept nogil
     @cython.final
+    cdef double beyond_level(self, double weight) noexcept nogil
+    @cython.final
+    cdef const double *whole(self, const double *row, double *room) noexcept nogil
+    @cython.final
     cdef double factorise(self, const double *row, double *u, double *residual) noexcept nogil
     @cython.final
-    cdef void factorise_lanes(self, const double **rows, Lanes kappa0, Lanes *u, double *half_log_det, double *residual) noexcept nogil
+    cdef void factorise_lanes(self, const double **rows, Lanes *u, double *half_log_det, double *residual) noexcept nogil
     @cython.final
     cdef double log_evidence_of(self, const double *sums) noexcept nogil
     @cython.final
-    cdef double evidence(self, double weight, double log_gamma, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
+    cdef double evidence(self, double weight, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
     @cython.final
     cdef double held(self, double weight, double residual) noexcept nogil
     @cython.final
-    cdef double half_prior_log_det(self, double kappa0) noexcept nogil
+    cdef double half_prior_log_det(self, double kappa0, const double *slopes) noexcept nogil
     @cython.final
     cdef const double *total(self, const Leaf *leaf) noexcept nogil
     @cython.final

@@ -10,6 +10,7 @@ from dyntree._core.lanes cimport (
 )
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.memory cimport resize
+from dyntree._core.trees.leaf cimport LEAST_DF
 from dyntree._core.trees.nodes cimport EVIDENCE, retired_weight
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.rmath cimport log_gamma
@@ -36,20 +37,26 @@ cdef class GaussianLeaves(LeafModel):
         Leading columns in the regression; 0 for constant leaves.
     has_level : bool
         False: regression through the frozen centre.
-    b0, kappa0 : float
-        Scale of the variance's prior and prior weight of the level.
+    b0 : float
+        Scale of the variance's prior.
+    kappa0 : float
+        0 for a flat level, else the prior weight of an anchored one.
     has_evidence : bool, default True
         False for the prior model: every log evidence and log density is 0.
 
     Notes
     -----
-    With w = (1, z), prior precision P0, sums W'W and W't over active and retired rows,
-    P = P0 + W'W: an = 1/2 + n/2, bn = b0 + r/2 with the residual r of all and the prior,
-    and log evidence = -n/2 log 2 pi + (log|P0| - log|P|)/2 + a0 log b0 - an log bn
-    + lnG(an) - lnG(a0) (O'Hagan and Forster 2004, section 11.4). One Cholesky factor of
-    the cross products of (1, z, t) gives all of it. The prior of the level is kappa0
-    rows at the point (m, m_y), which makes P0 = kappa0 (1, m)(1, m)' + diag(0, 0.04 p
-    s^2) and log|P0| = log kappa0 + sum_j log(0.04 p s_j^2).
+    With w = (1, z), sums W'W and W't over active and retired rows, L = diag(0, l) and
+    P = L + W'W: an = 1/2 + v/2, bn = b0 + r/2 with the residual r of all and the prior,
+    and log evidence = -v/2 log 2 pi - min(n, 1) log(sqrt(2 pi) s_y) + (log|L| - log|P|)/2
+    + a0 log b0 - an log bn + lnG(an) - lnG(a0), where |L| leaves out the level (O'Hagan
+    and Forster 2004, section 11.4, with a flat level that the first row makes proper).
+    One Cholesky factor of the cross products of (1, z, t) gives all of it. It is that of
+    an empty leaf at n = 0, and predictive densities multiply to it from n = 1 on.
+
+    An anchored level is kappa0 rows at the point (m, m_y): P0 = kappa0 (1, m)(1, m)' + L
+    in place of L, log|P0| = log kappa0 + sum_j log l_j, and v = n without the term in s_y.
+    So it is where there is no level, but for kappa0.
 
     Ties. A density says nothing within the grain of a response: n equal ones would have
     an evidence without bound as b0 falls. The residual counts as n `grain` at least; see
@@ -72,12 +79,14 @@ cdef class GaussianLeaves(LeafModel):
         self.has_evidence = has_evidence
         self.b0 = b0
         self.kappa0 = kappa0
+        self.is_flat = has_level and kappa0 == 0.0
         self.retires = self.subtracts = True
         self.logs = True
         self.may_inherit = has_evidence
         resize(
-            <void **> &self.total_row, (3 + LANES) * size + self.n_out
-            + 2 * n_terms * n_terms + (4 + 2 * LANES) * n_terms, sizeof(double),
+            <void **> &self.total_row, (3 + 2 * LANES) * size + self.n_out
+            + 2 * n_terms * n_terms + (5 + N_RELAX + 2 * LANES) * n_terms + 1,
+            sizeof(double),
         )
         self.factors = <Lanes *> (self.total_row + size)
         self.point = self.total_row + (1 + LANES) * size
@@ -89,7 +98,10 @@ cdef class GaussianLeaves(LeafModel):
         self.variances = self.means + n_terms
         self.slopes = self.variances + n_terms
         self.spreads = self.slopes + n_terms
-        self.explained = <Lanes *> (self.spreads + n_terms)
+        self.widest = self.spreads + n_terms + 1
+        self.grid_slopes = self.widest + n_terms
+        self.lifted = self.grid_slopes + N_RELAX * n_terms
+        self.explained = <Lanes *> (self.lifted + LANES * size)
         for k in range(N_TABLE):
             self.log_gammas[k] = log_gamma(SHAPE_0 + 0.5 * k)
 
@@ -101,25 +113,54 @@ cdef class GaussianLeaves(LeafModel):
     ) noexcept nogil:
         """Factor prior precision + cross products into u; returns half log|P|."""
         return factor_of(
-            self.n_basis + 2, self.skip, row, self.kappa0, self.point, self.slopes, u,
-            residual,
+            self.n_basis + 2, self.skip, self.whole(row, self.lifted), self.kappa0,
+            self.point, self.slopes, u, residual,
         )
 
     cdef void factorise_lanes(
-        self, const double **rows, Lanes kappa0, Lanes *u, double *half_log_det,
-        double *residual,
+        self, const double **rows, Lanes *u, double *half_log_det, double *residual
     ) noexcept nogil:
         """`factorise` of four rows."""
+        cdef const double *whole[LANES]
+        cdef int k
+        for k in range(LANES):
+            whole[k] = self.whole(rows[k], self.lifted + k * self.family.stride)
         factor_four(
-            self.n_basis + 2, self.skip, rows, kappa0, self.point, self.slopes, u,
-            half_log_det, residual,
+            self.n_basis + 2, self.skip, whole, alike(self.kappa0), self.point,
+            self.slopes, u, half_log_det, residual,
         )
 
-    cdef double half_prior_log_det(self, double kappa0) noexcept nogil:
-        cdef double total = 0.0 if self.skip else log(kappa0)
+    cdef const double *whole(self, const double *row, double *room) noexcept nogil:
+        """The sums, or where a flat level has less than one row, those with the rest.
+
+        The rest of a row stands at the sums' own means, or at those of all rows.
+        """
+        cdef double n = row[0], rest = 1.0 - n, share
+        cdef int i, j
+        if not self.is_flat or n >= 1.0:
+            return row
+        for j in range(self.n_basis + 2):
+            for i in range(j + 1):
+                if n > 0.0:
+                    share = rest * (row[at(0, i)] / n) * (row[at(0, j)] / n)
+                else:
+                    share = self.point[at(i, j)]
+                room[at(i, j)] = row[at(i, j)] + share
+        return room
+
+    cdef inline double beyond_level(self, double weight) noexcept nogil:
+        """The weight that says something of the variance, v."""
+        if not self.is_flat:
+            return weight
+        return weight - 1.0 if weight > 1.0 else 0.0
+
+    cdef double half_prior_log_det(
+        self, double kappa0, const double *slopes
+    ) noexcept nogil:
+        cdef double total = log(kappa0) if kappa0 > 0.0 and not self.skip else 0.0
         cdef int j
         for j in range(self.n_basis):
-            total += log(self.slopes[1 + j])
+            total += log(slopes[1 + j])
         return 0.5 * total
 
     cdef inline double held(self, double weight, double residual) noexcept nogil:
@@ -134,19 +175,19 @@ cdef class GaussianLeaves(LeafModel):
         return log_gamma(SHAPE_0 + 0.5 * weight)
 
     cdef inline double evidence(
-        self, double weight, double log_gamma, double half_log_det, double residual,
-        double b0, double log_b0,
+        self, double weight, double half_log_det, double residual, double b0,
+        double log_b0,
     ) noexcept nogil:
         """Log evidence of rows of that weight.
 
-        log_gamma is `log_gamma_shape` of the weight, half_log_det half the log
-        determinant of prior over posterior precision.
+        half_log_det is half the log determinant of prior over posterior precision.
         """
-        cdef double shape = SHAPE_0 + 0.5 * weight
+        cdef double v = self.beyond_level(weight), shape = SHAPE_0 + 0.5 * v
         return (
-            half_log_det - 0.5 * weight * LOG_2PI + SHAPE_0 * log_b0
+            half_log_det - 0.5 * v * LOG_2PI + SHAPE_0 * log_b0
             - shape * log(b0 + 0.5 * self.held(weight, residual))
-            + log_gamma - self.log_gammas[0]
+            + self.log_gamma_shape(v) - self.log_gammas[0]
+            - min(weight, 1.0) * self.level_unit
         )
 
     cdef inline const double *total(self, const Leaf *leaf) noexcept nogil:
@@ -161,18 +202,17 @@ cdef class GaussianLeaves(LeafModel):
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
         cdef double *d = leaf.derived
         cdef const double *row = self.total(leaf)
-        cdef double log_gamma = self.log_gamma_shape(row[0]), residual, half
+        cdef double v = self.beyond_level(row[0]), residual, half
         half = self.factorise(row, d + FACTOR, &residual)
-        d[SHAPE] = SHAPE_0 + 0.5 * row[0]
+        d[SHAPE] = SHAPE_0 + 0.5 * v
         d[SCALE] = self.b0 + 0.5 * self.held(row[0], residual)
         d[T_CONSTANT] = (
-            self.log_gamma_shape(row[0] + 1.0) - log_gamma
+            self.log_gamma_shape(v + 1.0) - self.log_gamma_shape(v)
             - 0.5 * (log(2.0 * d[SHAPE]) + LOG_PI)
         )
-        if self.has_evidence:
+        if self.has_evidence and row[0] > 0.0:
             d[EVIDENCE] = self.evidence(
-                row[0], log_gamma, self.half_log_prior - half, residual, self.b0,
-                self.log_b0,
+                row[0], self.half_log_prior - half, residual, self.b0, self.log_b0
             )
         else:
             d[EVIDENCE] = 0.0
@@ -258,14 +298,12 @@ cdef class GaussianLeaves(LeafModel):
                 out[k] = 0.0
         if not self.has_evidence:
             return
-        self.factorise_lanes(
-            rows, alike(self.kappa0), self.factors, half, residual
-        )
+        self.factorise_lanes(rows, self.factors, half, residual)
         for k in range(n):
             if rows[k][0] > 0.0:
                 out[k] = self.evidence(
-                    rows[k][0], self.log_gamma_shape(rows[k][0]),
-                    self.half_log_prior - half[k], residual[k], self.b0, self.log_b0,
+                    rows[k][0], self.half_log_prior - half[k], residual[k], self.b0,
+                    self.log_b0,
                 )
 
     cdef double log_evidence_of(self, const double *sums) noexcept nogil:
@@ -275,8 +313,7 @@ cdef class GaussianLeaves(LeafModel):
             return 0.0
         half = self.factorise(sums, <double *> self.factors, &residual)
         return self.evidence(
-            sums[0], self.log_gamma_shape(sums[0]), self.half_log_prior - half, residual,
-            self.b0, self.log_b0,
+            sums[0], self.half_log_prior - half, residual, self.b0, self.log_b0
         )
 
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
@@ -377,6 +414,9 @@ cdef class GaussianLeaves(LeafModel):
     cdef double df(self, const Leaf *leaf) noexcept nogil:
         return 2.0 * leaf.derived[SHAPE]
 
+    cdef double variance_df(self, const Leaf *leaf) noexcept nogil:
+        return max(2.0 * leaf.derived[SHAPE], <double> LEAST_DF) - 2.0
+
     cdef int coefficients(self, const Leaf *leaf, double *out) noexcept nogil:
         """Posterior means on the raw scale."""
         cdef const double *u = leaf.derived + FACTOR
@@ -406,6 +446,9 @@ cdef class GaussianLeaves(LeafModel):
         if self.cross.spread[j] == 0.0:
             return 0.0
         return (value - self.cross.centre[j]) * self.cross.inverse[j]
+
+    cdef double neutral(self, int j) noexcept nogil:
+        return self.cross.centre[j] if j < self.n_basis else 0.0
 
     cdef double lift(
         self, const Leaf *leaf, const double *x, double *u, double *kappa

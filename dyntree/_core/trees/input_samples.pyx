@@ -86,6 +86,14 @@ def draw_levels(RandomSource source, values, group, shares):
     values[group] = place == np.arange(len(group))[:, None]
 
 
+def leave_out(RandomSource source, values, group, share):
+    """Take the values of one input out of a share of the draws; none, and no draw, at 0.
+    """
+    if share > 0.0:
+        gone = source.uniforms(values.shape[1]) < share
+        values[np.ix_(group, np.flatnonzero(gone))] = np.nan
+
+
 def bootstrap(Particles c, RandomSource source, int n, int d):
     """Stored rows with replacement; each call draws other rows."""
     cdef const double[::1] u = source.uniforms(n)

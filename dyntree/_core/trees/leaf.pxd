@@ -3,7 +3,7 @@
 `derived` starts with the log evidence (EVIDENCE); what comes after it belongs to the
 model.
 """
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.trees.addends cimport Addends
 from dyntree._core.family cimport Family
@@ -14,7 +14,10 @@ from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.types cimport slot_t
 
 cdef enum:
-    N_PRIORS = 32           # points of the grid of priors that a cloud chooses from
+    N_PRIORS = 48           # most points of the grid of priors that a cloud chooses from
+
+cpdef enum:
+    LEAST_DF = 3            # that a native leaf counts as in variances: all are finite
 
 cdef enum Fixed:            # which units a row fixed, as flags
     COLUMN_UNIT = 1
@@ -99,10 +102,14 @@ cdef class LeafModel:
     # what the active-learning criteria ask of a regression leaf:
     cdef double sum_squares(self, const Leaf *leaf) noexcept nogil      # posterior Q
     cdef double df(self, const Leaf *leaf) noexcept nogil
+    # what Q is divided by for a variance
+    cdef double variance_df(self, const Leaf *leaf) noexcept nogil
     # intercept (where there is one) and slopes; how many
     cdef int coefficients(self, const Leaf *leaf, double *out) noexcept nogil
     # column j's value on the scale of the leaf's regression
     cdef double coordinate(self, const Leaf *leaf, int j, double value) noexcept nogil
+    # its value whose coordinate is 0
+    cdef double neutral(self, int j) noexcept nogil
     # the covariance over sigma^2 of the means at x and at z is c0 + z'u, z in coordinates:
     # gives c0, fills u (2 n_basis + 1) and kappa, the variance at x
     cdef double lift(self, const Leaf *leaf, const double *x, double *u, double *kappa) noexcept nogil
@@ -113,11 +120,11 @@ cdef class LeafModel:
     cdef double mean_kappa(self, const Leaf *leaf, const double *mean, const double *variance, double *v) noexcept nogil
     # the prior that a cloud tunes. First its place by all rows that the leaves hold, summed
     # leaf by leaf, and by the responses of the active ones, which are sorted: UNKNOWN where
-    # they cannot tell, else whether it moved
+    # they cannot tell, else whether it moved; n_seen rows have been learned so far
     cdef void begin_survey(self) noexcept nogil
     cdef void survey_leaf(self, const Leaf *leaf, double multiplicity) noexcept nogil
-    cdef Place take_place(self, double *y, int32_t n) noexcept nogil
-    # then N_PRIORS scores of a grid of points, and the choice
+    cdef Place take_place(self, double *y, int32_t n, int64_t n_seen) noexcept nogil
+    # then at most N_PRIORS scores of a grid of points, and the choice
     cdef void score_priors(self, const Leaf *leaf, double multiplicity, double *scores) noexcept nogil
     cdef bint adopt_prior(self, const double *scores) noexcept nogil
     # let a row that is to be learned fix the units of what it is the first to differ in

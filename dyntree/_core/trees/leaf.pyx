@@ -208,6 +208,9 @@ cdef class LeafModel:
     cdef double df(self, const Leaf *leaf) noexcept nogil:
         return NAN
 
+    cdef double variance_df(self, const Leaf *leaf) noexcept nogil:
+        return self.df(leaf) - 2.0
+
     cdef int coefficients(self, const Leaf *leaf, double *out) noexcept nogil:
         return 0
 
@@ -215,6 +218,9 @@ cdef class LeafModel:
         self, const Leaf *leaf, int j, double value
     ) noexcept nogil:
         return value
+
+    cdef double neutral(self, int j) noexcept nogil:
+        return 0.0
 
     cdef double lift(
         self, const Leaf *leaf, const double *x, double *u, double *kappa
@@ -233,7 +239,9 @@ cdef class LeafModel:
     cdef void survey_leaf(self, const Leaf *leaf, double multiplicity) noexcept nogil:
         pass
 
-    cdef Place take_place(self, double *y, int32_t n) noexcept nogil:
+    cdef Place take_place(
+        self, double *y, int32_t n, int64_t n_seen
+    ) noexcept nogil:
         return KEPT
 
     cdef void score_priors(

@@ -43,6 +43,7 @@ cdef class Moves:
     cdef int32_t n_values, n_leaves
     cdef int32_t *columns               # those that may be split on, in order
     cdef int32_t n_columns
+    cdef char *parted                   # by gaps, of the leaf at hand: see `has_both`
 
     cdef void observe(self, const double *x) noexcept nogil
 
@@ -60,6 +61,9 @@ cdef class Moves:
     cdef bint extend(self, Leaf *leaf, int32_t variable) noexcept nogil
     cdef double neighbour(self, const slot_t *rows, int32_t n, int32_t variable, double limit, double sign) noexcept nogil
     cdef void drop_limits(self, Leaf *leaf, const double *x) noexcept nogil
+    cdef bint has_both(self, const Leaf *leaf, int32_t variable) noexcept nogil
+    cdef void forget_gaps(self) noexcept nogil
+    cdef bint has_value_cut(self, const Leaf *leaf, int32_t variable) noexcept nogil
     cdef bint propose(self, Leaf *leaf, RandomStream *s, Move *move) noexcept nogil
     cdef bint split(self, const Leaf *leaf, const Move *move) noexcept nogil
     cdef Move decide(self, Entry *e, RandomStream *s) noexcept nogil

@@ -1,13 +1,18 @@
 """Moves: what a particle may do after a row has been added to one of its leaves."""
 from libc.math cimport INFINITY, NAN, isnan, log, pow
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from dyntree._core.memory cimport resize
 from dyntree._core.rng cimport MOVING, uniform_between
 from dyntree._core.trees.tree cimport gather
-from dyntree._core.trees.nodes cimport GROW, LUALL, REJECT, STAY, Node, log_evidence
+from dyntree._core.trees.nodes cimport (
+    GROW, LUALL, REJECT, STAY, Node, is_gap_cut, log_evidence,
+)
 from dyntree._core.types cimport NONE
+
+
+cdef double GAP_SHARE = 0.25        # of a column's splits: those by whether it has a value
 
 
 cdef inline void part(
@@ -110,7 +115,8 @@ cdef class Moves:
         self.proposal = proposal
         self.sums = <double *> calloc(N_SCRATCH * size, sizeof(double))
         self.columns = <int32_t *> calloc(pool.n_features + 1, sizeof(int32_t))
-        if self.sums == NULL or self.columns == NULL:
+        self.parted = <char *> calloc(pool.n_features + 1, sizeof(char))
+        if self.sums == NULL or self.columns == NULL or self.parted == NULL:
             raise MemoryError()
         for k in range(N_SCRATCH):
             leaf = &self.scratch[k]
@@ -134,6 +140,7 @@ cdef class Moves:
         cdef int k
         free(self.sums)
         free(self.columns)
+        free(self.parted)
         free(self.values)
         free(self.leaves)
         for k in range(N_SCRATCH):
@@ -167,16 +174,25 @@ cdef class Moves:
         """Open the columns that row x makes fit to be split; closed ones hold no split.
 
         Where ranges of the rows seen are kept, those are the columns whose value in x
-        is another than before; else all that have a value.
+        is another than before, and those that have a value in some of the rows held and
+        none in others; else all that have a value.
         """
         cdef int32_t j, k = 0, n
-        cdef bint keeps = not self.numerics.asks_held
+        cdef bint keeps = not self.numerics.asks_held, opens
         if self.n_columns == self.pool.n_features - self.first_split:
             return
         for j in range(self.first_split, self.pool.n_features):
             if k < self.n_columns and self.columns[k] == j:
                 k += 1
-            elif not isnan(x[j]) and (not keeps or self.pool.seen.differs(j, x[j])):
+                continue
+            if isnan(x[j]):
+                opens = keeps and self.pool.n_gaps[j] < self.pool.n_rows
+            else:
+                opens = (
+                    not keeps or self.pool.seen.differs(j, x[j])
+                    or self.pool.n_gaps[j] > 0
+                )
+            if opens:
                 for n in range(self.n_columns, k, -1):
                     self.columns[n] = self.columns[n - 1]
                 self.columns[k] = j
@@ -359,16 +375,42 @@ cdef class Moves:
         leaf.high[variable] = high
         leaf.limited[variable] = leaf.n_rows
 
+    cdef void forget_gaps(self) noexcept nogil:
+        """Another leaf is at hand, or rows have come or gone."""
+        memset(self.parted, 0, self.pool.n_features * sizeof(char))
+
+    cdef bint has_both(self, const Leaf *leaf, int32_t variable) noexcept nogil:
+        """Whether some rows of the leaf at hand have a value of a column and some none."""
+        cdef int32_t k, n = 0
+        if self.pool.n_gaps[variable] == 0:
+            return False
+        if self.parted[variable] == 0:
+            for k in range(leaf.n_rows):
+                n += isnan(self.pool.x(leaf.rows[k])[variable])
+            self.parted[variable] = 1 + (0 < n < leaf.n_rows)
+        return self.parted[variable] == 2
+
+    cdef bint has_value_cut(self, const Leaf *leaf, int32_t variable) noexcept nogil:
+        """Whether some value of a column can part the rows, by its limits."""
+        if self.proposal == REJECT:
+            return leaf.low[variable] < INFINITY
+        return leaf.low[variable] < leaf.high[variable]
+
     cdef bint propose(self, Leaf *leaf, RandomStream *s, Move *move) noexcept nogil:
-        """Draw a column and a value; False where no split can be proposed."""
+        """Draw a column and a value; False where no split can be proposed.
+
+        A quarter of the splits by a column of which some rows have no value, and all of
+        them where no value can part the rest, part those that have one from the others.
+        """
         cdef int32_t j, k, n_open = 0, chosen
+        cdef bint has_value_cut, by_gaps
         if self.alpha <= 0.0 or leaf.n_rows < 2 * self.min_leaf or not self.n_columns:
             return False
         if self.proposal == LUALL:
             for k in range(self.n_columns):
                 j = self.columns[k]
                 self.limits(leaf, j)
-                n_open += leaf.low[j] < leaf.high[j]
+                n_open += leaf.low[j] < leaf.high[j] or self.has_both(leaf, j)
             if n_open == 0:
                 return False
             chosen = <int32_t> (n_open * s.uniform(s))
@@ -376,23 +418,32 @@ cdef class Moves:
             while chosen >= 0:
                 k += 1
                 j = self.columns[k]
-                chosen -= leaf.low[j] < leaf.high[j]
+                chosen -= leaf.low[j] < leaf.high[j] or self.has_both(leaf, j)
         else:
             j = self.columns[<int32_t> (self.n_columns * s.uniform(s))]
             self.limits(leaf, j)
-            if leaf.low[j] >= leaf.high[j] and (
-                self.proposal != REJECT or leaf.low[j] == INFINITY
-            ):
-                return False
+        has_value_cut = self.has_value_cut(leaf, j)
+        by_gaps = self.has_both(leaf, j)
+        if not has_value_cut and not by_gaps:
+            return False
+        if has_value_cut and by_gaps:
+            by_gaps = s.uniform(s) < GAP_SHARE
         move.variable = j
-        move.value = uniform_between(s, leaf.low[j], leaf.high[j])
+        move.value = INFINITY
+        if not by_gaps:
+            move.value = uniform_between(s, leaf.low[j], leaf.high[j])
         move.missing_left = 0
         move.inherits = True
         return True
 
     cdef bint split(self, const Leaf *leaf, const Move *move) noexcept nogil:
-        """Build the children in scratch; False if one has fewer than min_leaf rows."""
+        """Build the children in scratch; False if one has too few rows.
+
+        Those are fewer than min_leaf, or none where it depends on whether there is a
+        value.
+        """
         cdef int32_t k, n_left = 0, n_right = 0
+        cdef int32_t least = 1 if is_gap_cut(move.value) else self.min_leaf
         cdef slot_t s
         cdef double x
         for k in range(leaf.n_rows):
@@ -404,7 +455,7 @@ cdef class Moves:
             else:
                 self.right.rows[n_right] = s
                 n_right += 1
-        if n_left < self.min_leaf or n_right < self.min_leaf:
+        if n_left < least or n_right < least:
             return False
         self.left.n_rows = n_left
         self.right.n_rows = n_right

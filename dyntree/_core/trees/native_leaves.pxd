@@ -1,6 +1,8 @@
 """Gaussian leaves whose units and prior follow the rows; `gaussian_leaves` has the model."""
 cimport cython
 
+from libc.stdint cimport int64_t
+
 from dyntree._core.spans cimport Spans
 from dyntree._core.trees.gaussian_leaves cimport GaussianLeaves
 
@@ -14,7 +16,14 @@ cdef class Units:           # of columns, while rows are looked at that may fix 
 
 @cython.final
 cdef class NativeGaussian(GaussianLeaves):
-    cdef void set_prior(self, double b0, double kappa0) noexcept nogil
+    cdef readonly bint is_anchored  # as clouds of earlier versions are
+    cdef readonly double relaxed    # f, the factor on the precisions of slopes
+    cdef int n_points       # of the grid, for each scale
+    cdef int64_t n_told     # rows seen when `widest` was brought up to date
+    cdef double tuned(self) noexcept nogil
+    cdef double slope(self, int j, double relaxed, double widest) noexcept nogil
+    cdef bint remember(self, const double *sums, int64_t n_seen) noexcept nogil
+    cdef void set_prior(self, double b0, double tuned) noexcept nogil
     cdef double spread_in(self, const double *sums, int i) noexcept nogil
     cdef void place_prior(self, const double *sums) noexcept nogil
     cdef void multiply_out(self) noexcept nogil

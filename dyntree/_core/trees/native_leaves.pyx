@@ -4,20 +4,22 @@ import numpy as np
 cimport cython
 from libc.float cimport DBL_MAX
 from libc.math cimport fabs, log, log10, round, sqrt
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.family cimport Cross
-from dyntree._core.lanes cimport LANES, of_four
+from dyntree._core.kernels cimport factor_of
 from dyntree._core.linalg cimport at
 from dyntree._core.ties cimport hidden_variance
 from dyntree._core.spans cimport Spans
-from dyntree._core.trees.gaussian_leaves cimport N_B, N_KAPPA
+from dyntree._core.trees.gaussian_leaves cimport N_B, N_KAPPA, N_RELAX
 from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.trees.leaf cimport (
-    COLUMN_UNIT, KEPT, MOVED, N_PRIORS, RESPONSE_UNIT, UNKNOWN, Place,
+    COLUMN_UNIT, KEPT, MOVED, RESPONSE_UNIT, UNKNOWN, Place,
 )
 
 cdef double SLOPE_UNIT = 0.04       # prior precision of a slope, per column
+cdef double FLOOR = 1.0 / 3.0       # of the spread of all rows seen, in that precision
+cdef double HALF_LOG_2PI = 0.91893853320467274
 cdef double DISPLACED = 0.5         # spreads from the rows' mean at which a prior follows
 cdef double OTHER_SPREAD = 1.5      # factor on a spread, and
 cdef double OTHER_GRAIN = 1.25      # on a grain, at which it does
@@ -27,9 +29,13 @@ cdef double ROUNDING = 1e-12        # of a mean square: a variance that is only 
 cdef double FIRST_UNIT = 0.31622776601683794
 cdef double LEAST_UNIT = 1e-300     # what is smaller has no inverse to count in
 
-# the grid of priors that a cloud chooses from, N_KAPPA points a row
+# the grid of priors that a cloud chooses from: scales, and weights of an anchored level
+# or, where it is flat, factors on the precisions of slopes
 cdef double[N_B] BS = [30.0, 3.0, 0.3, 0.03, 0.003, 3e-4, 3e-5, 3e-6]
 cdef double[N_KAPPA] KAPPAS = [1.0, 0.1, 0.01, 0.001]
+cdef double[N_RELAX] RELAX = [1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5]
+
+FIRST_ROWS = 10                     # rows behind the frozen scale, as a rule
 
 
 cdef bint fixes_unit(
@@ -83,6 +89,9 @@ cdef class NativeGaussian(GaussianLeaves):
         bint has_evidence=True,
     ):
         super().__init__(n_columns, has_level, b0, kappa0, has_evidence)
+        self.is_anchored = kappa0 > 0.0
+        self.relaxed = 1.0
+        self.n_points = N_KAPPA if self.is_anchored else N_RELAX
         self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
 
     def set_scale(self, centre, spread, double y_centre, double y_spread):
@@ -94,7 +103,11 @@ cdef class NativeGaussian(GaussianLeaves):
         self.y_open = not y_spread > 0.0
         self.cross.set_scale(centre, spread, y_centre, 1.0 if self.y_open else y_spread)
         self.count_columns()
-        self.stand([0.0] * (self.n_basis + 1), [1.0] * self.n_basis, 1.0, 0.0)
+        self.recall([0.0 if self.is_anchored else 1.0] * self.n_basis, FIRST_ROWS)
+        self.stand(
+            [0.0] * (self.n_basis + 1),
+            [1.0] * (self.n_basis + (not self.is_anchored)), 1.0, 0.0,
+        )
 
     cdef void count_columns(self) noexcept nogil:
         """Bring what hangs on the number of columns in the regression up to date."""
@@ -124,8 +137,7 @@ cdef class NativeGaussian(GaussianLeaves):
                 s.y_spread = 1.0
         if fixed:
             self.count_columns()
-            self.multiply_out()
-            self.set_prior(self.b0, self.kappa0)
+            self.set_prior(self.b0, self.tuned())
         return fixed
 
     cdef double response_unit(self) noexcept nogil:
@@ -146,48 +158,97 @@ cdef class NativeGaussian(GaussianLeaves):
         return units
 
     def stand(self, middle, spreads, double y_unit, double grain):
-        """Place the prior: means (m, m_y), spreads of the columns, unit and grain."""
+        """Place the prior: means (m, m_y), spreads, unit and grain.
+
+        Spreads are those of the columns and, for a flat level, of the responses.
+        """
         cdef int j
         for j in range(1, self.n_basis + 2):
             self.point[at(0, j)] = middle[j - 1]
-        for j in range(self.n_basis):
+        self.spreads[1 + self.n_basis] = 1.0
+        for j in range(len(spreads)):
             self.spreads[1 + j] = spreads[j]
         self.multiply_out()
         self.y_unit = y_unit
         self.grain = grain
-        self.set_prior(self.b0, self.kappa0)
+        self.set_prior(self.b0, self.tuned())
 
-    cdef void set_prior(self, double b0, double kappa0) noexcept nogil:
+    def recall(self, widest, int64_t n_told):
+        """Take over the spreads of all rows seen, as they were after n_told of them."""
+        cdef int j
+        for j in range(self.n_basis):
+            self.widest[1 + j] = widest[j]
+        self.n_told = n_told
+
+    cdef double tuned(self) noexcept nogil:
+        """What the cloud tunes beside b0."""
+        return self.kappa0 if self.is_anchored else self.relaxed
+
+    cdef double slope(self, int j, double relaxed, double widest) noexcept nogil:
+        """Prior precision of the slope of term j."""
+        cdef double own = relaxed * self.spreads[j] * self.spreads[j]
+        cdef double least = FLOOR * widest
+        return self.slope_unit * max(own, least * least)
+
+    cdef void set_prior(self, double b0, double tuned) noexcept nogil:
         """Change the prior point; every leaf must be refreshed."""
-        cdef int k
+        cdef int j, k, n_terms = self.n_basis + 1
+        cdef double *slopes
         self.b0 = b0
-        self.kappa0 = kappa0
         self.log_b0 = log(b0)
-        self.half_log_prior = self.half_prior_log_det(kappa0)
-        for k in range(N_KAPPA):
-            self.half_log_priors[k] = self.half_prior_log_det(KAPPAS[k])
+        if self.is_anchored:
+            self.kappa0 = tuned
+        else:
+            self.relaxed = tuned
+        if self.is_flat:
+            self.level_unit = log(self.spreads[n_terms]) + HALF_LOG_2PI
+        for j in range(1, n_terms):
+            self.slopes[j] = self.slope(j, self.relaxed, self.widest[j])
+        self.half_log_prior = self.half_prior_log_det(self.kappa0, self.slopes)
+        for k in range(self.n_points):
+            slopes = self.grid_slopes + k * n_terms
+            for j in range(1, n_terms):
+                slopes[j] = self.slope(
+                    j, 1.0 if self.is_anchored else RELAX[k], self.widest[j]
+                )
+            self.half_log_priors[k] = self.half_prior_log_det(
+                KAPPAS[k] if self.is_anchored else 0.0, slopes
+            )
         for k in range(N_B):
             self.log_bs[k] = log(BS[k] * self.y_unit)
 
     def to_state(self):
         """Prior point and its place, and the frozen scale, as plain numbers and lists."""
         centre, spread, y_centre, y_spread = self.cross.scale_of()
+        n_spreads = self.n_basis + (not self.is_anchored)
         return {
-            "b0": self.b0, "kappa0": self.kappa0, "centre": centre, "spread": spread,
+            "b0": self.b0,
+            ("kappa0" if self.is_anchored else "relaxed"): self.tuned(),
+            "centre": centre, "spread": spread,
             "y_centre": y_centre, "y_spread": y_spread,
             "middle": [self.point[at(0, 1 + j)] for j in range(self.n_basis + 1)],
-            "spreads": [self.spreads[1 + j] for j in range(self.n_basis)],
+            "spreads": [self.spreads[1 + j] for j in range(n_spreads)],
             "y_unit": self.y_unit, "grain": self.grain,
+            **({} if self.is_anchored else {
+                "widest": [self.widest[1 + j] for j in range(self.n_basis)],
+                "n_told": self.n_told,
+            }),
             **({"y_open": 1} if self.y_open else {}),
         }
 
     def from_state(self, state):
         """Take over what `to_state` gave."""
-        self.b0, self.kappa0 = state["b0"], state["kappa0"]
+        self.b0 = state["b0"]
+        if self.is_anchored:
+            self.kappa0 = state["kappa0"]
+        else:
+            self.relaxed = state["relaxed"]
         self.set_scale(
             state["centre"], state["spread"], state["y_centre"],
             0.0 if "y_open" in state else state["y_spread"],
         )
+        if not self.is_anchored:
+            self.recall(state["widest"], state["n_told"])
         self.stand(state["middle"], state["spreads"], state["y_unit"], state["grain"])
 
     def first_beyond(self, const double[:, ::1] X, y, double limit, Spans seen):
@@ -300,23 +361,44 @@ cdef class NativeGaussian(GaussianLeaves):
         for i in range(1, y + 1):
             spread = self.spread_in(sums, i)
             self.point[at(0, i)] = 0.0 if self.skip else sums[at(0, i)] / sums[0]
-            if i < y and spread > 0.0:
+            if spread > 0.0:
                 self.spreads[i] = spread
             if i == y and spread > 0.0:
                 self.y_unit = 10.0 ** round(2.0 * log10(spread))
         self.multiply_out()
 
     cdef void multiply_out(self) noexcept nogil:
-        """v v' from v, its first row, and precisions from spreads."""
+        """v v' from v, its first row."""
         cdef int i, j
         self.point[0] = 1.0
-        for j in range(1, self.n_basis + 1):
-            self.slopes[j] = self.slope_unit * self.spreads[j] * self.spreads[j]
         for j in range(1, self.n_basis + 2):
             for i in range(1, j + 1):
                 self.point[at(i, j)] = self.point[at(0, i)] * self.point[at(0, j)]
 
-    cdef Place take_place(self, double *y, int32_t n) noexcept nogil:
+    cdef bint remember(self, const double *sums, int64_t n_seen) noexcept nogil:
+        """Bring the spreads of all rows seen up to date; whether that moves a slope.
+
+        Rows that are gone count as rows without any spread from then on, and one look
+        does not believe in more than OTHER_SPREAD of what was known.
+        """
+        cdef double kept = sqrt(min(self.n_told / <double> n_seen, 1.0)), before, wide
+        cdef int j
+        cdef bint moved = False
+        for j in range(1, self.n_basis + 1):
+            before = self.widest[j]
+            wide = max(
+                min(self.spread_in(sums, j), OTHER_SPREAD * before), kept * before
+            )
+            moved = moved or (
+                self.slope(j, self.relaxed, wide) != self.slope(j, self.relaxed, before)
+            )
+            self.widest[j] = wide
+        self.n_told = n_seen
+        return moved
+
+    cdef Place take_place(
+        self, double *y, int32_t n, int64_t n_seen
+    ) noexcept nogil:
         cdef double grain = hidden_variance(y, n)
         cdef Place place = KEPT
         if grain < 0.0 or not self.survey[0] > 1.0:
@@ -328,8 +410,9 @@ cdef class NativeGaussian(GaussianLeaves):
         if self.is_displaced(self.survey):
             self.place_prior(self.survey)
             place = MOVED
-        if place == MOVED:
-            self.set_prior(self.b0, self.kappa0)
+        if not self.is_anchored and self.remember(self.survey, n_seen):
+            place = MOVED
+        self.set_prior(self.b0, self.tuned())
         return place
 
     cdef void score_priors(
@@ -343,32 +426,34 @@ cdef class NativeGaussian(GaussianLeaves):
     cdef void add_scores(
         self, const double *row, double multiplicity, double *scores
     ) noexcept nogil:
-        cdef const double *rows[LANES]
-        cdef double[LANES] half, residual
-        cdef double log_gamma = self.log_gamma_shape(row[0])
-        cdef int i, k
-        for k in range(N_KAPPA):
-            rows[k] = row
-        self.factorise_lanes(
-            rows, of_four(KAPPAS[0], KAPPAS[1], KAPPAS[2], KAPPAS[3]),
-            self.factors, half, residual,
-        )
-        for k in range(N_KAPPA):
+        cdef const double *whole = self.whole(row, self.lifted)
+        cdef double half = 0.0, residual = 0.0
+        cdef int i, k, n_terms = self.n_basis + 1
+        for k in range(self.n_points):      # further on slopes may be at their least
+            if k == 0 or self.half_log_priors[k] != self.half_log_priors[k - 1]:
+                half = factor_of(
+                    n_terms + 1, self.skip, whole,
+                    KAPPAS[k] if self.is_anchored else 0.0, self.point,
+                    self.grid_slopes + k * n_terms, <double *> self.factors, &residual,
+                )
             for i in range(N_B):
-                scores[i * N_KAPPA + k] += multiplicity * self.evidence(
-                    row[0], log_gamma, self.half_log_priors[k] - half[k], residual[k],
+                scores[i * self.n_points + k] += multiplicity * self.evidence(
+                    row[0], self.half_log_priors[k] - half, residual,
                     BS[i] * self.y_unit, self.log_bs[i],
                 )
 
     cdef bint adopt_prior(self, const double *scores) noexcept nogil:
         """Move to the best point if it gains more than one nat; whether it moved."""
-        cdef int k, best = 0, now = -1
-        for k in range(N_PRIORS):
+        cdef int k, best = 0, now = -1, n = self.n_points
+        cdef const double *others = &RELAX[0]
+        if self.is_anchored:
+            others = &KAPPAS[0]
+        for k in range(N_B * n):
             if scores[k] > scores[best]:
                 best = k
-            if BS[k // N_KAPPA] * self.y_unit == self.b0 and KAPPAS[k % N_KAPPA] == self.kappa0:
+            if BS[k // n] * self.y_unit == self.b0 and others[k % n] == self.tuned():
                 now = k
         if now >= 0 and not scores[best] > scores[now] + 1.0:
             return False
-        self.set_prior(BS[best // N_KAPPA] * self.y_unit, KAPPAS[best % N_KAPPA])
+        self.set_prior(BS[best // n] * self.y_unit, others[best % n])
         return True

@@ -1,10 +1,12 @@
 """What trees are made of, and what a step knows of each distinct leaf."""
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.types cimport handle_t, slot_t
 
 cdef struct Node:           # one split; its region never changes
-    double value            # a row goes left iff x[variable] <= value, if it has one
+    double value            # a row goes left iff x[variable] <= value, if it has one;
+                            # infinity: iff it has one
     int64_t stamp           # step in which `entry` was written
     handle_t left
     handle_t right
@@ -18,6 +20,10 @@ cdef struct Node:           # one split; its region never changes
 cdef inline bint goes_left(const Node *node, const double *x) noexcept nogil:
     cdef double v = x[node.variable]
     return v <= node.value or (v != v and node.missing_left)
+
+cdef inline bint is_gap_cut(double value) noexcept nogil:
+    """Whether a split parts the rows that have a value from those that have none."""
+    return value == INFINITY
 
 cdef struct Leaf:
     double *active          # Family row of the rows still held

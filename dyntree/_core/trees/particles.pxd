@@ -73,6 +73,7 @@ cdef class Particles:
     cdef StepStatus step(self, slot_t s, double *log_mean, int64_t every, object report) noexcept
     cdef int raise_failure(self, StepStatus status) except -1
     cdef void let_fade(self) noexcept
+    cdef double gap_share(self, int32_t j) noexcept nogil
     cdef int start_trees(self, int32_t n_rows) except -1
     cdef int look(self) except -1
     cdef void reweigh(self, const double *change) noexcept nogil

@@ -32,8 +32,8 @@ def _native_leaves(model, n_basis, intercept, n_classes, prior):
     if model == "class":
         return NativeMultinomial(n_classes, prior["class_mass"])
     return NativeGaussian(
-        n_basis if model == "linear" else 0, intercept, prior["b0"], prior["kappa0"],
-        model != "prior",
+        n_basis if model == "linear" else 0, intercept, prior["b0"],
+        prior.get("kappa0", 0.0), model != "prior",
     )
 
 
@@ -86,8 +86,8 @@ cdef class Particles:
     rules : {"r", "native"}, default "r"
         Leaf models and choices: R's, or those of `native_leaves` and `native_counts`.
     prior : dict, optional
-        Native rules: "b0", "kappa0", "adaptive" (whether the cloud tunes them) and
-        "class_mass".
+        Native rules: "b0", "adaptive" (whether the cloud tunes it) and "class_mass";
+        clouds of earlier versions have a "kappa0", the weight of an anchored level.
     max_retired : float, optional
         Most weight that a leaf's retired sums may have.
     """
@@ -435,6 +435,15 @@ cdef class Particles:
         self.fades = True
         self.leaf_model.may_inherit = False
 
+    cdef double gap_share(self, int32_t j) noexcept nogil:
+        """How often column j is missing: in the rows that questions run over."""
+        cdef int64_t n = self.pool.n_seen
+        cdef double gaps = self.pool.seen.view[j, 3]
+        if self.fades or self.numerics.asks_held:
+            n = self.pool.n_rows
+            gaps = self.pool.n_gaps[j]
+        return gaps / n if n else 0.0
+
     cdef int start_trees(self, int32_t n_rows) except -1:
         """Every particle becomes one leaf with the first n_rows rows of the pool."""
         cdef handle_t h = self.arena.take_leaf()
@@ -518,7 +527,9 @@ cdef class Particles:
                 )
             for k in range(self.pool.n_rows):
                 responses[k] = self.pool.y(self.pool.order[k])
-            place = self.leaf_model.take_place(&responses[0], self.pool.n_rows)
+            place = self.leaf_model.take_place(
+                &responses[0], self.pool.n_rows, seen
+            )
             if place == UNKNOWN:
                 return 0
             for k in range(N_PRIORS):

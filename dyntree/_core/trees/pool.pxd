@@ -17,10 +17,12 @@ cdef class ActivePool:
     cdef int64_t *ids                   # (capacity,)
     cdef slot_t *order                  # position -> slot, the internal order
     cdef slot_t *vacant                 # stack of free slots
+    cdef int32_t *n_gaps                # (n_features,) rows held without a value
 
     cdef int reserve(self, int32_t n_rows) except -1
     cdef slot_t put(self, const double *x, double y) noexcept nogil
     cdef void free(self, int32_t position) noexcept nogil
+    cdef void count_gaps(self, slot_t s, int32_t by) noexcept nogil
     cdef int32_t position_of(self, slot_t s) noexcept nogil
     cdef inline double *x(self, slot_t s) noexcept nogil:
         return self.x_ + <size_t> s * self.n_features

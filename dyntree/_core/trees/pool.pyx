@@ -2,7 +2,7 @@
 import numpy as np
 
 cimport cython
-from libc.stdlib cimport free as c_free
+from libc.stdlib cimport calloc, free as c_free
 from libc.string cimport memcpy
 
 from dyntree._core.memory cimport resize
@@ -28,6 +28,9 @@ cdef class ActivePool:
     def __cinit__(self, int32_t n_features):
         self.n_features = n_features
         self.seen = Spans(n_features)
+        self.n_gaps = <int32_t *> calloc(n_features + 1, sizeof(int32_t))
+        if self.n_gaps == NULL:
+            raise MemoryError()
 
     def __dealloc__(self):
         c_free(self.x_)
@@ -35,6 +38,7 @@ cdef class ActivePool:
         c_free(self.ids)
         c_free(self.order)
         c_free(self.vacant)
+        c_free(self.n_gaps)
 
     cdef int reserve(self, int32_t n_rows) except -1:
         """Make room for `n_rows` rows in all; nothing held changes."""
@@ -62,14 +66,24 @@ cdef class ActivePool:
         self.order[self.n_rows] = s
         self.n_rows += 1
         self.n_seen += 1
+        self.count_gaps(s, 1)
         return s
 
     cdef void free(self, int32_t position) noexcept nogil:
         """Give up the row at `position`; the last row takes its place in the order."""
         cdef slot_t s = self.order[position]
+        self.count_gaps(s, -1)
         self.n_rows -= 1
         self.order[position] = self.order[self.n_rows]
         self.vacant[self.capacity - self.n_rows - 1] = s
+
+    cdef void count_gaps(self, slot_t s, int32_t by) noexcept nogil:
+        """Count the columns that a row has no value of, or take them off."""
+        cdef const double *x = self.x(s)
+        cdef int32_t j
+        for j in range(self.n_features):
+            if x[j] != x[j]:
+                self.n_gaps[j] += by
 
     cdef int32_t position_of(self, slot_t s) noexcept nogil:
         """Place of slot s in the order, or -1."""
@@ -118,4 +132,4 @@ cdef class ActivePool:
         return self.capacity * (
             (self.n_features + 1) * sizeof(double) + sizeof(int64_t)
             + 2 * sizeof(slot_t)
-        )
+        ) + self.n_features * sizeof(int32_t)

@@ -192,6 +192,7 @@ def propose(Particles c, handle_t h):
     cdef Move move
     cdef bint splits
     c.reserve(c.pool.n_rows)
+    c.moves.forget_gaps()
     if not c.moves.propose(x, &s, &move):
         return None
     splits = c.moves.split(x, &move)

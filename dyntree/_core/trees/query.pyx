@@ -10,6 +10,7 @@ from dyntree._core.rmath cimport t_constant, t_density
 from dyntree._core.trees.block_sums cimport (
     CLASSES, COEFFICIENTS, MOMENT_WIDTH, MOMENTS, distinct_components, sums,
 )
+from dyntree._core.trees.leaf cimport LEAST_DF
 from dyntree._core.trees.tree cimport find_leaf
 from dyntree._core.trees.nodes cimport Leaf, Node
 from dyntree._core.types cimport handle_t
@@ -151,6 +152,15 @@ def t_densities(x, df):
     return out.reshape(np.shape(x))
 
 
+def spread(Particles c, X):
+    """`predictive`, but that native leaves have LEAST_DF degrees of freedom at least.
+
+    An improvement is not finite below that of two rows, nor is a variance.
+    """
+    location, scale, df = predictive(c, X)
+    return location, scale, np.maximum(df, LEAST_DF) if c.numerics.integrates else df
+
+
 def expected_improvement(location, scale, df, best):
     """Expected fall of a Student t below `best` (Gramacy, Taddy and Wild 2013).
 
@@ -237,7 +247,7 @@ def mean_improvement(Particles c, X, best):
     with np.errstate(all="ignore"):
         for part in blocks(c, len(rows)):
             out[part] = expected_improvement(
-                *predictive(c, rows[part]), bar
+                *spread(c, rows[part]), bar
             ).sum(axis=0) / c.n_particles
     return out
 

@@ -1,7 +1,7 @@
 """A rectangle over the columns that shrinks on the way down a tree, and integrals on it.
 
 Columns are independent: uniform between their bounds, or, where categorical, 0 or 1
-with equal chance. `Rectangle` integrates exactly, `RRectangle` in R's arithmetic.
+with equal chance, and each is missing as often as it was. `Rectangle` integrates exactly, `RRectangle` in R's arithmetic.
 """
 from libc.stdint cimport int32_t
 
@@ -23,8 +23,11 @@ cdef class Rectangle:
     cdef double *variance
     cdef double *lifted     # (3 n_features + 1,) scratch
     cdef double share       # of the whole rectangle that is left
+    cdef double *gaps       # (n_features,) how often each column is missing
+    cdef bint counts_gaps   # else both sides of a split that parts by gaps count in full
 
     cdef void enter(self, const Node *node, bint left, Kept *kept) noexcept nogil
+    cdef double side(self, const Node *node, bint left) noexcept nogil
     cdef void leave(self, const Node *node, const Kept *kept) noexcept nogil
     cdef double whole(self) noexcept nogil
     # predictive variance that a response at row which[k] of `rows` would take off the

@@ -3,7 +3,7 @@ from libc.math cimport isnan, log
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
 
-from dyntree._core.trees.nodes cimport retired_weight
+from dyntree._core.trees.nodes cimport is_gap_cut, retired_weight
 
 
 cdef class Rectangle:
@@ -29,7 +29,7 @@ cdef class Rectangle:
 
     def __cinit__(self, Particles c, lower, upper, categorical, bint approx):
         cdef int32_t m = c.pool.n_features, k
-        cdef double *block = <double *> calloc(7 * m + 1, sizeof(double))
+        cdef double *block = <double *> calloc(8 * m + 1, sizeof(double))
         self.categorical = <bint *> calloc(m, sizeof(bint))
         self.low = block
         if block == NULL or self.categorical == NULL:
@@ -37,11 +37,13 @@ cdef class Rectangle:
         self.high = block + m
         self.mean = block + 2 * m
         self.variance = block + 3 * m
-        self.lifted = block + 4 * m
+        self.gaps = block + 4 * m
+        self.lifted = block + 5 * m
         if not len(lower) == len(upper) == len(categorical) == m:
             raise ValueError(f"lower, upper and categorical must have {m} entries.")
         self.c = c
         self.approx = approx
+        self.counts_gaps = True
         self.share = 1.0
         for k in range(m):
             self.low[k] = lower[k]
@@ -49,6 +51,7 @@ cdef class Rectangle:
             if isnan(self.low[k]):
                 self.low[k] = self.high[k] = 0.0
             self.categorical[k] = categorical[k]
+            self.gaps[k] = c.gap_share(k)
 
     def __dealloc__(self):
         free(self.low)
@@ -61,6 +64,12 @@ cdef class Rectangle:
         kept.low = self.low[j]
         kept.high = self.high[j]
         kept.share = self.share
+        if is_gap_cut(cut):
+            if self.counts_gaps:
+                self.share *= self.side(node, left)
+            if not left:            # what is missing stands where its coordinate is 0
+                self.low[j] = self.high[j] = self.c.leaf_model.neutral(j)
+            return
         if cut < self.low[j]:
             cut = self.low[j]
         if cut > self.high[j]:
@@ -80,6 +89,11 @@ cdef class Rectangle:
             self.high[j] = cut
         else:
             self.low[j] = cut
+
+    cdef double side(self, const Node *node, bint left) noexcept nogil:
+        """How often rows are on one side of a split that parts by gaps."""
+        cdef double missing = self.gaps[node.variable]
+        return 1.0 - missing if left else missing
 
     cdef void leave(self, const Node *node, const Kept *kept) noexcept nogil:
         """Undo `enter`."""
@@ -116,14 +130,15 @@ cdef class Rectangle:
 
         Without a regression all rows of a leaf fare alike.
         """
-        cdef double df = self.c.leaf_model.df(leaf), weight = self.weight(leaf), factor
+        cdef double df = self.c.leaf_model.variance_df(leaf)
+        cdef double weight = self.weight(leaf), factor
         cdef bint alike = self.c.leaf_model.n_basis == 0
         cdef int32_t k
-        if df <= 2.0 or weight == 0.0:
+        if df <= 0.0 or weight == 0.0:
             for k in range(n):
                 out[k] = 0.0
             return
-        factor = weight * self.c.leaf_model.sum_squares(leaf) / (df - 2.0)
+        factor = weight * self.c.leaf_model.sum_squares(leaf) / df
         self.moments(leaf)
         self.c.leaf_model.explain_rows(
             leaf, self.mean, self.variance, rows, self.c.pool.n_features, which,

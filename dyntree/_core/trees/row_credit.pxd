@@ -17,6 +17,7 @@ cdef struct PathStep:       # one split on the way down to where a walk is
     const Node *node
     bint left
     bint taken              # whether the rectangle was narrowed to this side
+    double share            # how often rows come by the splits so far that part by gaps
     Kept kept
 
 cdef class RowCredit:
@@ -26,6 +27,7 @@ cdef class RowCredit:
     cdef double[::1] by_slot        # credit of the row in each slot
 
     cdef int reach(self, handle_t h, int32_t n, PathStep *above) noexcept nogil
+    cdef double share_of(self, const PathStep *step) noexcept nogil
     cdef int reach_leaf(self, Leaf *leaf, int32_t n, PathStep *above) noexcept nogil
     cdef int credit(self, Leaf *leaf, PathStep *above) noexcept nogil
     cdef object sums(self)

@@ -3,7 +3,7 @@ import numpy as np
 
 from libc.math cimport log, sqrt
 
-from dyntree._core.trees.nodes cimport retired_weight
+from dyntree._core.trees.nodes cimport is_gap_cut, retired_weight
 from dyntree._core.trees.tree cimport all_came, gather
 
 
@@ -33,7 +33,8 @@ cdef class RowCredit:
     Discarding needs the credit of every active row for every row that arrives; only the
     leaves that the last one changed need a look (Anagnostopoulos and Gramacy 2013,
     section 4.4). Instead of a running total the distinct leaves are summed each time:
-    rounding does not add up, and a copy gives the same bits.
+    rounding does not add up, and a copy gives the same bits. How often a column is
+    missing changes with rows elsewhere: it is no part of a leaf's own credit.
 
     ALC tells what a row does for the mean of its leaf, which all rows learned there tell.
     A split is told by the rows still held: once many have gone, a leaf that seems well
@@ -48,6 +49,8 @@ cdef class RowCredit:
         cdef int status = 0
         self.c = c
         self.rectangle = rectangle
+        if rectangle is not None:
+            rectangle.counts_gaps = False
         self.anew = anew
         self.by_slot = np.zeros(c.pool.capacity + 1)
         c.stamp += 1
@@ -78,16 +81,25 @@ cdef class RowCredit:
         step.node = node
         step.left = True
         step.taken = False
+        step.share = self.share_of(&step)
         if self.reach(node.left, node.entry, &step) < 0:
             return -1
         if step.taken:
             self.rectangle.leave(node, &step.kept)
         step.left = step.taken = False
+        step.share = self.share_of(&step)
         if self.reach(node.right, node.entry, &step) < 0:
             return -1
         if step.taken:
             self.rectangle.leave(node, &step.kept)
         return 0
+
+    cdef double share_of(self, const PathStep *step) noexcept nogil:
+        """The share of the side that a step leads to, see `PathStep`."""
+        cdef double above = 1.0 if step.above == NULL else step.above.share
+        if self.rectangle is None or not is_gap_cut(step.node.value):
+            return above
+        return above * self.rectangle.side(step.node, step.left)
 
     cdef int reach_leaf(self, Leaf *leaf, int32_t n, PathStep *above) noexcept nogil:
         """The same for a leaf; the last way adds up the credit of its rows."""
@@ -102,6 +114,8 @@ cdef class RowCredit:
         count = leaf.entry
         if self.rectangle is not None:
             count *= sqrt((leaf.n_rows + retired_weight(leaf)) / leaf.n_rows)
+            if above != NULL and not self.rectangle.approx:
+                count *= above.share
         for k in range(leaf.n_rows):
             self.by_slot[leaf.rows[k]] += count * leaf.credit[k]
         return 0

@@ -19,7 +19,7 @@ from dyntree._core.lanes cimport LANES, Lanes, alike, lane, of_four, plus
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.rng cimport ASKING, RandomStream, student_t
 from dyntree._core.trees.tree cimport find_leaf
-from dyntree._core.trees.nodes cimport Leaf, Node, goes_left
+from dyntree._core.trees.nodes cimport Leaf, Node, goes_left, is_gap_cut
 from dyntree._core.types cimport handle_t
 
 cdef double NARROW = 0.01       # of half the range: windows that are summed row by row
@@ -76,6 +76,7 @@ def sensitivity(
     first = np.empty((c.n_particles, len(groups)))
     total = np.empty((c.n_particles, len(groups)))
     levels = [group for group in groups if len(group) > 1]
+    gaps = _gap_shares(c)[c.pool.n_features - d:]
     members = np.concatenate([np.asarray(g, dtype=np.int32) for g in groups])
     ends = np.cumsum([len(group) for group in groups], dtype=np.int32)
     for i in range(c.n_particles):
@@ -84,6 +85,9 @@ def sensitivity(
             for group in levels:
                 for values in (a, b):
                     input_samples.draw_levels(source, values, group, mode)
+            for group in groups:
+                for values in (a, b):
+                    input_samples.leave_out(source, values, group, gaps[group].max())
         else:
             (a, up_a), (b, up_b) = (
                 input_samples.bootstrap(c, source, n, d) for _ in range(2)
@@ -108,6 +112,33 @@ def sensitivity(
                 exact,
             )
     return main, first, total
+
+
+cdef void mark_gap_cuts(Particles c, handle_t h, double[::1] marks) noexcept nogil:
+    """Mark the columns that splits below h part by whether there is a value."""
+    cdef Node *node
+    while h > 0:
+        node = c.arena.node(h)
+        if node.stamp == c.stamp:
+            return
+        node.stamp = c.stamp
+        if is_gap_cut(node.value):
+            marks[node.variable] = 1.0
+        mark_gap_cuts(c, node.left, marks)
+        h = node.right
+
+
+def _gap_shares(Particles c):
+    """How often columns are missing, of which trees ask whether they are."""
+    shares = np.zeros(c.pool.n_features)
+    cdef double[::1] marks = shares
+    cdef int32_t i
+    c.stamp += 1
+    for i in range(c.n_particles):
+        mark_gap_cuts(c, c.roots[i], marks)
+    for i in range(c.pool.n_features):
+        marks[i] *= c.gap_share(i)
+    return shares
 
 
 def _draw(
@@ -270,15 +301,16 @@ cdef double ask(
 ) noexcept nogil:
     """Predictive location, or the label's probability, and the response's variance."""
     cdef Leaf *leaf = c.arena.leaf(h)
-    cdef double p
+    cdef double p, df
     if label >= 0:
         p = c.leaf_model.probability(leaf, label)
         variance[0] = p * (1.0 - p)
         return p
     c.leaf_model.predict(leaf, x, out)
-    variance[0] = (
-        out[2] * (out[1] * out[1]) / (out[2] - 2.0) if out[2] > 2.0 else INFINITY
-    )
+    df = out[2]
+    if c.numerics.integrates:
+        df = c.leaf_model.variance_df(leaf) + 2.0
+    variance[0] = df * (out[1] * out[1]) / (df - 2.0) if df > 2.0 else INFINITY
     return out[0]
 
 

@@ -183,6 +183,7 @@ cdef class SharedMoves(Moves):
         cdef bint may_inherit = self.may_inherit(leaf)
         cdef Move move
         cdef Cut *cut = cuts
+        self.forget_gaps()
         for k in range(n):
             if not self.propose(leaf, s, &move):
                 continue

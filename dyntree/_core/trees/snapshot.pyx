@@ -210,6 +210,7 @@ def without_rows(header, arrays, int stride):
     shape[:, 1:] = 0
     spans = np.full_like(arrays["spans"], np.nan)
     spans[:, 2] = 0.0
+    spans[:, 3] = arrays["spans"][:, 3]
     kept = {name: arrays[name][:0] for name in (
         "X", "y", "row_ids", "leaf_rows", "leaf_credit",
     )}

@@ -7,6 +7,7 @@ from libc.string cimport memcpy, memset
 
 from dyntree._core.lanes cimport accumulate, subtract
 from dyntree._core.memory cimport resize
+from dyntree._core.trees.nodes cimport is_gap_cut
 
 
 cdef int32_t n_below(const double *edges, int32_t n, double x) noexcept nogil:
@@ -140,8 +141,10 @@ cdef class SplitSearch:
 
     cdef bint alike(self, const Cut *cut, const Cut *other) noexcept nogil:
         """Whether two cuts of a pass part the rows in the same way."""
-        return other != NULL and cut.place == other.place and (
-            cut.missing_left == other.missing_left or self.missing[0] == 0.0
+        return (
+            other != NULL and cut.place == other.place
+            and is_gap_cut(cut.value) == is_gap_cut(other.value)
+            and (cut.missing_left == other.missing_left or self.missing[0] == 0.0)
         )
 
     cdef void ask(
@@ -172,7 +175,7 @@ cdef class SplitSearch:
         the log evidence of its children: given what they inherit, or as if nothing had
         been retired.
         """
-        cdef int32_t stride = self.stride, j
+        cdef int32_t stride = self.stride, j, least
         cdef double n_known = first.n_rows - self.missing[0]
         cdef const double *below
         cdef Cut *cut
@@ -182,7 +185,10 @@ cdef class SplitSearch:
             cut = &cuts[j]
             e = &entries[cut.entry]
             below = self.sums + cut.place * stride
-            cut.missing_left = cut.side * n_known < below[0]
+            least = 1 if is_gap_cut(cut.value) else self.min_leaf
+            cut.missing_left = (
+                not is_gap_cut(cut.value) and cut.side * n_known < below[0]
+            )
             if cut.inherits:            # one of another pass stands before these
                 cut.like = e.last_inheriting if e.last_inheriting >= cuts else NULL
             else:
@@ -198,7 +204,7 @@ cdef class SplitSearch:
             if cut.missing_left:
                 accumulate(self.left, self.missing, stride)
             cut.odds = -INFINITY
-            if min(self.left[0], first.n_rows - self.left[0]) < self.min_leaf:
+            if min(self.left[0], first.n_rows - self.left[0]) < least:
                 continue
             subtract(self.right, first.active, self.left, stride)
             self.right[0] = first.n_rows - self.left[0]

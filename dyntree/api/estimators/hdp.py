@@ -25,6 +25,15 @@ from dyntree.mixtures.hdp.options import HDP_SETTINGS
 Ids = NDArray[np.int64]
 
 
+def check_groups(groups: Any) -> None:
+    """Refuse the name of a column: scikit-learn's tables come without it."""
+    if isinstance(groups, str):
+        raise ValueError(
+            f"groups must be a label for each row; got the text {groups!r}. Give the "
+            f"column itself, groups=X[{groups!r}], and X without it."
+        )
+
+
 class MemoryBoundedTopics(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
@@ -119,6 +128,13 @@ class MemoryBoundedTopics(
 
     def _checked(self, X: Any, reset: bool) -> Any:
         """X as scikit-learn checks it: counts may be sparse."""
+        is_text = isinstance(X, list | tuple) and X and isinstance(X[0], str)
+        if self._is_words and is_text:
+            raise ValueError(
+                "X must be counts of words, a document in each row; got text, "
+                f"{params.short(X[0])}. Count words first, as scikit-learn's "
+                "CountVectorizer does."
+            )
         return checked_rows(
             self, X, reset, dtype=np.float64,
             accept_sparse="csr" if self._is_words else False,
@@ -154,6 +170,7 @@ class MemoryBoundedTopics(
         ValueError
             On bad rows or parameters.
         """
+        check_groups(groups)
         rows = self._checked(X, True)
         model = self._fresh().fit(**self._documents(rows, groups), progress=False)
         return self._kept(model, rows, groups)
@@ -175,6 +192,7 @@ class MemoryBoundedTopics(
         ValueError
             On bad rows or parameters; the model is then what it was before.
         """
+        check_groups(groups)
         first = not hasattr(self, "model_")
         rows = self._checked(X, first)
         model = self._fresh() if first else self.model_
@@ -235,8 +253,8 @@ class MemoryBoundedTopics(
         -------
         ndarray of int64 of shape (n_rows,)
         """
-        rows = self._rows(X)
-        return self._labels(rows, groups)
+        check_groups(groups)
+        return self._labels(self._rows(X), groups)
 
     def fit_predict(self, X: Any, y: Any = None, groups: Any = None) -> Ids:
         """Learn rows and say the topic of each, as `labels_` does.
@@ -264,6 +282,7 @@ class MemoryBoundedTopics(
         -------
         ndarray of shape (n_rows, n_topics)
         """
+        check_groups(groups)
         rows = self._rows(X)
         if self._is_words:
             return self.model_.transform(rows)

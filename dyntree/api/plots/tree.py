@@ -129,16 +129,20 @@ def _place(
     )
     across = sum(children) / 2.0
     name = plain(view.tree.feature_names[k])
-    splits.append((f"{name} ≤ {node.value:.3g}", across, node.depth, children))
+    text = f"{name} ≤ {node.value:.3g}"
+    if node.value == np.inf:
+        text = f"{name} has a value"
+    splits.append((text, across, node.depth, children))
     return across
 
 
 def _inside(row: Vector, low: Vector, high: Vector) -> Vector:
-    """The point nearest to a row with low < point <= high."""
+    """The point nearest to a row with low < point <= high; missing at infinite low."""
     first = np.nextafter(low, np.inf, where=np.isfinite(low), out=low.copy())
     lost = np.isnan(row) & (np.isfinite(low) | np.isfinite(high))
     row = np.where(lost, np.where(np.isfinite(high), high, first), row)
-    return np.asarray(np.minimum(np.maximum(row, first), high))
+    inside = np.minimum(np.maximum(row, first), high)
+    return np.asarray(np.where(np.isposinf(low), np.nan, inside))
 
 
 def _predicted(view: TreeView, particle: int, leaves: list[Leaf]) -> list[str]:

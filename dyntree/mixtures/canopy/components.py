@@ -21,6 +21,7 @@ from dyntree.encoding.values import LARGEST, Matrix, Vector
 LINEAR, NORM, SQUARES, FULL = range(4)  # layouts of the core
 LOG_2PI = np.log(2.0 * np.pi)
 FLOOR = 1e-6  # of a variance, as a share of the prior's
+NO_ROWS = 1e-12  # that a prior of means counts for where it is left out
 LEAST = 1e-12  # variance, scaled: rows in float32 tell no smaller one
 
 
@@ -136,10 +137,13 @@ class Family(ABC):
         for clusters that are far apart. Here they are drawn to no more than a geometric
         mean of that and of the pooled variance within components: the share counts for
         one row a component, the pooled variance for the others. The prior of the means
-        is weakened alike, as it is one in standard deviations of the components.
+        is weakened alike, as it is one in standard deviations of the components. How
+        far means are from it says nothing of widths: one row far out would widen all.
         """
-        inner = None if prior.least is None else self.scatter(moments, prior)
-        if inner is None or prior.least is None:
+        if prior.least is None:
+            return prior
+        inner = self.scatter(moments, replace(prior, strength=NO_ROWS))
+        if inner is None:
             return prior
         part = len(moments.weight) / max(moments.total, len(moments.weight))
         free = max(moments.total * (1.0 - part), 1.0)
@@ -159,8 +163,14 @@ class Family(ABC):
         """Parameters from their posterior, with the weights of `estimate`."""
 
     @abstractmethod
-    def begin(self, rows: Matrix, prior: Prior) -> Components:
-        """Components at some rows, with the spread of the prior and equal weights."""
+    def begin(
+        self, rows: Matrix, prior: Prior, variance: Vector | None = None
+    ) -> Components:
+        """Components at some rows, with the spread of the prior and equal weights.
+
+        Columns have no more than a `variance` that is given, unless the user has given
+        that of the prior.
+        """
 
     @abstractmethod
     def scores(self, known: Components) -> Scores:

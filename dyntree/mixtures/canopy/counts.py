@@ -48,7 +48,9 @@ class Counts(Family):
         rates = self._rates(moments.weight, moments.first, prior)
         return Components(self.weights_of(moments, prior), rates, np.empty(0)), 0
 
-    def begin(self, rows: Matrix, prior: Prior) -> Components:
+    def begin(
+        self, rows: Matrix, prior: Prior, variance: Vector | None = None
+    ) -> Components:
         """Components at some rows, of equal weights."""
         m = len(rows)
         rates = self._rates(np.ones(m), rows, prior)

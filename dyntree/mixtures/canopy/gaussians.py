@@ -61,12 +61,16 @@ class Gaussian(Family):
     def _alike(self, variance: Vector, m: int) -> NDArray[np.float64]:
         """The spread of m components that have these variances of columns."""
 
-    def begin(self, rows: Matrix, prior: Prior) -> Components:
+    def begin(
+        self, rows: Matrix, prior: Prior, variance: Vector | None = None
+    ) -> Components:
         """Components at some rows, with the spread of the prior and equal weights."""
-        m, variance = len(rows), prior.variance
+        m, spread = len(rows), prior.variance
         if prior.reg_covar is not None:
-            variance = np.ones(rows.shape[1])
-        return Components(np.full(m, 1.0 / m), rows.copy(), self._alike(variance, m))
+            spread = np.ones(rows.shape[1])
+        elif variance is not None and prior.least is not None:
+            spread = np.clip(variance, np.maximum(FLOOR * spread, LEAST), spread)
+        return Components(np.full(m, 1.0 / m), rows.copy(), self._alike(spread, m))
 
 
 class Diagonal(Gaussian):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import CheckpointError
 from dyntree.mixtures.canopy import files, user_components
 from dyntree.mixtures.canopy.batches import CanopyStreams
@@ -22,7 +22,13 @@ from dyntree.mixtures.canopy.parts import LocalShards, Parts, held_out
 from dyntree.mixtures.canopy.records import CanopySweep, history_of
 from dyntree.mixtures.canopy.scaling import FARTHEST
 from dyntree.mixtures.canopy.shards import Plan
-from dyntree.mixtures.canopy.starts import chosen_start, n_wanted, start, too_few
+from dyntree.mixtures.canopy.starts import (
+    chosen_start,
+    n_wanted,
+    start,
+    too_few,
+    variances_within,
+)
 from dyntree.mixtures.canopy.state import State
 from dyntree.mixtures.canopy.sweep_loop import Fit
 from dyntree.mixtures.shared.arrays import Arrays
@@ -300,7 +306,8 @@ class Canopy(CanopyStreams):
         )  # fmt: skip
         prior = scaling.prior(options.prior, family, options.concentration)
         if start is None:
-            known = family.begin(self._starts(parts, plan), prior)
+            means, variance = self._starts(parts, plan)
+            known = family.begin(means, prior, variance)
         else:
             known = user_components.scaled(
                 self._components_at(start, parts.features), scaling
@@ -326,8 +333,8 @@ class Canopy(CanopyStreams):
         user_components.check_alike(self.options, features, start.options, columns)
         return user_components.unscaled(*start._ready("start"))
 
-    def _starts(self, parts: Parts, plan: Plan) -> Matrix:
-        """Where components begin, in scaled coordinates."""
+    def _starts(self, parts: Parts, plan: Plan) -> tuple[Matrix, Vector | None]:
+        """Where components begin, scaled, and how wide they are there if known."""
         m, init = self.options.n_components, self.options.init
         if not isinstance(init, str):
             shape = (m, parts.features.n_features)
@@ -336,16 +343,19 @@ class Canopy(CanopyStreams):
                     f"init must be finite and of shape {shape}, (n_components, "
                     f"n_features); got {params.short(init)}."
                 )
-            return plan.scaling.doubles(init)
+            return plan.scaling.doubles(init), None
         rng, n = np.random.default_rng([self.seed, 7]), parts.n_weighted
         for how_many in (n_wanted(chosen_start(init, m), m, n), n):
             places = parts.drawn(rng, how_many)
             rows = plan.scaling.doubles(parts.take(places)).astype(np.float32)
+            how = chosen_start(init, m)
             try:
-                return start(chosen_start(init, m), m, rows, self.seed, plan.n_threads)
+                means = start(how, m, rows, self.seed, plan.n_threads)
             except ValueError:  # too few different rows in a sample
                 if how_many == n:
                     raise
+                continue
+            return means, variances_within(rows, means) if how == "kmeans" else None
         raise AssertionError("the last sample is all rows")
 
     def _run(

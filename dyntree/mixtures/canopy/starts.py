@@ -13,7 +13,9 @@ from dyntree.runtime.blas import single_threaded_blas
 
 NODES = 8  # of a cover tree, for each component
 KMEANS_ROWS = 20_000  # of the sample that k-means looks at, or 20 a component
-N_RUNS, FEW = 4, 64  # of k-means, where components are few
+N_RUNS, FEW = 2, 64  # of k-means in either unit, where components are few
+N_LOOKED, N_NEAR = 256, 8  # rows by which a unit is chosen, and rows near each
+LEAST = 1e-9  # variance of a component, where columns have one of 1
 N_STEPS = 10  # of Lloyd's in each
 
 
@@ -96,24 +98,82 @@ def kmeans_plus_plus(rows: Singles, m: int, rng: np.random.Generator) -> Matrix:
 
 
 def kmeans(rows: Singles, m: int, rng: np.random.Generator) -> Matrix:
-    """Means of the tightest of some runs of k-means, each begun by k-means++."""
+    """Means of the likeliest of some runs of k-means, each begun by k-means++.
+
+    Every other run counts columns in spreads of near rows, not of all: a column of two
+    values would else be cut before clusters that the others tell far apart.
+    """
     points = rows.astype(np.float64)
-    best, least = points[:m], np.inf
-    for _ in range(N_RUNS if m <= FEW else 1):
-        means = kmeans_plus_plus(rows, m, rng)
-        for _ in range(N_STEPS):
-            nearest, squares = nearest_means(points, means)
-            total = squares.sum()
-            if total < least:
-                best, least = means, total
-            count = np.bincount(nearest, minlength=m)
-            order = np.argsort(nearest, kind="stable")
-            filled = np.flatnonzero(count)
-            first = np.cumsum(count)[filled] - count[filled]
-            means = means.copy()
-            means[filled] = np.add.reduceat(points[order], first)
-            means[filled] /= count[filled, None]
+    if m > FEW:
+        return lloyd(points, kmeans_plus_plus(rows, m, rng))[0]
+    steps = resolutions(points)
+    best, most = points[:m], -np.inf
+    for unit in (np.ones(points.shape[1]), local_spreads(points, steps)) * N_RUNS:
+        own = points / unit
+        _, nearest = lloyd(own, kmeans_plus_plus(own.astype(np.float32), m, rng))
+        found = log_likelihood(points, nearest, m, steps)
+        if found > most:
+            most = found
+            best = means_of(points, nearest, points[rng.integers(len(points), size=m)])
     return best
+
+
+def lloyd(points: Matrix, means: Matrix) -> tuple[Matrix, Ids]:
+    """Means after some steps, and the nearest of each point."""
+    for _ in range(N_STEPS):
+        means = means_of(points, nearest_means(points, means)[0], means)
+    return means, nearest_means(points, means)[0]
+
+
+def means_of(points: Matrix, nearest: Ids, means: Matrix) -> Matrix:
+    """Means of labelled points; `means` where there is none."""
+    count = np.bincount(nearest, minlength=len(means))
+    order = np.argsort(nearest, kind="stable")
+    filled = np.flatnonzero(count)
+    first = np.cumsum(count)[filled] - count[filled]
+    found = means.copy()
+    found[filled] = np.add.reduceat(points[order], first)
+    found[filled] /= count[filled, None]
+    return found
+
+
+def resolutions(points: Matrix) -> Vector:
+    """Least variance by which columns can tell clusters: squares of smallest steps."""
+    steps = [np.diff(np.unique(column)) for column in points.T]
+    least = [step.min() if len(step) else 0.0 for step in steps]
+    return np.square(least)
+
+
+def local_spreads(points: Matrix, least: Vector) -> Vector:
+    """Standard deviations of columns among near rows, shape (n_features,)."""
+    some = points[: min(len(points), N_LOOKED)]
+    squares = np.empty(some.shape)
+    for i, one in enumerate(some):
+        far = np.square(points - one).sum(axis=1)
+        near = np.argpartition(far, min(N_NEAR, len(points) - 1))[: N_NEAR + 1]
+        squares[i] = np.square(points[near] - one).sum(axis=0) / (2.0 * N_NEAR)
+    found = np.maximum(np.median(squares, axis=0), least)
+    spread: Vector = np.sqrt(np.where(found > 0.0, found, 1.0))
+    return spread
+
+
+def log_likelihood(points: Matrix, nearest: Ids, m: int, least: Vector) -> float:
+    """Of labelled points in normals of their own, but for constants."""
+    count = np.bincount(nearest, minlength=m).astype(np.float64)
+    means = means_of(points, nearest, np.zeros((m, points.shape[1])))
+    squares = np.square(points - means[nearest])
+    spread = means_of(squares, nearest, np.ones(means.shape))
+    logs = np.log(np.maximum(spread, np.maximum(least, LEAST))).sum(axis=1)
+    filled = count > 0.0
+    return float(count[filled] @ (np.log(count[filled]) - 0.5 * logs[filled]))
+
+
+def variances_within(rows: Singles, means: Matrix) -> Vector:
+    """Variance of columns about the nearest of some means, shape (n_features,)."""
+    points = rows.astype(np.float64)
+    nearest, _ = nearest_means(points, means)
+    within: Vector = np.square(points - means[nearest]).mean(axis=0)
+    return within
 
 
 def nearest_means(points: Matrix, means: Matrix) -> tuple[Ids, Vector]:

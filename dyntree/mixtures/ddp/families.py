@@ -100,6 +100,11 @@ class Family(ABC):
         """Which columns of the rows fix a scale that was not given."""
         return np.zeros(1, dtype=bool)
 
+    @property
+    def knows_widths(self) -> bool:
+        """Whether the widths of clusters were given, and are not chosen by rows."""
+        return True
+
     def with_units(self, fresh: Self, columns: NDArray[np.bool_]) -> Self:
         """Return the resolved family with the default scales of some columns anew.
 

@@ -10,6 +10,7 @@ import numpy as np
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.mixtures.ddp.families import Family
+from dyntree.mixtures.ddp.nearness import UNKNOWN, Nearness
 from dyntree.mixtures.ddp.options import (
     DDPOptions,
     family_from_header,
@@ -66,6 +67,8 @@ def told_seldom(state: State) -> dict[str, Any]:
         "still": np.flatnonzero(state.still).tolist(),
         "first_counted": state.first_counted,
         "phase_column": state.phase_column,
+        "nearness": state.nearness.n_rows
+        and [state.nearness.n_rows, state.nearness.distance.tolist()],
     }
 
 
@@ -84,6 +87,17 @@ def family_told(
     resolved: Family = family.resolved(np.zeros((1, width)))
     demand(resolved.to_header() == family.to_header(), "scales of a family")
     return resolved
+
+
+def nearness_told(told: Any, width: int) -> Nearness:
+    """Return how near rows were, as a header tells it, checked."""
+    if told is None:
+        return UNKNOWN
+    n_rows, distance = told
+    found = np.array(distance, dtype=np.float64)
+    demand(found.shape == (width,), "distances of near rows, one a column")
+    demand(((found >= 0.0) & np.isfinite(found)).all(), "finite distances >= 0")
+    return Nearness(params.count("nearness", n_rows, 1, MOST), found)
 
 
 def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> State:
@@ -117,6 +131,7 @@ def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> 
         n_rows=n_rows,
         first_counted=header.get("first_counted", 0),
         phase_column=header.get("phase_column"),
+        nearness=nearness_told(header.get("nearness"), width),
         diagnostics=Diagnostics(**diagnostics),
     )
 

@@ -124,6 +124,7 @@ def parts_of(labels: Any, n_rows: int) -> list[Ids]:
         distinct, place = np.unique(values, return_inverse=True)
     except TypeError as error:
         raise ValueError(
-            f"phases must be labels that can be sorted; got {labels!r}."
+            f"phases must be labels that can be sorted; got "
+            f"{params.short(labels)}. Give numbers or text alone."
         ) from error
     return [np.flatnonzero(place == k).astype(np.int64) for k in range(len(distinct))]

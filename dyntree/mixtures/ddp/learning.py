@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
-from dyntree.errors import MixingWarning, NotReadyError, warn
+from dyntree.errors import MixingWarning, NotReadyError, ScaleWarning, warn
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.input import read_rows, separated
 from dyntree.mixtures.ddp.merging import merged
+from dyntree.mixtures.ddp.nearness import FEWEST_AT_FIRST, Nearness, nearness_of
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.records import Diagnostics, no_diagnostics
 from dyntree.mixtures.ddp.sampling import kernel_of, outcome, run_chains, started
@@ -115,6 +116,9 @@ class Learning(Mixture):
             Where labels of a phase of 20 rows or more are less certain than they look:
             more than half of the changes of identity were accepted, or the votes agree
             by less than half; or where `max_particles` were reached.
+        ScaleWarning
+            Where scales are those of the first rows, which are few, or near rows of a
+            phase are several times as far apart as they were.
         """
         check_progress(progress)
         params.check_dense("X", X)
@@ -161,11 +165,13 @@ class Learning(Mixture):
                 state, family, rows, counting, tell
             )
         self._warn(diagnostics, len(rows))
+        nearness = self._checked_scale(rows[counting])
         labels[~counting] = most_probable(state, self.options)
         self._state = replace(
             state, features=features, family=family, still=still, phase_column=column,
             labels=(*state.labels, labels)[-history:],
             n_rows=state.n_rows + len(rows), diagnostics=diagnostics,
+            nearness=nearness,
         )  # fmt: skip
 
     def _constant_so_far(self, family: Family, rows: Matrix) -> NDArray[np.bool_]:
@@ -231,6 +237,35 @@ class Learning(Mixture):
             labels,
             diagnostics,
         )
+
+    def _checked_scale(self, rows: Matrix) -> Nearness:
+        """Warn where scales that earlier rows have chosen do not fit these.
+
+        Returns what the rows of later phases are compared with.
+        """
+        before = self._state.nearness
+        if not self.options.family.scaled_by_rows().any():
+            return before
+        is_first = self._state.family is None and not self.options.family.knows_widths
+        if is_first and len(rows) < FEWEST_AT_FIRST:
+            warn(
+                ScaleWarning,
+                f"the scale of clusters is that of the first {len(rows)} rows, which "
+                f"are few. Begin with a phase of {FEWEST_AT_FIRST} rows at least, or "
+                "give the scales of the family.",
+            )
+        now = nearness_of(rows)
+        factor = before.change(now)
+        if factor != 1.0:
+            warn(
+                ScaleWarning,
+                "the scale of clusters, that of the first rows, no longer fits: near "
+                f"rows of phase {self._state.n_phases} are {factor:.2g} times as far "
+                "apart as before. Their unit or gain may have changed. Rescale them, "
+                "or begin a new model.",
+            )
+        is_new = factor != 1.0 or not before.n_rows
+        return now if is_new and now.n_rows else before
 
     def _warn(self, found: Diagnostics, n_rows: int) -> None:
         """Tell of statistical trouble; of a few rows chance decides anyway."""

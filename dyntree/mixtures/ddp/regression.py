@@ -372,6 +372,11 @@ class GaussianUnknown(Regression):
         """Which columns of the rows fix a scale that was not given."""
         return np.array([self.scale is None])
 
+    @property
+    def knows_widths(self) -> bool:
+        """Whether the widths of clusters were given, and are not chosen by rows."""
+        return self.scale is not None
+
     def with_units(self, fresh: Self, columns: NDArray[np.bool_]) -> Self:
         """Return the resolved family with the default scales of some columns anew."""
         d = len(columns)
@@ -494,6 +499,11 @@ class AffineFlow(Regression):
     def scaled_by_rows(self) -> NDArray[np.bool_]:
         """Which columns of the rows fix a scale that was not given: x, then v."""
         return np.array([self.location.scale is None, self.velocity_scale is None])
+
+    @property
+    def knows_widths(self) -> bool:
+        """Whether the widths of clusters were given, and are not chosen by rows."""
+        return self.location.knows_widths
 
     def with_units(self, fresh: Self, columns: NDArray[np.bool_]) -> Self:
         """Return the resolved family with the default scales of some columns anew."""

@@ -24,6 +24,7 @@ from dyntree.mixtures.ddp.scales import SHARES, Moments, best_scale, grid_of
 from dyntree.runtime.blas import single_threaded_blas
 
 MOST_ROWS = 10_000  # that are looked at
+FINE = 1e-3  # smallest step of a column, as a share of its range, that is no lattice
 NUMBERS = (1, 2, 3, 4, 6, 8, 11, 16, 22, 30, 40)  # of clusters in a column or axis
 MOST_AXES = 64  # columns beyond which there is one share for all
 DF_OF_ONE = 31.0  # degrees of freedom
@@ -44,6 +45,7 @@ def chosen(rows: Matrix, kappa: float | None, df: float | None) -> Choice:
 
     The rows are about the base's mean, and no column is constant. What is given stays.
     """
+    rows = without_copies(rows)
     if len(rows) > MOST_ROWS:
         places = np.random.default_rng(0).choice(len(rows), MOST_ROWS, replace=False)
         rows = rows[np.sort(places)]
@@ -71,6 +73,20 @@ def chosen(rows: Matrix, kappa: float | None, df: float | None) -> Choice:
                 best = Choice(share * shape, float(grid.kappa[fit.scale]), own_df)
     assert best is not None
     return best
+
+
+def without_copies(rows: Matrix) -> Matrix:
+    """The rows, each once where they are copies of one another.
+
+    Copies say nothing of spreads: each row and its copies would be a cluster. Rows of a
+    few values a column are equal by chance, and stay as they are.
+    """
+    distinct, first = np.unique(rows, axis=0, return_index=True)
+    if len(distinct) == len(rows):
+        return rows
+    steps = np.array([np.diff(np.unique(one)).min() for one in rows.T])
+    is_fine = (steps < FINE * np.ptp(rows, axis=0)).any()
+    return rows[np.sort(first)] if is_fine else rows
 
 
 def shapes(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.ddp.families import Family
+from dyntree.mixtures.ddp.nearness import UNKNOWN, Nearness
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.records import Diagnostics, no_diagnostics
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
@@ -129,6 +130,7 @@ class State:
     labels: tuple[Ids, ...] = ()  # of the rows of the last phases
     n_rows: int = 0
     diagnostics: Diagnostics = field(default_factory=no_diagnostics)
+    nearness: Nearness = UNKNOWN  # of rows, of the last phase of another scale
 
     @classmethod
     def fresh(cls, options: DDPOptions, n_prior: int = 0, n_sums: int = 0) -> State:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.encoding.values import Vector
 from dyntree.mixtures.hdp.context import BIRTHS, HELD_OUT, KMEANS, Context
 from dyntree.mixtures.hdp.moves import (
     Move,
@@ -23,10 +22,8 @@ from dyntree.mixtures.hdp.sweeps import Search, Solution, swept_until_settled
 from dyntree.mixtures.hdp.topics import Topics
 
 SINGLES = 3  # best moves that are tried alone once all together were refused
-FIRST_START, WORDS_EACH = (
-    10,
-    200,
-)  # topics of the first start, words of a topic at least
+FIRST_START, NEXT_START = 2, 10  # topics of the first start, and of the next
+WORDS_EACH = 200  # of a topic that a first epoch starts from, at least
 CHANGED = 0.01  # of a topic's points, after which a refused move is tried again
 
 
@@ -84,6 +81,10 @@ class Build:
         """Groups of the documents that are new."""
         return np.arange(self.state.topics.S, self.n_groups, dtype=np.int32)
 
+    def cost(self, solution: Solution) -> float:
+        """Free energy, and what its topics must bring."""
+        return solution.F + self.gain * solution.topics.K
+
     def random(self, purpose: int) -> np.random.Generator:
         """Random numbers of one purpose."""
         return self.context.random(self.state.n_epochs, purpose)
@@ -107,21 +108,21 @@ def built(build: Build) -> Built:
     n_birth = n_births(build)
     if not n_birth or build.cap <= topics.K:
         return improved(build, build.store, topics, build.record())
-    rule = family.select if options.select == "auto" else options.select
-    if rule == "always":
+    if options.select == "always":
         return born(build, build.store, topics, n_birth)
+    rule = options.select
+    if rule == "auto":
+        rule = "either" if family.of_words else "free_energy"
     if rule == "free_energy":
         plain = improved(build, build.store, topics, build.record())
         other = born(build, build.store, topics, n_birth)
-        costs = [one.F + build.gain * one.topics.K for one, _ in (plain, other)]
-        return other if costs[1] < costs[0] else plain
+        return other if build.cost(other[0]) < build.cost(plain[0]) else plain
     known, rest = build.store.put_aside(state.store, build.random(HELD_OUT))
     plain = improved(build, known, topics, build.record())
     other = born(build, known, topics, n_birth)
-    logs = [held_out_logs(search, one, rest) for one, _ in (plain, other)]
-    gain = logs[1] - logs[0]
-    allowed = np.sqrt(rest.weights @ np.square(gain)) if options.select == "auto" else 0
-    best, record = other if rest.weights @ gain + allowed > 0.0 else plain
+    plain_log, other_log = (log_score(search, one, rest) for one, _ in (plain, other))
+    is_lower = rule == "either" and build.cost(other[0]) < build.cost(plain[0])
+    best, record = other if is_lower or other_log > plain_log else plain
     return improved(build, build.store, best.topics, record)
 
 
@@ -134,24 +135,24 @@ def started(build: Build, store: Store, K: int) -> Built:
 
 
 def best_start(build: Build) -> Built:
-    """Topics of a first epoch from the start that serves held-out words best.
+    """Topics of a first epoch from the start of the lowest free energy.
 
-    The next start has twice the topics of the last one, or of what came of it. It ends
-    where held-out words lose, or fewer topics stay than there were (section 4.3).
+    Starts have two topics, ten, and then twice as many as came of the last one. It ends
+    where fewer topics stay than there were, and the free energy is no lower
+    (section 4.3).
     """
-    known, rest = build.store.put_aside(build.state.store, build.random(HELD_OUT))
     most = starting_topics_within(build, max(1, int(build.store.total // WORDS_EACH)))
-    K = min(FIRST_START, most)
-    best = started(build, known, K)
-    score = log_score(build.search, best[0], rest)
-    while best[0].topics.K >= K and most > K and not build.ended:
-        K = min(most, 2 * best[0].topics.K)
-        found = started(build, known, K)
-        now = log_score(build.search, found[0], rest)
-        if now <= score:
+    start = min(FIRST_START, most)
+    best = found = started(build, build.store, start)
+    while start < most and not build.ended:
+        n_found = found[0].topics.K
+        if found is not best and n_found < start:
             break
-        best, score = found, now
-    return improved(build, build.store, best[0].topics, best[1])
+        start = min(most, NEXT_START if start < NEXT_START else 2 * n_found)
+        found = started(build, build.store, start)
+        if build.cost(found[0]) < build.cost(best[0]):
+            best = found
+    return best
 
 
 def n_births(build: Build) -> int:
@@ -177,20 +178,17 @@ def improved(build: Build, store: Store, topics: Topics, record: BuildRecord) ->
     return searched(build.search, store, start, record), record
 
 
-def held_out_logs(search: Search, solution: Solution, rest: Store) -> Vector:
-    """Log predictive probability of each point that was put aside."""
+def log_score(search: Search, solution: Solution, rest: Store) -> float:
+    """Log predictive probability of points that were put aside."""
     if not rest.n_items:
-        return np.zeros(0)
+        return 0.0
     points = rest.positions(np.arange(rest.n_items))
     group = np.concatenate([rest.group, rest.clump_group])  # one each
     topics = solution.topics
-    shares = topics.proportions[group]
-    return search.family.log_mixture(points, topics.statistics, shares)
-
-
-def log_score(search: Search, solution: Solution, rest: Store) -> float:
-    """Log predictive probability of points that were put aside."""
-    return float(rest.weights @ held_out_logs(search, solution, rest))
+    logs = search.family.log_mixture(
+        points, topics.statistics, topics.proportions[group]
+    )
+    return float(rest.weights @ logs)
 
 
 def n_starting_topics(build: Build) -> int:

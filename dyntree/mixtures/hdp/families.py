@@ -65,7 +65,6 @@ class Family(ABC):
     epoch_size: ClassVar[int] = 10  # documents
     most_start: ClassVar[int] = 20  # topics that the first epoch starts from
     most_births: ClassVar[int] = 0  # topics proposed in each later epoch
-    select: ClassVar[str] = "free_energy"  # when these are kept
     pointer_bytes: ClassVar[int] = 8  # of the first entries of row pointers
 
     d: int  # columns of a point; 0 for words

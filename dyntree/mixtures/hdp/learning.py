@@ -32,6 +32,7 @@ from dyntree.mixtures.hdp.sweeps import (
 )
 from dyntree.mixtures.hdp.topics import Topics
 
+FEW = 50  # topics that may be as many as documents without a word
 ROW_EXTRA = 52  # labels, places, shares and weights of one row, in bytes
 
 
@@ -203,6 +204,16 @@ def compressed_after_epoch(
             f"the step of alpha would have raised the free energy in {record.n_held} "
             f"sweeps of epoch {draft.n_epochs + 1}, where alpha was kept instead; "
             'take alpha_update="newton", or a prior of shape and rate nearer to 1.',
+        )
+    n_topics, n_documents = topics.K, draft.n_documents
+    if search.family.of_words and n_topics >= max(FEW, n_documents / 2):
+        draft = draft.with_warning(
+            "many",
+            ConvergenceWarning,
+            f"{n_topics} topics were found in {n_documents} documents: they follow "
+            "single documents. Words that documents repeat more than topics explain do "
+            "that, such as counts times a number. Divide such counts, or set "
+            "max_topics.",
         )
     draft = replace(draft, n_epochs=draft.n_epochs + 1, next_id=record.next_id)
     history = np.concatenate([draft.history, np.zeros((1, len(HISTORY)))])

@@ -150,9 +150,9 @@ class HDPOptions(Checked):
         Topics proposed from random documents in each later epoch; "auto" is 20 for
         words, half of the documents where these are fewer, and 0 for others.
     select : {"auto", "always", "free_energy", "heldout"}
-        When births are kept: always, by free energy (the default for rows), or by the
-        score of a tenth of the epoch's words. "auto" keeps topics of words unless this
-        score falls by more than the standard error of its change.
+        When births are kept: always, by free energy, or by the score of a tenth of the
+        epoch's points, of words those that a document has once. "auto" is by free
+        energy, and keeps births of words that either of the two is for.
     swaps : bool, default True
         Whether, at the cap on topics, a merge may pay for a split.
     cap_growth : {"sqrt", "fixed"}
@@ -160,7 +160,7 @@ class HDPOptions(Checked):
     start : {"auto", "kmeans", "one"}
         Whether the first epoch starts from k-means++, of words from random topics, or
         from one topic. "auto" is k-means++ for rows; words are tried with more and more
-        random topics while a held-out tenth of them gains by it.
+        random topics, of which those stay that end at the lowest free energy.
     failing_split : {"aside", "stop"}
         What a clump does that cannot be split for want of memory.
     working_limit : int or str, optional

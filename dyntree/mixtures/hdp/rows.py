@@ -26,7 +26,7 @@ from dyntree.encoding.given import named_columns
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.tables import is_frame
-from dyntree.encoding.values import LARGEST, Matrix, Vector
+from dyntree.encoding.values import LARGEST, NUMBER, Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
 from dyntree.labels import is_label
 from dyntree.mixtures.hdp.batch import Batch, Times
@@ -193,9 +193,10 @@ def is_table(documents: Any) -> bool:
         return documents.ndim == 2 or (documents.ndim < 2 and documents.dtype != object)
     if isinstance(documents, list | tuple) and documents:
         first = documents[0]
-        return isinstance(first, Mapping) or (np.ndim(first) == 1 and np.ndim(
-            np.asarray(first, dtype=object)[:1][0] if len(first) else 0
-        ) == 0 and not is_frame(first))  # fmt: skip
+        if isinstance(first, Mapping) or is_frame(first):
+            return isinstance(first, Mapping)
+        row = first if hasattr(first, "ndim") else np.asarray(first, dtype=object)
+        return row.ndim == 1 and (not len(row) or np.ndim(row[0]) == 0)
     return False
 
 
@@ -296,13 +297,11 @@ def document_rows(
             f"{what} must be a 2-D numeric array; got a sparse matrix. Give a dense "
             'one, X.toarray(), or take family="multinomial" for counts of words.'
         )
-    try:
-        array = np.asarray(one)
-    except ValueError:
-        array = np.empty(0, dtype=object)
-    if isinstance(one, np.ma.MaskedArray):
-        array = params.as_array(what, one)
-    if array.ndim == 2 and array.shape[0] == 0:
+    array = params.as_array(what, one)
+    if array.ndim == 2 and (
+        array.shape[0] == 0
+        or (array.dtype == object and all(isinstance(v, NUMBER) for v in array.flat))
+    ):
         array = array.astype(np.float64)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(

@@ -92,14 +92,15 @@ class WordStore(Store):
         return self.of(self.family, self.word[places], self.word_count[places], group)
 
     def put_aside(self, before: Self, rng: np.random.Generator) -> tuple[Self, Self]:
-        """The store without a tenth of the words that came last, and these words."""
-        new = slice(before.n_points, None)
-        word, group = self.word[new], self.group[new]
-        count = self.word_count[new].astype(np.int64)
-        aside = rng.binomial(count, ASIDE)
-        stay, gone = count > aside, aside > 0
-        kept = self.of(self.family, word[stay], (count - aside)[stay], group[stay])
-        rest = self.of(self.family, word[gone], aside[gone], group[gone])
+        """The store without some of the words that came last, and these words.
+
+        They are a tenth of those that a document has once: of a word that it repeats,
+        the others would foresee the one, whatever the topics.
+        """
+        new = np.arange(before.n_points, self.n_points)
+        gone = (rng.random(len(new)) < ASIDE) & (self.word_count[new] == 1.0)
+        kept = self.singles(new[~gone], self.group[new[~gone]])
+        rest = self.singles(new[gone], self.group[new[gone]])
         return before.joined(kept), rest
 
     def content(self, items: Longs, clump: Longs, count: Vector, stay: Longs) -> Arrays:

@@ -17,6 +17,7 @@ from dyntree.mixtures.hdp.families import Family
 from dyntree.mixtures.hdp.word_store import WordStore
 
 MOST_COUNT = 2**31  # of a word in a document, which an int32 holds
+MOST_WORDS = 2**24  # of a vocabulary whose size is not given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,12 +132,24 @@ def from_counts(matrix: Any, n_words: int | None) -> WordBatch:
             f"documents have {matrix.shape[1]} words; the vocabulary has {n_words} "
             "words."
         )
+    if n_words is None:
+        check_vocabulary(matrix.shape[1], "documents have as many columns")
     some = value > 0.0
     return WordBatch(
         document=row[some].astype(np.int64), n_documents=matrix.shape[0],
         word=matrix.indices[some].astype(np.int64), count=value[some],
         n_words=int(matrix.shape[1]), is_array=True,
     )  # fmt: skip
+
+
+def check_vocabulary(n_words: int, cause: str) -> None:
+    """Refuse words by the million that nobody has asked for: all topics hold them."""
+    if n_words > MOST_WORDS:
+        raise ValueError(
+            f"documents must have word ids below {MOST_WORDS}; {cause}. Number the "
+            "words that come from 0, or give the size of the vocabulary, "
+            f"HDPOptions(n_words={n_words})."
+        )
 
 
 def from_lists(
@@ -155,10 +168,9 @@ def from_lists(
                 )
             known = ids < n_words
             ids, counts = ids[known], counts[known]
-        elif len(ids) and ids.max() >= MOST_COUNT:
-            raise ValueError(
-                f"documents[{number}] must hold word ids below {MOST_COUNT}; got "
-                f"{int(ids.max())}."
+        elif len(ids):
+            check_vocabulary(
+                int(ids.max()) + 1, f"documents[{number}] has word id {int(ids.max())}"
             )
         found, place = np.unique(ids, return_inverse=True)
         total = np.bincount(place, counts, len(found)).astype(np.float64)

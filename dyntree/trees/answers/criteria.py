@@ -12,6 +12,7 @@ from dyntree import params
 from dyntree._core.rng import CounterSource, RandomSource
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import criteria, query
+from dyntree._core.trees.leaf import LEAST_DF
 from dyntree._core.trees.window import worth
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.locking import locked
@@ -196,7 +197,7 @@ class TreeCriteria(TreePredictions):
         if rule == "alm":
             if state.options.rules == "r":
                 return np.asarray(query.predict(cloud, rows)["var"])
-            return moments(*query.mixture(cloud, rows)[:5])[1]
+            return moments(*query.mixture(cloud, rows)[:5], least_df=LEAST_DF)[1]
         if rule == "ei":
             return query.mean_improvement(cloud, rows, _incumbent(cloud, rows, best))
         if rule == "qentropy":

@@ -11,6 +11,7 @@ from scipy.special import entr
 from dyntree import params
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
+from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
@@ -82,7 +83,8 @@ class TreePredictions(TreeModel):
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
             if classes is None:
                 parts = query.mixture(cloud, rows, n_threads)
-                return Prediction.of_mixture(parts, n_threads)
+                least_df = LEAST_DF if state.options.rules == "native" else 0.0
+                return Prediction.of_mixture(parts, n_threads, least_df)
             answer = query.predict_class(cloud, rows, n_threads)
             entropy = answer["entropy"]
             if state.options.rules == "native":

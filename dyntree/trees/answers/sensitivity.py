@@ -239,7 +239,8 @@ class TreeAnswers(TreeCriteria):
             Share of the samples that a main effect averages over.
         method : {"lhs", "boot"}, default "lhs"
             Latin hypercube samples of scaled beta distributions, or active rows drawn
-            with replacement.
+            with replacement. In the former an input of which trees ask whether it has a
+            value is missing as often as it was in the rows learned.
         bounds : array_like of shape (n_features, 2), optional
             Default the range of all rows learned; where the past fades, for "boot" and
             under R's rules, of the active rows.

@@ -40,6 +40,9 @@ class LeafView:
 class SplitView:
     """A split of one particle's tree: rows with feature <= value go left.
 
+    Where the value is infinity, rows that have a value of the feature go left, and
+    those that have none go right.
+
     Attributes
     ----------
     depth : int

@@ -13,6 +13,7 @@ from scipy.special import entr
 
 from dyntree import checkpoint, params
 from dyntree._core.trees import query
+from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.online import Arrays, Header
@@ -179,7 +180,9 @@ class TreeAverage(TreeModel, checkpoint.Stored):
                 query.mixture(state.cloud, own, n_threads)
                 for state, own in zip(self.states, rows, strict=True)
             ]
-            return Prediction.of_mixture(joined(parts, self.weights), n_threads)
+            return Prediction.of_mixture(
+                joined(parts, self.weights), n_threads, LEAST_DF
+            )
 
     def mean_at(self, row: Matrix) -> float:
         """Predictive mean at one encoded row; see `DynamicTree.mean_at`."""

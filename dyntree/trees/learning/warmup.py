@@ -246,7 +246,7 @@ def cloud_options(options: TreeOptions, n_features: int) -> dict[str, Any]:
 def _prior(options: TreeOptions) -> dict[str, Any]:
     """Where the prior of the leaves starts, and whether it stays there."""
     is_fixed = isinstance(options.prior, NIG)
-    start = options.prior if isinstance(options.prior, NIG) else NIG(0.03, 0.01)
+    start = options.prior if isinstance(options.prior, NIG) else NIG(0.03)
     return asdict(start) | {
         "adaptive": not is_fixed and options.model in ("constant", "linear"),
         "class_mass": options.class_mass,

@@ -394,11 +394,18 @@ def test_options_belong_to_their_rules() -> None:
 
 def test_a_fixed_prior_stays_and_an_adaptive_one_moves() -> None:
     X, y = smooth(300)
-    fixed = native("linear", prior=NIG(0.2, 0.02)).update(X, y).state.cloud.prior_point
-    assert (fixed["b0"], fixed["kappa0"]) == (0.2, 0.02)
+    fixed = native("linear", prior=NIG(0.2)).update(X, y).state.cloud.prior_point
+    assert (fixed["b0"], fixed["relaxed"]) == (0.2, 1.0)
     still = 0.5 + 1e-4 * X[:, 0] + 1e-4 * np.round(y)  # but for a step, a few per cent
     tuned = native("constant").update(X, still).state.cloud.prior_point
     assert tuned["b0"] < 0.03 * tuned["y_unit"]
+
+
+def test_the_weight_of_a_level_is_retired_with_a_word_of_what_to_do() -> None:
+    with pytest.warns(DeprecationWarning, match=r"kappa0.*got 0\.02.*NIG\(b0=0\.2\)"):
+        prior = NIG(0.2, 0.02)
+    assert prior == NIG(0.2)
+    assert repr(prior) == "NIG(b0=0.2)"
 
 
 @pytest.mark.parametrize(

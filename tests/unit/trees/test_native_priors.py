@@ -104,7 +104,7 @@ def test_equal_responses_say_nothing_of_a_prior() -> None:
         np.arange(300.0)[:, None], [5.0] * 300
     )
     state = tree.state.cloud.prior_point
-    assert (state["b0"], state["kappa0"], state["grain"]) == (0.03, 0.01, 0.0)
+    assert (state["b0"], state["relaxed"], state["grain"]) == (0.03, 1.0, 0.0)
     assert tree.predict([[10.0]]).mean == pytest.approx(5.0)
 
 

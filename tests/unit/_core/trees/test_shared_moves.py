@@ -54,7 +54,7 @@ def root_and_evidence(
         if model == "class":
             counts = np.bincount(y.astype(int), weights=w, minlength=3)
             return dirichlet_evidence(counts, 1.0)
-        return float(Leaf(z, y, w, 0.1, 0.1).log_evidence)
+        return float(Leaf(z, y, w, 0.1).log_evidence)
 
     return cloud, X[n_retired:], evidence
 
@@ -154,7 +154,7 @@ def active_evidence(model: str, X: np.ndarray, y: np.ndarray) -> Evidence:
         if model == "class":
             counts = np.bincount(y.astype(int), weights=rows, minlength=3)
             return dirichlet_evidence(counts, 1.0)
-        return float(Leaf(z, y, rows.astype(float), 0.1, 0.1).log_evidence)
+        return float(Leaf(z, y, rows.astype(float), 0.1).log_evidence)
 
     def evidence(rows: Mask, weight: float) -> float:
         key = rows.tobytes()
@@ -317,12 +317,45 @@ def test_rows_without_a_value_follow_the_share_of_the_others() -> None:
     """Normal test of the sum over 20,000 cuts; false-fail rate 1e-6."""
     cloud, X, _ = root_and_evidence("constant", 40, 0.3, 1)
     probe.set_tree_prior(cloud, 0.95, 2.0)
-    cuts, *_ = probe.offer(cloud, probe.roots(cloud)[0], 0, 20_000)
+    every, *_ = probe.offer(cloud, probe.roots(cloud)[0], 0, 20_000)
+    cuts = [cut for cut in every if np.isfinite(cut[1])]
     known = (~np.isnan(X)).sum(axis=0)
     share = np.array([(X[:, v] <= x).sum() / known[v] for v, x, *_ in cuts])
     left = np.array([cut[2] for cut in cuts])
     z = (left - share).sum() / np.sqrt((share * (1 - share)).sum())
     assert 2 * stats.norm.sf(abs(z)) > FALSE_FAIL
+
+
+@pytest.mark.parametrize("proposal", ["luvar", "luall", "reject"])
+def test_a_quarter_of_the_splits_ask_whether_there_is_a_value(proposal: str) -> None:
+    """Exact binomial tests; false-fail rate 1e-6 each.
+
+    Of a column with values and gaps; all splits where its values are equal, or too few
+    to be parted, and none where it has no gap.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 5))
+    X[rng.random(40) < 0.3, 0] = np.nan
+    X[:, 1] = np.where(rng.random(40) < 0.5, 0.7, np.nan)
+    X[1:, 2] = np.nan
+    X[:, 3] = np.nan
+    cloud = native_cloud(
+        "constant", 5, n_particles=1, alpha=0.0, min_leaf=3, proposal=proposal
+    )
+    cloud.update(X, rng.standard_normal(40))
+    probe.set_tree_prior(cloud, 0.95, 2.0)
+    cuts, *_ = probe.offer(cloud, probe.roots(cloud)[0], 0, 20_000)
+    asks: dict[int, list[bool]] = {}
+    for column, value, missing_left, *_ in cuts:
+        asks.setdefault(column, []).append(value == np.inf)
+        assert not (value == np.inf and missing_left)
+    assert asks.keys() == {0, 1, 2, 4}
+    assert not any(asks[4])
+    assert all(asks[2])
+    shares = {0: 0.25, 1: 0.25 if proposal == "reject" else 1.0}
+    for column, expected in shares.items():
+        found, n = sum(asks[column]), len(asks[column])
+        assert stats.binomtest(found, n, expected).pvalue > FALSE_FAIL
 
 
 def test_particles_choose_in_proportion_to_the_odds() -> None:
@@ -370,7 +403,7 @@ def test_what_was_inherited_stays_out_of_the_evidence(model: str) -> None:
     cloud.update(X[100:], y[100:])
 
     def evidence(weight: np.ndarray) -> float:
-        return float(Leaf(z, y, weight, 0.1, 0.1).log_evidence)
+        return float(Leaf(z, y, weight, 0.1).log_evidence)
 
     def heirs(cloud: Cloud, i: int) -> list[tuple[list[int], np.ndarray, float]]:
         """Row ids, inherited weights and log evidence of the two leaves below i."""

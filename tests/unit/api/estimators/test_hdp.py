@@ -153,3 +153,13 @@ def test_columns_of_transformers_have_names() -> None:
         told = fit.set_output(transform="pandas").fit_transform(X)
         assert isinstance(told, pd.DataFrame)
         assert told.columns.tolist() == fit.get_feature_names_out().tolist()
+
+
+def test_a_column_of_groups_and_texts_are_refused_with_the_remedy() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [0.0, 1.0], "g": ["x", "y"]})
+    for ask in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=r"groups=X\['g'\], and X without it"):
+            getattr(MemoryBoundedTopics(), ask)(frame, groups="g")
+    with pytest.raises(ValueError, match="CountVectorizer"):
+        MemoryBoundedTopics("multinomial").fit(["a b", "c d"])

@@ -322,5 +322,5 @@ def test_flows_of_files_of_before_go_on_as_they_were() -> None:
     )
     again = DependentDPMixture._from_arrays(header, arrays)
     assert again.family_ == model.family_
-    rows = rng.normal(size=(20, 4))
+    rows = 5.0 * rng.normal(size=(20, 4))
     assert (again.update(rows).labels_ == model.update(rows).labels_).all()

@@ -550,10 +550,10 @@ def test_locations_that_are_drawn_back_for_long_keep_a_variance() -> None:
 )
 def test_time_passes_where_no_particle_is_left(family: Any) -> None:
     model = DependentDPMixture(family, survival=0.1, innovation=0.9, prune=0.5, **QUICK)
-    model.update(np.arange(8.0).reshape(4, 2))
+    model.update(np.arange(12.0).reshape(6, 2))
     for _ in range(3):
         model.update([])
     assert not len(model.particles())
     assert np.isfinite(model.log_predictive([[1.0, 2.0]], ahead=1)).all()
     assert model.forecast(2).mean.shape == (2, 0, 2)
-    assert model.update(np.arange(8.0).reshape(4, 2)).n_clusters > 0
+    assert model.update(np.arange(12.0).reshape(6, 2)).n_clusters > 0

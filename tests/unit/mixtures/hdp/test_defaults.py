@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dyntree.errors import ConvergenceWarning
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
 from dyntree.mixtures.hdp.building import BuildRecord, proposals
 from dyntree.mixtures.hdp.moves import swept_for_proposals
@@ -54,6 +55,8 @@ def test_topics_of_the_same_words_in_other_documents_are_tried_for_a_merge() -> 
     assert good >= {frozenset({k, k + 6}) for k in range(6)}
 
 
+# 53 topics of 80 documents, as births that are always kept will have them
+@pytest.mark.filterwarnings("ignore:.*they follow single documents")
 def test_a_file_of_before_keeps_what_auto_stood_for() -> None:
     """Files without `rules` were written when "auto" was 20 births, always kept."""
     counts, _ = bars(120, 40, seed=3)
@@ -73,3 +76,28 @@ def test_a_file_of_before_keeps_what_auto_stood_for() -> None:
     assert MemoryBoundedHDP._from_arrays({**new, "learned": None}, {}).settings == (
         MemoryBoundedHDP("multinomial").settings
     )
+
+
+def documents_of_five_topics(seed: int) -> tuple[Any, Any]:
+    """300 documents of 60 words, and the word probabilities of each."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(100, 0.05), 5)
+    proba = rng.dirichlet(np.full(5, 0.2), 300) @ topics
+    return np.array([rng.multinomial(60, p) for p in proba]), proba
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_topics_do_not_follow_documents_that_repeat_their_words(seed: int) -> None:
+    counts, proba = documents_of_five_topics(seed)
+    assert MemoryBoundedHDP("multinomial").fit(counts).n_topics_ <= 10
+    tripled = MemoryBoundedHDP("multinomial").fit(3 * counts)
+    assert tripled.n_topics_ <= 25
+    long = counts.copy()  # one document of a hundred thousand words
+    long[0] = np.random.default_rng(seed).multinomial(100_000, proba[0])
+    assert MemoryBoundedHDP("multinomial").fit(long).n_topics_ <= 12
+
+
+def test_topics_that_follow_single_documents_are_told() -> None:
+    counts, _ = documents_of_five_topics(1)
+    with pytest.warns(ConvergenceWarning, match="they follow single documents"):
+        MemoryBoundedHDP("multinomial").fit(20 * counts[:60])

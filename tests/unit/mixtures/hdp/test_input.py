@@ -326,7 +326,7 @@ def test_counts_and_ids_beyond_32_bits(words: MemoryBoundedHDP) -> None:
     most = 2**31 - 1
     text = "word 1 is 4294967294.0; counts must be whole numbers >= 0 and below 2147"
     refused(words, text, [[(1, most), (1, most)]])
-    with pytest.raises(ValueError, match="must hold word ids below 2147483648"):
+    with pytest.raises(ValueError, match="must have word ids below 16777216"):
         MemoryBoundedHDP("multinomial").fit([[0, 2**40]])
 
 
@@ -573,3 +573,23 @@ def test_hidden_counts_are_no_counts() -> None:
         MemoryBoundedHDP("multinomial").fit(counts)
     shown = np.ma.masked_array(np.ones((4, 3), dtype=int), mask=False)
     assert MemoryBoundedHDP("multinomial").fit(shown).n_seen == 12
+
+
+def test_a_vocabulary_by_the_million_must_be_asked_for() -> None:
+    """All topics hold every word: an id of a million words more takes the memory."""
+    from scipy.sparse import csr_matrix
+
+    wide = csr_matrix(([1.0], ([0], [3])), shape=(2, 2**25))
+    for documents in ([[0, 2**25]], wide):
+        with pytest.raises(ValueError, match=r"HDPOptions\(n_words=335544"):
+            MemoryBoundedHDP("multinomial").fit(documents)
+
+
+def test_documents_of_objects_and_of_ragged_rows() -> None:
+    x = rows()
+    plain = MemoryBoundedHDP(seed=1).fit([x])
+    boxed = MemoryBoundedHDP(seed=1).fit([x.astype(object)])
+    np.testing.assert_array_equal(plain.means_, boxed.means_)
+    for documents in ([[[1.0, 2.0], [3.0]]], [[[1.0, 2.0], [3.0, "a"]]]):
+        with pytest.raises(ValueError, match=r"documents\[0\] must be"):
+            MemoryBoundedHDP().fit(documents)

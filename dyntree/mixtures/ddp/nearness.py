@@ -1,0 +1,68 @@
+"""Whether the scales of clusters, chosen from the first rows, still fit."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dyntree.encoding.values import Matrix, Vector
+
+N_LOOKED = 128  # rows of a phase whose neighbours are looked for
+N_AMONG = 2_000  # rows that they may be
+FEWEST = 20  # rows of a phase that tell
+FEWEST_AT_FIRST = 6  # by which scales are chosen
+MOST = 2.5  # times the distance of near rows may change, in all columns
+MOST_OF_ONE = 4.0  # in one column
+
+
+class Nearness(NamedTuple):
+    """How far near rows of a phase are from one another.
+
+    Attributes
+    ----------
+    n_rows : int
+        Of the phase; 0 where no phase has told yet.
+    distance : ndarray of shape (n_features,)
+        Median distance in each column between a row and the one nearest to it, or 0.
+    """
+
+    n_rows: int
+    distance: Vector
+
+    def change(self, other: Nearness) -> float:
+        """By what factor distances of another phase are others, or 1 if they fit.
+
+        n rows of the same law are n^(-1/d) apart.
+        """
+        if not (self.n_rows and other.n_rows):
+            return 1.0
+        told = (self.distance > 0.0) & (other.distance > 0.0)
+        if not told.any():
+            return 1.0
+        logs = np.log(other.distance[told] / self.distance[told])
+        logs += np.log(other.n_rows / self.n_rows) / len(self.distance)
+        most = float(logs[np.abs(logs).argmax()])
+        if abs(logs.mean()) > np.log(MOST):
+            return float(np.exp(logs.mean()))
+        return float(np.exp(most)) if abs(most) > np.log(MOST_OF_ONE) else 1.0
+
+
+UNKNOWN = Nearness(0, np.zeros(0))
+
+
+def nearness_of(rows: Matrix) -> Nearness:
+    """Distances between near rows; those of too few rows tell nothing."""
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    if len(rows) < FEWEST:
+        return UNKNOWN
+    rng = np.random.default_rng(0)
+    among = rows[np.sort(rng.permutation(len(rows))[:N_AMONG])]
+    spread = among.std(axis=0)
+    units = among / np.where(spread > 0.0, spread, 1.0)
+    apart = np.empty((min(N_LOOKED, len(among)), rows.shape[1]))
+    for i in range(len(apart)):
+        far = np.square(units - units[i]).sum(axis=1)
+        far[far == 0.0] = np.inf  # itself, and copies
+        apart[i] = np.abs(among[int(far.argmin())] - among[i])
+    return Nearness(len(rows), np.median(apart, axis=0))
