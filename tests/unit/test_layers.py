@@ -68,8 +68,9 @@ FOLDER_ORDER = {
         {"feature_map"}, {"growing_map", "design"},
     ],
     "trees": [
-        {"state"}, {"learning"}, {"files", "base"}, {"answers"},
-        {"model"}, {"streaming"}, {"averages"}, {"factory"},
+        {"state", "forest_options"}, {"learning"}, {"files", "forest_files", "base"},
+        {"answers"}, {"model", "random_trees"}, {"streaming"}, {"averages"},
+        {"factory"},
     ],
     "trees/learning": [
         {"scaling", "growth", "levels"}, {"check", "parts", "windows"}, {"warmup"},

@@ -88,6 +88,8 @@ cdef class Forest(RandomTrees):
                     log_densities[done:done + n] = (
                         np.logaddexp.reduce(found[:, :, 0]) - log(self.n_trees)
                     )
+                for value in log_densities[done:done + n].tolist():
+                    self.log_evidence += value
                 done += n
         finally:
             for k in range(n_threads if rooms != NULL else 0):
@@ -114,6 +116,24 @@ cdef class Forest(RandomTrees):
         self.law.mean = mean
         self.has_unit = spread > 0.0
         self.law.variance = spread * spread if spread > 0.0 else 1.0
+
+    def first_beyond(self, X, y, double limit):
+        """The first response too far from the others, as of `Cloud`; or None."""
+        mean, spread = self.scale
+        if y is None or self.n_classes or not spread:
+            return None
+        far = np.abs(np.asarray(y) - mean) > limit * spread
+        return (int(far.argmax()), -1, mean, spread) if far.any() else None
+
+    @property
+    def prior_point(self):
+        """Centre and unit of real responses, by the names of a cloud's."""
+        mean, spread = self.scale
+        return {"y_centre": mean, "y_spread": spread}
+
+    def rows(self):
+        """The rows that are held and their responses, oldest first."""
+        return self.ring.held()
 
     def predict_proba(self, const double[:, ::1] X, int n_threads=1):
         """Probabilities of the classes, ndarray of shape (n_rows, n_classes)."""
@@ -182,7 +202,17 @@ cdef class Forest(RandomTrees):
     @property
     def n_active(self):
         """Rows held one by one."""
-        return min(self.ring.n_seen, self.ring.room)
+        return min(self.ring.n_seen - self.ring.first, self.ring.room)
+
+    @property
+    def n_retired(self):
+        """Rows that are held no more."""
+        return self.ring.n_seen - self.n_active
+
+    @property
+    def n_degenerate(self):
+        """Rows without density: none, as priors are proper."""
+        return 0
 
     @property
     def n_nodes(self):
@@ -246,7 +276,10 @@ cdef class Forest(RandomTrees):
             "n_spare": np.array([len(own) for own in spares]),
             "spare": np.concatenate(spares), "before": np.array(before),
         }
-        header = self.options | {"n_seen": n_seen, "scale": [*self.scale]}
+        header = self.options | {
+            "n_seen": n_seen, "scale": [*self.scale], "log_evidence": self.log_evidence,
+        }
+        arrays["random_state"] = self.source.state
         return header, arrays | self.ring.to_arrays()
 
     @classmethod
@@ -261,10 +294,11 @@ cdef class Forest(RandomTrees):
         cdef RandomTree *t
         cdef int32_t k, n
         cdef int64_t row, held, first = 0, spare_from = 0
-        cdef int64_t[:, ::1] links = arrays["before"]
-        cdef double[:, ::1] sums = arrays["sums"]
-        cdef int32_t[::1] spare = arrays["spare"]
+        cdef const int64_t[:, ::1] links = arrays["before"]
+        cdef const double[:, ::1] sums = arrays["sums"]
+        cdef const int32_t[::1] spare = arrays["spare"]
         cdef const unsigned char[::1] bytes_of
+        forest.log_evidence = header["log_evidence"]
         forest.ring = RowRing.from_arrays(arrays, header["n_held"], header["n_seen"])
         if not forest.n_classes:
             forest.set_scale(*header["scale"])
@@ -297,6 +331,16 @@ cdef class Forest(RandomTrees):
     def copy(self, source=None):
         """An independent forest that would draw the same random numbers."""
         return self.from_arrays(*self.to_arrays(), source or self.source.copy())
+
+    def without_rows(self):
+        """The forest without the rows that it holds, and without references."""
+        header, arrays = self.to_arrays()
+        arrays["head"][:] = -1
+        arrays["held"][:] = 0
+        arrays["X"], arrays["y"] = arrays["X"][:0].copy(), arrays["y"][:0].copy()
+        arrays["before"] = np.empty((self.n_trees, 0), dtype=np.int64)
+        arrays["reference"] = np.full_like(arrays["reference"], np.nan)
+        return self.from_arrays(header, arrays, self.source)
 
     def with_classes(self, n_classes):
         """The forest with more classes, which no row had yet."""

@@ -8,6 +8,7 @@ class RandomTrees:
     ring: RowRing
     options: dict[str, Any]
     has_unit: bool
+    log_evidence: float
     def __init__(
         self,
         source: CounterSource,

@@ -92,7 +92,10 @@ cdef class RandomTrees:
 
     # ------------------------------------------------------------ room
     cdef int reserve(self, int64_t n_rows) except -1:
-        """Make room for the knots that so many rows may bring."""
+        """Make room for the knots that so many rows may bring.
+
+        A cut leaves rows on both sides, so that a tree has no more leaves than rows.
+        """
         cdef int64_t needed, room
         cdef int32_t k
         cdef RandomTree *t
@@ -100,7 +103,7 @@ cdef class RandomTrees:
             t = &self.trees[k]
             needed = min(
                 <int64_t> self.most_knots,
-                t.n_knots + 2 * n_rows * <int64_t> self.most_depth + 1,
+                max(<int64_t> t.n_knots, 2 * (self.ring.n_seen + n_rows) + 1),
             )
             if needed <= t.room:
                 continue
@@ -305,7 +308,8 @@ cdef class RandomTrees:
     ) noexcept nogil:
         """Cut a leaf by the rows that it holds; False where it cannot be."""
         cdef int32_t n = 0, i, c, left
-        cdef int64_t one = t.knots[v].head, oldest = row - self.ring.room
+        cdef int64_t one = t.knots[v].head
+        cdef int64_t oldest = max(row - self.ring.room, self.ring.first - 1)
         cdef double kept
         cdef Cut cut
         cdef Knot *child
@@ -414,7 +418,7 @@ cdef class RandomTrees:
         self, RandomTree *t, int64_t row, Room *room, RandomStream *s
     ) noexcept nogil:
         """Grow a tree anew from rows that are held, all before a row."""
-        cdef int64_t one, first = max(row - self.regrow_rows, <int64_t> 0)
+        cdef int64_t one, first = max(row - self.regrow_rows, self.ring.first)
         self.clear(t, first)
         for one in range(first, row):
             self.learn_row(t, one, room, s)

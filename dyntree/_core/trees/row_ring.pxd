@@ -11,6 +11,7 @@ cdef class RowRing:
         readonly int64_t room           # rows that count as held
         int64_t places                  # room + AHEAD
         readonly int64_t n_seen         # rows ever put
+        int64_t first                   # number of the first that was not let go
         double *rows                    # (places, n_features,)
         double *responses               # (places,)
         double *reference               # (n_features, N_REFERENCE): sorted

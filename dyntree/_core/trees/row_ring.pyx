@@ -64,7 +64,7 @@ cdef class RowRing:
 
     cdef void refresh(self) noexcept nogil:
         """Sort the values of up to 256 rows, evenly spaced among those held."""
-        cdef int64_t held = min(self.n_seen, self.room)
+        cdef int64_t held = min(self.n_seen - self.first, self.room)
         cdef int64_t i, n_taken = min(held, <int64_t> N_REFERENCE)
         cdef int32_t j, n
         cdef double value
@@ -106,7 +106,7 @@ cdef class RowRing:
 
     def held(self):
         """The rows that are held and their responses, oldest first."""
-        cdef int64_t n = min(self.n_seen, self.room), k
+        cdef int64_t n = min(self.n_seen - self.first, self.room), k
         X, y = np.empty((n, self.n_features)), np.empty(n)
         cdef double[:, ::1] rows = X
         cdef double[::1] responses = y
@@ -144,6 +144,8 @@ cdef class RowRing:
         cdef int32_t j, n
         cdef Py_ssize_t k
         ring.n_seen = n_seen - X.shape[0]
+        if X.shape[0] < min(n_seen, room):
+            ring.first = ring.n_seen
         for k in range(X.shape[0]):
             ring.put(&X[k, 0], y[k])
         for j in range(<int32_t> known.shape[0]):
