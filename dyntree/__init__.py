@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dyntree.trees.averages.stream import AveragedStream
     from dyntree.trees.averages.tables import AveragedTrees
     from dyntree.trees.model import DynamicTree
+    from dyntree.trees.random_trees import RandomTreesStream
     from dyntree.trees.streaming import StreamingTree
 
 keep_old_names()
@@ -30,6 +31,7 @@ __all__ = [
     "AveragedStream",
     "AveragedTrees",
     "DynamicTree",
+    "RandomTreesStream",
     "StreamingTree",
     "__version__",
     "fit_repeats",
@@ -42,6 +44,7 @@ HOMES = {  # modules of the public names, imported where a name is first asked f
     "AveragedStream": "trees.averages.stream",
     "AveragedTrees": "trees.averages.tables",
     "DynamicTree": "trees.model",
+    "RandomTreesStream": "trees.random_trees",
     "StreamingTree": "trees.streaming",
     "fit_repeats": "repeats",
     "load": "checkpoint",

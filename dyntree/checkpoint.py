@@ -32,6 +32,7 @@ KINDS: dict[str, type[Savable]] = {}  # of the models that have been imported
 HOMES = (  # where models are, in the order in which they are looked for
     "dyntree.trees.model",
     "dyntree.trees.streaming",
+    "dyntree.trees.random_trees",
     "dyntree.trees.averages.stream",
     "dyntree.trees.averages.tables",
     "dyntree.mixtures",

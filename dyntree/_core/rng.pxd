@@ -42,6 +42,8 @@ cdef enum Purpose:          # what a stream is for
     SKIPPING = 6
     LABELLING = 7
     SEARCHING = 8
+    CUTTING = 9
+    REGROWING = 10
 
 cdef class RSource(RandomSource):
     cdef Mersenne state_

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dyntree._core.trees.cloud import Cloud
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.values import Matrix
@@ -140,7 +139,7 @@ class TreeState:
         if cloud is not None:
             header, arrays = cloud.to_arrays()
             source = type(cloud.source).from_state(arrays["random_state"])
-            cloud = Cloud.from_arrays(header, arrays, source)
+            cloud = type(cloud).from_arrays(header, arrays, source)
         return TreeState(
             self.options,
             self.seed,

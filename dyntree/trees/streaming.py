@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Self
 
 from dyntree import checkpoint, params
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import StaleWindowWarning, warn
 from dyntree.online import Arrays, Header
 from dyntree.params import NIG, StreamOptions, TreeOptions
@@ -20,7 +20,7 @@ from dyntree.trees.files import stream_arrays, stream_state
 from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_row
 from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
 from dyntree.trees.learning.warmup import take_in
-from dyntree.trees.learning.windows import learn_in_window, roll_some
+from dyntree.trees.learning.windows import learn_in_window, roll_all, roll_some
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState
 
@@ -186,6 +186,26 @@ class StreamingTree(TreeModel, checkpoint.Stored):
             roll_some(cloud, self.options, row, response)
             warn_degenerate(cloud.n_degenerate - before)
 
+    def learn_encoded(
+        self, rows: Matrix, responses: Vector, proba: Matrix | None = None
+    ) -> Vector:
+        """Learn rows as the core has them (native rules, once there are trees).
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_features)
+        responses : ndarray of shape (n_rows,)
+            Responses, or places of labels.
+        proba : ndarray of shape (n_rows, n_classes), optional
+            Becomes the probabilities at each row before it is learned.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Log predictive densities, each given the rows before.
+        """
+        return roll_all(self.state.cloud, self.options, rows, responses, proba)
+
     def _learn(self, X: Any, y: Any, progress: Progress) -> None:
         """Check and learn rows of any form."""
         state = self.state
@@ -235,6 +255,10 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         return self.of_state(
             self.tree.reseeded(seed).state, self.options, self.is_frozen
         )
+
+    def memory(self) -> dict[str, Any]:
+        """What tells this stream from others in an average."""
+        return {"window": self.options.window, "forget": self.options.forget}
 
     def facts(self) -> dict[str, Any]:
         """What the model is, by name, as values for JSON."""

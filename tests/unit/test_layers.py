@@ -38,7 +38,7 @@ TREES_ORDER = [
     {"snapshot", "rejuvenation"}, {"distinct_trees", "block_partition"}, {"cloud"},
     {"block_sums"}, {"query"}, {"rectangle", "improvement"}, {"r_rectangle"},
     {"row_credit"}, {"criteria"}, {"input_samples"}, {"sensitivity", "window"},
-    {"probe"},
+    {"probe"}, {"row_ring"}, {"random_cuts"}, {"random_trees"}, {"forest"},
 ]  # fmt: skip
 MIXTURES_ORDER = [
     {"chain", "decoder", "special", "addresses", "watch"},
@@ -68,8 +68,9 @@ FOLDER_ORDER = {
         {"feature_map"}, {"growing_map", "design"},
     ],
     "trees": [
-        {"state"}, {"learning"}, {"files", "base"}, {"answers"},
-        {"model"}, {"streaming"}, {"averages"}, {"factory"},
+        {"state", "forest_options"}, {"learning"}, {"files", "forest_files", "base"},
+        {"answers"}, {"model", "random_trees"}, {"streaming"}, {"averages"},
+        {"factory"},
     ],
     "trees/learning": [
         {"scaling", "growth", "levels"}, {"check", "parts", "windows"}, {"warmup"},

@@ -12,6 +12,7 @@ from dyntree import (
     AveragedStream,
     AveragedTrees,
     DynamicTree,
+    RandomTreesStream,
     StreamingTree,
     checkpoint,
 )
@@ -81,6 +82,12 @@ AVERAGES: dict[str, dict[str, Any]] = {
     "linear, own members": {"model": "linear", "members": MEMORIES},
     "class": {"model": "class", "classes": ABC},
     "class, two labels": {"model": "class", "classes": ("a", "b")},
+    "constant, forests": {"model": "constant", "members": [*MEMORIES, {"n_trees": 3}]},
+    "class, forests": {
+        "model": "class",
+        "classes": ABC,
+        "members": [*MEMORIES, {"n_trees": 3}, {"n_trees": 4, "discount": 0.95}],
+    },
 }
 
 
@@ -102,6 +109,34 @@ class TestAverages(OnlineModelChecks):
     def rows(self, kind: str) -> Rows:
         X, y = data("class" if "class" in kind else "constant", 45)
         return X, np.where(y == "c", "b", y) if "two" in kind else y
+
+
+FORESTS: dict[str, dict[str, Any]] = {
+    "class": {"classes": ABC},
+    "class, fading": {"classes": ABC, "discount": 0.9, "min_split": 4, "window": 16},
+    "class, few nodes": {"classes": ABC, "max_nodes": 5, "min_split": 2},
+    "constant": {"model": "constant"},
+    "constant, fading": {"model": "constant", "discount": 0.95, "window": 20},
+}
+
+
+class TestForests(OnlineModelChecks):
+    """Random trees of which all prunings are averaged."""
+
+    empty_is_previewed = False
+
+    @pytest.fixture(params=FORESTS)
+    def kind(self, request: pytest.FixtureRequest) -> str:
+        name: str = request.param
+        return name
+
+    @pytest.fixture
+    def fresh(self, kind: str) -> Callable[[], Any]:
+        return lambda: RandomTreesStream(**FORESTS[kind], n_trees=4, seed=1)
+
+    @pytest.fixture
+    def rows(self, kind: str) -> Rows:
+        return data("class" if "class" in kind else "constant", 45)
 
 
 class TestAveragedTrees(OnlineModelChecks):

@@ -51,10 +51,9 @@ def plot_memory(stream: AveragedStream, *, ax: Target = None) -> Figure:
         raise ValueError(
             "stream must have learned some rows; got none. Call update first."
         )
-    areas: dict[tuple[int, float], list[int]] = {}
+    areas: dict[tuple[tuple[str, float], ...], list[int]] = {}
     for k, member in enumerate(stream.members):
-        memory = member.options.window, member.options.forget
-        areas.setdefault(memory, []).append(k)
+        areas.setdefault(tuple(member.memory().items()), []).append(k)
     figure, (axes,) = panels(ax, size=(7.0, 3.6))
     order = sorted(areas)
     heights = [history.weights[:, areas[memory]].sum(axis=1) for memory in order]
@@ -62,7 +61,7 @@ def plot_memory(stream: AveragedStream, *, ax: Target = None) -> Figure:
     drawn = axes.stackplot(
         history.rows,
         heights,
-        labels=[_name(*memory, len(areas[memory])) for memory in order],
+        labels=[_name(dict(memory), len(areas[memory])) for memory in order],
         colors=[str(grey) for grey in greys],
         edgecolor="0.5",
         linewidth=0.4,
@@ -80,7 +79,14 @@ def plot_memory(stream: AveragedStream, *, ax: Target = None) -> Figure:
     return figure
 
 
-def _name(window: int, forget: float, n_members: int) -> str:
+def _name(memory: dict[str, float], n_members: int) -> str:
     """What the legend calls a memory."""
-    words = f"{window:,}" + (f", forget {forget:g}" if forget < 1.0 else "")
+    if "trees" in memory:
+        words = f"{memory['trees']} random trees"
+        if memory["discount"] < 1.0:
+            words += f", discount {memory['discount']:g}"
+        return words
+    words = f"{memory['window']:,}"
+    if memory["forget"] < 1.0:
+        words += f", forget {memory['forget']:g}"
     return words + (f" ({n_members} clouds)" if n_members > 1 else "")

@@ -11,6 +11,7 @@ from scipy.special import entr
 from dyntree import params
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
+from dyntree._core.trees.forest import Forest
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
@@ -19,6 +20,20 @@ from dyntree.summaries import ClassPrediction, Prediction, TreeStats
 from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.check import extended, stored
 from dyntree.trees.learning.scaling import on_scale
+
+
+def mixture_of(cloud: Any, rows: Matrix, n_threads: int = 1) -> Any:
+    """Predictive of real responses at encoded rows, as of `query.mixture`."""
+    if isinstance(cloud, Forest):
+        return cloud.mixture(rows)
+    return query.mixture(cloud, rows, n_threads)
+
+
+def proba_of(cloud: Any, rows: Matrix, n_threads: int = 1) -> Matrix:
+    """Probabilities of the classes at encoded rows, shape (n_rows, n_classes)."""
+    if isinstance(cloud, Forest):
+        return cloud.predict_proba(rows, n_threads)
+    return query.predict_class(cloud, rows, n_threads)["p"]
 
 
 class TreePredictions(TreeModel):
@@ -82,14 +97,14 @@ class TreePredictions(TreeModel):
             rows = stored(state, X)
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
             if classes is None:
-                parts = query.mixture(cloud, rows, n_threads)
+                parts = mixture_of(cloud, rows, n_threads)
                 least_df = LEAST_DF if state.options.rules == "native" else 0.0
                 return Prediction.of_mixture(parts, n_threads, least_df)
-            answer = query.predict_class(cloud, rows, n_threads)
-            entropy = answer["entropy"]
             if state.options.rules == "native":
-                entropy = entr(answer["p"]).sum(axis=1)
-            return ClassPrediction(answer["p"], classes, entropy)
+                proba = proba_of(cloud, rows, n_threads)
+                return ClassPrediction(proba, classes, entr(proba).sum(axis=1))
+            answer = query.predict_class(cloud, rows, n_threads)
+            return ClassPrediction(answer["p"], classes, answer["entropy"])
 
     def _predict_cold(self, X: Any) -> Prediction | ClassPrediction:
         """Before there are trees: what the rows kept back say without them."""
@@ -119,7 +134,7 @@ class TreePredictions(TreeModel):
         state = self.state
         assert state.features is not None
         row = on_scale(state.cloud, state.features, row)
-        parts = query.mixture(state.cloud, row)[:5]
+        parts = mixture_of(state.cloud, row)[:5]
         return float(moments(*parts)[0][0])
 
     @locked
@@ -134,7 +149,7 @@ class TreePredictions(TreeModel):
             assert isinstance(prediction, ClassPrediction)
             proba = prediction.proba
         else:
-            proba = query.predict_class(self.state.cloud, row)["p"]
+            proba = proba_of(self.state.cloud, row)
         return np.asarray(proba[0])
 
     @locked

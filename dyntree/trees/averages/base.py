@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from dyntree import checkpoint, params
-from dyntree._core.trees import query
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
@@ -30,6 +29,7 @@ from dyntree.summaries import (
     TreeStats,
 )
 from dyntree.trees.answers.criteria import Bounds, region
+from dyntree.trees.answers.predictions import mixture_of, proba_of
 from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.answers.view import Rehearsal
 from dyntree.trees.averages.view import AverageView, picked
@@ -90,8 +90,16 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
     @property
     def _trees(self) -> list[DynamicTree]:
-        """Trees of all members, without their windows."""
-        return [member.tree for member in self.members]
+        """Dynamic trees of the members, without their windows."""
+        trees = [member.tree for member in self.members]
+        return [tree for tree in trees if isinstance(tree, DynamicTree)]
+
+    @property
+    def _tree_weights(self) -> Vector:
+        """What each of the dynamic trees counts for among them, shape (n_trees,)."""
+        is_tree = [isinstance(member.tree, DynamicTree) for member in self.members]
+        weights = self.weights[np.array(is_tree)]
+        return np.asarray(weights / weights.sum())
 
     @property
     def states(self) -> list[TreeState]:
@@ -136,8 +144,9 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     @locked
     def remove_data(self) -> Self:
         """Let go of every row, in all members; see `DynamicTree.remove_data`."""
-        for tree in self._ready("remove_data"):
-            tree.remove_data()
+        self._ready("remove_data")
+        for member in self.members:
+            member.tree.remove_data()
         return self
 
     @locked
@@ -149,7 +158,9 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         found = [tree.rehearse(X, y) for tree in self._ready("rehearse")]
         if any(one is None for one in found):
             return None
-        return Rehearsal(*self._averaged([np.array([*one]) for one in found if one]))
+        return Rehearsal(
+            *self._tree_average([np.array([*one]) for one in found if one])
+        )
 
     def _ready(self, what: str) -> list[DynamicTree]:
         """Return the trees, or raise NotReadyError."""
@@ -177,7 +188,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
                 entropy: Vector = entr(proba).sum(axis=1)
                 return ClassPrediction(proba, self.classes or (), entropy)
             parts = [
-                query.mixture(state.cloud, own, n_threads)
+                mixture_of(state.cloud, own, n_threads)
                 for state, own in zip(self.states, rows, strict=True)
             ]
             return Prediction.of_mixture(
@@ -217,13 +228,18 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     def _member_proba(self, rows: Sequence[Matrix], n_threads: int) -> list[Matrix]:
         """Probabilities at each row by each member."""
         return [
-            query.predict_class(state.cloud, own, n_threads)["p"]
+            proba_of(state.cloud, own, n_threads)
             for state, own in zip(self.states, rows, strict=True)
         ]
 
     def _averaged(self, values: Any) -> Any:
         """Weighted mean of one array a member."""
         return sum(w * value for w, value in zip(self.weights, values, strict=True))
+
+    def _tree_average(self, values: Any) -> Any:
+        """Weighted mean of one array a dynamic tree."""
+        pairs = zip(self._tree_weights, values, strict=True)
+        return sum(weight * value for weight, value in pairs)
 
     # ------------------------------------------------------------ other questions
     @locked
@@ -262,7 +278,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
             return prediction.var.copy()
         if rule == "alc" and bounds is None and Xref is None:
             bounds = self._bounds(X)
-        scores: Vector = self._averaged(
+        scores: Vector = self._tree_average(
             tree.score(
                 X, rule, Xref=Xref, q=q, alpha=alpha, best=best, bounds=bounds,
                 categorical=categorical, approx=approx,
@@ -274,7 +290,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     def _bounds(self, X: Any = None) -> Matrix:
         """Rectangle of all members, and of rows, shape (n_features, 2)."""
         sides = []
-        for state in self.states:
+        for state in (tree.state for tree in self._trees):
             rows = None if X is None else stored(state, X)
             low, high, _ = region(state.cloud, state.ones, rows)
             sides.append((low[state.ones :], high[state.ones :]))
@@ -285,7 +301,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     def coef(self, X: Any) -> Matrix:
         """Coefficients of linear leaves at each row; see `DynamicTree.coef`."""
         trees = self._ready("coef")
-        coefficients: Matrix = self._averaged(tree.coef(X) for tree in trees)
+        coefficients: Matrix = self._tree_average(tree.coef(X) for tree in trees)
         return coefficients
 
     @locked
@@ -305,7 +321,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
             tree.relevance(bounds=bounds, categorical=categorical, approx=approx)
             for tree in self._ready("relevance")
         ]
-        places = picked([len(part.values) for part in found], self.weights)
+        places = picked([len(part.values) for part in found], self._tree_weights)
         values = np.concatenate([part.values for part in found])[places]
         return Relevance(values, self.feature_names)
 
@@ -364,7 +380,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
             )
             for tree in trees
         ]  # fmt: skip
-        places = picked([len(part.first) for part in found], self.weights)
+        places = picked([len(part.first) for part in found], self._tree_weights)
         main, first, total = (
             np.concatenate([getattr(part, name) for part in found])[places]
             for name in ("main", "first", "total")
@@ -377,15 +393,15 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         """Return height, leaves and leaf sizes, averaged over particles."""
         found = [tree.stats() for tree in self._ready("stats")]
         columns = zip(*map(astuple, found), strict=True)
-        return TreeStats(*(float(self._averaged(column)) for column in columns))
+        return TreeStats(*(float(self._tree_average(column)) for column in columns))
 
     @locked
     def frozen_view(self, what: str = "a view") -> AverageView:
         """Return the trees as they are now; see `DynamicTree.frozen_view`."""
         self._ready(what)
         twin = self.copy()
-        views = [member.frozen_view(what) for member in twin.members]
-        return AverageView(twin, views, twin.weights)
+        views = [tree.frozen_view(what) for tree in twin._trees]
+        return AverageView(twin, views, twin._tree_weights)
 
     @abstractmethod
     def update(

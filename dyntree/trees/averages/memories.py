@@ -39,6 +39,7 @@ MEMORIES: dict[str, tuple[dict[str, Any], ...]] = {
 }
 # Clouds that are averaged may err each in its own way: their class trees grow deeper.
 AVERAGED_PRIOR = {"class": (0.95, 0.5)}
+FOREST = ["n_trees", "discount", "min_split", "n_candidates", "window", "max_nodes"]
 SHARED = {
     "model", "rules", "n_start", "variance_prior", "classes", "categories",
     "new_levels",
@@ -68,15 +69,26 @@ def own_memories(members: Any) -> list[dict[str, Any]]:
     found = [dict(member) for member in members]
     if not found:
         raise ValueError("members must name at least one; got none.")
-    allowed = [k for k in {**TREE_OPTIONS, **params.STREAM_OPTIONS} if k not in SHARED]
+    windows = [k for k in {**TREE_OPTIONS, **params.STREAM_OPTIONS} if k not in SHARED]
     for k, member in enumerate(found):
+        allowed = FOREST if is_forest(member) else windows
         for name in member:
             if name not in allowed:
                 raise ValueError(
                     f"members must have options among {allowed}; got {name!r} in "
                     f"member {k}."
                 )
+    if is_forest(found[0]):
+        raise ValueError(
+            "members must begin with a window, whose trees answer what random trees "
+            f"cannot; got {params.short(found[0])}. Put it first."
+        )
     return found
+
+
+def is_forest(member: Mapping[str, Any]) -> bool:
+    """Whether options of a member are those of random trees, whose number they name."""
+    return "n_trees" in member
 
 
 def default_memories(options: TreeOptions) -> list[dict[str, Any]]:

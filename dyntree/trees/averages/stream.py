@@ -27,6 +27,7 @@ from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.averages.memories import (
     averaged_options,
     default_memories,
+    is_forest,
     own_memories,
 )
 from dyntree.trees.files import check_average
@@ -34,7 +35,7 @@ from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_
 from dyntree.trees.learning.growth import Growth
 from dyntree.trees.learning.parts import degenerate_rows_warned, learn_in_parts
 from dyntree.trees.learning.warmup import keep_or_plant, take_new_labels
-from dyntree.trees.learning.windows import roll_all
+from dyntree.trees.random_trees import RandomTreesStream
 from dyntree.trees.streaming import StreamingTree
 
 STACK_DISCOUNT = 0.99  # of the two weights of average and stacker
@@ -64,6 +65,17 @@ class WeightHistory:
     weights: Matrix
 
 
+def member_of(
+    shared: Mapping[str, Any], memory: Mapping[str, Any], seed: int
+) -> StreamingTree | RandomTreesStream:
+    """A member: a window of the options that all share, or random trees."""
+    if not is_forest(memory):
+        return StreamingTree(**{**shared, **memory}, seed=seed)
+    names = ("model", "classes", "class_mass", "categories", "new_levels")
+    own = {name: shared[name] for name in names}
+    return RandomTreesStream(**{**own, **memory}, seed=seed)
+
+
 @checkpoint.savable
 class AveragedStream(TreeAverage):
     """Streams of different memories, averaged by how well each foresaw the last rows.
@@ -81,7 +93,9 @@ class AveragedStream(TreeAverage):
     members : sequence of dict, optional
         The memories: options of `StreamingTree` a member, such as ``{"window": 50,
         "forget": 0.9}``; none of ``rules``, ``classes``, ``categories`` and ``seed``,
-        which all members share. By default seven for real responses and nine for
+        which all members share. A member that names ``n_trees`` is a
+        `RandomTreesStream` with these options, for constant leaves and labels; the
+        first one is a window. By default seven for real responses and nine for
         labels, in larger windows where leaves need more rows.
     n_particles : int, default 100
         Of each member. Several small clouds tell more than one large one, whose trees
@@ -105,8 +119,10 @@ class AveragedStream(TreeAverage):
 
     Attributes
     ----------
-    members : list of StreamingTree
-        The clouds, open to every question of their own.
+    members : list of StreamingTree or RandomTreesStream
+        The clouds and forests, open to every question of their own. What is asked of
+        trees one by one (`score`, `sensitivity`, `relevance`, `stats`, views) is
+        answered by the clouds alone.
     weights : ndarray of shape (n_members,)
         What each counts for now.
     log_evidence : float
@@ -171,7 +187,7 @@ class AveragedStream(TreeAverage):
         self._follows_width = members is None
         self.is_frozen = False
         self.members = [
-            StreamingTree(**shared | dict(memory), seed=own)
+            member_of(shared, memory, own)
             for memory, own in zip(given, spawned(self.seed, len(given)), strict=True)
         ]
         self._align()
@@ -225,10 +241,9 @@ class AveragedStream(TreeAverage):
     def facts(self) -> dict[str, Any]:
         """What the model is, by name, as values for JSON."""
         weights = self.weights.round(4).tolist()
-        windows = [member.options for member in self.members]
         members = [
-            {"window": options.window, "forget": options.forget, "weight": weight}
-            for options, weight in zip(windows, weights, strict=True)
+            member.memory() | {"weight": weight}
+            for member, weight in zip(self.members, weights, strict=True)
         ]
         own = {"frozen": self.is_frozen, "members": members}
         return super().facts() | own
@@ -344,9 +359,7 @@ class AveragedStream(TreeAverage):
         had_unit, n_before = self.state.cloud.has_unit, self.n_seen
         with late_interrupts():
             learned = run(
-                lambda member, own: roll_all(
-                    member.state.cloud, member.options, rows, responses, own
-                ),
+                lambda member, own: member.learn_encoded(rows, responses, own),
                 self.members,
                 ahead,
             )
@@ -466,7 +479,8 @@ class AveragedStream(TreeAverage):
     @classmethod
     def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
         """Return the model that `to_arrays` described, as a DynamicTree does."""
-        members, own = cls._members_in(header, arrays, {"StreamingTree": StreamingTree})
+        kinds = {kind.__name__: kind for kind in (StreamingTree, RandomTreesStream)}
+        members, own = cls._members_in(header, arrays, kinds)
         check_average(header, own, [member.state for member in members])
         return cls._around(members, header, own)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dyntree._core.trees.cloud import Cloud
+from dyntree._core.trees.forest import Forest
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.trees.state import TreeState
@@ -81,6 +82,8 @@ def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
     `widen` gives the active rows their values there, and so the rows that were retired.
     Linear leaves go on with the columns that they began with.
     """
+    if isinstance(cloud, Forest):
+        return cloud.widened(widen)
     header, arrays = cloud.to_arrays()
     X, known = widen(arrays["X"]), arrays["spans"]
     spans = np.zeros((X.shape[1], known.shape[1]))

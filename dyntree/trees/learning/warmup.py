@@ -11,10 +11,12 @@ import numpy as np
 
 from dyntree._core.rng import CounterSource, RSource
 from dyntree._core.trees.cloud import Cloud
+from dyntree._core.trees.forest import Forest
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import N_SCALE, NIG, TreeOptions
 from dyntree.runtime.parallel import late_interrupts
+from dyntree.trees.forest_options import ForestOptions
 from dyntree.trees.learning.check import checked, responses_of, warn_once_if_full
 from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.levels import count_new
@@ -196,6 +198,11 @@ def plant(
         responses = label_codes(y, options.classes)
     else:
         responses = np.array(y, dtype=np.float64)
+    if isinstance(options, ForestOptions):
+        forest = Forest(CounterSource(seed), **options.for_core(X.shape[1]))
+        if options.model == "constant":
+            forest.set_scale(*frozen_scale(X[:n_scale, :0], responses[:n_scale])[2:])
+        return forest, options, responses
     if options.rules == "r" and options.model in ("constant", "linear"):
         first = responses[: options.min_leaf]
         if np.all(first == first[0]):

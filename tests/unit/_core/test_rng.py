@@ -11,6 +11,7 @@ from scipy import stats
 from dyntree._core import probe
 from dyntree._core.rng import CounterSource, RSource
 from tests.oracle import stream
+from tests.oracle.philox import philox
 
 # R 4.2: set.seed(s); runif(5), rnorm(5), rexp(5), to the digits R prints
 UNIFORMS = {
@@ -221,16 +222,6 @@ def test_an_interval_without_width_takes_no_draw() -> None:
 
 
 # ---------------------------------------------------------------- by coordinate
-def philox(key: int, a: int, b: int) -> tuple[int, int]:
-    """Philox 2x64-10 in Python's whole numbers (Salmon et al. 2011, section 3.3)."""
-    word = (1 << 64) - 1
-    for _ in range(10):
-        product = 0xD2B74407B1CE6E93 * a
-        a, b = (product >> 64) ^ key ^ b, product & word
-        key = (key + 0x9E3779B97F4A7C15) & word
-    return a, b
-
-
 def test_the_oracle_meets_a_published_answer() -> None:
     """Of Random123's known answers: counter and key zero."""
     assert philox(0, 0, 0) == (0xCA00A0459843D731, 0x66C24222C9A845B5)

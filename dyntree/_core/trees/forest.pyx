@@ -1,0 +1,357 @@
+"""Forest: what can be done to random trees, and what can be seen of them."""
+import numpy as np
+
+from cpython.exc cimport PyErr_CheckSignals
+from cython.parallel cimport prange
+from libc.math cimport log, sqrt
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
+
+from dyntree._core.openmp cimport thread_number
+from dyntree._core.trees.random_trees cimport Knot, RandomTree, RandomTrees, Room
+from dyntree._core.trees.row_ring cimport AHEAD, RowRing
+
+CUT = np.dtype([
+    ("at", np.float64), ("weight", np.float64), ("weight_2", np.float64),
+    ("feature", np.int32), ("feature_2", np.int32), ("missing_left", np.int32),
+], align=True)
+KNOT = np.dtype([
+    ("cut", CUT), ("odds", np.float64), ("total", np.float64), ("last", np.int64),
+    ("head", np.int64), ("left", np.int32), ("parent", np.int32), ("held", np.int32),
+    ("depth", np.int32),
+], align=True)
+OPTIONS = (
+    "n_features", "n_classes", "n_trees", "discount", "least_held", "most_held",
+    "n_candidates", "n_held", "most_nodes", "most_depth", "class_mass", "split_share",
+)
+
+
+cdef class Forest(RandomTrees):
+    """A forest of random trees; takes the parameters of `RandomTrees`."""
+
+    def update(
+        self, const double[:, ::1] X, const double[::1] y, proba=None, int n_threads=1
+    ):
+        """Learn rows in order.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+        y : ndarray of shape (n_rows,)
+            Responses, or places of labels.
+        proba : ndarray of shape (n_rows, n_classes), optional
+            Becomes the probabilities of the classes before each row.
+        n_threads : int
+            Threads over trees, of no effect on what is learned.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Log densities or probabilities, each given the rows before. An interrupt
+            leaves complete rows, of which `n_seen` tells.
+        """
+        cdef int64_t done = 0, n_rows = y.shape[0], row
+        cdef int32_t n, k, i, width = max(self.n_classes, 1)
+        log_densities = np.empty(n_rows)
+        cdef Room *rooms = <Room *> calloc(n_threads, sizeof(Room))
+        cdef double[:, :, ::1] ahead
+        try:
+            if rooms == NULL:
+                raise MemoryError()
+            for k in range(n_threads):
+                self.open(&rooms[k])
+            while done < n_rows:
+                PyErr_CheckSignals()
+                row = self.ring.n_seen
+                n = <int32_t> min(n_rows - done, AHEAD, self.ring.next_due(row + 1) - row)
+                if not self.has_unit:
+                    n = self.until_unit(y[done:done + n])
+                self.reserve(n)
+                found = np.empty((self.n_trees, n, width))
+                ahead = found
+                if self.ring.next_due(row) == row:
+                    self.ring.refresh()
+                for i in range(n):
+                    self.ring.put(&X[done + i, 0], y[done + i])
+                for k in prange(
+                    self.n_trees, nogil=True, num_threads=n_threads, schedule="dynamic"
+                ):
+                    self.teach(k, row, n, &rooms[thread_number()], &ahead[k, 0, 0])
+                if self.n_classes:
+                    mean = found.mean(axis=0)
+                    if proba is not None:
+                        proba[done:done + n] = mean
+                    places = np.asarray(y[done:done + n]).astype(np.int64)
+                    log_densities[done:done + n] = np.log(mean[np.arange(n), places])
+                else:
+                    log_densities[done:done + n] = (
+                        np.logaddexp.reduce(found[:, :, 0]) - log(self.n_trees)
+                    )
+                for value in log_densities[done:done + n].tolist():
+                    self.log_evidence += value
+                done += n
+        finally:
+            for k in range(n_threads if rooms != NULL else 0):
+                self.close(&rooms[k])
+            free(rooms)
+        return log_densities
+
+    def until_unit(self, y):
+        """How many responses may come before one gives the unit; the first may do so.
+
+        The first that differs from the mean does: its distance is the unit.
+        """
+        values = np.asarray(y)
+        differ = np.flatnonzero(values != self.law.mean)
+        if not len(differ):
+            return len(values)
+        if differ[0]:
+            return int(differ[0])
+        self.set_scale(self.law.mean, abs(values[0] - self.law.mean))
+        return len(values)
+
+    def set_scale(self, double mean, double spread):
+        """Mean and standard deviation of the first responses; 0: none differ."""
+        self.law.mean = mean
+        self.has_unit = spread > 0.0
+        self.law.variance = spread * spread if spread > 0.0 else 1.0
+
+    def first_beyond(self, X, y, double limit):
+        """The first response too far from the others, as of `Cloud`; or None."""
+        mean, spread = self.scale
+        if y is None or self.n_classes or not spread:
+            return None
+        far = np.abs(np.asarray(y) - mean) > limit * spread
+        return (int(far.argmax()), -1, mean, spread) if far.any() else None
+
+    @property
+    def prior_point(self):
+        """Centre and unit of real responses, by the names of a cloud's."""
+        mean, spread = self.scale
+        return {"y_centre": mean, "y_spread": spread}
+
+    def rows(self):
+        """The rows that are held and their responses, oldest first."""
+        return self.ring.held()
+
+    def predict_proba(self, const double[:, ::1] X, int n_threads=1):
+        """Probabilities of the classes, ndarray of shape (n_rows, n_classes)."""
+        cdef int64_t j, n_rows = X.shape[0], now = self.ring.n_seen
+        cdef int32_t k, C = self.n_classes
+        cdef int thread
+        out = np.zeros((n_rows, C))
+        cdef double[:, ::1] proba = out
+        cdef Room *rooms = <Room *> calloc(n_threads, sizeof(Room))
+        try:
+            if rooms == NULL:
+                raise MemoryError()
+            for k in range(n_threads):
+                self.open(&rooms[k])
+            for j in prange(n_rows, nogil=True, num_threads=n_threads):
+                self.add_proba(&X[j, 0], now, &rooms[thread_number()], &proba[j, 0])
+        finally:
+            for k in range(n_threads if rooms != NULL else 0):
+                self.close(&rooms[k])
+            free(rooms)
+        out /= self.n_trees
+        return out
+
+    def mixture(self, const double[:, ::1] X):
+        """Predictive of real responses: as of `query.mixture`, a Student t a knot."""
+        cdef int64_t j, now = self.ring.n_seen
+        cdef int32_t k, h, n
+        cdef const double *own
+        cdef const Knot *v
+        cdef double w, rest
+        cdef Room room
+        starts, parts = [0], []
+        try:
+            self.open(&room)
+            for j in range(X.shape[0]):
+                for k in range(self.n_trees):
+                    n = self.walk(&self.trees[k], &X[j, 0], now, False, &room)
+                    rest = 1.0 / self.n_trees
+                    for h in range(n):
+                        v = &self.trees[k].knots[room.path[h]]
+                        own = room.own + <int64_t> h * 4
+                        w = 1.0 if h == n - 1 else self.pruned(v, self.kept(v.last, now))
+                        parts.append((
+                            rest * w, own[1],
+                            sqrt(own[3] / own[2] * (1.0 + 1.0 / own[0])), 2.0 * own[2],
+                            sqrt(own[3] / own[2] / own[0]),
+                        ))
+                        rest *= 1.0 - w
+                starts.append(len(parts))
+        finally:
+            self.close(&room)
+        columns = np.array(parts).reshape(-1, 5)
+        return (np.array(starts), *map(np.ascontiguousarray, columns.T))
+
+    # ------------------------------------------------------------ what it is
+    @property
+    def model(self):
+        """What leaves hold: "class" or "constant"."""
+        return "class" if self.n_classes else "constant"
+
+    @property
+    def n_seen(self):
+        """Rows ever learned."""
+        return self.ring.n_seen
+
+    @property
+    def n_active(self):
+        """Rows held one by one."""
+        return min(self.ring.n_seen - self.ring.first, self.ring.room)
+
+    @property
+    def n_retired(self):
+        """Rows that are held no more."""
+        return self.ring.n_seen - self.n_active
+
+    @property
+    def n_degenerate(self):
+        """Rows without density: none, as priors are proper."""
+        return 0
+
+    @property
+    def n_nodes(self):
+        """Nodes of each tree, ndarray of int64 of shape (n_trees,)."""
+        found = np.empty(self.n_trees, dtype=np.int64)
+        cdef int64_t[::1] out = found
+        cdef int32_t k
+        for k in range(self.n_trees):
+            out[k] = self.trees[k].n_knots - 2 * self.trees[k].n_spare
+        return found
+
+    @property
+    def scale(self):
+        """Mean and standard deviation of the first responses; 0: none differ."""
+        return self.law.mean, sqrt(self.law.variance) if self.has_unit else 0.0
+
+    def nbytes(self):
+        """Bytes held."""
+        cdef int64_t knot = sizeof(Knot) + self.n_sums * sizeof(double) + sizeof(int32_t)
+        cdef int64_t found = self.ring.nbytes()
+        cdef int32_t k
+        for k in range(self.n_trees):
+            found += self.trees[k].room * knot + self.ring.places * sizeof(int64_t)
+        return found
+
+    # ------------------------------------------------------------ files
+    def to_arrays(self):
+        """Everything the forest is: a header of plain values, and arrays by name."""
+        cdef int32_t k, n
+        cdef RandomTree *t
+        cdef int64_t row, n_seen = self.ring.n_seen, held = self.n_active
+        cdef int64_t[::1] links
+        cdef double[::1] sums
+        cdef int32_t[::1] spare
+        cdef const unsigned char[::1] bytes_of
+        knots, all_sums, spares, before = [], [], [], []
+        for k in range(self.n_trees):
+            t = &self.trees[k]
+            own = np.empty(t.n_knots, KNOT)
+            bytes_of = own.view(np.uint8)
+            memcpy(<void *> &bytes_of[0], t.knots, t.n_knots * sizeof(Knot))
+            knots.append(own)
+            all_sums.append(np.empty(t.n_knots * self.n_sums))
+            sums = all_sums[k]
+            memcpy(&sums[0], t.sums, t.n_knots * self.n_sums * sizeof(double))
+            spares.append(np.empty(t.n_spare, dtype=np.int32))
+            spare = spares[k]
+            for n in range(t.n_spare):
+                spare[n] = t.spare[n]
+            before.append(np.empty(held, dtype=np.int64))
+            links = before[k]
+            for row in range(held):
+                links[row] = t.before[(n_seen - held + row) % self.ring.places]
+        together = np.concatenate(knots)
+        arrays = {name: together[name] for name in KNOT.names if name != "cut"}
+        arrays |= {name: together["cut"][name] for name in CUT.names}
+        arrays = {name: array.copy() for name, array in arrays.items()}
+        arrays |= {
+            "sums": np.concatenate(all_sums).reshape(-1, self.n_sums),
+            "n_knots": np.array([len(own) for own in knots]),
+            "n_spare": np.array([len(own) for own in spares]),
+            "spare": np.concatenate(spares), "before": np.array(before),
+        }
+        header = self.options | {
+            "n_seen": n_seen, "scale": [*self.scale], "log_evidence": self.log_evidence,
+        }
+        arrays["random_state"] = self.source.state
+        return header, arrays | self.ring.to_arrays()
+
+    @classmethod
+    def from_arrays(cls, header, arrays, source):
+        """The forest that `to_arrays` described; header and arrays are checked.
+
+        Columns of X beyond those of the header's forest are new.
+        """
+        options = {name: header[name] for name in OPTIONS}
+        options["n_features"] = arrays["X"].shape[1]
+        cdef Forest forest = cls(source, **options)
+        cdef RandomTree *t
+        cdef int32_t k, n
+        cdef int64_t row, held, first = 0, spare_from = 0
+        cdef const int64_t[:, ::1] links = arrays["before"]
+        cdef const double[:, ::1] sums = arrays["sums"]
+        cdef const int32_t[::1] spare = arrays["spare"]
+        cdef const unsigned char[::1] bytes_of
+        forest.log_evidence = header["log_evidence"]
+        forest.ring = RowRing.from_arrays(arrays, header["n_held"], header["n_seen"])
+        if not forest.n_classes:
+            forest.set_scale(*header["scale"])
+        held = links.shape[1]
+        for k in range(forest.n_trees):
+            t = &forest.trees[k]
+            n = arrays["n_knots"][k]
+            t.n_knots = n
+            forest.reserve(1)
+            own = np.zeros(n, KNOT)
+            for name in KNOT.names:
+                if name != "cut":
+                    own[name] = arrays[name][first:first + n]
+            for name in CUT.names:
+                own["cut"][name] = arrays[name][first:first + n]
+            bytes_of = own.view(np.uint8)
+            memcpy(t.knots, &bytes_of[0], n * sizeof(Knot))
+            memcpy(t.sums, &sums[first, 0], n * forest.n_sums * sizeof(double))
+            t.n_spare = arrays["n_spare"][k]
+            for n in range(t.n_spare):
+                t.spare[n] = spare[spare_from + n]
+            for row in range(held):
+                t.before[(forest.ring.n_seen - held + row) % forest.ring.places] = (
+                    links[k, row]
+                )
+            first += t.n_knots
+            spare_from += t.n_spare
+        return forest
+
+    def copy(self, source=None):
+        """An independent forest that would draw the same random numbers."""
+        return self.from_arrays(*self.to_arrays(), source or self.source.copy())
+
+    def without_rows(self):
+        """The forest without the rows that it holds, and without references."""
+        header, arrays = self.to_arrays()
+        arrays["head"][:] = -1
+        arrays["held"][:] = 0
+        arrays["X"], arrays["y"] = arrays["X"][:0].copy(), arrays["y"][:0].copy()
+        arrays["before"] = np.empty((self.n_trees, 0), dtype=np.int64)
+        arrays["reference"] = np.full_like(arrays["reference"], np.nan)
+        return self.from_arrays(header, arrays, self.source)
+
+    def with_classes(self, n_classes):
+        """The forest with more classes, which no row had yet."""
+        header, arrays = self.to_arrays()
+        fresh = np.zeros((len(arrays["sums"]), n_classes))
+        fresh[:, :self.n_classes] = arrays["sums"]
+        arrays["sums"] = fresh
+        return self.from_arrays(header | {"n_classes": n_classes}, arrays, self.source)
+
+    def widened(self, widen):
+        """The forest with more columns; `widen` gives the rows held their values."""
+        header, arrays = self.to_arrays()
+        arrays["X"] = np.ascontiguousarray(widen(arrays["X"]))
+        return self.from_arrays(header, arrays, self.source)

@@ -1,0 +1,469 @@
+"""RandomTrees: how random trees learn a row, and what they say of one."""
+from libc.math cimport M_PI, exp, fmax, fmin, log, log1p
+from libc.stdint cimport INT64_MAX, int32_t, int64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from dyntree._core.memory cimport resize
+from dyntree._core.rmath cimport log_gamma
+from dyntree._core.rng cimport CUTTING, REGROWING, RandomStream
+from dyntree._core.trees.random_cuts cimport LEAF_SHARE, MEAN_ROWS, SHAPE, goes_left
+from dyntree._core.trees.row_ring cimport AHEAD
+
+cdef double MOST_ODDS = 300.0
+cdef double WHOLE = 1e-3        # of a row: what is left of a label when it has faded
+cdef enum:
+    N_LOOKED = 200              # knots that are looked at for the pair to give up
+    N_ENOUGH = 16               # of them, once a pair was found
+
+
+cdef class RandomTrees:
+    """Random trees.
+
+    Parameters
+    ----------
+    source : CounterSource
+    n_features, n_classes : int
+        No classes: real responses.
+    n_trees : int
+    discount : float in (0, 1]
+        What is left of every count, and of the odds, after a row.
+    least_held : int
+        Rows that a leaf holds before it is cut.
+    most_held : int
+        Latest of them by which a cut is chosen.
+    n_candidates : int
+        Cuts that are drawn for one.
+    n_held : int
+        Rows that the forest holds.
+    most_nodes, most_depth : int
+        Of a tree.
+    class_mass : float
+        Of the Dirichlet prior of a leaf.
+    split_share : float in (0, 1)
+        rho: prior probability that a node is no leaf.
+    """
+
+    def __cinit__(
+        self, CounterSource source, *, int32_t n_features, int32_t n_classes,
+        int32_t n_trees, double discount, int32_t least_held, int32_t most_held,
+        int32_t n_candidates, int64_t n_held, int32_t most_nodes, int32_t most_depth,
+        double class_mass, double split_share,
+    ):
+        cdef int32_t k
+        self.source = source
+        self.options = {
+            "n_features": n_features, "n_classes": n_classes, "n_trees": n_trees,
+            "discount": discount, "least_held": least_held, "most_held": most_held,
+            "n_candidates": n_candidates, "n_held": n_held, "most_nodes": most_nodes,
+            "most_depth": most_depth, "class_mass": class_mass,
+            "split_share": split_share,
+        }
+        self.ring = RowRing(n_features, n_held)
+        self.law = CutLaw(n_features, n_classes, most_held, n_candidates, class_mass)
+        self.n_trees, self.n_classes = n_trees, n_classes
+        self.n_sums = n_classes if n_classes else 2
+        self.n_own = n_classes if n_classes else 4
+        self.most_knots, self.most_depth = most_nodes, most_depth
+        self.least_held = least_held
+        self.log_discount = log(discount)
+        self.prior_odds = log(split_share / (1.0 - split_share))
+        self.has_unit = n_classes > 0
+        if discount < 1.0:
+            self.regrow_every = max(1, <int32_t> (4.0 / ((1.0 - discount) * n_trees)))
+            self.regrow_rows = <int32_t> fmin(n_held - 1.0, 3.0 / (1.0 - discount))
+        self.trees = <RandomTree *> calloc(n_trees, sizeof(RandomTree))
+        if self.trees == NULL:
+            raise MemoryError()
+        for k in range(n_trees):
+            resize(<void **> &self.trees[k].before, n_held + AHEAD, sizeof(int64_t))
+        self.reserve(1)
+        for k in range(n_trees):
+            self.clear(&self.trees[k], 0)
+
+    def __dealloc__(self):
+        cdef int32_t k
+        for k in range(self.n_trees if self.trees != NULL else 0):
+            free(self.trees[k].knots)
+            free(self.trees[k].sums)
+            free(self.trees[k].spare)
+            free(self.trees[k].before)
+        free(self.trees)
+
+    # ------------------------------------------------------------ room
+    cdef int reserve(self, int64_t n_rows) except -1:
+        """Make room for the knots that so many rows may bring.
+
+        A cut leaves rows on both sides, so that a tree has no more leaves than rows.
+        """
+        cdef int64_t needed, room
+        cdef int32_t k
+        cdef RandomTree *t
+        for k in range(self.n_trees):
+            t = &self.trees[k]
+            needed = min(
+                <int64_t> self.most_knots,
+                max(<int64_t> t.n_knots, 2 * (self.ring.n_seen + n_rows) + 1),
+            )
+            if needed <= t.room:
+                continue
+            room = min(<int64_t> self.most_knots, max(needed, <int64_t> 2 * t.room))
+            resize(<void **> &t.knots, room, sizeof(Knot))
+            resize(<void **> &t.sums, room * self.n_sums, sizeof(double))
+            resize(<void **> &t.spare, room, sizeof(int32_t))
+            t.room = <int32_t> room
+        return 0
+
+    cdef int open(self, Room *room) except -1:
+        """Scratch for one thread; `close` gives it back, also where this raises."""
+        cdef size_t deep = self.most_depth + 2
+        memset(room, 0, sizeof(Room))
+        resize(<void **> &room.path, deep, sizeof(int32_t))
+        resize(<void **> &room.own, deep * self.n_own, sizeof(double))
+        resize(<void **> &room.ahead, max(self.n_classes, 1), sizeof(double))
+        return self.law.open(&room.cut)
+
+    cdef void close(self, Room *room) noexcept nogil:
+        free(room.path)
+        free(room.own)
+        free(room.ahead)
+        self.law.close(&room.cut)
+
+    cdef void clear(self, RandomTree *t, int64_t row) noexcept nogil:
+        """Begin a tree anew, with the row of that number."""
+        cdef Knot *root = t.knots
+        memset(root, 0, sizeof(Knot))
+        memset(t.sums, 0, self.n_sums * sizeof(double))
+        root.left = root.head = -1
+        root.parent = ROOT
+        root.last = row
+        t.n_knots, t.n_spare = 1, 0
+
+    # ------------------------------------------------------------ one row, one tree
+    cdef double kept(self, int64_t since, int64_t now) noexcept nogil:
+        """What is left of what was counted at a row."""
+        if self.log_discount == 0.0 or since >= now:
+            return 1.0
+        return exp(self.log_discount * <double> (now - since))
+
+    cdef int32_t walk(
+        self, RandomTree *t, const double *x, int64_t now, bint fades, Room *room
+    ) noexcept nogil:
+        """Path of a row, and what each knot alone would say; returns its length.
+
+        With `fades` the knots fade to that time for good.
+        """
+        cdef int32_t v = 0, n = 0, c
+        cdef double kept, total, rows, off
+        cdef double *sums
+        cdef double *own
+        cdef Knot *knot
+        while True:
+            knot = &t.knots[v]
+            sums = t.sums + <int64_t> v * self.n_sums
+            own = room.own + <int64_t> n * self.n_own
+            room.path[n] = v
+            kept = self.kept(knot.last, now)
+            if fades:
+                knot.last = now
+                if kept < 1.0:
+                    knot.total *= kept
+                    knot.odds *= kept
+                    for c in range(0 if self.n_classes else 1, self.n_sums):
+                        sums[c] *= kept     # all but a mean
+                kept = 1.0
+            total = kept * knot.total
+            if self.n_classes:
+                for c in range(self.n_classes):
+                    own[c] = (kept * sums[c] + self.law.share) / (
+                        total + self.n_classes * self.law.share
+                    )
+            else:
+                rows = MEAN_ROWS + total
+                off = sums[0] - self.law.mean
+                own[0] = rows
+                own[1] = (MEAN_ROWS * self.law.mean + total * sums[0]) / rows
+                own[2] = SHAPE + 0.5 * total
+                own[3] = LEAF_SHARE * SHAPE * self.law.variance + 0.5 * (
+                    kept * sums[1] + MEAN_ROWS * total / rows * off * off
+                )
+            n += 1
+            if knot.left < 0:
+                return n
+            v = knot.left + (0 if goes_left(&knot.cut, x) else 1)
+
+    cdef double pruned(self, const Knot *v, double kept) noexcept nogil:
+        """Probability that the tree is pruned at a knot."""
+        return 1.0 / (1.0 + exp(kept * v.odds + self.prior_odds))
+
+    cdef double learn_row(
+        self, RandomTree *t, int64_t row, Room *room, RandomStream *s
+    ) noexcept nogil:
+        """Learn a row of the ring; returns its log density given those before."""
+        cdef double y = self.ring.response(row), found
+        cdef int32_t h, v, n = self.walk(t, self.ring.row(row), row, True, room)
+        if self.n_classes:
+            found = self.ahead_of_label(t, n, <int32_t> y, room)
+        else:
+            found = self.ahead_of_value(t, n, y, room)
+        for h in range(n):
+            self.add(t, room.path[h], y, 1.0)
+        v = room.path[n - 1]
+        t.before[row % self.ring.places] = t.knots[v].head
+        t.knots[v].head = row
+        t.knots[v].held += 1
+        self.grow_leaf(t, v, row, room, s)
+        return found
+
+    cdef double ahead_of_label(
+        self, RandomTree *t, int32_t n, int32_t y, Room *room
+    ) noexcept nogil:
+        """`ahead` becomes the predictive along a path; the odds learn label y."""
+        cdef int32_t h, c, C = self.n_classes
+        cdef const double *own = room.own + <int64_t> (n - 1) * C
+        cdef double w
+        cdef Knot *v
+        memcpy(room.ahead, own, C * sizeof(double))
+        for h in range(n - 2, -1, -1):
+            v = &t.knots[room.path[h]]
+            own = room.own + <int64_t> h * C
+            w = self.pruned(v, 1.0)
+            v.odds = fmin(fmax(v.odds + log(room.ahead[y] / own[y]), -MOST_ODDS), MOST_ODDS)
+            for c in range(C):
+                room.ahead[c] = w * own[c] + (1.0 - w) * room.ahead[c]
+        return log(room.ahead[y])
+
+    cdef double log_density(self, const double *own, double y) noexcept nogil:
+        """Of the Student t that a leaf of real responses predicts."""
+        cdef double df = 2.0 * own[2]
+        cdef double square = own[3] / own[2] * (1.0 + 1.0 / own[0])
+        cdef double z = (y - own[1]) * (y - own[1]) / square
+        return (
+            log_gamma(own[2] + 0.5) - log_gamma(own[2]) - 0.5 * log(df * M_PI * square)
+            - (own[2] + 0.5) * log1p(z / df)
+        )
+
+    cdef double ahead_of_value(
+        self, RandomTree *t, int32_t n, double y, Room *room
+    ) noexcept nogil:
+        """Log density along a path; the odds learn y."""
+        cdef double found = self.log_density(room.own + <int64_t> (n - 1) * 4, y)
+        cdef double here, w, most
+        cdef int32_t h
+        cdef Knot *v
+        for h in range(n - 2, -1, -1):
+            v = &t.knots[room.path[h]]
+            here = self.log_density(room.own + <int64_t> h * 4, y)
+            w = self.pruned(v, 1.0)
+            v.odds = fmin(fmax(v.odds + found - here, -MOST_ODDS), MOST_ODDS)
+            most = fmax(found, here)
+            found = most + log(w * exp(here - most) + (1.0 - w) * exp(found - most))
+        return found
+
+    cdef void add(self, RandomTree *t, int32_t v, double y, double weight) noexcept nogil:
+        """Count a response in a knot."""
+        cdef double *sums = t.sums + <int64_t> v * self.n_sums
+        cdef double off
+        t.knots[v].total += weight
+        if self.n_classes:
+            sums[<int32_t> y] += weight
+        else:
+            off = y - sums[0]
+            sums[0] += weight * off / t.knots[v].total
+            sums[1] += weight * off * (y - sums[0])
+
+    # ------------------------------------------------------------ growth
+    cdef bint is_pure(self, const RandomTree *t, int32_t v) noexcept nogil:
+        """Whether all that a leaf knows is one response."""
+        cdef const double *sums = t.sums + <int64_t> v * self.n_sums
+        cdef double most = 0.0
+        cdef int32_t c
+        if not self.n_classes:
+            return not sums[1] > 0.0
+        for c in range(self.n_classes):
+            most = fmax(most, sums[c])
+        return most >= t.knots[v].total - WHOLE
+
+    cdef void grow_leaf(
+        self, RandomTree *t, int32_t v, int64_t row, Room *room, RandomStream *s
+    ) noexcept nogil:
+        """Cut the leaf of a row as long as it holds rows enough."""
+        while (
+            self.has_unit and t.knots[v].held >= self.least_held
+            and t.knots[v].depth < self.most_depth and not self.is_pure(t, v)
+        ):
+            if t.n_spare < 1 and t.n_knots + 2 > self.most_knots:
+                self.give_up(t, s)
+                if t.n_spare < 1 or t.knots[v].parent == GIVEN_UP:
+                    return
+            if not self.expand(t, v, row, room, s):
+                return
+            self.raise_odds(t, v)
+            v = t.knots[v].left + (
+                0 if goes_left(&t.knots[v].cut, self.ring.row(row)) else 1
+            )
+
+    cdef bint expand(
+        self, RandomTree *t, int32_t v, int64_t row, Room *room, RandomStream *s
+    ) noexcept nogil:
+        """Cut a leaf by the rows that it holds; False where it cannot be."""
+        cdef int32_t n = 0, i, c, left
+        cdef int64_t one = t.knots[v].head
+        cdef int64_t oldest = max(row - self.ring.room, self.ring.first - 1)
+        cdef double kept
+        cdef Cut cut
+        cdef Knot *child
+        cdef int64_t *ids = room.cut.ids
+        while one > oldest and one >= 0 and n < self.law.most_rows:
+            ids[n] = one
+            n += 1
+            one = t.before[one % self.ring.places]
+        if n < 2 or not self.law.draw(self.ring, &room.cut, n, s, &cut):
+            return False
+        if t.n_spare > 0:
+            t.n_spare -= 1
+            left = t.spare[t.n_spare]
+        else:
+            left = t.n_knots
+            t.n_knots += 2
+        for c in range(left, left + 2):
+            child = &t.knots[c]
+            memset(child, 0, sizeof(Knot))
+            memset(t.sums + <int64_t> c * self.n_sums, 0, self.n_sums * sizeof(double))
+            child.left = child.head = -1
+            child.parent, child.depth = v, t.knots[v].depth + 1
+            child.last = row
+        t.knots[v].cut, t.knots[v].left, t.knots[v].head = cut, left, -1
+        for i in range(n - 1, -1, -1):
+            c = left + (0 if goes_left(&cut, room.cut.rows[i]) else 1)
+            kept = self.kept(ids[i], row)
+            self.add(t, c, room.cut.responses[i], kept)
+            t.before[ids[i] % self.ring.places] = t.knots[c].head
+            t.knots[c].head = ids[i]
+            t.knots[c].held += 1
+        t.knots[v].odds = self.evidence(t, left) + self.evidence(t, left + 1)
+        t.knots[v].odds -= self.evidence_of_both(t, left)
+        return True
+
+    cdef double evidence(self, const RandomTree *t, int32_t v) noexcept nogil:
+        """Log evidence of all that a knot has counted."""
+        cdef const double *sums = t.sums + <int64_t> v * self.n_sums
+        cdef double n = t.knots[v].total, off
+        if self.n_classes:
+            return self.law.counts_evidence(sums)
+        off = sums[0] - self.law.mean
+        return self.law.normal_evidence(n, n * off, sums[1] + n * off * off)
+
+    cdef double evidence_of_both(self, RandomTree *t, int32_t left) noexcept nogil:
+        """Log evidence of the rows of two children together."""
+        cdef const double *a = t.sums + <int64_t> left * self.n_sums
+        cdef const double *b = a + self.n_sums
+        cdef double n_a = t.knots[left].total, n_b = t.knots[left + 1].total
+        cdef double off_a, off_b
+        cdef double found = 0.0, total = 0.0, mass = self.law.share * self.n_classes
+        cdef int32_t c
+        if not self.n_classes:
+            off_a, off_b = a[0] - self.law.mean, b[0] - self.law.mean
+            return self.law.normal_evidence(
+                n_a + n_b, n_a * off_a + n_b * off_b,
+                a[1] + b[1] + n_a * off_a * off_a + n_b * off_b * off_b,
+            )
+        for c in range(self.n_classes):
+            total += a[c] + b[c]
+            found += log_gamma(a[c] + b[c] + self.law.share) - log_gamma(self.law.share)
+        return found - log_gamma(total + mass) + log_gamma(mass)
+
+    cdef void raise_odds(self, RandomTree *t, int32_t v) noexcept nogil:
+        """Let the knots above know what a new cut found in rows that came before.
+
+        The ratio of the evidence with the cut and without multiplies what the parent's
+        child says for those rows, and so on up to the root.
+        """
+        cdef double share = 1.0 / (1.0 + exp(-self.prior_odds))     # rho
+        cdef double more = log(1.0 - share + share * exp(fmin(t.knots[v].odds, 500.0)))
+        cdef double w
+        cdef int32_t u = t.knots[v].parent
+        while u >= 0:
+            w = self.pruned(&t.knots[u], 1.0)
+            t.knots[u].odds = fmin(fmax(t.knots[u].odds + more, -MOST_ODDS), MOST_ODDS)
+            more = log(w + (1.0 - w) * exp(fmin(more, 500.0)))
+            u = t.knots[u].parent
+
+    cdef void give_up(self, RandomTree *t, RandomStream *s) noexcept nogil:
+        """Make room: of some pairs of leaves the one goes that no row came to longest."""
+        cdef int32_t k, v, c, left, best = -1
+        cdef int64_t least = INT64_MAX
+        for k in range(N_LOOKED):
+            v = <int32_t> (s.uniform(s) * t.n_knots)
+            left = t.knots[v].left
+            if left < 0 or t.knots[left].left >= 0 or t.knots[left + 1].left >= 0:
+                continue
+            if t.knots[v].last < least:
+                least, best = t.knots[v].last, v
+            if k > N_ENOUGH and best >= 0:
+                break
+        if best < 0:
+            return
+        left = t.knots[best].left
+        t.knots[best].left = t.knots[best].head = -1
+        t.knots[best].odds = 0.0
+        t.knots[best].held = 0
+        for c in range(left, left + 2):
+            t.knots[c].parent = GIVEN_UP
+            t.knots[c].left = -1
+        t.spare[t.n_spare] = left
+        t.n_spare += 1
+
+    cdef void regrow(
+        self, RandomTree *t, int64_t row, Room *room, RandomStream *s
+    ) noexcept nogil:
+        """Grow a tree anew from rows that are held, all before a row."""
+        cdef int64_t one, first = max(row - self.regrow_rows, self.ring.first)
+        self.clear(t, first)
+        for one in range(first, row):
+            self.learn_row(t, one, room, s)
+
+    cdef void teach(
+        self, int32_t k, int64_t first, int32_t n_rows, Room *room, double *out
+    ) noexcept nogil:
+        """Let a tree learn rows of the ring; `out` (n_rows, n_classes or 1) foresees."""
+        cdef RandomTree *t = &self.trees[k]
+        cdef RandomStream s
+        cdef int64_t row
+        cdef int32_t width = max(self.n_classes, 1)
+        cdef double found
+        for row in range(first, first + n_rows):
+            if self.regrow_every and row and row % self.regrow_every == 0 and (
+                row // self.regrow_every % self.n_trees == k
+            ):
+                s = self.source.open(row, k, REGROWING)
+                self.regrow(t, row, room, &s)
+            s = self.source.open(row, k, CUTTING)
+            found = self.learn_row(t, row, room, &s)
+            if self.n_classes:
+                memcpy(out, room.ahead, width * sizeof(double))
+            else:
+                out[0] = found
+            out += width
+
+    cdef void add_proba(
+        self, const double *x, int64_t now, Room *room, double *out
+    ) noexcept nogil:
+        """Add what each tree says of a row."""
+        cdef int32_t k, h, c, n, C = self.n_classes
+        cdef const double *own
+        cdef const Knot *v
+        cdef double w
+        for k in range(self.n_trees):
+            n = self.walk(&self.trees[k], x, now, False, room)
+            memcpy(
+                room.ahead, room.own + <int64_t> (n - 1) * C, C * sizeof(double)
+            )
+            for h in range(n - 2, -1, -1):
+                v = &self.trees[k].knots[room.path[h]]
+                own = room.own + <int64_t> h * C
+                w = self.pruned(v, self.kept(v.last, now))
+                for c in range(C):
+                    room.ahead[c] = w * own[c] + (1.0 - w) * room.ahead[c]
+            for c in range(C):
+                out[c] += room.ahead[c]

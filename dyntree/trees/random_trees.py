@@ -1,0 +1,269 @@
+"""RandomTreesStream: random trees of which all prunings are averaged exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from dyntree import checkpoint, params
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.online import Arrays, Header
+from dyntree.runtime.locking import locked
+from dyntree.runtime.progress import Progress, check_progress
+from dyntree.runtime.seeds import given_or_drawn
+from dyntree.summaries import Importance
+from dyntree.trees.answers.predictions import TreePredictions
+from dyntree.trees.answers.sensitivity import input_shares
+from dyntree.trees.forest_files import forest_arrays, forest_state
+from dyntree.trees.forest_options import ForestOptions
+from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_row
+from dyntree.trees.learning.parts import learn_in_parts
+from dyntree.trees.learning.warmup import take_in
+from dyntree.trees.state import TreeState
+
+
+@checkpoint.savable
+class RandomTreesStream(TreePredictions, checkpoint.Stored):
+    """Random trees, grown row by row, of which all prunings are averaged exactly.
+
+    Each tree is grown by the rows that come to its leaves, with cuts that are drawn
+    among a few. Its forecast is the mean over all trees that can be had from it by
+    pruning, each weighed by its posterior probability: context tree weighting (Willems,
+    Shtarkov and Tjalkens 1995) over random trees. That takes time in proportion to the
+    depth of a row alone. There is no particle filter, and nothing to resample.
+
+    Parameters
+    ----------
+    model : {"class", "constant"}, default "class"
+        Whether responses are labels or real.
+    n_trees : int, default 20
+        Trees, of equal weight.
+    discount : float in (0, 1], default 1.0
+        What is left of every count, and of the log odds, after a row; below 1 trees
+        follow drift, and one of them in turn is grown anew from rows that are held.
+    min_split : int, default 8
+        Rows that a leaf holds before it is cut.
+    n_candidates : int, default 16
+        Cuts that are drawn for each, of which evidence chooses one by chance.
+    window : int, default 4096
+        Latest rows that are held, for cuts.
+    max_nodes : int, default 8192
+        Nodes of a tree; for more, leaves are given up that no row came to longest.
+    classes, class_mass, categories, new_levels
+        As in `DynamicTree`.
+    seed : int, optional
+        Drawn from the system where absent.
+
+    Attributes
+    ----------
+    options : ForestOptions
+    seed : int
+    is_frozen : bool
+
+    Notes
+    -----
+    On the path 0, ..., K of a row, P_K = p_K and P_h = w_h p_h + (1 - w_h) P_(h+1). The
+    p_h are the predictives of the nodes alone: Dirichlet-multinomial for labels, normal
+    with a normal-inverse-gamma prior for real responses. The w_h are the posterior
+    probabilities that the tree is pruned there, whose log odds learn
+    log P_(h+1)(y) - log p_h(y). A cut adds what it finds in rows that the leaf held.
+    The mean is exact for a given tree; cuts are chosen by rows that are counted, too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import RandomTreesStream
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((600, 2))
+    >>> y = np.where((X[:, 0] > 0.5) == (X[:, 1] > 0.5), "same", "other")
+    >>> stream = RandomTreesStream(seed=1).update(X, y)
+    >>> stream.predict([[0.9, 0.9], [0.1, 0.9]]).label.tolist()
+    ['same', 'other']
+    """
+
+    def __init__(
+        self,
+        model: str = "class",
+        *,
+        n_trees: int = 20,
+        discount: float = 1.0,
+        min_split: int = 8,
+        n_candidates: int = 16,
+        window: int = 4096,
+        max_nodes: int = 8192,
+        classes: Sequence[Hashable] | None = None,
+        class_mass: float = 1.0,
+        categories: Mapping[str, Sequence[Hashable]] | None = None,
+        new_levels: str = "grow",
+        seed: int | None = None,
+    ) -> None:
+        options: Any = ForestOptions(
+            model, n_trees, discount, min_split, n_candidates, window, max_nodes,
+            classes, class_mass, categories, new_levels,  # type: ignore[arg-type]
+        )  # fmt: skip
+        self._hold(TreeState(options, given_or_drawn(seed)), False)
+
+    def _hold(self, state: TreeState, is_frozen: bool) -> None:
+        """Have this state."""
+        self.state, self._lock, self.is_frozen = state, state.lock, is_frozen
+
+    @classmethod
+    def of_state(cls, state: TreeState, is_frozen: bool) -> Self:
+        """Return a model that learns into a given state."""
+        model = cls.__new__(cls)
+        model._hold(state, is_frozen)
+        return model
+
+    @property
+    def tree(self) -> Self:
+        """The model itself, by the name that a stream has for its own tree."""
+        return self
+
+    def update(
+        self, X: Any, y: Any, *, threads: int | None = None, progress: Progress = None
+    ) -> Self:
+        """Learn rows in order.
+
+        A frozen model checks the rows and learns nothing from them. `threads` trees
+        learn side by side, by default DYNTREE_NUM_THREADS or 1; what is learned does
+        not depend on it. Other parameters, what is returned and what bad rows and
+        interrupts do are those of `DynamicTree.update`.
+        """
+        n_threads = params.n_threads(threads)
+        with self._lock:
+            if progress in (None, False) and is_plain_row(self.state, X, y):
+                self.learn_row(X, y.item())
+            else:
+                check_progress(progress)
+                if not is_idle(self.state, X, y):
+                    self._learn(X, y, n_threads, progress)
+            return self
+
+    def learn_row(self, row: Matrix, y: Any) -> None:
+        """Learn one row by a shorter way; see `StreamingTree.learn_row`."""
+        state = self.state
+        with self._lock:
+            known = state.options.classes
+            is_new = known is not None and y not in known
+            if state.cloud is None or self.is_frozen or is_new:
+                self._learn(row, [y], 1, None)
+                return
+            place = y if known is None else known.index(y)
+            self.learn_encoded(*scaled_row(state, row, place))
+
+    def learn_encoded(
+        self, rows: Matrix, responses: Vector, proba: Matrix | None = None,
+        n_threads: int = 1,
+    ) -> Vector:  # fmt: skip
+        """Learn rows as the core has them; see `StreamingTree.learn_encoded`."""
+        found: Vector = self.state.cloud.update(rows, responses, proba, n_threads)
+        return found
+
+    def _learn(self, X: Any, y: Any, n_threads: int, progress: Progress) -> None:
+        """Check and learn rows of any form."""
+        state = self.state
+        if self.is_frozen:
+            checked(state, X, y)
+            return
+        before = state.n_seen
+        rows, responses, growth = take_in(state, X, y)
+        n_kept = state.n_seen - before
+        learn = partial(self._learn_some, n_threads)
+        learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
+
+    def _learn_some(self, n_threads: int, rows: Matrix, responses: Vector) -> int:
+        """Learn encoded rows; returns how many."""
+        return len(self.learn_encoded(rows, responses, None, n_threads))
+
+    @locked
+    def remove_data(self) -> Self:
+        """Let go of every row; see `DynamicTree.remove_data`.
+
+        Trees stay as they are: a leaf of one row keeps its response, as its mean.
+        Leaves are cut again once they have new rows enough.
+        """
+        self.state.cloud = self.state.ready("remove_data").without_rows()
+        return self
+
+    @locked
+    def importance(
+        self,
+        *,
+        n_samples: int = 500,
+        factors: Mapping[str, Sequence[str]] | None = None,
+    ) -> Importance:
+        """Share of the predicted variance that each input accounts for.
+
+        See `DynamicTree.importance`.
+        """
+        cloud = self.state.ready("importance")
+
+        def mean(rows: Matrix) -> Matrix:
+            if self.is_classifier:
+                return np.asarray(cloud.predict_proba(rows))
+            return np.asarray(self.predict(rows).mean)[:, None]  # type: ignore[union-attr]
+
+        return input_shares(self.state, mean, n_samples, factors, self.seed)
+
+    def memory(self) -> dict[str, Any]:
+        """What tells this stream from others in an average."""
+        options: Any = self.options
+        return {"trees": options.n_trees, "discount": options.discount}
+
+    @locked
+    def facts(self) -> dict[str, Any]:
+        """What the model is, by name, as values for JSON."""
+        options: Any = self.options
+        facts = super().facts()
+        del facts["particles"], facts["leaf prior"]
+        return facts | {
+            "trees": options.n_trees,
+            "discount": options.discount,
+            "window": options.window,
+            "frozen": self.is_frozen,
+        }
+
+    def __repr__(self) -> str:
+        options: Any = self.options
+        return (
+            f"<RandomTreesStream {options.model!r}: {options.n_trees} trees, "
+            f"{self.n_seen} rows learned>"
+        )
+
+    @locked
+    def freeze(self) -> Self:
+        """Stop learning: from now on `update` checks its rows and forgets them."""
+        self.is_frozen = True
+        return self
+
+    # ------------------------------------------------------------ copies and files
+    @locked
+    def reseeded(self, seed: int) -> Self:
+        """Return a copy of a model that has seen no row, with another seed."""
+        seed = params.count("seed", seed, 0, params.MAX_SEED)
+        state = self.state.copy()
+        if state.n_seen:
+            raise ValueError(
+                "a model can be given another seed before its first row; "
+                f"{state.n_seen} rows have come."
+            )
+        state.seed = seed
+        return self.of_state(state, self.is_frozen)
+
+    @locked
+    def copy(self) -> Self:
+        """Return an independent model that would draw the same random numbers."""
+        return self.of_state(self.state.copy(), self.is_frozen)
+
+    @locked
+    def to_arrays(self) -> tuple[Header, Arrays]:
+        """Everything the model is; see `DynamicTree.to_arrays`."""
+        return forest_arrays(self.state, self.is_frozen)
+
+    @classmethod
+    def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
+        """Return the model that `to_arrays` described, as a DynamicTree does."""
+        return cls.of_state(*forest_state(header, arrays))

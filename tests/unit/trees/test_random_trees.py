@@ -1,0 +1,192 @@
+"""RandomTreesStream: what it is as a model, alone and as a member of an average."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dyntree import AveragedStream, RandomTreesStream, checkpoint
+from dyntree.errors import CheckpointError, NotReadyError
+from tests.helpers import model_bytes
+
+SMALL: dict[str, Any] = {"n_trees": 5, "seed": 1}
+MEMBERS = [{"window": 30}, {"window": 10, "forget": 0.8}, {"n_trees": 5}]
+
+
+def checker(n: int, seed: int = 0) -> tuple[Any, Any]:
+    """Labels of a checker of two by two fields."""
+    X = np.random.default_rng(seed).random((n, 2))
+    return X, np.where((X[:, 0] > 0.5) == (X[:, 1] > 0.5), "same", "other")
+
+
+# data and seeds are fixed, so that nothing here fails by chance
+def test_a_checker_is_learned_that_no_first_cut_tells() -> None:
+    X, y = checker(1500)
+    model = RandomTreesStream(seed=1).update(X[:1000], y[:1000])
+    assert np.mean(model.predict(X[1000:]).label == y[1000:]) > 0.95
+
+
+def test_a_wave_is_learned_with_its_noise() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((3000, 2))
+    truth = np.sin(6.0 * X[:, 0])
+    y = truth + 0.2 * rng.normal(size=3000)
+    model = RandomTreesStream("constant", seed=1).update(X[:2000], y[:2000])
+    found = model.predict(X[2000:])
+    assert np.sqrt(np.mean((found.mean - truth[2000:]) ** 2)) < 0.15
+    low, high = found.quantile(0.05), found.quantile(0.95)
+    cover = np.mean((low < y[2000:]) & (y[2000:] < high))
+    assert 0.85 < cover < 0.97
+
+
+def test_fading_trees_follow_labels_that_change_places() -> None:
+    X, y = checker(3000)
+    y[1500:] = np.where(y[1500:] == "same", "other", "same")
+    still = RandomTreesStream(seed=1)
+    fading = RandomTreesStream(discount=1 - 1 / 200, min_split=16, seed=1)
+    right = [
+        np.mean(model.update(X[:2500], y[:2500]).predict(X[2500:]).label == y[2500:])
+        for model in (still, fading)
+    ]
+    assert right[1] > 0.9 > right[0]
+
+
+def test_gaps_levels_and_late_labels_are_as_in_other_models() -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["u", "v"], 400)
+    frame = pd.DataFrame({"a": rng.normal(size=400), "kind": kind})
+    frame.loc[::7, "a"] = np.nan
+    y = np.where(kind == "u", 1, 2)
+    model = RandomTreesStream(**SMALL).update(frame, y)
+    assert np.mean(model.predict(frame).label == y) > 0.97
+    shares = model.importance()
+    assert shares.names[int(np.argmax(shares.values))] == "kind"
+    late = frame.assign(kind="w")
+    model.update(late[:60], np.full(60, 3))
+    assert model.classes == (1, 2, 3)
+    assert np.mean(model.predict(late).label == 3) > 0.9
+    assert model.predict(frame[::-1][["kind", "a"]]).label.tolist() == (
+        model.predict(frame[::-1]).label.tolist()
+    )
+
+
+def test_a_file_without_data_holds_no_row_and_goes_on() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    for model in (
+        RandomTreesStream("constant", **SMALL),
+        AveragedStream("constant", members=MEMBERS, n_particles=10, seed=1),
+    ):
+        y = np.round(rng.normal(size=200), 9) + 0.123456789
+        model.update(X, y)
+        before = model.predict(X[:9]).mean
+        model.remove_data()
+        np.testing.assert_allclose(model.predict(X[:9]).mean, before, rtol=1e-12)
+        held = [a for name, a in model.to_arrays()[1].items() if name[-1] in "Xy"]
+        assert held
+        assert not any(array.size for array in held)
+        again = checkpoint.loads(checkpoint.dumps(model))
+        for one in (model, again):
+            one.update(X, y)
+        assert model_bytes(model) == model_bytes(again)
+
+
+def test_bad_options_are_refused_by_name() -> None:
+    bad: list[tuple[dict[str, Any], str]] = [
+        ({"model": "linear"}, "model must be one of"),
+        ({"n_trees": 0}, "n_trees must be"),
+        ({"discount": 0.0}, "discount must"),
+        ({"min_split": 1}, "min_split must be"),
+        ({"window": 4}, "window must be"),
+        ({"max_nodes": 2}, "max_nodes must be"),
+        ({"class_mass": -1.0}, "class_mass must be"),
+        ({"new_levels": "no"}, "new_levels must be one of"),
+    ]
+    for options, text in bad:
+        with pytest.raises(ValueError, match=text):
+            RandomTreesStream(**options)
+    with pytest.raises(NotReadyError, match="importance needs a model"):
+        RandomTreesStream().importance()
+    with pytest.raises(ValueError, match="before its first row"):
+        RandomTreesStream(**SMALL).update([[1.0]], ["a"]).reseeded(2)
+
+
+def test_bad_rows_leave_the_model_as_it_was() -> None:
+    X, y = checker(100)
+    model = RandomTreesStream(**SMALL).update(X, y)
+    before = model_bytes(model)
+    for rows, labels in (
+        (np.full((1, 2), np.inf), ["same"]),
+        (X[:2], ["same"]),
+        (X[:2, :1], ["same", "same"]),
+        ([["a", "b"]], ["same"]),
+    ):
+        with pytest.raises((ValueError, TypeError)):
+            model.update(rows, labels)
+    real = RandomTreesStream("constant", **SMALL).update(X, X[:, 0])
+    with pytest.raises(ValueError, match="spreads of the first rows away"):
+        real.update(X[:1], [9e149])
+    assert model_bytes(model) == before
+
+
+def test_an_average_of_windows_and_forests_answers_all_questions() -> None:
+    X, y = checker(300)
+    own = [*MEMBERS, {"n_trees": 4, "discount": 0.99}]
+    model = AveragedStream("class", members=own, n_particles=15, seed=1).update(X, y)
+    assert np.mean(model.predict(X).label == y) > 0.9
+    assert model.frozen_view().n_particles == 30
+    assert model.stats().n_leaves > 1.0
+    assert len(model.importance().values) == 2
+    assert model.sensitivity(label="same", n_samples=20).first.shape == (30, 2)
+    assert [*model.facts()["members"][2]] == ["trees", "discount", "weight"]
+    again = pickle.loads(pickle.dumps(model)).update(X, y)
+    assert model_bytes(again) == model_bytes(model.update(X, y))
+
+
+def test_members_that_are_forests_are_checked() -> None:
+    with pytest.raises(ValueError, match="members must begin with a window"):
+        AveragedStream("class", members=[{"n_trees": 3}])
+    with pytest.raises(ValueError, match="members must have options among"):
+        AveragedStream("class", members=[{"window": 9}, {"n_trees": 3, "forget": 0.9}])
+    with pytest.raises(ValueError, match="model must be one of"):
+        AveragedStream("linear", members=[{"window": 50}, {"n_trees": 3}])
+
+
+def damaged(arrays: dict[str, Any], name: str, rng: Any) -> dict[str, Any]:
+    """Arrays with one value of one of them changed."""
+    found = {key: array.copy() for key, array in arrays.items()}
+    place = rng.integers(found[name].size)
+    value = (
+        rng.choice([-3, -1, 2, 7, 10**6]) if found[name].dtype.kind in "iu" else -9.0
+    )
+    flat = found[name].reshape(-1)
+    flat[place] = value if found[name].dtype.kind != "u" else abs(value)
+    return found
+
+
+@pytest.mark.parametrize("model", ["class", "constant"])
+def test_a_damaged_file_is_refused_or_harmless(model: str) -> None:
+    X, y = checker(200)
+    X[::9, 0] = np.nan
+    made = RandomTreesStream(model, n_trees=3, max_nodes=31, seed=1)
+    made.update(X, y if model == "class" else X[:, 1])
+    header, arrays = made.to_arrays()
+    rng = np.random.default_rng(0)
+    names = [name for name in arrays if arrays[name].size and name != "waiting_X"]
+    refused = 0
+    for name in names:
+        for _ in range(25):
+            try:
+                again = RandomTreesStream.from_arrays(
+                    header, damaged(arrays, name, rng)
+                )
+            except (CheckpointError, ValueError):
+                refused += 1
+                continue
+            again.update(X, y if model == "class" else X[:, 1])
+            assert again.n_seen == 400
+    assert refused > 150
