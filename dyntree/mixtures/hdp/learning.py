@@ -206,7 +206,7 @@ def compressed_after_epoch(
             'take alpha_update="newton", or a prior of shape and rate nearer to 1.',
         )
     n_topics, n_documents = topics.K, draft.n_documents
-    if search.family.of_words and n_topics >= max(FEW, n_documents / 2):
+    if search.family.of_words and n_topics >= max(FEW, n_documents):
         draft = draft.with_warning(
             "many",
             ConvergenceWarning,

@@ -53,7 +53,7 @@ def test_models_and_faces_have_the_declared_options(name: str) -> None:
     from dyntree.api import estimators
 
     if name == "HDPHSMM":
-        expected |= {"lambda_": 1.0, "noise": 0.1}
+        expected |= {"lambda_": "auto", "noise": "auto"}
     found = defaults(getattr(estimators, f"{name}Clusterer"))
     assert found == expected | {"n_passes": 1}
 

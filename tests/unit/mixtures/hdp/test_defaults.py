@@ -55,8 +55,6 @@ def test_topics_of_the_same_words_in_other_documents_are_tried_for_a_merge() -> 
     assert good >= {frozenset({k, k + 6}) for k in range(6)}
 
 
-# 53 topics of 80 documents, as births that are always kept will have them
-@pytest.mark.filterwarnings("ignore:.*they follow single documents")
 def test_a_file_of_before_keeps_what_auto_stood_for() -> None:
     """Files without `rules` were written when "auto" was 20 births, always kept."""
     counts, _ = bars(120, 40, seed=3)
