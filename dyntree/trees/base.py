@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Self
 
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.labels import is_label
 from dyntree.runtime.locking import locked
+from dyntree.runtime.progress import Progress, check_progress
 from dyntree.storage.plain import plain
-from dyntree.trees.learning.check import previewed
+from dyntree.trees.learning.check import is_idle, is_plain_row, previewed
 from dyntree.trees.state import TreeState
 
 
@@ -34,6 +35,8 @@ class TreeModel:
     unit = "row"
     state: TreeState
     _lock: AbstractContextManager[Any]
+    learn_row: Callable[..., None]
+    _learn: Callable[..., None]
 
     @property
     def states(self) -> list[TreeState]:
@@ -149,6 +152,17 @@ class TreeModel:
             )
         for state in self.states:
             state.features = features
+
+    def _take_rows(self, X: Any, y: Any, progress: Progress, *more: Any) -> Self:
+        """Learn rows: one that needs no encoding by `learn_row`, others by `_learn`."""
+        with self._lock:
+            if progress in (None, False) and is_plain_row(self.state, X, y):
+                self.learn_row(X, y.item())
+            else:
+                check_progress(progress)
+                if not is_idle(self.state, X, y):
+                    self._learn(X, y, *more, progress)
+        return self
 
     def leave_new_levels_to_another(self) -> None:
         """Count no new levels: another model that learns the same rows does."""

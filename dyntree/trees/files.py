@@ -51,9 +51,7 @@ def tree_arrays(state: TreeState) -> tuple[Header, Arrays]:
     header: Header = {
         "kind": "DynamicTree",
         "options": dict(option for option in options if option not in unsaid),
-        "seed": state.seed,
-        "features": None if state.features is None else state.features.to_header(),
-        "waiting_y": list(state.waiting_y),
+        **state.header(),
         "cloud": None,
     }
     arrays = {"waiting_X": state.waiting_X.copy()}

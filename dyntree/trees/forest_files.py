@@ -36,10 +36,8 @@ def forest_arrays(state: TreeState, is_frozen: bool) -> tuple[Header, Arrays]:
     header: Header = {
         "kind": "RandomTreesStream",
         "options": asdict(state.options),
-        "seed": state.seed,
         "is_frozen": is_frozen,
-        "features": None if state.features is None else state.features.to_header(),
-        "waiting_y": list(state.waiting_y),
+        **state.header(),
         "forest": None,
     }
     arrays = {"waiting_X": state.waiting_X.copy()}

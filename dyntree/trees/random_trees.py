@@ -12,14 +12,14 @@ from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.online import Arrays, Header
 from dyntree.runtime.locking import locked
-from dyntree.runtime.progress import Progress, check_progress
+from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import Importance
 from dyntree.trees.answers.predictions import TreePredictions
 from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.forest_files import forest_arrays, forest_state
 from dyntree.trees.forest_options import ForestOptions
-from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_row
+from dyntree.trees.learning.check import checked, scaled_row
 from dyntree.trees.learning.parts import learn_in_parts
 from dyntree.trees.learning.warmup import take_in
 from dyntree.trees.state import TreeState
@@ -132,15 +132,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         not depend on it. Other parameters, what is returned and what bad rows and
         interrupts do are those of `DynamicTree.update`.
         """
-        n_threads = params.n_threads(threads)
-        with self._lock:
-            if progress in (None, False) and is_plain_row(self.state, X, y):
-                self.learn_row(X, y.item())
-            else:
-                check_progress(progress)
-                if not is_idle(self.state, X, y):
-                    self._learn(X, y, n_threads, progress)
-            return self
+        return self._take_rows(X, y, progress, params.n_threads(threads))
 
     def learn_row(self, row: Matrix, y: Any) -> None:
         """Learn one row by a shorter way; see `StreamingTree.learn_row`."""

@@ -99,6 +99,14 @@ class TreeState:
         late = options.new_levels == "grow" and options.model != "linear"
         return n_first if late and not self.settles_all else None
 
+    def header(self) -> dict[str, Any]:
+        """What a file tells of it besides options and trees."""
+        return {
+            "seed": self.seed,
+            "features": None if self.features is None else self.features.to_header(),
+            "waiting_y": list(self.waiting_y),
+        }
+
     def nbytes(self) -> int:
         """Bytes held by trees, rows and scratch."""
         if self.cloud is None:

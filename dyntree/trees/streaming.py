@@ -11,13 +11,13 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import StaleWindowWarning, warn
 from dyntree.online import Arrays, Header
 from dyntree.params import NIG, StreamOptions, TreeOptions
-from dyntree.runtime.progress import Progress, check_progress
+from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.answers.view import TreeView
 from dyntree.trees.base import TreeModel
 from dyntree.trees.files import stream_arrays, stream_state
-from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_row
+from dyntree.trees.learning.check import checked, scaled_row
 from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
 from dyntree.trees.learning.warmup import take_in
 from dyntree.trees.learning.windows import learn_in_window, roll_all, roll_some
@@ -154,14 +154,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         A frozen model checks the rows and learns nothing from them. Parameters, what is
         returned and what bad rows and interrupts do are those of `DynamicTree.update`.
         """
-        with self._lock:
-            if progress in (None, False) and is_plain_row(self.state, X, y):
-                self.learn_row(X, y.item())
-            else:
-                check_progress(progress)
-                if not is_idle(self.state, X, y):
-                    self._learn(X, y, progress)
-            return self
+        return self._take_rows(X, y, progress)
 
     def learn_row(self, row: Matrix, y: Any) -> None:
         """Learn one row by a shorter way than `update` (native rules).

@@ -21,7 +21,7 @@ from dyntree.online import Arrays, Header
 from dyntree.params import N_AVERAGED, NIG, TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.runtime.parallel import late_interrupts
-from dyntree.runtime.progress import Progress, check_progress
+from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import given_or_drawn, spawned
 from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.averages.memories import (
@@ -31,7 +31,7 @@ from dyntree.trees.averages.memories import (
     own_memories,
 )
 from dyntree.trees.files import check_average
-from dyntree.trees.learning.check import checked, is_idle, is_plain_row, scaled_row
+from dyntree.trees.learning.check import checked, scaled_row
 from dyntree.trees.learning.growth import Growth
 from dyntree.trees.learning.parts import degenerate_rows_warned, learn_in_parts
 from dyntree.trees.learning.warmup import keep_or_plant, take_new_labels
@@ -259,15 +259,7 @@ class AveragedStream(TreeAverage):
         not depend on it. Other parameters, what is returned and what bad rows and
         interrupts do are those of `DynamicTree.update`.
         """
-        n_threads = params.n_threads(threads)
-        with self._lock:
-            if progress in (None, False) and is_plain_row(self.state, X, y):
-                self.learn_row(X, y.item())
-                return self
-            check_progress(progress)
-            if not is_idle(self.state, X, y):
-                self._learn(X, y, n_threads, progress)
-        return self
+        return self._take_rows(X, y, progress, params.n_threads(threads))
 
     def learn_row(self, row: Matrix, y: Any) -> None:
         """Learn one row by a shorter way; see `StreamingTree.learn_row`."""
