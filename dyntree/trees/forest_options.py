@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from dyntree import params
@@ -37,8 +37,6 @@ class ForestOptions:
     intercept: ClassVar[str] = "implicit"
     n_start: ClassVar[int | None] = None
     n_basis: ClassVar[int | None] = None
-    first_split: ClassVar[int] = 0
-    prior: ClassVar[str] = "adaptive"
 
     def __post_init__(self) -> None:
         params.one_of("model", self.model, ("class", "constant"))
@@ -65,16 +63,8 @@ class ForestOptions:
         """Options for rows of that width: the same."""
         return self
 
-    def with_classes(self, classes: tuple[Hashable, ...]) -> Self:
-        """The same options, with labels."""
-        return replace(self, classes=classes)
-
     def check_model(self, options: Any) -> None:
         """Accept the options of trees: they are these."""
-
-    def least_rows(self, n_basis: int) -> int:
-        """Rows that a leaf has at least."""
-        return 1
 
     def for_core(self, n_features: int) -> dict[str, Any]:
         """Options of the core's forest."""
@@ -87,3 +77,6 @@ class ForestOptions:
             "most_nodes": self.max_nodes, "most_depth": MOST_DEPTH,
             "class_mass": self.class_mass, "split_share": SPLIT_SHARE,
         }  # fmt: skip
+
+
+FOREST_OPTIONS = params.defaults_of(ForestOptions)

@@ -79,7 +79,9 @@ cdef class RandomTrees:
         self, RandomTree *t, int32_t v, int64_t row, Room *room, RandomStream *s
     ) noexcept nogil
     cdef double evidence(self, const RandomTree *t, int32_t v) noexcept nogil
-    cdef double evidence_of_both(self, RandomTree *t, int32_t left) noexcept nogil
+    cdef double evidence_of_both(
+        self, RandomTree *t, int32_t left, double *counts
+    ) noexcept nogil
     cdef void raise_odds(self, RandomTree *t, int32_t v) noexcept nogil
     cdef void give_up(self, RandomTree *t, RandomStream *s) noexcept nogil
     cdef void regrow(self, RandomTree *t, int64_t row, Room *room, RandomStream *s) noexcept nogil

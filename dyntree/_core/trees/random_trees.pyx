@@ -342,7 +342,7 @@ cdef class RandomTrees:
             t.knots[c].head = ids[i]
             t.knots[c].held += 1
         t.knots[v].odds = self.evidence(t, left) + self.evidence(t, left + 1)
-        t.knots[v].odds -= self.evidence_of_both(t, left)
+        t.knots[v].odds -= self.evidence_of_both(t, left, room.own)
         return True
 
     cdef double evidence(self, const RandomTree *t, int32_t v) noexcept nogil:
@@ -354,24 +354,24 @@ cdef class RandomTrees:
         off = sums[0] - self.law.mean
         return self.law.normal_evidence(n, n * off, sums[1] + n * off * off)
 
-    cdef double evidence_of_both(self, RandomTree *t, int32_t left) noexcept nogil:
-        """Log evidence of the rows of two children together."""
+    cdef double evidence_of_both(
+        self, RandomTree *t, int32_t left, double *counts
+    ) noexcept nogil:
+        """Log evidence of the rows of two children together; `counts` is scratch."""
         cdef const double *a = t.sums + <int64_t> left * self.n_sums
         cdef const double *b = a + self.n_sums
         cdef double n_a = t.knots[left].total, n_b = t.knots[left + 1].total
         cdef double off_a, off_b
-        cdef double found = 0.0, total = 0.0, mass = self.law.share * self.n_classes
         cdef int32_t c
-        if not self.n_classes:
-            off_a, off_b = a[0] - self.law.mean, b[0] - self.law.mean
-            return self.law.normal_evidence(
-                n_a + n_b, n_a * off_a + n_b * off_b,
-                a[1] + b[1] + n_a * off_a * off_a + n_b * off_b * off_b,
-            )
-        for c in range(self.n_classes):
-            total += a[c] + b[c]
-            found += log_gamma(a[c] + b[c] + self.law.share) - log_gamma(self.law.share)
-        return found - log_gamma(total + mass) + log_gamma(mass)
+        if self.n_classes:
+            for c in range(self.n_classes):
+                counts[c] = a[c] + b[c]
+            return self.law.counts_evidence(counts)
+        off_a, off_b = a[0] - self.law.mean, b[0] - self.law.mean
+        return self.law.normal_evidence(
+            n_a + n_b, n_a * off_a + n_b * off_b,
+            a[1] + b[1] + n_a * off_a * off_a + n_b * off_b * off_b,
+        )
 
     cdef void raise_odds(self, RandomTree *t, int32_t v) noexcept nogil:
         """Let the knots above know what a new cut found in rows that came before.

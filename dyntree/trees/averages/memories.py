@@ -9,6 +9,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.params import TREE_OPTIONS, TreeOptions
+from dyntree.trees.forest_options import FOREST_OPTIONS
 
 # Windows that an average of streams has by default, by leaf model: measured on the
 # streams of tests/statistical/streams.py (averaged.txt beside it). Clouds of one memory
@@ -39,7 +40,6 @@ MEMORIES: dict[str, tuple[dict[str, Any], ...]] = {
 }
 # Clouds that are averaged may err each in its own way: their class trees grow deeper.
 AVERAGED_PRIOR = {"class": (0.95, 0.5)}
-FOREST = ["n_trees", "discount", "min_split", "n_candidates", "window", "max_nodes"]
 SHARED = {
     "model", "rules", "n_start", "variance_prior", "classes", "categories",
     "new_levels",
@@ -70,8 +70,9 @@ def own_memories(members: Any) -> list[dict[str, Any]]:
     if not found:
         raise ValueError("members must name at least one; got none.")
     windows = [k for k in {**TREE_OPTIONS, **params.STREAM_OPTIONS} if k not in SHARED]
+    forests = [k for k in FOREST_OPTIONS if k not in {*SHARED, "class_mass"}]
     for k, member in enumerate(found):
-        allowed = FOREST if is_forest(member) else windows
+        allowed = forests if is_forest(member) else windows
         for name in member:
             if name not in allowed:
                 raise ValueError(
