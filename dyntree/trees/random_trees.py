@@ -6,19 +6,17 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
-import numpy as np
-
 from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.online import Arrays, Header
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import given_or_drawn
-from dyntree.summaries import Importance
-from dyntree.trees.answers.predictions import TreePredictions
+from dyntree.summaries import Importance, TreeStats
+from dyntree.trees.answers.predictions import TreePredictions, mean_of
 from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.forest_files import forest_arrays, forest_state
-from dyntree.trees.forest_options import ForestOptions
+from dyntree.trees.forest_options import FOREST_OPTIONS, ForestOptions
 from dyntree.trees.learning.check import checked, scaled_row
 from dyntree.trees.learning.parts import learn_in_parts
 from dyntree.trees.learning.warmup import take_in
@@ -100,10 +98,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         new_levels: str = "grow",
         seed: int | None = None,
     ) -> None:
-        options: Any = ForestOptions(
-            model, n_trees, discount, min_split, n_candidates, window, max_nodes,
-            classes, class_mass, categories, new_levels,  # type: ignore[arg-type]
-        )  # fmt: skip
+        options: Any = ForestOptions(**params.given_options(locals(), FOREST_OPTIONS))
         self._hold(TreeState(options, given_or_drawn(seed)), False)
 
     def _hold(self, state: TreeState, is_frozen: bool) -> None:
@@ -191,14 +186,13 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
 
         See `DynamicTree.importance`.
         """
-        cloud = self.state.ready("importance")
-
-        def mean(rows: Matrix) -> Matrix:
-            if self.is_classifier:
-                return np.asarray(cloud.predict_proba(rows))
-            return np.asarray(self.predict(rows).mean)[:, None]  # type: ignore[union-attr]
-
+        mean = partial(mean_of, self.state.ready("importance"))
         return input_shares(self.state, mean, n_samples, factors, self.seed)
+
+    @locked
+    def stats(self) -> TreeStats:
+        """Return height, leaves and leaf sizes, averaged over trees."""
+        return TreeStats(*self.state.ready("stats").stats())
 
     def memory(self) -> dict[str, Any]:
         """What tells this stream from others in an average."""

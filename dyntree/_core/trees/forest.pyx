@@ -9,7 +9,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from dyntree._core.openmp cimport thread_number
-from dyntree._core.trees.random_trees cimport Knot, RandomTree, RandomTrees, Room
+from dyntree._core.trees.random_trees cimport (
+    GIVEN_UP, Knot, RandomTree, RandomTrees, Room,
+)
 from dyntree._core.trees.row_ring cimport AHEAD, RowRing
 
 CUT = np.dtype([
@@ -125,6 +127,27 @@ cdef class Forest(RandomTrees):
         far = np.abs(np.asarray(y) - mean) > limit * spread
         return (int(far.argmax()), -1, mean, spread) if far.any() else None
 
+    def row_ids(self):
+        """Numbers of the rows that are held, ndarray of int64 of shape (n_active,)."""
+        return np.arange(self.n_seen - self.n_active, self.n_seen)
+
+    def stats(self):
+        """Height, leaves, and rows held and let go a leaf; means over trees."""
+        cdef int32_t k, v
+        cdef int64_t n_leaves = 0, height = 0
+        for k in range(self.n_trees):
+            deepest = 0
+            for v in range(self.trees[k].n_knots):
+                if self.trees[k].knots[v].parent != GIVEN_UP:
+                    n_leaves += self.trees[k].knots[v].left < 0
+                    deepest = max(deepest, self.trees[k].knots[v].depth)
+            height += 1 + deepest
+        mean = n_leaves / <double> self.n_trees
+        return (
+            height / <double> self.n_trees, mean, self.n_active / mean,
+            self.n_retired / mean,
+        )
+
     @property
     def prior_point(self):
         """Centre and unit of real responses, by the names of a cloud's."""
@@ -165,10 +188,14 @@ cdef class Forest(RandomTrees):
         cdef const Knot *v
         cdef double w, rest
         cdef Room room
-        starts, parts = [0], []
+        most = self.n_trees * (self.most_depth + 1)
+        cdef double[:, ::1] out = np.empty((most, 5))
+        cdef int64_t n_found
+        starts, parts = [0], [np.empty((0, 5))]
         try:
             self.open(&room)
             for j in range(X.shape[0]):
+                n_found = 0
                 for k in range(self.n_trees):
                     n = self.walk(&self.trees[k], &X[j, 0], now, False, &room)
                     rest = 1.0 / self.n_trees
@@ -176,16 +203,17 @@ cdef class Forest(RandomTrees):
                         v = &self.trees[k].knots[room.path[h]]
                         own = room.own + <int64_t> h * 4
                         w = 1.0 if h == n - 1 else self.pruned(v, self.kept(v.last, now))
-                        parts.append((
-                            rest * w, own[1],
-                            sqrt(own[3] / own[2] * (1.0 + 1.0 / own[0])), 2.0 * own[2],
-                            sqrt(own[3] / own[2] / own[0]),
-                        ))
+                        out[n_found, 0], out[n_found, 1] = rest * w, own[1]
+                        out[n_found, 2] = sqrt(own[3] / own[2] * (1.0 + 1.0 / own[0]))
+                        out[n_found, 3] = 2.0 * own[2]
+                        out[n_found, 4] = sqrt(own[3] / own[2] / own[0])
+                        n_found += 1
                         rest *= 1.0 - w
-                starts.append(len(parts))
+                parts.append(np.array(out[:n_found]))
+                starts.append(starts[j] + n_found)
         finally:
             self.close(&room)
-        columns = np.array(parts).reshape(-1, 5)
+        columns = np.concatenate(parts)
         return (np.array(starts), *map(np.ascontiguousarray, columns.T))
 
     # ------------------------------------------------------------ what it is

@@ -36,6 +36,14 @@ def proba_of(cloud: Any, rows: Matrix, n_threads: int = 1) -> Matrix:
     return query.predict_class(cloud, rows, n_threads)["p"]
 
 
+def mean_of(cloud: Any, rows: Matrix) -> Matrix:
+    """Mean prediction, or probabilities, of rows as the cloud stores them."""
+    if cloud.model == "class":
+        return proba_of(cloud, rows)
+    mean: Matrix = moments(*mixture_of(cloud, rows)[:5])[0][:, None]
+    return mean
+
+
 class TreePredictions(TreeModel):
     """The part of `DynamicTree` that says what it is and predicts."""
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree._core.student_mixture import moments
-from dyntree._core.trees import query
 from dyntree._core.trees import sensitivity as core_sensitivity
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.locking import locked
 from dyntree.summaries import Importance, Sensitivity
 from dyntree.trees.answers.criteria import Bounds, TreeCriteria, drawing_source, region
+from dyntree.trees.answers.predictions import mean_of
 from dyntree.trees.state import TreeState
 
 
@@ -197,18 +197,8 @@ class TreeAnswers(TreeCriteria):
         >>> tree.update(X, X @ [3.0, 1.0]).importance().values.round(1)
         array([0.9, 0.1])
         """
-        self.state.ready("importance")
-        return input_shares(
-            self.state, self._mean_of_rows, n_samples, factors, self.seed
-        )
-
-    def _mean_of_rows(self, rows: Matrix) -> Matrix:
-        """Mean prediction, or probabilities, of rows as the cloud stores them."""
-        if self.is_classifier:
-            proba: Matrix = query.predict_class(self.state.cloud, rows)["p"]
-            return proba
-        parts = query.mixture(self.state.cloud, rows)[:5]
-        return moments(*parts)[0][:, None]
+        mean = partial(mean_of, self.state.ready("importance"))
+        return input_shares(self.state, mean, n_samples, factors, self.seed)
 
     @locked
     def sensitivity(

@@ -74,6 +74,24 @@ def test_gaps_levels_and_late_labels_are_as_in_other_models() -> None:
     )
 
 
+def test_questions_of_real_responses_take_levels_and_late_columns() -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"a": rng.normal(size=400), "kind": rng.choice(["u", "v", "w"], 400)}
+    )
+    y = 3.0 * (frame["kind"] == "u") + 0.1 * rng.normal(size=400)
+    model = RandomTreesStream("constant", window=300, **SMALL).update(frame, y)
+    shares = model.importance()
+    assert shares.names[int(np.argmax(shares.values))] == "kind"
+    assert model.active_ids.tolist() == [*range(100, 400)]
+    told = model.stats()
+    assert 1.0 < told.height <= 31.0
+    assert told.n_leaves * (told.leaf_size + told.leaf_retired) == pytest.approx(400)
+    with pytest.raises(ValueError, match="coef needs model='linear'"):
+        model.coef(frame)
+
+
 def test_a_file_without_data_holds_no_row_and_goes_on() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
