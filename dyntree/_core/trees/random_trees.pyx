@@ -267,10 +267,12 @@ cdef class RandomTrees:
         t.knots[v].total += weight
         if self.n_classes:
             sums[<int32_t> y] += weight
+        elif t.knots[v].total == weight:    # the first, whose mean no rounding moves
+            sums[0] = y
         else:
             off = y - sums[0]
             sums[0] += weight * off / t.knots[v].total
-            sums[1] += weight * off * (y - sums[0])
+            sums[1] += fmax(weight * off * (y - sums[0]), 0.0)
 
     # ------------------------------------------------------------ growth
     cdef bint is_pure(self, const RandomTree *t, int32_t v) noexcept nogil:

@@ -11,6 +11,7 @@ import pytest
 from dyntree import AveragedStream, RandomTreesStream, checkpoint
 from dyntree.errors import CheckpointError, NotReadyError
 from tests.helpers import model_bytes
+from tests.unit.models import data
 
 SMALL: dict[str, Any] = {"n_trees": 5, "seed": 1}
 MEMBERS = [{"window": 30}, {"window": 10, "forget": 0.8}, {"n_trees": 5}]
@@ -208,3 +209,15 @@ def test_a_damaged_file_is_refused_or_harmless(model: str) -> None:
             again.update(X, y if model == "class" else X[:, 1])
             assert again.n_seen == 400
     assert refused > 150
+
+
+@pytest.mark.parametrize("discount", [1.0, 0.98, 0.995])
+def test_real_responses_that_fade_leave_no_spread_below_zero(discount: float) -> None:
+    """Sums of squares that rounding brought below zero made files that did not load."""
+    for seed in range(5):
+        X, y = data("constant", 200, seed)
+        stream = RandomTreesStream("constant", discount=discount, seed=seed)
+        for first in range(0, 200, 10):
+            stream.update(X[first : first + 10], y[first : first + 10])
+            again = RandomTreesStream.from_arrays(*stream.to_arrays())
+            assert model_bytes(again) == model_bytes(stream)
