@@ -38,7 +38,7 @@ TREES_ORDER = [
     {"snapshot", "rejuvenation"}, {"distinct_trees", "block_partition"}, {"cloud"},
     {"block_sums"}, {"query"}, {"rectangle", "improvement"}, {"r_rectangle"},
     {"row_credit"}, {"criteria"}, {"input_samples"}, {"sensitivity", "window"},
-    {"probe"}, {"row_ring"}, {"random_cuts"}, {"random_trees"}, {"forest"},
+    {"probe"}, {"row_ring"}, {"random_cuts"}, {"random_trees"}, {"forest"}, {"one_row"},
 ]  # fmt: skip
 MIXTURES_ORDER = [
     {"chain", "decoder", "special", "addresses", "watch"},

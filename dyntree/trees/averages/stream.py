@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree._core import averaging
+from dyntree._core.trees import one_row
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.online import Arrays, Header
 from dyntree.params import N_AVERAGED, NIG, TreeOptions
@@ -34,6 +35,7 @@ from dyntree.trees.files import check_average
 from dyntree.trees.learning.check import checked, scaled_row
 from dyntree.trees.learning.growth import Growth
 from dyntree.trees.learning.parts import degenerate_rows_warned, learn_in_parts
+from dyntree.trees.learning.scaling import on_scale
 from dyntree.trees.learning.warmup import keep_or_plant, take_new_labels
 from dyntree.trees.random_trees import RandomTreesStream
 from dyntree.trees.streaming import StreamingTree
@@ -422,13 +424,45 @@ class AveragedStream(TreeAverage):
             self._noted = self._noted[kept]
             self._noted_weights = self._noted_weights[kept]
 
+    @locked
+    def mean_at(self, row: Matrix) -> float:
+        """Predictive mean at one encoded row; see `DynamicTree.mean_at`."""
+        if self.is_classifier or not self.is_ready:
+            return super().mean_at(row)
+        state = self.state  # all members have its scale
+        assert state.features is not None
+        row = on_scale(state.cloud, state.features, row)
+        return one_row.mean(self._clouds, self.weights, row)
+
+    @locked
+    def proba_at(self, row: Matrix) -> Vector:
+        """Probabilities of the classes at one encoded row, as in `mean_at`."""
+        if not (self.is_classifier and self.is_ready):
+            return super().proba_at(row)
+        members = one_row.proba(self._clouds, row)
+        first: Vector = self._mixed(members[:, None, :])[0]
+        return first
+
+    @property
+    def _clouds(self) -> list[Any]:
+        """What the core knows of each member."""
+        return [state.cloud for state in self.states]
+
     def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
-        """Probabilities at each row: of the average, and of the stacker beside it."""
-        members = self._member_proba(rows, n_threads)
+        """Probabilities at each row, shape (n_rows, n_classes)."""
+        return self._mixed(np.array(self._member_proba(rows, n_threads)))
+
+    def _mixed(self, members: Any) -> Matrix:
+        """Probabilities of the average, and of the stacker beside it.
+
+        Those of the members are of shape (n_members, n_rows, n_classes).
+        """
         proba: Matrix = self._averaged(members)
         share = self.stacker_share
         if share:
-            regressed = averaging.stacked(np.stack(members, axis=1), self._coef)
+            regressed = averaging.stacked(
+                np.ascontiguousarray(members.swapaxes(0, 1)), self._coef
+            )
             proba = (1.0 - share) * proba + share * regressed
         proba /= proba.sum(axis=1, keepdims=True)  # weights are rounded
         return proba

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from dyntree import AveragedStream, StreamingTree, load, save
+from dyntree._core.trees import one_row
 from dyntree.errors import UnseenLevelWarning
 from dyntree.evaluate import prequential
+from dyntree.summaries import ClassPrediction
 from dyntree.trees.averages import stream as averaged_stream
 from dyntree.trees.averages.memories import MEMORIES
 from dyntree.trees.learning import warmup
@@ -453,3 +455,37 @@ def test_the_default_memories_fit_every_leaf_model() -> None:
             memory["window"] for memory in memories
         ]
         assert len({m.seed for m in stream.members}) == len(memories)
+
+
+@pytest.mark.parametrize("model", ["constant", "linear", "class"])
+def test_the_short_way_of_one_row_gives_the_same_bits(model: str) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(300, 3))
+    y = 2.0 * X[:, 0] + rng.normal(size=300)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    labels = np.digitize(y, [-1.0, 1.0])
+    members = [{"window": 20, "forget": 0.8}, {"window": 100}]
+    if model != "linear":
+        members += [{"n_trees": 5}, {"n_trees": 4, "discount": 0.99}]
+    stream = AveragedStream(model, members=members, n_particles=60, seed=1)
+    for t in range(0, 300, 3):
+        own = slice(t, t + 3)
+        stream.update(X[own], (labels if model == "class" else y)[own])
+        row = rng.normal(size=(1, 3))
+        row[rng.random(row.shape) < 0.1] = np.nan
+        told = stream.predict(row)
+        if isinstance(told, ClassPrediction):
+            np.testing.assert_array_equal(stream.proba_at(row), told.proba[0])
+        else:
+            assert stream.mean_at(row) == told.mean[0]
+
+
+def test_the_core_refuses_a_row_of_another_width() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    stream = AveragedStream(members=[{"window": 20}], seed=1).update(X, X[:, 0])
+    clouds = [state.cloud for state in stream.states]
+    for row in (X[:2], X[:1, :1], np.empty((1, 3))):
+        with pytest.raises(ValueError, match=r"row must be of shape \(1, 2\)"):
+            one_row.mean(clouds, np.ones(1), np.ascontiguousarray(row))
+    with pytest.raises(ValueError, match="weights must be 1; got 2"):
+        one_row.mean(clouds, np.ones(2), X[:1])

@@ -1,0 +1,13 @@
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree._core.trees.cloud import Cloud
+from dyntree._core.trees.forest import Forest
+
+Vector = NDArray[np.float64]
+Members = Sequence[Cloud | Forest]
+
+def mean(members: Members, weights: Vector, row: Vector) -> float: ...
+def proba(members: Members, row: Vector) -> Vector: ...

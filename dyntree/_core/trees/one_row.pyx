@@ -1,0 +1,203 @@
+"""One row asked of many models at once, without tables and a way back to Python between.
+
+Every answer is bit for bit that of `query` and `Forest`, whose tables pay for many rows.
+"""
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from dyntree._core.trees.forest cimport Forest
+from dyntree._core.trees.nodes cimport Leaf
+from dyntree._core.trees.particles cimport Particles
+from dyntree._core.trees.random_trees cimport Knot, Room
+from dyntree._core.trees.tree cimport find_leaf
+from dyntree._core.types cimport handle_t
+
+cdef struct Leaves:         # the distinct leaves that a row meets, in order of coming
+    handle_t *handles       # (room,)
+    double *counts          # (room,) particles of each
+    int32_t *places         # (n_places,) in them, from 1 on; 0: free
+    int32_t n, n_places     # the latter a power of two
+
+
+cdef void gather(Leaves *found, Particles c, const double *x) noexcept nogil:
+    """Find the leaves of all particles at x."""
+    cdef int32_t i, k
+    cdef handle_t h
+    found.n = 0
+    memset(found.places, 0, found.n_places * sizeof(int32_t))
+    for i in range(c.n_particles):
+        h = find_leaf(c.arena, c.roots[i], x)
+        k = (-h) & (found.n_places - 1)
+        while found.places[k] and found.handles[found.places[k] - 1] != h:
+            k = (k + 1) & (found.n_places - 1)
+        if not found.places[k]:
+            found.handles[found.n] = h
+            found.counts[found.n] = 0.0
+            found.n += 1
+            found.places[k] = found.n
+        found.counts[found.places[k] - 1] += 1.0
+
+
+cdef int open_leaves(Leaves *found, object members) except -1:
+    """Room for the leaves of the largest of some clouds."""
+    cdef int64_t most = 1
+    for member in members:
+        if isinstance(member, Particles):
+            most = max(most, (<Particles> member).n_particles)
+    found.n_places = 4
+    while found.n_places < 2 * most:
+        found.n_places *= 2
+    found.handles = <handle_t *> malloc(most * sizeof(handle_t))
+    found.counts = <double *> malloc(most * sizeof(double))
+    found.places = <int32_t *> malloc(found.n_places * sizeof(int32_t))
+    if found.handles == NULL or found.counts == NULL or found.places == NULL:
+        close_leaves(found)
+        raise MemoryError()
+    return 0
+
+
+cdef void close_leaves(Leaves *found) noexcept:
+    free(found.handles)
+    free(found.counts)
+    free(found.places)
+
+
+cdef double add_cloud(
+    Particles c, const double *x, double weight, Leaves *found, double *out, double total
+) noexcept nogil:
+    """A total, and the weighted locations of a cloud's distinct leaves."""
+    cdef int32_t k
+    gather(found, c, x)
+    for k in range(found.n):
+        c.leaf_model.predict(c.arena.leaf(found.handles[k]), x, out)
+        total += weight * (found.counts[k] / <double> c.n_particles) * out[0]
+    return total
+
+
+cdef double add_forest(
+    Forest f, const double *x, double weight, Room *room, double total
+) noexcept nogil:
+    """A total, and the weighted means of the nodes that the row passes in each tree."""
+    cdef int64_t now = f.ring.n_seen
+    cdef const Knot *v
+    cdef int32_t k, h, n
+    cdef double w, rest
+    for k in range(f.n_trees):
+        n = f.walk(&f.trees[k], x, now, False, room)
+        rest = 1.0 / f.n_trees
+        for h in range(n):
+            v = &f.trees[k].knots[room.path[h]]
+            w = 1.0 if h == n - 1 else f.pruned(v, f.kept(v.last, now))
+            total += weight * (rest * w) * room.own[<int64_t> h * 4 + 1]
+            rest *= 1.0 - w
+    return total
+
+
+cdef const double *row_of(const double[:, ::1] x, object members) except NULL:
+    """The values of a row, once it is known to be as wide as every model."""
+    cdef int32_t width
+    for member in members:
+        if isinstance(member, Forest):
+            width = (<Forest> member).ring.n_features
+        else:
+            width = (<Particles?> member).pool.n_features
+        if x.shape[0] != 1 or x.shape[1] != width or not width:
+            raise ValueError(
+                f"row must be of shape (1, {width}); got ({x.shape[0]}, {x.shape[1]})."
+            )
+    return &x[0, 0]
+
+
+cdef int32_t classes_of(object member):
+    """How many classes a model has."""
+    if isinstance(member, Forest):
+        return (<Forest> member).n_classes
+    return (<Particles> member).leaf_model.n_classes
+
+
+def mean(members, const double[::1] weights, const double[:, ::1] row):
+    """Mean of the weighted mixture of what models of real responses say of a row.
+
+    Parameters
+    ----------
+    members : list of Cloud or Forest of length n_members
+        Clouds under native rules.
+    weights : ndarray of shape (n_members,)
+    row : ndarray of shape (1, n_features)
+
+    Returns
+    -------
+    float
+    """
+    cdef const double *x = row_of(row, members)
+    cdef Leaves found
+    cdef Room room
+    cdef double total = 0.0
+    cdef Py_ssize_t k, n_out = 1
+    if weights.shape[0] != len(members):
+        raise ValueError(f"weights must be {len(members)}; got {weights.shape[0]}.")
+    for member in members:
+        if isinstance(member, Particles):
+            n_out = max(n_out, (<Particles> member).leaf_model.n_out)
+    open_leaves(&found, members)
+    cdef double *out = <double *> malloc(n_out * sizeof(double))
+    try:
+        if out == NULL:
+            raise MemoryError()
+        for k, member in enumerate(members):
+            if isinstance(member, Forest):
+                (<Forest> member).open(&room)
+                total = add_forest(member, x, weights[k], &room, total)
+                (<Forest> member).close(&room)
+            else:
+                total = add_cloud(member, x, weights[k], &found, out, total)
+    finally:
+        close_leaves(&found)
+        free(out)
+    return total
+
+
+def proba(members, const double[:, ::1] row):
+    """Probabilities of the classes at a row by each of some models.
+
+    Parameters
+    ----------
+    members : list of Cloud or Forest of length n_members
+        Clouds under native rules, all of the same classes.
+    row : ndarray of shape (1, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_members, n_classes)
+    """
+    cdef const double *x = row_of(row, members)
+    cdef int32_t i, c, n_classes = classes_of(members[0])
+    cdef Py_ssize_t k
+    cdef Room room
+    cdef Leaf *leaf
+    cdef Particles cloud
+    cdef Forest forest
+    if any(classes_of(member) != n_classes for member in members):
+        raise ValueError("members must have the same classes.")
+    found = np.zeros((len(members), n_classes))
+    cdef double[:, ::1] out = found
+    for k, member in enumerate(members):
+        if isinstance(member, Forest):
+            forest = member
+            forest.open(&room)
+            forest.add_proba(x, forest.ring.n_seen, &room, &out[k, 0])
+            forest.close(&room)
+            for c in range(n_classes):
+                out[k, c] /= forest.n_trees
+            continue
+        cloud = member
+        for i in range(cloud.n_particles):
+            leaf = cloud.arena.leaf(find_leaf(cloud.arena, cloud.roots[i], x))
+            for c in range(n_classes):
+                out[k, c] += cloud.leaf_model.probability(leaf, c)
+        for c in range(n_classes):
+            out[k, c] /= cloud.n_particles
+    return found
