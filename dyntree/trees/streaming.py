@@ -222,20 +222,20 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         self.tree.remove_data()
         return self
 
-    def with_window(self, window: int, **others: Any) -> Self:
+    def with_window(self, window: int) -> Self:
         """Return a stream without trees like this one, in another window.
 
         Parameters
         ----------
         window : int
-        **others
-            The other options of windows; those not named have their defaults.
+            Which rows leave it, and when trees are drawn anew, are the defaults of such
+            a window.
 
         Returns
         -------
         StreamingTree
         """
-        options = StreamOptions.given(**others | {"window": window})
+        options = StreamOptions.given(window, forget=self.options.forget)
         options = options.for_model(self.state.options)
         return self.of_state(self.tree.copy().state, options, self.is_frozen)
 

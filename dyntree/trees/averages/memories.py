@@ -11,9 +11,12 @@ from dyntree import params
 from dyntree.params import TREE_OPTIONS, TreeOptions
 from dyntree.trees.forest_options import FOREST_OPTIONS
 
-# Windows that an average of streams has by default, by leaf model: measured on the
-# streams of tests/statistical/streams.py (averaged.txt beside it). Clouds of one memory
-# differ in their seeds.
+# Windows, and random trees, that an average of streams has by default, by leaf model:
+# measured on the streams of tests/statistical/streams.py (averaged.txt beside it).
+# Clouds of one memory differ in their seeds.
+_STILL = {"n_trees": 20, "window": 8192}
+_QUICK = {"n_trees": 10, "discount": 1.0 - 1.0 / 50.0}
+_FADING = {"n_trees": 10, "discount": 1.0 - 1.0 / 200.0, "min_split": 32}
 _REAL = (
     {"window": 20, "forget": 0.8},
     {"window": 50, "forget": 0.9},
@@ -24,7 +27,7 @@ _REAL = (
     {"window": 1000},
 )
 MEMORIES: dict[str, tuple[dict[str, Any], ...]] = {
-    "constant": _REAL,
+    "constant": (*_REAL, _STILL, _QUICK, _FADING),
     "linear": _REAL,
     "class": (
         {"window": 4, "forget": 0.5},
@@ -33,9 +36,8 @@ MEMORIES: dict[str, tuple[dict[str, Any], ...]] = {
         {"window": 200, "forget": 0.95},
         {"window": 500, "forget": 0.95},
         {"window": 8000},
-        {"window": 8000},
-        {"window": 8000},
-        {"window": 8000},
+        _STILL,
+        _FADING | {"n_candidates": 32, "max_nodes": 2048},
     ),
 }
 # Clouds that are averaged may err each in its own way: their class trees grow deeper.
@@ -94,8 +96,14 @@ def is_forest(member: Mapping[str, Any]) -> bool:
 
 def default_memories(options: TreeOptions) -> list[dict[str, Any]]:
     """The default memories of such trees, in windows of two leaves at least."""
-    least = 2 * options.least_rows(options.n_basis or 1)
     return [
-        memory | {"window": max(memory["window"], least)}
+        memory
+        if is_forest(memory)
+        else memory | {"window": widened(memory["window"], options)}
         for memory in MEMORIES[options.model]
     ]
+
+
+def widened(window: int, options: TreeOptions) -> int:
+    """A window, of two leaves at least."""
+    return max(window, 2 * options.least_rows(options.n_basis or 1))

@@ -30,6 +30,7 @@ from dyntree.trees.averages.memories import (
     default_memories,
     is_forest,
     own_memories,
+    widened,
 )
 from dyntree.trees.files import check_average
 from dyntree.trees.learning.check import checked, scaled_row
@@ -97,8 +98,9 @@ class AveragedStream(TreeAverage):
         "forget": 0.9}``; none of ``rules``, ``classes``, ``categories`` and ``seed``,
         which all members share. A member that names ``n_trees`` is a
         `RandomTreesStream` with these options, for constant leaves and labels; the
-        first one is a window. By default seven for real responses and nine for
-        labels, in larger windows where leaves need more rows.
+        first one is a window. By default seven windows for real responses, larger
+        ones where leaves need more rows, with three forests beside constant leaves;
+        six windows and two forests for labels.
     n_particles : int, default 100
         Of each member. Several small clouds tell more than one large one, whose trees
         are near copies of one another.
@@ -335,9 +337,12 @@ class AveragedStream(TreeAverage):
                 keep_or_plant(trial, X, y)
             assert trial.features is not None
             options = trial.options.with_width(trial.features.n_features)
-            for k, memory in enumerate(default_memories(options)):
-                if memory["window"] != fresh[k].options.window:
-                    fresh[k] = fresh[k].with_window(**memory)
+            for k, member in enumerate(fresh):
+                if isinstance(member, RandomTreesStream):
+                    continue
+                window = widened(member.options.window, options)
+                if window != member.options.window:
+                    fresh[k] = member.with_window(window)
         for old, new in zip(self.members, fresh, strict=True):
             new.state.n_scale = old.state.n_scale
         return fresh

@@ -451,10 +451,38 @@ def test_a_changed_file_is_refused(tmp_path: Any) -> None:
 def test_the_default_memories_fit_every_leaf_model() -> None:
     for model, memories in MEMORIES.items():
         stream = AveragedStream(model, n_particles=2, seed=1)
-        assert [m.options.window for m in stream.members] == [
-            memory["window"] for memory in memories
-        ]
+        for member, memory in zip(stream.members, memories, strict=True):
+            for name, value in memory.items():
+                assert getattr(member.options, name) == value
         assert len({m.seed for m in stream.members}) == len(memories)
+
+
+def test_a_file_with_other_default_members_keeps_them() -> None:
+    """Files from before random trees were members hold windows alone."""
+    old = [{"window": w, "forget": 0.9} for w in (4, 10, 50)] + [{"window": 8000}] * 6
+    header, arrays = AveragedStream(
+        "class", members=old, n_particles=5, seed=1
+    ).to_arrays()
+    stream = AveragedStream.from_arrays(header | {"_follows_width": True}, arrays)
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    stream.update(X, X[:, 0] > 0.0)
+    assert [m.options.window for m in stream.members] == [m["window"] for m in old]
+    assert [m.options.forget for m in stream.members] == [0.9] * 3 + [1.0] * 6
+    again = AveragedStream.from_arrays(*stream.to_arrays())
+    assert again.facts()["members"] == stream.facts()["members"]
+
+
+def test_wider_windows_for_wide_leaves_keep_their_forgetting() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 25))
+    stream = AveragedStream("linear", n_particles=5, seed=1).update(X, X[:, 0])
+    windows = [m.options.window for m in stream.members]
+    least = 2 * stream.options.least_rows(25)
+    assert windows == [max(m["window"], least) for m in MEMORIES["linear"]]
+    assert [m.options.forget for m in stream.members] == [
+        m.get("forget", 1.0) for m in MEMORIES["linear"]
+    ]
+    assert stream.members[0].options.rejuvenate_every == windows[0]
 
 
 @pytest.mark.parametrize("model", ["constant", "linear", "class"])
