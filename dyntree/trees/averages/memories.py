@@ -42,6 +42,7 @@ MEMORIES: dict[str, tuple[dict[str, Any], ...]] = {
 }
 # Clouds that are averaged may err each in its own way: their class trees grow deeper.
 AVERAGED_PRIOR = {"class": (0.95, 0.5)}
+FORESTS_SHARE = ("model", "classes", "class_mass", "categories", "new_levels")
 SHARED = {
     "model", "rules", "n_start", "variance_prior", "classes", "categories",
     "new_levels",
@@ -72,7 +73,7 @@ def own_memories(members: Any) -> list[dict[str, Any]]:
     if not found:
         raise ValueError("members must name at least one; got none.")
     windows = [k for k in {**TREE_OPTIONS, **params.STREAM_OPTIONS} if k not in SHARED]
-    forests = [k for k in FOREST_OPTIONS if k not in {*SHARED, "class_mass"}]
+    forests = [k for k in FOREST_OPTIONS if k not in FORESTS_SHARE]
     for k, member in enumerate(found):
         allowed = forests if is_forest(member) else windows
         for name in member:
@@ -107,3 +108,12 @@ def default_memories(options: TreeOptions) -> list[dict[str, Any]]:
 def widened(window: int, options: TreeOptions) -> int:
     """A window, of two leaves at least."""
     return max(window, 2 * options.least_rows(options.n_basis or 1))
+
+
+def forests_beside(n_clouds: int, options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Options of the forests of labels beside so many clouds, one for each of them."""
+    if options["model"] != "class":
+        return []
+    own = {name: options[name] for name in FORESTS_SHARE}
+    n_trees = -(-_STILL["n_trees"] // n_clouds)
+    return [own | _STILL | {"n_trees": n_trees}] * n_clouds

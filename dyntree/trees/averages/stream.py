@@ -26,6 +26,7 @@ from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import given_or_drawn, spawned
 from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.averages.memories import (
+    FORESTS_SHARE,
     averaged_options,
     default_memories,
     is_forest,
@@ -74,8 +75,7 @@ def member_of(
     """A member: a window of the options that all share, or random trees."""
     if not is_forest(memory):
         return StreamingTree(**{**shared, **memory}, seed=seed)
-    names = ("model", "classes", "class_mass", "categories", "new_levels")
-    own = {name: shared[name] for name in names}
+    own = {name: shared[name] for name in FORESTS_SHARE}
     return RandomTreesStream(**{**own, **memory}, seed=seed)
 
 

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import take
@@ -23,20 +24,24 @@ from dyntree.runtime.parallel import Brake, late_interrupts, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn, spawned
 from dyntree.trees.averages.base import TreeAverage
-from dyntree.trees.averages.memories import averaged_options
+from dyntree.trees.averages.memories import averaged_options, forests_beside
 from dyntree.trees.files import check_members, demand
 from dyntree.trees.learning.check import extended, is_idle
 from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
 from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.warmup import take_new_labels
 from dyntree.trees.model import DynamicTree
+from dyntree.trees.random_trees import RandomTreesStream
 from dyntree.trees.state import TreeState
 from dyntree.trees.streaming import StreamingTree
 
 N_BLOCKS = 10  # in which the second half of a call's rows is foreseen
-FEWEST = 20  # rows that are foreseen at least where a temperature is fitted
+FEWEST = 20  # rows that are foreseen at least where powers are fitted
 FLOOR = 1e-12  # of probabilities whose logs are taken
-KINDS: dict[str, Any] = {"DynamicTree": DynamicTree, "StreamingTree": StreamingTree}
+POWER_SD = 0.5  # of a power, about its share
+KINDS: dict[str, Any] = {
+    kind.__name__: kind for kind in (DynamicTree, StreamingTree, RandomTreesStream)
+}
 
 
 def learned_in_order(
@@ -52,7 +57,7 @@ def learned_in_order(
     One of several tells what is to be said of the rows. At the top of a module, so that
     processes find it.
     """
-    if isinstance(member, DynamicTree | StreamingTree):
+    if isinstance(member, DynamicTree | StreamingTree | RandomTreesStream):
         member.state.settles_all = True  # whatever the order, columns are the same
     if not tells and hasattr(member, "tree"):
         member.tree.leave_new_levels_to_another()
@@ -90,27 +95,39 @@ def learned_and_tested(
     return member, proba
 
 
-def tempered(proba: Matrix, temperature: float) -> Matrix:
-    """Probabilities to the power of 1 / temperature, made to sum to one."""
-    log_p = np.log(np.maximum(proba, FLOOR)) / temperature
-    power = np.exp(log_p - log_p.max(axis=1, keepdims=True))
-    return np.asarray(power / power.sum(axis=1, keepdims=True))
+def pooled(proba: Sequence[Matrix], powers: Sequence[float]) -> Matrix:
+    """Product of several probabilities, each to its power, made to sum to one."""
+    log_p: Matrix = sum(
+        power * np.log(np.maximum(one, FLOOR))
+        for power, one in zip(powers, proba, strict=True)
+    )  # type: ignore[assignment]
+    product = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+    return np.asarray(product / product.sum(axis=1, keepdims=True))
 
 
-def temperature_of(proba: Matrix, labels: NDArray[np.int64]) -> float:
-    """Temperature at which probabilities foresee labels best (Guo et al. 2017).
+def fitted_powers(
+    proba: Sequence[Matrix], labels: NDArray[np.int64]
+) -> tuple[float, ...]:
+    """Powers >= 0 at which a product of probabilities foresees labels best.
 
-    Its log has a normal prior about 0 with standard deviation 1/2. Labels are places
-    among the columns of `proba`.
+    They have normal priors, about equal shares of one. Labels are places among the
+    columns of each array of `proba`.
     """
+    log_p = np.array([np.log(np.maximum(one, FLOOR)) for one in proba])
+    own = log_p[:, np.arange(len(labels)), labels].sum(axis=1)
+    share = 1.0 / len(proba)
 
-    def loss(log_temperature: float) -> float:
-        p = tempered(proba, float(np.exp(log_temperature)))
-        own = np.maximum(p[np.arange(len(labels)), labels], FLOOR)
-        return float(2.0 * log_temperature**2 - np.log(own).sum())
+    def loss(powers: Vector) -> tuple[float, Vector]:
+        scores = np.tensordot(powers, log_p, 1)
+        total = logsumexp(scores, axis=1, keepdims=True)
+        expected = (np.exp(scores - total) * log_p).sum(axis=(1, 2))
+        off = (powers - share) / POWER_SD
+        value = 0.5 * off @ off + total.sum() - powers @ own
+        return float(value), off / POWER_SD + expected - own
 
-    found = minimize_scalar(loss, bounds=(-2.5, 2.5), method="bounded")
-    return float(np.exp(found.x))
+    start, bounds = np.full(len(proba), share), [(0.0, None)] * len(proba)
+    found = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B")
+    return tuple(found.x.tolist())
 
 
 @checkpoint.savable
@@ -145,25 +162,27 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     Attributes
     ----------
-    members : list of DynamicTree
-        The clouds, open to every question of their own; the model is a sequence of
-        them.
-    weights : ndarray of shape (n_clouds,)
+    members : list of DynamicTree and RandomTreesStream
+        The clouds, and for labels as many forests after them, of 20 random trees
+        together; all are open to every question of their own. The model is a sequence
+        of the clouds, which alone answer what is asked of trees one by one.
+    weights : ndarray of shape (n_members,)
         All equal.
-    temperature : float
-        Probabilities of labels are those of the average to the power of
-        1 / temperature, made to sum to one.
+    powers : tuple of float
+        Probabilities of labels are those of the average of the clouds to the first
+        power, times those of the forests to the second, made to sum to one.
 
     Notes
     -----
-    An average of unlike clouds is too cautious about labels. Each cloud therefore also
-    foresees the second half of the rows of its order, a twentieth of them at a time
-    before it learns it, and at the end the temperature is fitted to what the clouds
-    foresaw of each row on average (Guo, Pleiss, Sun and Weinberger 2017): with a log
-    normal prior, by the last call of `update` with 40 rows or more. It is 1 where
+    An average of unlike clouds is too cautious about labels, and forests err where
+    clouds do not. Each member therefore also foresees the second half of the rows of
+    its order, a twentieth of them at a time before it learns it, and at the end the
+    powers are fitted to what was foreseen of each row (a logistic regression on log
+    probabilities): with normal priors about 1/2 of standard deviation 1/2, and none
+    below 0, by the last call of `update` with 40 rows or more. They are 1/2 where
     `shuffle` is False.
 
-    A cloud with seed s takes the rows of its first call in the order
+    A member with seed s takes the rows of its first call in the order
     ``numpy.random.default_rng(s).permutation(n_rows)``, those of a call after n_seen
     rows in that of ``default_rng([s, n_seen])``; the first cloud takes them as they
     come.
@@ -205,12 +224,18 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         n_clouds = params.count("n_clouds", n_clouds, 1)
         self.seed = given_or_drawn(seed)
         self.shuffle = params.flag("shuffle", shuffle)
-        self.temperature = 1.0
         self._new_levels = NewLevels()
         self._lock = RLock()
+        forests = forests_beside(n_clouds, options)
+        seeds = spawned(self.seed, n_clouds + len(forests))
         self.members = [
-            DynamicTree(**options, seed=own) for own in spawned(self.seed, n_clouds)
+            *(DynamicTree(**options, seed=own) for own in seeds[:n_clouds]),
+            *(
+                RandomTreesStream(**own, seed=seed)
+                for own, seed in zip(forests, seeds[n_clouds:], strict=True)
+            ),
         ]
+        self.powers = self._even_powers()
 
     @classmethod
     def of(
@@ -218,15 +243,16 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         members: Iterable[Any],
         seed: int,
         shuffle: bool,
-        temperature: float = 1.0,
+        powers: tuple[float, ...] | None = None,
     ) -> Self:
         """Return the average of models of trees that learned the same rows.
 
         Parameters
         ----------
-        members : iterable of DynamicTree or StreamingTree
-        seed, shuffle, temperature
-            As in the class.
+        members : iterable of DynamicTree, StreamingTree or RandomTreesStream
+            Clouds, and forests after them.
+        seed, shuffle, powers
+            As in the class; powers are even by default.
 
         Returns
         -------
@@ -234,21 +260,30 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         """
         average = cls.__new__(cls)
         average.members, average.seed, average.shuffle = [*members], seed, shuffle
-        average.temperature = temperature
         average._new_levels = NewLevels()
         average._lock = RLock()
+        average.powers = average._even_powers() if powers is None else powers
         return average
 
     def __len__(self) -> int:
-        return len(self.members)
+        return len(self._clouds)
 
     def __getitem__(self, place: Any) -> Any:
-        return self.members[place]
+        return self._clouds[place]
+
+    @property
+    def _clouds(self) -> list[Any]:
+        """Members that are no forests."""
+        return [m for m in self.members if not isinstance(m, RandomTreesStream)]
+
+    def _even_powers(self) -> tuple[float, ...]:
+        """Equal powers of clouds and forests, or of clouds alone."""
+        return (1.0,) if len(self._clouds) == len(self.members) else (0.5, 0.5)
 
     # ------------------------------------------------------------ what it is
     @property
     def weights(self) -> Vector:
-        """Weight of each cloud in the answers, shape (n_clouds,): all equal."""
+        """Weight of each member in the answers, shape (n_members,): all equal."""
         return np.full(len(self.members), 1.0 / len(self.members))
 
     @property
@@ -261,14 +296,16 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         """Log of the mean evidence of the clouds, each an estimate of the same."""
         if not self.n_seen:
             return 0.0
-        found = np.array([member.log_evidence for member in self.members])
+        found = np.array([member.log_evidence for member in self._clouds])
         return float(np.logaddexp.reduce(found) - np.log(len(found)))
 
     @locked
     def facts(self) -> dict[str, Any]:
         """What the model is, by name, as values for JSON."""
         facts: dict[str, Any] = self.members[0].facts()
-        return facts | super().facts() | {"clouds": len(self.members)}
+        n_forests = len(self.members) - len(self)
+        more = {"forests": n_forests} if n_forests else {}
+        return facts | super().facts() | {"clouds": len(self)} | more
 
     # ------------------------------------------------------------ learning
     def update(
@@ -327,12 +364,19 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             with rows_bar(progress, len(jobs) * len(y), "clouds") as tell:
                 work = learned_and_tested if ahead else learned_in_order
                 found = side_by_side(work, jobs, n_jobs, lambda: tell(len(y)))
-            temperature = self.temperature
+            powers = self.powers
             if ahead:
                 found, proba = (list(part) for part in zip(*found, strict=True))
-                temperature = _fitted_temperature(np.array(proba), found[0].classes, y)
-            self.members, self.temperature = found, temperature
+                labels = label_codes(y, found[0].classes).astype(np.int64)
+                powers = _powers_by(self._kinds(proba), labels) or powers
+            self.members, self.powers = found, powers
         return self
+
+    def _kinds(self, values: Sequence[Any]) -> list[NDArray[Any]]:
+        """One array a member -> those of the clouds, and those of the forests."""
+        n = len(self)
+        parts = [values[:n], values[n:]] if len(values) > n else [values]
+        return [np.array(part) for part in parts]
 
     def _prepare(self, fresh: list[Any], X: Any, y: list[Any]) -> None:
         """Let all clouds know the labels and columns of these rows in one order."""
@@ -347,10 +391,11 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
         """Probabilities at each row, sharper or softer than the average."""
-        proba = super()._proba(rows, n_threads)
-        if self.temperature == 1.0:
-            return proba
-        return tempered(proba, self.temperature)
+        kinds = self._kinds(self._member_proba(rows, n_threads))
+        means = [part.mean(axis=0) for part in kinds]
+        if self.powers == (1.0,):
+            return np.asarray(means[0] / means[0].sum(axis=1, keepdims=True))
+        return pooled(means, self.powers)
 
     def _learn_one(self, X: Any, y: list[Any], progress: Progress) -> None:
         """Let every cloud learn a row that was checked; an interrupt waits for all."""
@@ -393,13 +438,14 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
         members = [member.copy() for member in self.members]
-        return self.of(members, self.seed, self.shuffle, self.temperature)
+        return self.of(members, self.seed, self.shuffle, self.powers)
 
     @locked
     def to_arrays(self) -> tuple[Header, Arrays]:
         """Everything the model is; see `DynamicTree.to_arrays`."""
         self._check_same_rows()
-        own = {name: getattr(self, name) for name in ("seed", "shuffle", "temperature")}
+        own: Header = {"seed": self.seed, "shuffle": self.shuffle}
+        own["powers"] = list(self.powers)
         return self._with_members({"kind": "AveragedTrees"} | own, {})
 
     @classmethod
@@ -409,9 +455,20 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         demand(not own, "it has arrays without a use")
         check_members([member.state for member in members])
         seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
-        temperature = params.positive("temperature", header["temperature"])
         shuffle = params.flag("shuffle", header["shuffle"])
-        return cls.of(members, seed, shuffle, temperature)
+        average = cls.of(members, seed, shuffle)
+        if "temperature" in header:  # of files from before forests were members
+            given = [1.0 / params.positive("temperature", header["temperature"])]
+        else:
+            given = header["powers"]
+        powers = tuple(params.real("powers", power) for power in given)
+        fits = len(powers) == len(average.powers) and min(powers) >= 0.0
+        demand(fits, "its powers are odd")
+        kinds = [isinstance(member, RandomTreesStream) for member in members]
+        in_order = kinds == sorted(kinds) and not all(kinds)
+        demand(in_order, "its clouds are not the first")
+        average.powers = powers
+        return average
 
 
 def _share_labels(state: TreeState, labels: list[Any]) -> None:
@@ -425,17 +482,18 @@ def _share_labels(state: TreeState, labels: list[Any]) -> None:
     state.options = replace(state.options, classes=classes)
 
 
-def _fitted_temperature(
-    proba: Matrix, classes: tuple[Hashable, ...], y: list[Any]
-) -> float:
-    """Temperature by what clouds foresaw, of shape (n_clouds, n_rows, n_classes).
+def _powers_by(
+    kinds: Sequence[NDArray[Any]], labels: NDArray[np.int64]
+) -> tuple[float, ...] | None:
+    """Powers by what clouds and forests foresaw, or None where that is too little.
 
-    A row counts where a third of the clouds foresaw it.
+    Each of `kinds` is of shape (n_members, n_rows, n_classes). A row counts where a
+    third of the members of each foresaw it.
     """
-    came = ~np.isnan(proba[:, :, 0])
-    known = came.sum(axis=0) >= len(proba) / 3.0
-    mean = np.nansum(proba, axis=0)[known] / came.sum(axis=0)[known, None]
-    if len(mean) < FEWEST:
-        return 1.0
-    labels = label_codes(y, classes).astype(np.int64)[known]
-    return temperature_of(mean, labels)
+    came = [(~np.isnan(proba[:, :, 0])).sum(axis=0) for proba in kinds]
+    pairs = [*zip(kinds, came, strict=True)]
+    known = np.all([n >= len(proba) / 3.0 for proba, n in pairs], axis=0)
+    if known.sum() < FEWEST:
+        return None
+    means = [np.nansum(proba, axis=0)[known] / n[known, None] for proba, n in pairs]
+    return fitted_powers(means, labels[known])

@@ -8,8 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree import AveragedTrees, DynamicTree, StreamingTree, fit_repeats, load, save
-from dyntree.trees.averages.tables import temperature_of, tempered
+from dyntree import (
+    AveragedTrees,
+    DynamicTree,
+    RandomTreesStream,
+    StreamingTree,
+    fit_repeats,
+    load,
+    save,
+)
+from dyntree.trees.averages.tables import fitted_powers, pooled
 from tests.contract import same_answers
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.models import data, fresh, interrupt_after, refused
@@ -42,11 +50,16 @@ def test_clouds_learn_rows_in_orders_of_their_own() -> None:
 def test_a_prediction_is_the_mixture_of_the_clouds(model: str) -> None:
     X, y = data("class" if model == "class" else "constant", 80)
     trees = small(model).update(X, y)
-    got, parts = trees.predict(X[:5]), [cloud.predict(X[:5]) for cloud in trees]
+    got, parts = trees.predict(X[:5]), [m.predict(X[:5]) for m in trees.members]
     if model == "class":
-        mean = np.mean([part.proba for part in parts], axis=0)
-        sharper = tempered(mean, trees.temperature)
-        np.testing.assert_allclose(got.proba, sharper, rtol=1e-12)
+        n = len(trees)
+        means = [
+            np.mean([part.proba for part in half], axis=0)
+            for half in (parts[:n], parts[n:])
+        ]
+        expected = np.prod([p**w for p, w in zip(means, trees.powers, strict=True)], 0)
+        expected /= expected.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(got.proba, expected, rtol=1e-12)
         return
     mean = np.mean([part.mean for part in parts], axis=0)
     np.testing.assert_allclose(got.mean, mean, rtol=1e-12)
@@ -57,34 +70,88 @@ def test_a_prediction_is_the_mixture_of_the_clouds(model: str) -> None:
     )
 
 
-def test_a_temperature_is_fitted_to_what_was_foreseen() -> None:
+def softened(proba: np.ndarray, power: float) -> np.ndarray:
+    return pooled([proba], [power])
+
+
+def test_powers_are_fitted_to_what_was_foreseen() -> None:
     """Against a grid; labels of softened probabilities ask for sharper ones."""
     rng = np.random.default_rng(0)
     truth = rng.dirichlet([0.3] * 3, 4000)
     labels = np.array([rng.choice(3, p=p) for p in truth])
-    soft = tempered(truth, 2.0)
-    np.testing.assert_allclose(tempered(soft, 0.5), tempered(truth, 1.0), rtol=1e-9)
-    found = temperature_of(soft, labels)
-    assert found == pytest.approx(0.5, abs=0.05)  # ten standard errors
-    grid = np.exp(np.linspace(-1.5, 1.5, 601))
+    soft = softened(truth, 0.5)
+    np.testing.assert_allclose(softened(soft, 2.0), softened(truth, 1.0), rtol=1e-9)
+    (found,) = fitted_powers([soft], labels)
+    assert found == pytest.approx(2.0, abs=0.2)  # ten standard errors
+    grid = np.linspace(1.5, 2.5, 501)
     losses = [
-        2.0 * np.log(t) ** 2 - np.log(tempered(soft, t)[np.arange(4000), labels]).sum()
-        for t in grid
+        2.0 * (power - 1.0) ** 2
+        - np.log(softened(soft, power)[np.arange(4000), labels]).sum()
+        for power in grid
     ]
-    assert found == pytest.approx(grid[np.argmin(losses)], rel=0.006)
-    assert temperature_of(soft[:1], labels[:1]) == pytest.approx(1.0, abs=0.3)
+    assert found == pytest.approx(grid[np.argmin(losses)], abs=0.004)
+    assert fitted_powers([soft[:1]], labels[:1])[0] == pytest.approx(1.0, abs=0.5)
 
 
-def test_only_shuffled_labels_have_a_temperature() -> None:
+def test_a_kind_that_knows_nothing_has_hardly_a_power() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.dirichlet([0.3] * 3, 2000)
+    labels = np.array([rng.choice(3, p=p) for p in truth])
+    noise = rng.dirichlet([1.0] * 3, 2000)
+    powers = fitted_powers([truth, noise], labels)
+    assert powers[0] == pytest.approx(1.0, abs=0.15)  # four standard errors
+    assert 0.0 <= powers[1] < 0.15
+    both = fitted_powers([noise, truth], labels)
+    np.testing.assert_allclose(both[::-1], powers, atol=1e-4)
+
+
+def test_only_shuffled_labels_have_powers_of_their_own() -> None:
     X, y = data("class", 60)
     trees = small("class").update(X, y)
-    assert trees.temperature != 1.0
-    assert small("class").update(X[:39], y[:39]).temperature == 1.0
-    assert small("class", shuffle=False).update(X, y).temperature == 1.0
-    assert small().update(*data("constant", 60)).temperature == 1.0
+    assert trees.powers != (0.5, 0.5)
+    assert small("class").update(X[:39], y[:39]).powers == (0.5, 0.5)
+    assert small("class", shuffle=False).update(X, y).powers == (0.5, 0.5)
+    assert small().update(*data("constant", 60)).powers == (1.0,)
     whole = small("class", classes=("a", "b", "c")).update(X, y)
-    for cloud, other in zip(trees, whole, strict=True):  # how it is cut changes nothing
-        assert model_bytes(cloud) == model_bytes(other)
+    for member, other in zip(trees.members, whole.members, strict=True):
+        assert model_bytes(member) == model_bytes(
+            other
+        )  # how it is cut changes nothing
+
+
+def test_forests_stand_beside_the_clouds_of_labels() -> None:
+    X, y = data("class", 80)
+    for n_clouds, n_trees in [(1, 20), (3, 7), (10, 2), (25, 1)]:
+        trees = small("class", n_clouds=n_clouds)
+        forests = trees.members[n_clouds:]
+        assert [m.options.n_trees for m in forests] == [n_trees] * n_clouds
+        assert len(trees) == n_clouds
+        assert all(isinstance(cloud, DynamicTree) for cloud in trees)
+    trees = small("class").update(X, y)
+    assert len({m.seed for m in trees.members}) == 2 * len(trees)
+    last = trees.members[-1]
+    order = np.random.default_rng(last.seed).permutation(80)
+    alone = RandomTreesStream(
+        n_trees=5, window=8192, classes=trees.classes, seed=last.seed
+    ).update(X[order], y[order])
+    np.testing.assert_array_equal(alone.predict(X).proba, last.predict(X).proba)
+
+
+def test_files_without_forests_keep_their_temperature() -> None:
+    X, y = data("class", 60)
+    old = AveragedTrees.of(
+        [DynamicTree("class", n_particles=12, seed=k).update(X, y) for k in range(3)],
+        seed=1, shuffle=True,
+    )  # fmt: skip
+    header, arrays = old.to_arrays()
+    del header["powers"]
+    again = AveragedTrees.from_arrays(header | {"temperature": 0.8}, arrays)
+    assert again.powers == (1.25,)
+    expected = softened(old.predict(X[:5]).proba, 1.25)
+    np.testing.assert_allclose(again.predict(X[:5]).proba, expected, rtol=1e-12)
+    again.update(X, y)  # its own power is fitted anew
+    assert len(again.powers) == 1
+    assert again.powers not in ((1.0,), (1.25,))
 
 
 def test_threads_and_processes_change_nothing() -> None:
@@ -213,7 +280,9 @@ def test_a_changed_file_is_refused() -> None:
     mixed = dict(header["members"])
     mixed["1"] = other["members"]["1"]
     for name, value in [("members", {}), ("members", mixed), ("shuffle", 1),
-                        ("temperature", 0.0), ("seed", -1)]:  # fmt: skip
+                        ("powers", [-0.5]), ("powers", [0.5, 0.5]),
+                        ("powers", ["1"]), ("temperature", 0.0),
+                        ("seed", -1)]:  # fmt: skip
         with pytest.raises((ValueError, LookupError)):
             AveragedTrees.from_arrays(header | {name: value}, arrays)
     with pytest.raises(ValueError, match="without a use"):
