@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
+from dyntree import (
+    AveragedStream,
+    AveragedTrees,
+    DynamicTree,
+    RandomTreesStream,
+    StreamingTree,
+)
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.evaluate import prequential, prequential_density
 from dyntree.mixtures import (
@@ -27,6 +33,7 @@ from dyntree.repeats import fit_repeats
 Ask = Callable[[Any], np.ndarray]
 Teach = Callable[[Any, Any], Ask]
 SMALL: dict[str, Any] = {"n_particles": 15, "seed": 1}
+FOREST: dict[str, Any] = {"n_trees": 5, "seed": 1}
 
 
 def told(answer: Any) -> np.ndarray:
@@ -139,6 +146,8 @@ TREES: dict[str, Teach] = {
     "average of trees class": of_labels(
         engine(lambda: AveragedTrees("class", n_clouds=3, **SMALL))
     ),
+    "random trees": engine(lambda: RandomTreesStream("constant", **FOREST)),
+    "random trees class": of_labels(engine(lambda: RandomTreesStream(**FOREST))),
     "prequential": scored(lambda: DynamicTree(**SMALL), 0),
     "prequential average": scored(lambda: AveragedStream(**SMALL), 20),
     "prequential class": of_labels(scored(lambda: DynamicTree("class", **SMALL), 0)),
@@ -151,6 +160,10 @@ TREES: dict[str, Teach] = {
     "classifier": of_labels(
         estimator("DynamicTreeClassifier", n_particles=15, random_state=1)
     ),
+    "forest regressor": estimator("RandomTreesRegressor", random_state=1),
+    "forest classifier": of_labels(estimator("RandomTreesClassifier", random_state=1)),
+    "river forest regressor": river("RiverRandomTreesRegressor", **FOREST),
+    "river forest classifier": of_labels(river("RiverRandomTreesClassifier", **FOREST)),
     "river regressor": river("RiverDynamicTreeRegressor", **SMALL),
     "river classifier": of_labels(river("RiverDynamicTreeClassifier", **SMALL)),
 }

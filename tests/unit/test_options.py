@@ -8,10 +8,18 @@ from typing import Any
 
 import pytest
 
-from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree, cli
+from dyntree import (
+    AveragedStream,
+    AveragedTrees,
+    DynamicTree,
+    RandomTreesStream,
+    StreamingTree,
+    cli,
+)
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS
 from dyntree.trees.factory import make_tree
+from dyntree.trees.forest_options import FOREST_OPTIONS
 
 DECLARED = {**TREE_OPTIONS, **STREAM_OPTIONS, "seed": None}
 
@@ -116,6 +124,39 @@ FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]
         {"categories": [], "model": None, "new_levels": None, "n_particles": None},
     ),
 }  # fmt: skip
+
+
+JOBS = {"n_jobs": None, "random_state": None}
+FORESTS: dict[str, tuple[Callable[[], Any], set[str], dict[str, Any]]] = {
+    "stream": (lambda: RandomTreesStream, set(), {"seed": None}),
+    "sklearn regressor": (
+        lambda: sklearn("RandomTreesRegressor"),
+        {"model", "classes", "class_mass", "categories"},
+        JOBS,
+    ),
+    "sklearn classifier": (
+        lambda: sklearn("RandomTreesClassifier"),
+        {"model", "classes", "categories"},
+        JOBS,
+    ),
+    "river regressor": (
+        lambda: river("RiverRandomTreesRegressor"),
+        LEVELS | {"model", "classes", "class_mass"},
+        {"new_columns": "grow", "seed": None},
+    ),
+    "river classifier": (
+        lambda: river("RiverRandomTreesClassifier"),
+        LEVELS | {"model", "classes"},
+        {"new_columns": "grow", "seed": None},
+    ),
+}
+
+
+@pytest.mark.parametrize("face", FORESTS)
+def test_a_face_of_random_trees_has_the_names_and_defaults(face: str) -> None:
+    found, left_out, changed = FORESTS[face]
+    expected = {k: v for k, v in FOREST_OPTIONS.items() if k not in left_out} | changed
+    assert arguments(found()) == expected
 
 
 @pytest.mark.parametrize("face", FACES)

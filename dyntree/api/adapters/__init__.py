@@ -8,15 +8,19 @@ except ModuleNotFoundError as error:
         "pip install 'dyntree[river]'."
     ) from error
 
+from dyntree.api.adapters.forests import (
+    RiverRandomTreesClassifier,
+    RiverRandomTreesRegressor,
+)
 from dyntree.api.adapters.mixtures import (
     RiverDPGMMClusterer,
     RiverDPMPPCAClusterer,
     RiverHDPHSMMClusterer,
 )
+from dyntree.api.adapters.streams import RowDistribution
 from dyntree.api.adapters.trees import (
     RiverDynamicTreeClassifier,
     RiverDynamicTreeRegressor,
-    RowDistribution,
 )
 
 __all__ = [
@@ -25,5 +29,7 @@ __all__ = [
     "RiverDynamicTreeClassifier",
     "RiverDynamicTreeRegressor",
     "RiverHDPHSMMClusterer",
+    "RiverRandomTreesClassifier",
+    "RiverRandomTreesRegressor",
     "RowDistribution",
 ]

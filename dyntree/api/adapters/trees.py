@@ -1,150 +1,30 @@
-"""Dynamic trees for river: a regressor and a classifier that learn dict by dict."""
+"""Dynamic trees for river: a regressor and a classifier that learn row by row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from river import base, conf
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from dyntree import params
-from dyntree.api.adapters.base import (
-    Row,
-    checked_frame,
-    numbered,
-    records_of,
-    responses_of,
-    series_of,
-)
-from dyntree.encoding.growing_map import GrowingMap
-from dyntree.encoding.levels import NewLevels
-from dyntree.encoding.series import objects_of
-from dyntree.encoding.targets import label_list
-from dyntree.encoding.values import LARGEST, Matrix, as_number
+from dyntree.api.adapters.streams import Stream, StreamClassifier, StreamRegressor
 from dyntree.params import NIG
-from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.factory import make_tree
-from dyntree.trees.learning.growth import with_columns
-from dyntree.trees.learning.levels import warn_full
 from dyntree.trees.streaming import StreamingTree
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-LABEL = (str, int, bool)  # labels that need no look
-
-
-@dataclass(frozen=True)
-class RowDistribution:
-    """Predictive distribution of the response at one row.
-
-    Attributes
-    ----------
-    prediction : Prediction
-        Of that row alone.
-    """
-
-    prediction: Prediction
-
-    @property
-    def mu(self) -> float:
-        """Mean."""
-        return float(self.prediction.mean[0])
-
-    @property
-    def sigma(self) -> float:
-        """Standard deviation."""
-        return float(np.sqrt(self.prediction.var[0]))
-
-    def __call__(self, y: float) -> float:
-        """Density at y."""
-        return float(np.exp(self.prediction.log_density([y])[0]))
-
-    def cdf(self, y: float) -> float:
-        """Probability of a response <= y."""
-        return float(self.prediction.cdf([y])[0])
-
-    def ppf(self, q: float) -> float:
-        """Point below which the response has probability q, in (0, 1)."""
-        return float(self.prediction.quantile(q)[0])
+def stream_of(arguments: Mapping[str, Any]) -> Stream:
+    """Make the stream that options stand for, in one window or several."""
+    kinds = params.TREE_OPTIONS, params.STREAM_OPTIONS, {"seed": None}
+    options = params.given_options(arguments, *kinds)
+    if options["window"] is None:
+        params.count("window", None, 2)  # a stream has one
+    stream = make_tree(options)
+    assert isinstance(stream, StreamingTree | AveragedStream)
+    return stream
 
 
-class StreamAdapter(base.Estimator):
-    """What adapters around a stream have in common: rows as dicts or frames."""
-
-    new_columns: str
-    _told = False  # of levels without end
-    _new_levels: NewLevels | None = None  # in pickles from before
-    learn_one: Callable[[Row, Any], None]
-
-    def _begin(self, arguments: Mapping[str, Any]) -> None:
-        """Keep the arguments of `__init__`, and make a stream that has seen no row."""
-        params.keep_arguments(self, arguments)
-        params.one_of("new_columns", self.new_columns, ("grow", "ignore"))
-        kinds = params.TREE_OPTIONS, params.STREAM_OPTIONS, {"seed": None}
-        options = params.given_options(arguments, *kinds)
-        if options["window"] is None:
-            params.count("window", None, 2)  # a stream has one
-        stream = make_tree(options)
-        assert isinstance(stream, StreamingTree | AveragedStream)
-        self.stream = stream
-        self._columns = GrowingMap()
-
-    def _learn(self, x: Row, y: Any) -> None:
-        """Learn a row whose response was checked; an error leaves all as it was."""
-        with self.stream.exclusive():
-            columns = self._columns
-            may_grow = self.new_columns == "grow" or not columns.names
-            if may_grow and not self._told and (full := columns.beyond(x)):
-                self._told = True
-                warn_full(full[0])
-            if may_grow:
-                self._new_levels = self._new_levels or NewLevels()
-                columns.count(x, self._new_levels)
-            if not (may_grow and columns.is_new(x)) or self.stream.is_frozen:
-                self.stream.learn_row(columns.encode(x), y)
-                return
-            wider = columns.grown(x)
-            row, features = wider.encode(x), wider.features()
-            try:
-                with with_columns(self.stream.states, features, wider.widen):
-                    self._columns = wider
-                    self.stream.learn_row(row, y)
-            except BaseException:  # an interrupt may come after the row was learned
-                if self.stream.feature_names != wider.names:
-                    self._columns = columns
-                raise
-
-    def _rows(self, X: pd.DataFrame) -> Matrix:
-        """Rows of a frame, ndarray of shape (n_rows, n_features)."""
-        rows = [
-            numbered(row, self._columns.encode, x)
-            for row, x in enumerate(records_of(X))
-        ]
-        return np.concatenate([np.empty((0, self._columns.width)), *rows])
-
-    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
-        """Learn rows in order, as `learn_one` would, up to the first that is bad.
-
-        Parameters
-        ----------
-        X : DataFrame of shape (n_rows, n_features)
-        y : Series of shape (n_rows,)
-        """
-        records = records_of(X)
-        pairs = zip(records, responses_of(y, len(records)), strict=True)
-        for row, (x, response) in enumerate(pairs):
-            numbered(row, self.learn_one, x, response)
-
-    @property
-    def _raw_memory_usage(self) -> int:
-        return int(super()._raw_memory_usage) + self.stream.memory_usage()
-
-
-class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
+class RiverDynamicTreeRegressor(StreamRegressor):
     """A dynamic tree in a bounded window as a regressor of river.
 
     Features may come late, in any order, or not at all: one that a row does not have is
@@ -225,91 +105,11 @@ class RiverDynamicTreeRegressor(StreamAdapter, base.MiniBatchRegressor):
         yield {"n_particles": 20}
         yield {"model": "linear", "window": 50, "drift": True, "n_particles": 20}
 
-    def learn_one(self, x: Row, y: float) -> None:
-        """Learn a row.
-
-        Parameters
-        ----------
-        x : dict
-            Numbers and text; what is None, NaN or absent is missing.
-        y : float
-
-        Raises
-        ------
-        ValueError
-            On bad values; the model is then what it was before.
-        """
-        response = as_number(y)
-        if response is None:
-            raise ValueError(
-                f"y must be a number of at most {LARGEST:g} in size; got {y!r}. Leave "
-                "such rows out; labels need RiverDynamicTreeClassifier."
-            )
-        self._learn(x, response)
-
-    def predict_one(self, x: Row, with_dist: bool = False) -> float | RowDistribution:
-        """Predictive mean at a row; before any row it is 0.
-
-        Parameters
-        ----------
-        x : dict
-        with_dist : bool, default False
-            Return the whole predictive distribution instead, with `mu` and `sigma`.
-
-        Returns
-        -------
-        float or RowDistribution
-        """
-        with self.stream.exclusive():
-            row = self._columns.encode(x)
-            if with_dist:
-                return RowDistribution(self._predict(row))
-            return self.stream.tree.mean_at(row)
-
-    def predict_interval_one(self, x: Row, level: float = 0.9) -> conf.Interval:
-        """Central interval that holds the response at a row with probability `level`.
-
-        Parameters
-        ----------
-        x : dict
-        level : float in (0, 1), default 0.9
-
-        Returns
-        -------
-        river.conf.Interval
-            Infinite until two distinct responses have come.
-        """
-        if not 0.0 < params.real("level", level) < 1.0:
-            raise ValueError(f"level must be in (0, 1); got {level!r}.")
-        tail = 0.5 - level / 2.0
-        with self.stream.exclusive():
-            prediction = self._predict(self._columns.encode(x))
-        low, high = prediction.quantile([tail, 1.0 - tail])[0]
-        return conf.Interval(lower=float(low), upper=float(high))
-
-    def predict_many(self, X: pd.DataFrame) -> pd.Series[float]:
-        """Predictive means of rows, a Series with the index of X.
-
-        Parameters
-        ----------
-        X : DataFrame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        Series of shape (n_rows,)
-        """
-        with self.stream.exclusive():
-            prediction = self._predict(self._rows(X))
-        answer: pd.Series[float] = series_of(X, prediction.mean.copy())
-        return answer
-
-    def _predict(self, rows: Matrix) -> Prediction:
-        prediction = self.stream.predict(rows)
-        assert isinstance(prediction, Prediction)
-        return prediction
+    def _stream_of(self, arguments: Mapping[str, Any]) -> Stream:
+        return stream_of(arguments)
 
 
-class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
+class RiverDynamicTreeClassifier(StreamClassifier):
     """A dynamic tree in a bounded window as a classifier of river.
 
     Labels are learned as they come. Features may come late, in any order, or not at
@@ -369,100 +169,5 @@ class RiverDynamicTreeClassifier(StreamAdapter, base.MiniBatchClassifier):
         yield {"n_particles": 20}
         yield {"window": 50, "drift": True, "n_particles": 20}
 
-    @property
-    def _multiclass(self) -> bool:
-        return True
-
-    def learn_one(self, x: Row, y: Hashable) -> None:
-        """Learn a row and its label, known or new.
-
-        Parameters
-        ----------
-        x : dict
-            Numbers and text; what is None, NaN or absent is missing.
-        y : hashable
-
-        Raises
-        ------
-        ValueError
-            On bad values; the model is then what it was before.
-        """
-        self._learn(x, y if type(y) in LABEL else label_list([y], 1)[0])
-
-    def predict_proba_one(self, x: Row) -> dict[Hashable, float]:
-        """Probability of each label that has come; {} before any.
-
-        Parameters
-        ----------
-        x : dict
-
-        Returns
-        -------
-        dict of float
-        """
-        tree = self.stream.tree
-        with tree.exclusive():
-            proba = tree.proba_at(self._columns.encode(x))
-            return dict(zip(tree.classes or (), proba, strict=True))
-
-    def predict_one(self, x: Row) -> Hashable:
-        """Most probable label at a row; None before any.
-
-        Parameters
-        ----------
-        x : dict
-
-        Returns
-        -------
-        hashable
-        """
-        proba = self.predict_proba_one(x)
-        return max(proba, key=proba.__getitem__) if proba else None
-
-    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Probabilities at rows, a frame with the index of X and a column a label.
-
-        Parameters
-        ----------
-        X : DataFrame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        DataFrame of shape (n_rows, n_classes)
-        """
-        import pandas as pd
-
-        prediction = self._predict(X)
-        if not hasattr(X, "iloc"):
-            columns = zip(prediction.classes, prediction.proba.T, strict=True)
-            found = {str(label): proba.copy() for label, proba in columns}
-            answer: pd.DataFrame = checked_frame(X).frame(found)
-            return answer
-        labels = pd.Index(list(prediction.classes), tupleize_cols=False, dtype=object)
-        return pd.DataFrame(prediction.proba.copy(), index=X.index, columns=labels)
-
-    def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
-        """Most probable labels at rows, a Series with the index of X.
-
-        Parameters
-        ----------
-        X : DataFrame of shape (n_rows, n_features)
-
-        Returns
-        -------
-        Series of shape (n_rows,)
-        """
-        prediction = self._predict(X)
-        labels = objects_of([*prediction.classes] or [None])
-        best = np.zeros(len(prediction.proba), dtype=np.int64)
-        if prediction.classes:
-            best = prediction.proba.argmax(axis=1)
-        answer: pd.Series[Any] = series_of(X, labels[best].tolist())
-        return answer
-
-    def _predict(self, X: Any) -> ClassPrediction:
-        """Probabilities at the rows of a frame."""
-        with self.stream.exclusive():
-            prediction = self.stream.predict(self._rows(X))
-        assert isinstance(prediction, ClassPrediction)
-        return prediction
+    def _stream_of(self, arguments: Mapping[str, Any]) -> Stream:
+        return stream_of(arguments)

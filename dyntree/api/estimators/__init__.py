@@ -10,6 +10,7 @@ except ModuleNotFoundError as error:
 
 from dyntree.api.estimators.canopy import CanopyMixture
 from dyntree.api.estimators.ddp import DependentDPClusterer
+from dyntree.api.estimators.forests import RandomTreesClassifier, RandomTreesRegressor
 from dyntree.api.estimators.hdp import MemoryBoundedTopics
 from dyntree.api.estimators.mixtures import (
     DPGMMClusterer,
@@ -27,4 +28,6 @@ __all__ = [
     "DynamicTreeRegressor",
     "HDPHSMMClusterer",
     "MemoryBoundedTopics",
+    "RandomTreesClassifier",
+    "RandomTreesRegressor",
 ]

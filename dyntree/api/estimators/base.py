@@ -16,6 +16,7 @@ from dyntree import params
 from dyntree.api.estimators.rows import as_frame, holds_more
 from dyntree.encoding.values import Matrix
 from dyntree.trees.averages.base import TreeAverage
+from dyntree.trees.random_trees import RandomTreesStream
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
@@ -111,7 +112,7 @@ class OnlineMixin:
     def _learn(self, rows: Matrix, responses: Any, first: bool) -> Self:
         """Give rows to the model, at first to a new one."""
         model = self._fresh() if first else self.model_
-        if isinstance(model, TreeAverage):
+        if isinstance(model, TreeAverage | RandomTreesStream):
             threads = threads_of(self.n_jobs)
             model.update(rows, responses, threads=threads, progress=False)
         else:

@@ -2,59 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Self
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from typing import Any
 
 from dyntree import params
-from dyntree.api.estimators.base import OnlineMixin, RandomState, is_column, seed_of
-from dyntree.encoding.targets import label_list
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.api.estimators.base import RandomState, seed_of
+from dyntree.api.estimators.supervised import (
+    OnlineClassifier,
+    OnlineRegressor,
+    TreesMixin,
+)
 from dyntree.params import NIG
 from dyntree.trees.factory import Trees, make_tree
 
 
-class TreeMixin(OnlineMixin):
-    """An estimator whose model is made of dynamic trees, in a window or not."""
-
-    n_features_in_: int
-    model: str
-    get_params: Callable[..., dict[str, Any]]
-
-    def _tree_of(self, **options: Any) -> Trees:
-        """Return a new model by the parameters of the estimator and further options."""
-        options |= self.get_params(deep=False)
-        options["seed"] = seed_of(options.pop("random_state"))
-        del options["n_jobs"]
-        if options["n_clouds"] is None:
-            options["n_clouds"] = params.N_CLOUDS if options["window"] is None else 1
-        return make_tree(options)
-
-    @property
-    def feature_importances_(self) -> Vector:
-        """Share of the predicted variance that each column accounts for.
-
-        Zeros where predictions do not vary. See `DynamicTree.importance`, which tells
-        their Monte Carlo errors, too.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-        """
-        check_is_fitted(self)
-        tree = self.model_.tree
-        if not tree.is_ready:
-            return np.zeros(self.n_features_in_)
-        shares: Vector = tree.importance().values
-        return shares.copy()
+def tree_of(estimator: TreesMixin, **options: Any) -> Trees:
+    """Return a new model by the parameters of an estimator and further options."""
+    options |= estimator.get_params(deep=False)
+    options["seed"] = seed_of(options.pop("random_state"))
+    del options["n_jobs"]
+    if options["n_clouds"] is None:
+        options["n_clouds"] = params.N_CLOUDS if options["window"] is None else 1
+    return make_tree(options)
 
 
-class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
+class DynamicTreeRegressor(OnlineRegressor):
     """A dynamic tree as a regressor of scikit-learn.
 
     Rows are learned in the order they come, by `fit` anew and by `partial_fit` on top.
@@ -143,83 +114,10 @@ class DynamicTreeRegressor(TreeMixin, RegressorMixin, BaseEstimator):
 
     def _fresh(self) -> Trees:
         params.one_of("model", self.model, ("constant", "linear"))
-        return self._tree_of()
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn rows in order, and nothing else: what was learned before is dropped.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-            NaN for what is missing.
-        y : array_like of shape (n_rows,)
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            On bad rows or parameters.
-        """
-        return self._learn(*self._checked(X, y, True, y_numeric=True), True)
-
-    def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn more rows in order; parameters and returns are those of `fit`.
-
-        A first call is a `fit`. Later ones go on with the parameters of the first.
-        """
-        if self._is_plain(X) and is_column(y, X) and y.dtype == np.float64:
-            return self._learn(X, y, False)  # the model refuses what is not finite
-        first = not hasattr(self, "model_")
-        return self._learn(*self._checked(X, y, first, y_numeric=True), first)
-
-    def predict(
-        self, X: Any, return_std: bool = False
-    ) -> Vector | tuple[Vector, Vector]:
-        """Predictive mean of each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        return_std : bool, default False
-            Return the predictive standard deviation too. It is infinite where leaves
-            know fewer than three degrees of freedom.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or two of them
-        """
-        prediction = self._prediction(X)
-        mean = prediction.mean.copy()
-        return (mean, np.sqrt(prediction.var)) if return_std else mean
-
-    def predict_quantiles(self, X: Any, q: ArrayLike = (0.05, 0.5, 0.95)) -> Vector:
-        """Quantiles of the predictive distribution of each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        q : float or array_like of shape (n_q,), default (0.05, 0.5, 0.95)
-            Probabilities in (0, 1).
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or (n_rows, n_q) for a sequence of probabilities
-        """
-        quantiles: Vector = self._prediction(X).quantile(q)
-        return quantiles
+        return tree_of(self)
 
 
-def check_labels(labels: Any) -> None:
-    """Refuse what are no classes, and labels that are missing among objects."""
-    if labels.dtype == object:
-        label_list(labels, len(labels))
-    check_classification_targets(labels)
-
-
-class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
+class DynamicTreeClassifier(OnlineClassifier):
     """A dynamic tree as a classifier of scikit-learn.
 
     Rows are learned in the order they come, by `fit` anew and by `partial_fit` on top.
@@ -271,8 +169,6 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
     ['high', 'low']
     """
 
-    classes_: NDArray[Any]
-
     def __init__(
         self,
         *,
@@ -295,109 +191,4 @@ class DynamicTreeClassifier(TreeMixin, ClassifierMixin, BaseEstimator):
         params.keep_arguments(self, locals())
 
     def _fresh(self) -> Trees:
-        return self._tree_of(model="class", classes=list(self.classes_))
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Learn rows in order, and nothing else: what was learned before is dropped.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-            NaN for what is missing.
-        y : array_like of shape (n_rows,)
-            Labels.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            On bad rows or parameters.
-        """
-        rows, labels = self._checked(X, y, True)
-        check_labels(labels)
-        self.classes_ = np.unique(labels)
-        return self._learn(rows, labels, True)
-
-    def partial_fit(
-        self, X: Any, y: Any, classes: Sequence[Hashable] | None = None
-    ) -> Self:
-        """Learn more rows in order, on top of what was learned before.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        y : array_like of shape (n_rows,)
-        classes : array_like of shape (n_classes,), optional
-            All labels that may ever come; needed at the first call, if that is no
-            `fit`.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            On bad rows or parameters, missing or changed classes, unknown labels.
-        """
-        if classes is None and self._is_plain(X) and is_column(y, X):
-            known = self.classes_
-            if y.dtype == known.dtype and {*y.tolist()} <= {*known.tolist()}:
-                return self._learn(X, y, False)
-        first = not hasattr(self, "model_")
-        rows, labels = self._checked(X, y, first)
-        check_labels(labels)
-        if classes is not None:
-            given = np.unique(np.asarray(classes))
-        elif first:
-            raise ValueError(
-                "classes must name all labels at the first call of partial_fit; got "
-                "None. Give classes=[...], or call fit."
-            )
-        else:
-            given = self.classes_
-        if not first and not np.array_equal(given, self.classes_):
-            raise ValueError(
-                f"classes must stay those of the first call, {self.classes_.tolist()}; "
-                f"got {given.tolist()}. Leave the argument out."
-            )
-        unknown = np.setdiff1d(labels, given)
-        if len(unknown):
-            raise ValueError(
-                f"y must hold labels among {given.tolist()}; got {unknown[0]!r}. Name "
-                "every label at the first call: classes=[...]."
-            )
-        self.classes_ = given
-        return self._learn(rows, labels, first)
-
-    def predict_proba(self, X: Any) -> Matrix:
-        """Probability of each label, in the order of `classes_`.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-        """
-        proba: Matrix = self._prediction(X).proba.copy()
-        return proba
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Most probable label of each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        best = self.predict_proba(X).argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[best]
-        return labels
+        return tree_of(self, model="class", classes=list(self.classes_))

@@ -1,0 +1,138 @@
+"""Random trees for scikit-learn: a regressor and a classifier that learn on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dyntree import params
+from dyntree.api.estimators.base import RandomState, seed_of
+from dyntree.api.estimators.supervised import (
+    OnlineClassifier,
+    OnlineRegressor,
+    TreesMixin,
+)
+from dyntree.trees.random_trees import RandomTreesStream
+
+
+def forest_of(estimator: TreesMixin, **options: Any) -> RandomTreesStream:
+    """Return a new model by the parameters of an estimator and further options."""
+    options |= estimator.get_params(deep=False)
+    options["seed"] = seed_of(options.pop("random_state"))
+    del options["n_jobs"]
+    return RandomTreesStream(**options)
+
+
+class RandomTreesRegressor(OnlineRegressor):
+    """Random trees of which all prunings are averaged, as a regressor of scikit-learn.
+
+    Rows are learned in the order they come, by `fit` anew and by `partial_fit` on top.
+    Missing values (NaN) are taken as they are. There is no choice of linear leaves;
+    `DynamicTreeRegressor` has them.
+
+    Parameters
+    ----------
+    n_trees, discount, min_split, n_candidates, window, max_nodes, new_levels
+        As in `dyntree.RandomTreesStream`.
+    n_jobs : int, optional
+        Trees that learn side by side, and threads of a prediction; -1 for all cores, by
+        default one. Results do not depend on it.
+    random_state : int, RandomState or Generator, optional
+        An int is the model's seed. By default the system gives one.
+
+    Attributes
+    ----------
+    model_ : RandomTreesStream
+        The model, open to every question.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only if X had names, all of them strings.
+    feature_importances_ : ndarray of shape (n_features,)
+        Share of the predicted variance that each column accounts for.
+    log_evidence_ : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.estimators import RandomTreesRegressor
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> trees = RandomTreesRegressor(random_state=1).fit(X, 2.0 * (X[:, 0] > 0.5))
+    >>> trees.predict([[0.25], [0.75]]).round(1)
+    array([0., 2.])
+    """
+
+    def __init__(
+        self,
+        *,
+        n_trees: int = 20,
+        discount: float = 1.0,
+        min_split: int = 8,
+        n_candidates: int = 16,
+        window: int = 4096,
+        max_nodes: int = 8192,
+        new_levels: str = "grow",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        params.keep_arguments(self, locals())
+
+    def _fresh(self) -> RandomTreesStream:
+        return forest_of(self, model="constant")
+
+
+class RandomTreesClassifier(OnlineClassifier):
+    """Random trees of which all prunings are averaged, as a classifier of scikit-learn.
+
+    Rows are learned in the order they come, by `fit` anew and by `partial_fit` on top.
+    Missing values (NaN) are taken as they are.
+
+    Parameters
+    ----------
+    n_trees, discount, min_split, n_candidates, window, max_nodes
+        As in `dyntree.RandomTreesStream`.
+    class_mass, new_levels
+        As in `dyntree.RandomTreesStream`.
+    n_jobs, random_state
+        As in `RandomTreesRegressor`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    model_ : RandomTreesStream
+        The model, open to every question.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only if X had names, all of them strings.
+    feature_importances_ : ndarray of shape (n_features,)
+        Share of the predicted variance that each column accounts for.
+    log_evidence_ : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.estimators import RandomTreesClassifier
+    >>> X = np.linspace(0, 1, 200)[:, None]
+    >>> trees = RandomTreesClassifier(random_state=1)
+    >>> trees = trees.fit(X, np.where(X[:, 0] > 0.5, "high", "low"))
+    >>> trees.predict([[0.9], [0.1]]).tolist()
+    ['high', 'low']
+    """
+
+    def __init__(
+        self,
+        *,
+        n_trees: int = 20,
+        discount: float = 1.0,
+        min_split: int = 8,
+        n_candidates: int = 16,
+        window: int = 4096,
+        max_nodes: int = 8192,
+        class_mass: float = 1.0,
+        new_levels: str = "grow",
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        params.keep_arguments(self, locals())
+
+    def _fresh(self) -> RandomTreesStream:
+        return forest_of(self, model="class", classes=list(self.classes_))

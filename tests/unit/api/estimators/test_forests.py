@@ -1,0 +1,84 @@
+"""Random trees among scikit-learn's estimators: its checks, and the model within."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="scikit-learn is not installed: dyntree[sklearn]")
+
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dyntree import RandomTreesStream
+from dyntree.api.estimators import RandomTreesClassifier, RandomTreesRegressor
+from tests.helpers import model_bytes
+from tests.unit.models import data, frame, refused
+
+ESTIMATORS = {
+    "constant": RandomTreesRegressor(n_trees=5, random_state=1),
+    "class": RandomTreesClassifier(n_trees=5, discount=0.99, random_state=1, n_jobs=2),
+}
+
+
+@parametrize_with_checks([RandomTreesRegressor(), RandomTreesClassifier()])
+@pytest.mark.usefixtures("global_randomness_on_loan")
+def test_scikit_learns_own_checks(
+    estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # else one check would be skipped
+    check(estimator)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_model_within_is_the_stream(name: str) -> None:
+    X, y = data(name, 120)
+    made = clone(ESTIMATORS[name]).fit(X[:60], y[:60])
+    copied = pickle.loads(pickle.dumps(made))
+    for estimator in (made, copied):
+        estimator.partial_fit(X[60:], y[60:])
+    options: dict[str, Any] = {"classes": made.classes_} if name == "class" else {}
+    forest = RandomTreesStream(
+        name, n_trees=5, discount=made.discount, seed=1, **options
+    ).update(X, y)
+    assert model_bytes(made.model_) == model_bytes(forest)
+    assert model_bytes(copied.model_) == model_bytes(forest)
+    told = forest.predict(X)
+    if name == "class":
+        np.testing.assert_array_equal(made.predict_proba(X), told.proba)
+        np.testing.assert_array_equal(made.predict(X), told.label)
+    else:
+        mean, deviation = made.predict(X, return_std=True)
+        np.testing.assert_array_equal(mean, told.mean)
+        np.testing.assert_array_equal(deviation, np.sqrt(told.var))
+        np.testing.assert_array_equal(
+            made.predict_quantiles(X[:5], 0.5), told.quantile(0.5)[:5]
+        )
+    assert made.feature_importances_.sum() == pytest.approx(1.0)
+    assert made.log_evidence_ == forest.log_evidence
+    assert made.sample_y(X[:3], 4, random_state=1).shape == (3, 4)
+
+
+def test_frames_with_levels_and_gaps_are_read() -> None:
+    rows, y = data("constant", 60)
+    X = frame(rows, "pq")
+    X.loc[::7, "p"] = np.nan
+    X["kind"] = np.where(rows[:, 0] > 0.5, "high", "low")
+    made = RandomTreesRegressor(n_trees=5, random_state=1).fit(X, y)
+    alone = RandomTreesStream("constant", n_trees=5, seed=1).update(X, y)
+    np.testing.assert_array_equal(made.predict(X), alone.predict(X).mean)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [({"n_trees": 0}, "n_trees"), ({"discount": 1.5}, "discount"),
+     ({"min_split": 1}, "min_split"), ({"max_nodes": 2}, "max_nodes"),
+     ({"window": 3}, "window"), ({"n_jobs": 0}, "n_jobs")],
+)  # fmt: skip
+def test_bad_options_are_refused(options: dict[str, Any], name: str) -> None:
+    X, y = data("constant", 20)
+    with refused(name, str(options[name])):
+        RandomTreesRegressor(**options).fit(X, y)
