@@ -244,7 +244,9 @@ class Prediction:
     def mean_se(self) -> Vector:
         """Standard deviation of the posterior of the mean, shape (n_rows,).
 
-        Degrees of freedom count as in `var`.
+        Degrees of freedom count as in `var`. One cloud of trees is too sure of the
+        mean; clouds that learned rows in orders of their own (`AveragedTrees`) are less
+        so.
         """
         _, variance, _ = core.moments(*self.of_mean._parts, 1, self._least_df)
         return np.sqrt(variance)
