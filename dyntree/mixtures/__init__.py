@@ -8,7 +8,7 @@ from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
 from dyntree.mixtures.ddp.model import DependentDPMixture
 from dyntree.mixtures.ddp.multinomial import Multinomial
 from dyntree.mixtures.ddp.regression import AffineFlow, GaussianUnknown
-from dyntree.mixtures.ddp.transitions import Discount, RandomWalk
+from dyntree.mixtures.ddp.transitions import CustomTransition, Discount, RandomWalk
 from dyntree.mixtures.hdp.merging import merge_models
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
@@ -45,6 +45,7 @@ __all__ = [
     "CanopySweep",
     "Clusters",
     "CoverTree",
+    "CustomTransition",
     "DependentDPMixture",
     "DirichletDraw",
     "Discount",

@@ -50,11 +50,11 @@ class DependentDPMixture(Answers):
     innovation : float, optional
         Mass of the new particles of a phase, > 0; by default
         (1 - survival) * concentration, which keeps the concentration.
-    transition : RandomWalk or Discount, optional
+    transition : RandomWalk, Discount or callable, optional
         How locations move: `RandomWalk` for `GaussianKnownVariance`, by default with a
         tenth of the variance; `Discount` for the others, by default ``Discount(0.9)``,
         for `GaussianUnknown` with ``relative_walk=0.2``, so that a cluster that moves
-        is not taken for a new one.
+        is not taken for a new one. A function of your own is a `CustomTransition`.
     weights : {"gamma", "counts"}, default "gamma"
         The exact filter of weights Gamma(m, E), or the weights q c of the paper.
     sampler : {"collapsed", "uncollapsed"}, default "collapsed"

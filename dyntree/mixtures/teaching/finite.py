@@ -35,7 +35,7 @@ class DynamicFiniteMixture:
     n_components : int
         K, >= 1.
     family : GaussianKnownVariance, GaussianUnknown, AffineFlow or Multinomial
-    transition : RandomWalk or Discount, optional
+    transition : RandomWalk, Discount or callable, optional
         As in `DependentDPMixture`.
     weight_prior : float, default 1.0
         Of the symmetric Dirichlet distribution, > 0.
