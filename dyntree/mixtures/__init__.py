@@ -36,6 +36,10 @@ from dyntree.mixtures.teaching.processes import (
     superpose,
     thin,
 )
+from dyntree.mixtures.teaching.urns import (
+    GeneralizedPolyaUrnMixture,
+    RecurrentCRPMixture,
+)
 
 __all__ = [
     "LDA",
@@ -54,6 +58,7 @@ __all__ = [
     "EpochReport",
     "GaussianKnownVariance",
     "GaussianUnknown",
+    "GeneralizedPolyaUrnMixture",
     "HDPOptions",
     "HDPPrior",
     "LambdaPath",
@@ -66,6 +71,7 @@ __all__ = [
     "OnlineHDPHSMM",
     "Path",
     "RandomWalk",
+    "RecurrentCRPMixture",
     "Retrieved",
     "SweepReport",
     "TopicLabels",
