@@ -32,7 +32,9 @@ from dyntree.mixtures.teaching.metrics import variation_of_information
 from dyntree.mixtures.teaching.processes import (
     DirichletDraw,
     draw_dirichlet_process,
+    merge,
     move,
+    split,
     superpose,
     thin,
 )
@@ -78,9 +80,11 @@ __all__ = [
     "TopicTable",
     "draw_dirichlet_process",
     "memory_report",
+    "merge",
     "merge_models",
     "move",
     "product_over_frames",
+    "split",
     "superpose",
     "thin",
     "to_lda",
