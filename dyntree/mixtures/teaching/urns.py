@@ -320,7 +320,7 @@ class RecurrentCRPMixture(UrnMixture):
     concentration : float, default 1.0
         Of each phase, > 0.
     window : int, default 10
-        Phases whose rows count, >= 1.
+        Phases whose rows count, 1 to 1000.
     decay : float, default 2.0
         Phases in which counts fade by the factor e, > 0.
     transition : RandomWalk, Discount or callable, optional
@@ -373,7 +373,7 @@ class RecurrentCRPMixture(UrnMixture):
         seed: int = 0,
     ) -> None:
         super().__init__(family, transition, sampler, n_sweeps, burn_in, thin, seed)
-        self.window = params.count("window", window, 1, 10**6)
+        self.window = params.count("window", window, 1, 1000)
         self.decay = params.positive("decay", decay)
         self.deletion = Deletion()
         self._begin_urn(concentration, self.window + 1)
