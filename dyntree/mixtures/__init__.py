@@ -8,7 +8,7 @@ from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
 from dyntree.mixtures.ddp.model import DependentDPMixture
 from dyntree.mixtures.ddp.multinomial import Multinomial
 from dyntree.mixtures.ddp.regression import AffineFlow, GaussianUnknown
-from dyntree.mixtures.ddp.transitions import Discount, RandomWalk
+from dyntree.mixtures.ddp.transitions import CustomTransition, Discount, RandomWalk
 from dyntree.mixtures.hdp.merging import merge_models
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
@@ -32,9 +32,15 @@ from dyntree.mixtures.teaching.metrics import variation_of_information
 from dyntree.mixtures.teaching.processes import (
     DirichletDraw,
     draw_dirichlet_process,
+    merge,
     move,
+    split,
     superpose,
     thin,
+)
+from dyntree.mixtures.teaching.urns import (
+    GeneralizedPolyaUrnMixture,
+    RecurrentCRPMixture,
 )
 
 __all__ = [
@@ -45,6 +51,7 @@ __all__ = [
     "CanopySweep",
     "Clusters",
     "CoverTree",
+    "CustomTransition",
     "DependentDPMixture",
     "DirichletDraw",
     "Discount",
@@ -53,6 +60,7 @@ __all__ = [
     "EpochReport",
     "GaussianKnownVariance",
     "GaussianUnknown",
+    "GeneralizedPolyaUrnMixture",
     "HDPOptions",
     "HDPPrior",
     "LambdaPath",
@@ -65,15 +73,18 @@ __all__ = [
     "OnlineHDPHSMM",
     "Path",
     "RandomWalk",
+    "RecurrentCRPMixture",
     "Retrieved",
     "SweepReport",
     "TopicLabels",
     "TopicTable",
     "draw_dirichlet_process",
     "memory_report",
+    "merge",
     "merge_models",
     "move",
     "product_over_frames",
+    "split",
     "superpose",
     "thin",
     "to_lda",

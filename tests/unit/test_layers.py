@@ -95,7 +95,8 @@ FOLDER_ORDER = {
         {"transitions", "records", "scales", "blocks", "nearness"},
         {"families", "shapes"},
         {"input", "gaussian", "multinomial", "regression"}, {"options"}, {"state"},
-        {"sampling", "merging", "files"}, {"learning"}, {"answers"}, {"model"},
+        {"sampling", "merging", "superposing", "files"}, {"learning"}, {"answers"},
+        {"model"},
     ],
     "mixtures/canopy": [
         {"components", "groups", "options", "records"},

@@ -148,8 +148,8 @@ class Answers(Learning):
             older.
         smooth : bool, optional
             Whether each phase knows of those after it: exact given the labels, for
-            `GaussianKnownVariance`, by Rauch, Tung and Striebel (1965). By default
-            where the family has a smoother; others are filtered.
+            `GaussianKnownVariance` under a `RandomWalk`, by Rauch, Tung and Striebel
+            (1965). By default where there is a smoother; others are filtered.
 
         Returns
         -------
@@ -164,19 +164,19 @@ class Answers(Learning):
                 f"id must be of a particle seen in the last {self.options.history} "
                 f"phases; got {id!r}."
             )
-        wanted = (
-            family.has_smoother if smooth is None else params.flag("smooth", smooth)
-        )
-        if wanted and not family.has_smoother:
+        walk = self.options.transition
+        known = isinstance(walk, RandomWalk) and family.has_smoother
+        wanted = known if smooth is None else params.flag("smooth", smooth)
+        if wanted and not known:
             raise ValueError(
-                f"smooth must be False for {type(family).__name__}, which has no "
-                "smoother; got True."
+                f"smooth must be False for {type(family).__name__} under a "
+                f"{type(walk).__name__}, which has no smoother; got True."
             )
         phases, before, after, counts = self._replayed(int(places[0]), family)
         if wanted:
             assert isinstance(family, GaussianKnownVariance)
-            assert isinstance(self.options.transition, RandomWalk)
-            after = family.smoothed(after, before, self.options.transition)
+            assert isinstance(walk, RandomWalk)
+            after = family.smoothed(after, before, walk)
         return Trajectory(
             number,
             phases,

@@ -88,6 +88,16 @@ class Natural(NamedTuple):
         ])  # fmt: skip
 
 
+def of_usual(
+    df: Vector, precision: Matrix, coefficients: Matrix, scale: Matrix
+) -> Natural:
+    """Parts of prior rows from nu, Lambda, M and Psi, each of n particles."""
+    cross = precision @ coefficients
+    return Natural(
+        df, precision, cross, scale + np.swapaxes(coefficients, 1, 2) @ cross
+    )
+
+
 def natural(flat: Matrix, block: Block) -> Natural:
     """Parts of prior rows or sums, shape (n, block.size)."""
     _, d, p = block

@@ -7,7 +7,8 @@ posterior is a prior row again. All functions take many of them at once.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,13 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree._core.mixtures.emissions import Emission
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.ddp.transitions import Transition
+from dyntree.mixtures.ddp.transitions import (
+    Discount,
+    Parameters,
+    RandomWalk,
+    Transition,
+    checked_parameters,
+)
 from dyntree.mixtures.shared.arrays import Ids, constants
 
 
@@ -83,6 +90,7 @@ class Family(ABC):
 
     transitions: tuple[type, ...]
     has_smoother = False
+    parameter_rules: ClassVar[Mapping[str, str]]  # of what `parameters` has
 
     @abstractmethod
     def default_transition(self) -> Transition:
@@ -165,9 +173,38 @@ class Family(ABC):
         """Raise ValueError for steps of another number of columns."""
         self.moved(self.base()[None], transition)
 
-    @abstractmethod
     def moved(self, priors: Matrix, transition: Transition) -> Matrix:
         """Prior rows one phase later."""
+        if isinstance(transition, RandomWalk | Discount):
+            return self.stepped(priors, transition)
+        if not len(priors):
+            return priors.copy()
+        prior, base = self.parameters(priors), self.parameters(self.base()[None])
+        given = {name: value.copy() for name, value in prior.items()}
+        found = checked_parameters(transition(given, base), prior, self.parameter_rules)
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = self.with_parameters(found)
+        if not np.all(np.isfinite(moved)):
+            raise ValueError(
+                "transition must return parameters whose squares are finite; got "
+                f"{params.short(found)}."
+            )
+        return moved
+
+    @abstractmethod
+    def stepped(self, priors: Matrix, transition: RandomWalk | Discount) -> Matrix:
+        """Prior rows one phase later, by a transition of the family's own."""
+
+    @abstractmethod
+    def parameters(self, priors: Matrix) -> Parameters:
+        """What prior rows say, by name and in the units of the rows.
+
+        `CustomTransition` tells the names.
+        """
+
+    @abstractmethod
+    def with_parameters(self, found: Parameters) -> Matrix:
+        """Prior rows that say this, once it is checked by `parameter_rules`."""
 
     @abstractmethod
     def is_sound(self, priors: Matrix) -> bool:

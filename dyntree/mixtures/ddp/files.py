@@ -67,6 +67,7 @@ def told_seldom(state: State) -> dict[str, Any]:
         "still": np.flatnonzero(state.still).tolist(),
         "first_counted": state.first_counted,
         "phase_column": state.phase_column,
+        "joins": [list(join) for join in state.joins],
         "nearness": state.nearness.n_rows
         and [state.nearness.n_rows, state.nearness.distance.tolist()],
     }
@@ -87,6 +88,15 @@ def family_told(
     resolved: Family = family.resolved(np.zeros((1, width)))
     demand(resolved.to_header() == family.to_header(), "scales of a family")
     return resolved
+
+
+def joins_told(told: Any, next_id: int) -> tuple[tuple[int, ...], ...]:
+    """Return the ends of the ids of superposed models, checked."""
+    demand(isinstance(told, list), "a list of superpositions")
+    found = tuple(tuple(params.count("joins", k, 0, next_id) for k in j) for j in told)
+    demand([len(join) > 2 for join in found], "models that were superposed")
+    demand([list(join) == sorted(join) for join in found], "their ids in order")
+    return found
 
 
 def nearness_told(told: Any, width: int) -> Nearness:
@@ -131,6 +141,7 @@ def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> 
         n_rows=n_rows,
         first_counted=header.get("first_counted", 0),
         phase_column=header.get("phase_column"),
+        joins=joins_told(header.get("joins", []), header["next_id"]),
         nearness=nearness_told(header.get("nearness"), width),
         diagnostics=Diagnostics(**diagnostics),
     )

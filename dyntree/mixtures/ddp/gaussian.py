@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,12 @@ from dyntree.mixtures.ddp.families import (
     spread_of,
     vector,
 )
-from dyntree.mixtures.ddp.transitions import RandomWalk, Transition, steps_of
+from dyntree.mixtures.ddp.transitions import (
+    Discount,
+    Parameters,
+    RandomWalk,
+    steps_of,
+)
 from dyntree.mixtures.shared.arrays import Ids, means_of
 
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -60,6 +66,7 @@ class GaussianKnownVariance(Family):
 
     transitions = (RandomWalk,)
     has_smoother = True
+    parameter_rules = MappingProxyType({"variance": "positive"})
 
     def __post_init__(self) -> None:
         for name in ("variance", "base_mean", "base_variance"):
@@ -197,14 +204,23 @@ class GaussianKnownVariance(Family):
         v = 1.0 / (1.0 / var + sums[:, :1] / noise)
         return np.hstack([v * (mean / var + sums[:, 1:-1] / noise), v])
 
-    def moved(self, priors: Matrix, transition: Transition) -> Matrix:
-        """Prior rows one phase later."""
+    def stepped(self, priors: Matrix, transition: RandomWalk | Discount) -> Matrix:
+        """Prior rows one phase later, by a random walk."""
         assert isinstance(transition, RandomWalk)
         mean, var = np.split(priors, 2, axis=1)
         a, least = transition.reversion, LEAST * self._axes()[0]
         steps = steps_of("variance", transition.variance, mean.shape[1])
         var = np.maximum(a * a * var + steps, least)
         return np.hstack([a * mean, var])
+
+    def parameters(self, priors: Matrix) -> Parameters:
+        """Mean of the location, and its variance along each axis."""
+        return {"mean": self.means(priors), "variance": np.split(priors, 2, axis=1)[1]}
+
+    def with_parameters(self, found: Parameters) -> Matrix:
+        """Prior rows of these means and variances."""
+        var = np.maximum(found["variance"], LEAST * self._axes()[0])
+        return np.hstack([self._turned(found["mean"]), var])
 
     def is_sound(self, priors: Matrix) -> bool:
         """Whether these can be prior rows."""

@@ -129,6 +129,8 @@ def merged(state: State, options: DDPOptions, family: Family) -> State:
         for i, j in np.argwhere(near).tolist():
             p, q = int(now[i]), int(now[j])
             ids = (int(particles.id[p]), int(particles.id[q]))
+            if not state.may_be_one(*ids):
+                continue
             if ids not in gains:
                 apart = evidence.of(p) + evidence.of(q)
                 gains[ids] = evidence.together(p, q) - apart

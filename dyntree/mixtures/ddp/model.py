@@ -21,6 +21,7 @@ from dyntree.mixtures.ddp.options import (
 )
 from dyntree.mixtures.ddp.records import Calibration
 from dyntree.mixtures.ddp.regression import AffineFlow
+from dyntree.mixtures.ddp.superposing import superposed, superposed_options
 from dyntree.mixtures.ddp.transitions import Transition
 from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.runtime.locking import locked
@@ -50,11 +51,11 @@ class DependentDPMixture(Answers):
     innovation : float, optional
         Mass of the new particles of a phase, > 0; by default
         (1 - survival) * concentration, which keeps the concentration.
-    transition : RandomWalk or Discount, optional
+    transition : RandomWalk, Discount or callable, optional
         How locations move: `RandomWalk` for `GaussianKnownVariance`, by default with a
         tenth of the variance; `Discount` for the others, by default ``Discount(0.9)``,
         for `GaussianUnknown` with ``relative_walk=0.2``, so that a cluster that moves
-        is not taken for a new one.
+        is not taken for a new one. A function of your own is a `CustomTransition`.
     weights : {"gamma", "counts"}, default "gamma"
         The exact filter of weights Gamma(m, E), or the weights q c of the paper.
     sampler : {"collapsed", "uncollapsed"}, default "collapsed"
@@ -203,6 +204,77 @@ class DependentDPMixture(Answers):
         live = self._state.live()
         particles = self._state.particles
         return particles.id[live], family.velocities(particles.row[live], places)
+
+    # ------------------------------------------------------------ several models
+    @classmethod
+    def superpose(cls, models: Iterable[Self], seed: int = 0) -> Self:
+        """Return one model that goes on from several: a node with several parents.
+
+        Parameters
+        ----------
+        models : sequence of DependentDPMixture
+            One at least, each with a phase of rows. Families with their scales
+            (`family_`), columns and options are the same, but for `concentration` and
+            `innovation`, which add up.
+        seed : int, default 0
+            Of the model returned.
+
+        Returns
+        -------
+        DependentDPMixture
+            The models given stay as they are.
+
+        Raises
+        ------
+        ValueError
+            Where families, columns or options differ.
+        NotReadyError
+            Where a model has seen no row.
+
+        Notes
+        -----
+        Independent Dirichlet processes DP(mu_1), DP(mu_2), ... superpose to
+        DP(mu_1 + mu_2 + ...), with shares of the parents that are Dirichlet(alpha_1,
+        alpha_2, ...) (Lin, Grimson and Fisher 2010, theorems 2 and 3). Here their gamma
+        processes are added, and survival and transition act on the sum as on its parts.
+        So phases may form any acyclic network: a model of each source is learned by
+        itself, and one of all of them from some phase on.
+
+        Ids of the second model are raised by the number of ids that the first has
+        given, and so on. The last phases of all coincide: phases of a model with fewer
+        of them are counted later, and ``labels(t)`` has the rows of the models one
+        after the other. Particles of two models are two atoms with probability one, and
+        the history merge never makes them one, however near they are.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dyntree.mixtures import DependentDPMixture, GaussianKnownVariance
+        >>> rng = np.random.default_rng(1)
+        >>> family = GaussianKnownVariance(1.0, base_mean=0.0, base_variance=50.0)
+        >>> left = DependentDPMixture(family).update(rng.normal(-9.0, 1.0, (60, 1)))
+        >>> right = DependentDPMixture(family).update(rng.normal(9.0, 1.0, (60, 1)))
+        >>> both = DependentDPMixture.superpose([left, right])
+        >>> both.update([[-9.0], [-8.0], [9.0]]).labels_.tolist()
+        [0, 0, 1]
+        >>> both.options.concentration
+        2.0
+        """
+        parents = list(models)
+        for one in parents:
+            if not isinstance(one, DependentDPMixture):
+                raise ValueError(
+                    f"models must be of DependentDPMixture; got {params.short(one)}."
+                )
+        if not parents:
+            raise ValueError("models must hold one DependentDPMixture at least.")
+        families = [one._ready("superpose") for one in parents]
+        options = superposed_options([one.options for one in parents], families)
+        states = [one._state for one in parents]
+        made = cls.__new__(cls)
+        made._begin(options, seed)
+        made._state = superposed(states, options, families[0])
+        return made
 
     # ------------------------------------------------------------ settings
     def calibrate(

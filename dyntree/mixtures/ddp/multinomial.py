@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from dyntree._core.mixtures.emissions import Emission
 from dyntree._core.mixtures.words import Words
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.ddp.families import Family, frozen_value, vector
-from dyntree.mixtures.ddp.transitions import Discount, Transition
+from dyntree.mixtures.ddp.transitions import Discount, Parameters, RandomWalk
 from dyntree.mixtures.shared.arrays import Ids
 
 
@@ -42,6 +43,7 @@ class Multinomial(Family):
     beta: Any = 0.1
 
     transitions = (Discount,)
+    parameter_rules = MappingProxyType({"beta": "positive"})
 
     def __post_init__(self) -> None:
         value = frozen_value("beta", self.beta)
@@ -103,11 +105,19 @@ class Multinomial(Family):
         """Prior rows once they have seen sums."""
         return priors + sums[:, 2:]
 
-    def moved(self, priors: Matrix, transition: Transition) -> Matrix:
-        """Prior rows one phase later."""
+    def stepped(self, priors: Matrix, transition: RandomWalk | Discount) -> Matrix:
+        """Prior rows one phase later, by a discount."""
         assert isinstance(transition, Discount)
         base = self.base()
         return base + transition.delta * (priors - base)
+
+    def parameters(self, priors: Matrix) -> Parameters:
+        """Parameters of the Dirichlet law of the words."""
+        return {"beta": priors}
+
+    def with_parameters(self, found: Parameters) -> Matrix:
+        """Prior rows of these parameters."""
+        return found["beta"]
 
     def is_sound(self, priors: Matrix) -> bool:
         """Whether these can be prior rows."""

@@ -42,14 +42,15 @@ def check_transition(family: Family, transition: Any) -> Transition:
     """Return a transition of the family, its default for None."""
     if transition is None:
         return family.default_transition()
-    if not isinstance(transition, family.transitions):
+    is_own = callable(transition) and not isinstance(transition, type)
+    if not is_own and not isinstance(transition, family.transitions):
         listed = " or ".join(kind.__name__ for kind in family.transitions)
         raise ValueError(
-            f"transition must be a {listed} for {type(family).__name__}; got "
-            f"{transition!r}."
+            f"transition must be a {listed} for {type(family).__name__}, or a "
+            f"function as CustomTransition tells; got {transition!r}."
         )
-    assert isinstance(transition, RandomWalk | Discount)
-    return transition
+    found: Transition = transition
+    return found
 
 
 @dataclass(frozen=True)
@@ -165,12 +166,13 @@ DDP_OPTIONS = params.defaults_of(DDPOptions)
 
 
 def options_to_header(options: DDPOptions) -> dict[str, Any]:
-    """Options as JSON can hold them; ValueError for a survival that is a function."""
-    if callable(options.survival):
-        raise ValueError(
-            "survival must be a number to be saved; got a function, which no file of "
-            "ours can hold. Save what the function needs, and make the model anew."
-        )
+    """Options as JSON can hold them; ValueError for those that are functions."""
+    for name, rule in (("survival", "a number"), ("transition", "one of ours")):
+        if callable(getattr(options, name)):
+            raise ValueError(
+                f"{name} must be {rule} to be saved; got a function, which no file of "
+                "ours can hold. Save what the function needs, and make the model anew."
+            )
     header = {name: getattr(options, name) for name in DDP_OPTIONS}
     header["family"] = options.family.to_header()
     kind = type(options.transition).__name__

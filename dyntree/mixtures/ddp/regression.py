@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from dyntree.mixtures.ddp.blocks import (
     Natural,
     log_normaliser,
     natural,
+    of_usual,
     prior_block,
 )
 from dyntree.mixtures.ddp.families import (
@@ -31,7 +33,12 @@ from dyntree.mixtures.ddp.families import (
 )
 from dyntree.mixtures.ddp.scales import MOST_KAPPA, partition, scale_of
 from dyntree.mixtures.ddp.shapes import chosen
-from dyntree.mixtures.ddp.transitions import Discount, Transition, steps_of
+from dyntree.mixtures.ddp.transitions import (
+    Discount,
+    Parameters,
+    RandomWalk,
+    steps_of,
+)
 from dyntree.mixtures.shared.arrays import Ids, constants, means_of
 
 LEAST_KAPPA = 1e-100  # rows that a centre is known from, after any step
@@ -50,6 +57,11 @@ class Regression(Family):
     """Normal-inverse-Wishart blocks, centred at the mean of the base."""
 
     transitions = (Discount,)
+    parameter_rules = MappingProxyType({
+        "kappa": "positive", "df": "positive", "scale": "definite",
+        "precision": "definite", "velocity_df": "positive",
+        "velocity_scale": "definite",
+    })  # fmt: skip
 
     def default_transition(self) -> Discount:
         """Sums that fade by a tenth each phase."""
@@ -125,8 +137,8 @@ class Regression(Family):
         """Prior rows once they have seen sums."""
         return priors + sums
 
-    def moved(self, priors: Matrix, transition: Transition) -> Matrix:
-        """Prior rows one phase later."""
+    def stepped(self, priors: Matrix, transition: RandomWalk | Discount) -> Matrix:
+        """Prior rows one phase later, by a discount."""
         assert isinstance(transition, Discount)
         base = self.base()
         out = base + transition.delta * (priors - base)
@@ -148,9 +160,39 @@ class Regression(Family):
                 more = steps[0] * d / variances.sum(axis=1)
         more = more + transition.relative_walk
         kappa = np.maximum(1.0 / (1.0 / kappa + more), LEAST_KAPPA)
-        precision = kappa[:, None, None]
-        square = scale + np.swapaxes(mean, 1, 2) @ mean * precision
-        return Natural(part.nu, precision, mean * precision, square).flat()
+        return of_usual(part.nu, kappa[:, None, None], mean, scale).flat()
+
+    def parameters(self, priors: Matrix) -> Parameters:
+        """Usual parameters of the locations, and of the flow where there is one."""
+        part, *flows = self._parts(priors)
+        d = part.square.shape[1]
+        found = {
+            "mean": part.coefficients[:, 0] + self.origin()[:d],
+            "kappa": part.precision[:, 0, 0], "df": part.nu, "scale": part.scale,
+        }  # fmt: skip
+        for flow in flows:
+            found |= {
+                "coefficients": flow.coefficients, "precision": flow.precision,
+                "velocity_df": flow.nu, "velocity_scale": flow.scale,
+            }  # fmt: skip
+        return found
+
+    def with_parameters(self, found: Parameters) -> Matrix:
+        """Prior rows of these parameters."""
+        d = found["scale"].shape[1]
+        for name in {"df", "velocity_df"} & set(found):
+            if np.any(found[name] <= d - 1.0):
+                raise ValueError(
+                    f"transition must return {name} > {d - 1} for {d} columns; got "
+                    f"{found[name].min()}."
+                )
+        mean = (found["mean"] - self.origin()[:d])[:, None]
+        kappa = found["kappa"][:, None, None]
+        flat = of_usual(found["df"], kappa, mean, found["scale"]).flat()
+        if "coefficients" not in found:
+            return flat
+        names = ("velocity_df", "precision", "coefficients", "velocity_scale")
+        return np.hstack([flat, of_usual(*(found[name] for name in names)).flat()])
 
     def is_sound(self, priors: Matrix) -> bool:
         """Whether these can be prior rows."""

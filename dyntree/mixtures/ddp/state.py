@@ -131,6 +131,7 @@ class State:
     n_rows: int = 0
     diagnostics: Diagnostics = field(default_factory=no_diagnostics)
     nearness: Nearness = UNKNOWN  # of rows, of the last phase of another scale
+    joins: tuple[tuple[int, ...], ...] = ()  # ends of the ids of superposed models
 
     @classmethod
     def fresh(cls, options: DDPOptions, n_prior: int = 0, n_sums: int = 0) -> State:
@@ -146,6 +147,15 @@ class State:
         held = [*vars(self.particles).values(), *vars(self.history).values()]
         held += [self.mass, self.source_exposure, self.age, self.u, self.counts]
         return int(sum(array.nbytes for array in (*held, *self.labels)))
+
+    def may_be_one(self, one: int, other: int) -> bool:
+        """Whether ids may be of one particle: not where they come from two models."""
+        for first, *ends in self.joins:
+            parts = np.searchsorted(ends, [one, other], side="right")
+            inside = min(one, other) >= first and parts.max() < len(ends)
+            if inside and parts[0] != parts[1]:
+                return False
+        return True
 
     def live(self) -> Ids:
         """Places of the particles that may be alive."""

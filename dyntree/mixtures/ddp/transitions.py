@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.values import Vector
@@ -102,4 +104,136 @@ class Discount(Steps):
         self._check_steps("walk")
 
 
-Transition = RandomWalk | Discount
+Parameters = dict[str, NDArray[np.float64]]
+
+
+class CustomTransition(Protocol):
+    """A user's own rule for what is known of locations after another phase.
+
+    Any function, or object that can be called, of two arguments: what is known of n
+    particles, and the same of the base measure, with n = 1. It returns what is known of
+    the particles one phase later. It is called once for each phase that passes, whether
+    a particle has rows in it or not.
+
+    Notes
+    -----
+    Entries are in the units of the rows. d is the number of columns; for `AffineFlow`
+    the number of locations, and p = d + 1.
+
+    ======================= ============================================
+    family                  entries, and their shapes
+    ======================= ============================================
+    `GaussianKnownVariance` mean and variance of the location, (n, d)
+    `GaussianUnknown`       mean (n, d), kappa (n,), df (n,), scale
+                            (n, d, d) of a normal-inverse-Wishart law
+    `AffineFlow`            these of the locations, and of the flow
+                            coefficients (n, p, d), precision (n, p, p),
+                            velocity_df (n,), velocity_scale (n, d, d)
+    `Multinomial`           beta (n, d) of a Dirichlet law
+    ======================= ============================================
+
+    Where the rows of `GaussianKnownVariance` have a covariance matrix, `variance` is
+    along its axes, as `numpy.linalg.eigh` has them.
+
+    Each particle must move by itself, and equal priors to equal answers: histories are
+    gone through again where particles merge and where `trajectory` is asked. A law that
+    is not of the family after the step has to be approximated by one that is, as a
+    rotation of unequal variances by variances alone.
+
+    A model that holds one can be copied, but neither saved nor pickled, as no file of
+    ours holds code; so it is with a function given as `survival`.
+
+    Examples
+    --------
+    Locations that turn about the origin by 0.3 a phase, and a step of variance 0.01:
+
+    >>> import numpy as np
+    >>> turn = np.array([[np.cos(0.3), np.sin(0.3)], [-np.sin(0.3), np.cos(0.3)]])
+    >>> def rotation(prior, base):
+    ...     mean, variance = prior["mean"], prior["variance"]
+    ...     return {"mean": mean @ turn, "variance": variance + 0.01}
+    >>> from dyntree.mixtures import DependentDPMixture, GaussianKnownVariance
+    >>> family = GaussianKnownVariance(1.0, base_mean=0.0, base_variance=50.0)
+    >>> model = DependentDPMixture(family, transition=rotation)
+    >>> rng = np.random.default_rng(1)
+    >>> place = np.array([[9.0, 0.0], [-9.0, 0.0]])
+    >>> for t in range(4):
+    ...     model = model.update(np.repeat(place, 30, 0) + rng.normal(size=(60, 2)))
+    ...     place = place @ turn
+    >>> model.particles().id.tolist()
+    [0, 1]
+    """
+
+    def __call__(self, prior: Parameters, base: Parameters) -> Mapping[str, Any]:
+        """Parameters of the particles one phase later.
+
+        Parameters
+        ----------
+        prior : dict of str to ndarray
+            What is known of n particles, entries as above.
+        base : dict of str to ndarray
+            The same of the base measure, with n = 1.
+
+        Returns
+        -------
+        dict of str to array_like
+            All entries of `prior`, of the same shapes. Variances, kappa and beta are
+            > 0, df is > d - 1, and scales and precisions are symmetric and positive
+            definite. Other answers are a ValueError, and the model stays as it was.
+        """
+        ...
+
+
+Transition = RandomWalk | Discount | CustomTransition
+
+
+def checked_parameters(
+    found: Any, prior: Parameters, rules: Mapping[str, str]
+) -> Parameters:
+    """What a user's transition has returned for `prior`, as arrays.
+
+    `rules` says which entries are "positive" and which "definite".
+    """
+    if not isinstance(found, Mapping) or set(found) != set(prior):
+        got = sorted(map(str, found)) if isinstance(found, Mapping) else found
+        raise ValueError(
+            f"transition must return a dict of {', '.join(prior)}; got "
+            f"{params.short(got)}."
+        )
+    return {
+        name: checked_parameter(name, found[name], old.shape, rules.get(name, ""))
+        for name, old in prior.items()
+    }
+
+
+def checked_parameter(
+    name: str, value: Any, shape: tuple[int, ...], rule: str
+) -> NDArray[np.float64]:
+    """One entry of what a user's transition has returned."""
+    array = params.as_array(f"{name} that transition returns", value, np.float64)
+    if array.shape != shape:
+        raise ValueError(
+            f"transition must return {name} of shape {shape}, as it was given; got "
+            f"shape {array.shape}."
+        )
+    bad = ~np.isfinite(array)
+    said = "finite"
+    if rule == "positive":
+        bad, said = bad | ~(array > 0.0), "finite and > 0"
+    if bad.any():
+        place = tuple(np.argwhere(bad)[0].tolist())
+        raise ValueError(
+            f"transition must return {name} that is {said}; got {array[place]} for "
+            f"particle {place[0]} of {shape[0]}."
+        )
+    if rule != "definite":
+        return array
+    mirrored = np.swapaxes(array, 1, 2)
+    for k, (one, other) in enumerate(zip(array, mirrored, strict=True)):
+        if not np.allclose(one, other) or np.linalg.eigvalsh(one)[0] <= 0.0:
+            raise ValueError(
+                f"transition must return {name} that is symmetric and positive "
+                f"definite; got {params.short(one)} for particle {k} of {shape[0]}."
+            )
+    even: NDArray[np.float64] = 0.5 * (array + mirrored)
+    return even

@@ -1,4 +1,4 @@
-"""Superposition, thinning and point transition of Dirichlet processes.
+"""Superposition, thinning, point transition, merge and split of Dirichlet processes.
 
 The operations that a dependent mixture is built from, on realisations cut to finitely
 many atoms: for teaching, and for checking the theory (Lin, Grimson and Fisher 2010,
@@ -221,12 +221,127 @@ def move(
     True
     """
     draw = check_draw("draw", draw)
-    atoms = params.as_array(
-        "transition", transition(draw.atoms.copy(), params.generator(seed)), np.float64
-    )
+    atoms = moved_atoms(draw, "transition", transition, seed)
+    return DirichletDraw(atoms, draw.weights, draw.concentration)
+
+
+def moved_atoms(
+    draw: DirichletDraw, name: str, where: Callable[..., Any], seed: Seed
+) -> Matrix:
+    """Where a user's function of atoms and generator puts the atoms, checked."""
+    found = where(draw.atoms.copy(), params.generator(seed))
+    atoms = params.as_array(name, found, np.float64)
     if atoms.ndim != 2 or len(atoms) != len(draw.atoms):
         raise ValueError(
-            f"transition must give one row for each of the {len(draw.atoms)} atoms; "
+            f"{name} must give one row for each of the {len(draw.atoms)} atoms; "
             f"got shape {atoms.shape}."
         )
-    return DirichletDraw(atoms, draw.weights, draw.concentration)
+    return atoms
+
+
+def merge(
+    draw: DirichletDraw,
+    into: Callable[[Matrix, np.random.Generator], Any],
+    seed: Seed = None,
+) -> DirichletDraw:
+    """Send atoms to common places, and unite those that meet: DP(T mu).
+
+    As in `move`, atoms go independently of one another, by a map or by chance; but the
+    places are few, so that masses add up (theorems 6 and 7, for a kernel T whose image
+    of mu has atoms). What is at the places p_1, p_2, ... is then Dirichlet(T mu(p_1),
+    T mu(p_2), ...).
+
+    Parameters
+    ----------
+    draw : DirichletDraw
+    into : callable
+        ``into(atoms, rng)`` gives the place of each atom, an array of the same number
+        of rows. Equal rows are one place.
+    seed : int or numpy Generator, optional
+
+    Returns
+    -------
+    DirichletDraw
+        One atom a place, in the order of the places.
+
+    Examples
+    --------
+    >>> base = lambda n, rng: rng.normal(size=(n, 1))
+    >>> draw = draw_dirichlet_process(1.0, base, seed=1)
+    >>> merge(draw, lambda atoms, rng: np.sign(atoms)).atoms.tolist()
+    [[-1.0], [1.0]]
+    """
+    draw = check_draw("draw", draw)
+    atoms = moved_atoms(draw, "into", into, seed) + 0.0  # no place is -0
+    places, place = np.unique(atoms, axis=0, return_inverse=True)
+    weights = np.zeros(len(places))
+    np.add.at(weights, place.ravel(), draw.weights)
+    return DirichletDraw(places, weights, draw.concentration)
+
+
+def split(
+    draw: DirichletDraw, chances: Any, seed: Seed = None
+) -> tuple[DirichletDraw, ...]:
+    """Divide the atoms at random among several processes: DP(q_1 mu), DP(q_2 mu), ...
+
+    Each atom goes to part k with probability q_k, independently of the others, and
+    parts are renormalised. They are independent of one another and of the shares of the
+    whole that they had, which are Dirichlet(alpha_1, alpha_2, ...). So `split` undoes
+    `superpose`, and `thin` is one of its parts.
+
+    Parameters
+    ----------
+    draw : DirichletDraw
+    chances : array_like of shape (n_parts,) or callable
+        Probabilities q_k >= 0 of sum one, or a function of the atoms that gives an
+        array of shape (n_atoms, n_parts).
+    seed : int or numpy Generator, optional
+
+    Returns
+    -------
+    tuple of DirichletDraw
+        Concentrations are as in `thin`.
+
+    Raises
+    ------
+    ValueError
+        If a part got no atom.
+
+    Examples
+    --------
+    >>> base = lambda n, rng: rng.normal(size=(n, 1))
+    >>> draw = draw_dirichlet_process(2.0, base, seed=1)
+    >>> [part.concentration for part in split(draw, [0.25, 0.75], seed=2)]
+    [0.5, 1.5]
+    """
+    draw = check_draw("draw", draw)
+    n = len(draw.weights)
+    given = chances(draw.atoms) if callable(chances) else chances
+    q = params.as_array("chances", given, np.float64)
+    q = q[None] if q.ndim == 1 and not callable(chances) else q
+    if q.ndim != 2 or len(q) not in (1, n) or not q.shape[1]:
+        raise ValueError(
+            f"chances must be one for each part, or a function that gives these for "
+            f"each of the {n} atoms; got shape {q.shape}."
+        )
+    if not np.all(q >= 0.0) or not np.allclose(q.sum(axis=1), 1.0, atol=1e-9):
+        raise ValueError(f"chances must be >= 0 with sum 1; got {given!r}.")
+    ends = np.cumsum(q, axis=1)
+    at = params.generator(seed).random((n, 1)) * ends[:, -1:]
+    part = np.minimum((ends <= at).sum(axis=1), q.shape[1] - 1)
+    means = draw.weights @ q if len(q) == n else q[0]
+    found = []
+    for k, mean in enumerate(means.tolist()):
+        weights = draw.weights[part == k]
+        if not len(weights):
+            raise ValueError(
+                f"chances must leave an atom to each part; got none of {n} for part "
+                f"{k}. Draw more atoms, or give it more."
+            )
+        found.append(
+            DirichletDraw(
+                draw.atoms[part == k], weights / weights.sum(),
+                draw.concentration * mean,
+            )
+        )  # fmt: skip
+    return tuple(found)

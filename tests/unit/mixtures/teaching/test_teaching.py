@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import t
+from scipy.stats import beta, kstest, spearmanr, t
 
 from dyntree import datasets
 from dyntree.errors import NotReadyError
@@ -19,7 +19,9 @@ from dyntree.mixtures import (
     Multinomial,
     RandomWalk,
     draw_dirichlet_process,
+    merge,
     move,
+    split,
     superpose,
     thin,
     variation_of_information,
@@ -132,6 +134,86 @@ def test_a_move_keeps_weights_and_moves_atoms() -> None:
     assert moved.concentration == 2.0
 
 
+def test_places_that_atoms_are_merged_into_have_dirichlet_masses() -> None:
+    """Cells of .3, .2 and .5, and a tenth of each at random into the first.
+
+    Kolmogorov-Smirnov tests of three masses, and of a ratio that a Dirichlet law has
+    independent of the first mass; 2.5e-7 each, so that one run in a million fails.
+    """
+    rng, alpha = np.random.default_rng(5), 3.0
+
+    def into(atoms: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        cell = np.searchsorted([0.3, 0.5], atoms[:, 0])
+        return np.where(rng.random(len(cell)) < 0.1, 0, cell)[:, None]
+
+    p = 0.9 * np.array([0.3, 0.2, 0.5]) + 0.1 * np.array([1.0, 0.0, 0.0])
+    found = []
+    for _ in range(4000):
+        merged = merge(draw_dirichlet_process(alpha, uniform, 150, rng), into, rng)
+        found.append(
+            [merged.mass(lambda atoms, k=k: atoms[:, 0] == k) for k in range(3)]
+        )
+        assert merged.concentration == alpha
+        assert len(merged.weights) <= 3
+    mass = np.array(found)
+    for k in range(3):
+        law = beta(alpha * p[k], alpha * (1.0 - p[k]))
+        assert kstest(mass[:, k], law.cdf).pvalue > LEVEL / 4
+    ratio = mass[:, 1] / (mass[:, 1] + mass[:, 2])
+    seen = np.isfinite(ratio)
+    assert seen.mean() > 0.99
+    assert spearmanr(mass[seen, 0], ratio[seen]).pvalue > LEVEL / 4
+
+
+def test_parts_of_a_split_are_independent_dirichlet_processes() -> None:
+    """Part 0 gets .9 inside and .5 outside, alpha = 4; so alpha_0 = 2.48.
+
+    Kolmogorov-Smirnov tests of the masses of a set in both parts, of the share of part
+    0, and of the set once both are superposed again; rank tests that the three are
+    independent: one run in a million fails.
+    """
+    rng, alpha, p = np.random.default_rng(6), 4.0, 0.3
+    q = np.array([[0.9, 0.1], [0.5, 0.5]])
+
+    def chances(atoms: np.ndarray) -> np.ndarray:
+        return q[np.where(inside(atoms), 0, 1)]
+
+    rows = []
+    for _ in range(4000):
+        draw = draw_dirichlet_process(alpha, uniform, 200, rng)
+        parts = split(draw, chances, rng)
+        share = float(draw.weights[np.isin(draw.atoms, parts[0].atoms)[:, 0]].sum())
+        again = superpose(parts, rng)
+        rows.append([share, *(one.mass(inside) for one in (*parts, again))])
+    share, first, second, again = np.array(rows).T
+    own, other = alpha * p * q[0], alpha * (1.0 - p) * q[1]
+    laws = [
+        (share, beta(own[0] + other[0], own[1] + other[1])),
+        (first, beta(own[0], other[0])), (second, beta(own[1], other[1])),
+    ]  # fmt: skip
+    for values, law in laws:
+        assert kstest(values, law.cdf).pvalue > LEVEL / 7
+    for one, two in ((share, first), (share, second), (first, second)):
+        assert spearmanr(one, two).pvalue > LEVEL / 7
+    halves = split(draw, [0.5, 0.5], rng)
+    assert [one.concentration for one in halves] == [2.0, 2.0]
+    assert kstest(again, beta(alpha * p, alpha * (1.0 - p)).cdf).pvalue > LEVEL / 7
+
+
+def test_one_draw_is_split_and_merged_by_its_seed() -> None:
+    draw = draw_dirichlet_process(2.0, uniform, 50, seed=1)
+    one, other = (split(draw, [0.2, 0.3, 0.5], seed=k) for k in (2, 2))
+    for a, b in zip(one, other, strict=True):
+        assert a.atoms.tolist() == b.atoms.tolist()
+        assert a.weights.sum() == pytest.approx(1.0)
+    assert sum(len(a.atoms) for a in one) == len(draw.atoms)
+    whole = merge(draw, lambda atoms, rng: np.zeros((len(atoms), 2)))
+    assert whole.atoms.tolist() == [[0.0, 0.0]]
+    assert whole.weights == pytest.approx(1.0)
+    same = merge(draw, lambda atoms, rng: atoms)
+    assert sorted(same.weights) == pytest.approx(sorted(draw.weights))
+
+
 def test_processes_refuse_what_they_cannot_take() -> None:
     draw = draw_dirichlet_process(1.0, uniform, 20, seed=1)
     wrong: list[tuple[Any, str]] = [
@@ -146,6 +228,13 @@ def test_processes_refuse_what_they_cannot_take() -> None:
         (lambda: thin(draw, 0.0), "keep must leave an atom"),
         (lambda: thin(1, 0.5), "draw must be a DirichletDraw"),
         (lambda: move(draw, lambda a, rng: a[1:]), "transition must give one row"),
+        (lambda: merge(draw, lambda a, rng: a[:, 0]), "into must give one row"),
+        (lambda: merge(1, lambda a, rng: a), "draw must be a DirichletDraw"),
+        (lambda: split(draw, 0.5), "chances must be one for each part"),
+        (lambda: split(draw, lambda a: a[1:]), "chances must be one for each part"),
+        (lambda: split(draw, [0.5, 0.6]), "chances must be >= 0 with sum 1"),
+        (lambda: split(draw, [1.5, -0.5]), "chances must be >= 0 with sum 1"),
+        (lambda: split(draw, [1.0, 0.0]), "chances must leave an atom to each part"),
         (
             lambda: DirichletDraw(np.ones((2, 1)), np.ones(2), 1.0),
             "weights must be > 0",
