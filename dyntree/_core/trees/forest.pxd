@@ -1,5 +1,13 @@
 """Forest: what can be done to random trees, and what can be seen of them."""
-from dyntree._core.trees.random_trees cimport RandomTrees
+from libc.stdint cimport int32_t, int64_t
+
+from dyntree._core.trees.random_trees cimport RandomTrees, Room
 
 cdef class Forest(RandomTrees):
-    pass
+    cdef int make_ready(self, int32_t n) except -1
+    cdef double take(
+        self, const double *x, double y, Room *room, double *ahead, double *proba
+    ) except? -1.0
+    cdef double together(
+        self, const double *ahead, int64_t stride, double y, double *proba
+    ) noexcept nogil

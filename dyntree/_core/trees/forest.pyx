@@ -3,7 +3,7 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 from cython.parallel cimport prange
-from libc.math cimport log, sqrt
+from libc.math cimport M_LN2, exp, fabs, fmax, log, log1p, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
@@ -33,7 +33,8 @@ cdef class Forest(RandomTrees):
     """A forest of random trees; takes the parameters of `RandomTrees`."""
 
     def update(
-        self, const double[:, ::1] X, const double[::1] y, proba=None, int n_threads=1
+        self, const double[:, ::1] X, const double[::1] y, double[:, ::1] proba=None,
+        int n_threads=1,
     ):
         """Learn rows in order.
 
@@ -56,6 +57,7 @@ cdef class Forest(RandomTrees):
         cdef int64_t done = 0, n_rows = y.shape[0], row
         cdef int32_t n, k, i, width = max(self.n_classes, 1)
         log_densities = np.empty(n_rows)
+        cdef double[::1] out = log_densities
         cdef Room *rooms = <Room *> calloc(n_threads, sizeof(Room))
         cdef double[:, :, ::1] ahead
         try:
@@ -69,35 +71,81 @@ cdef class Forest(RandomTrees):
                 n = <int32_t> min(n_rows - done, AHEAD, self.ring.next_due(row + 1) - row)
                 if not self.has_unit:
                     n = self.until_unit(y[done:done + n])
-                self.reserve(n)
-                found = np.empty((self.n_trees, n, width))
-                ahead = found
-                if self.ring.next_due(row) == row:
-                    self.ring.refresh()
+                self.make_ready(n)
+                ahead = np.empty((self.n_trees, n, width))
                 for i in range(n):
                     self.ring.put(&X[done + i, 0], y[done + i])
                 for k in prange(
                     self.n_trees, nogil=True, num_threads=n_threads, schedule="dynamic"
                 ):
                     self.teach(k, row, n, &rooms[thread_number()], &ahead[k, 0, 0])
-                if self.n_classes:
-                    mean = found.mean(axis=0)
-                    if proba is not None:
-                        proba[done:done + n] = mean
-                    places = np.asarray(y[done:done + n]).astype(np.int64)
-                    log_densities[done:done + n] = np.log(mean[np.arange(n), places])
-                else:
-                    log_densities[done:done + n] = (
-                        np.logaddexp.reduce(found[:, :, 0]) - log(self.n_trees)
+                for i in range(n):
+                    out[done + i] = self.together(
+                        &ahead[0, i, 0], n * width, y[done + i],
+                        NULL if proba is None else &proba[done + i, 0],
                     )
-                for value in log_densities[done:done + n].tolist():
-                    self.log_evidence += value
+                    self.log_evidence += out[done + i]
                 done += n
         finally:
             for k in range(n_threads if rooms != NULL else 0):
                 self.close(&rooms[k])
             free(rooms)
         return log_densities
+
+    cdef int make_ready(self, int32_t n) except -1:
+        """Make room for so many rows, and sort references if they are due."""
+        self.reserve(n)
+        if self.ring.next_due(self.ring.n_seen) == self.ring.n_seen:
+            self.ring.refresh()
+        return 0
+
+    cdef double take(
+        self, const double *x, double y, Room *room, double *ahead, double *proba
+    ) except? -1.0:
+        """Learn a row as `update` does; gives its log density.
+
+        `ahead` is scratch, (n_trees, n_classes or 1).
+        """
+        cdef int32_t k, width = max(self.n_classes, 1)
+        cdef int64_t row = self.ring.n_seen
+        cdef double found
+        if not self.has_unit:
+            self.until_unit(np.array([y]))
+        self.make_ready(1)
+        self.ring.put(x, y)
+        for k in range(self.n_trees):
+            self.teach(k, row, 1, room, ahead + k * width)
+        found = self.together(ahead, width, y, proba)
+        self.log_evidence += found
+        return found
+
+    cdef double together(
+        self, const double *ahead, int64_t stride, double y, double *proba
+    ) noexcept nogil:
+        """Log density of a row by what each tree said of it, and its probabilities.
+
+        What the next tree said stands `stride` doubles on; `proba` may be NULL.
+        """
+        cdef int32_t k, c
+        cdef double total, found = ahead[0]
+        if not self.n_classes:
+            for k in range(1, self.n_trees):
+                total = ahead[k * stride]
+                if found == total:      # both may be infinite
+                    found += M_LN2
+                else:
+                    found = fmax(found, total) + log1p(exp(-fabs(found - total)))
+            return found - log(self.n_trees)
+        for c in range(self.n_classes):
+            total = 0.0
+            for k in range(self.n_trees):
+                total += ahead[k * stride + c]
+            total /= self.n_trees
+            if proba != NULL:
+                proba[c] = total
+            if c == <int32_t> y:
+                found = log(total)
+        return found
 
     def until_unit(self, y):
         """How many responses may come before one gives the unit; the first may do so.
