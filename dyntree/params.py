@@ -451,7 +451,8 @@ class StreamOptions:
     forget : float in [0, 1]
         Factor on a leaf's retired sums whenever one of its rows retires.
     rejuvenate_every : int or None
-        Rows between rejuvenations; 0 never. None stands for a default.
+        Rows between rejuvenations, which are spread over rows under native rules; 0
+        never. None stands for a default.
     """
 
     window: int = 500

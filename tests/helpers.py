@@ -158,10 +158,21 @@ def fresh_limits(cloud: Cloud, positions: list[int]) -> tuple[Any, Any]:
 
 
 def audit(cloud: Cloud) -> None:
-    """Counts balance, nothing leaks, leaves partition the rows, caches are true."""
-    roots = probe.roots(cloud)
-    reached = {h for root in roots for h in handles_below(cloud, root)}
-    owners = Counter(roots)
+    """Counts balance, nothing leaks, leaves partition the rows, caches are true.
+
+    Trees that are growing share nothing with the others and lack the rows that wait.
+    """
+    roots, (fresh, waiting) = probe.roots(cloud), probe.growing(cloud)
+    known, growing = (
+        {h for root in some for h in handles_below(cloud, root)}
+        for some in (roots, fresh)
+    )
+    assert not known & growing
+    assert len(fresh) in (0, cloud.n_target)
+    assert len(set(waiting)) == len(waiting)
+    assert fresh or not waiting
+    reached = known | growing
+    owners = Counter([*roots, *fresh])
     for h in reached:
         if h > 0:
             owners.update(probe.node(cloud, h)[1:])
@@ -173,14 +184,15 @@ def audit(cloud: Cloud) -> None:
             n_leaves += 1
             audit_limits(cloud, h, *rest)
     assert cloud.live_counts == (len(reached) - n_leaves, n_leaves)
-    for root in set(roots):
+    for root in {*roots, *fresh}:
         rows = [
             row
             for h in handles_below(cloud, root)
             if h < 0
             for row in probe.leaf(cloud, h)[1]
         ]
-        assert sorted(rows) == list(range(cloud.n_active))
+        late = waiting if root in growing else []
+        assert sorted([*rows, *late]) == list(range(cloud.n_active))
 
 
 def audit_limits(cloud: Cloud, h: int, rows: list[int]) -> None:

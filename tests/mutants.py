@@ -59,6 +59,10 @@ def models() -> dict[str, Any]:
                 forget=forget, discard=discard,
             )  # fmt: skip
             found[f"native {name} {window}"] = stream.update(X, y)
+        growing = StreamingTree(
+            name, n_particles=12, seed=1, window=20, rejuvenate_every=25, discard="age"
+        )
+        found[f"growing {name}"] = growing.update(X[:53], y[:53])
     rows = [{"p": k / 9, "q": "uvw"[k % 3], "r": None} for k in range(30)]
     named = DynamicTree("linear", n_particles=12, seed=1, categories={"q": list("uvw")})
     found["columns"] = named.update(rows, np.arange(30.0))

@@ -44,6 +44,7 @@ cdef enum Purpose:          # what a stream is for
     SEARCHING = 8
     CUTTING = 9
     REGROWING = 10
+    DELAYING = 11
 
 cdef class RSource(RandomSource):
     cdef Mersenne state_

@@ -34,6 +34,7 @@ MAX_DEPTH = 10_000  # of a leaf: the core's recursions go that deep
 MAX_COLUMNS = 1 << 20
 MAX_COUNT = 1 << 62
 BLOCK = 1 << 13  # leaf rows looked at together
+GROWING = {"fresh_roots", "waiting"}  # arrays of trees that are still growing
 POSITIVE = ("b0", "kappa0", "relaxed", "y_spread", "y_unit", "spreads", "n_told")
 
 
@@ -174,6 +175,8 @@ def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
     demand(least <= width, "leaf_sums is too narrow")
     like = _template(options)
     like_header, like_arrays = like.to_arrays()
+    if options["rules"] == "native" and arrays.keys() & GROWING:
+        like_arrays |= {name: np.empty(0, dtype=np.int32) for name in GROWING}
     _check_layout(header, arrays, like_header, like_arrays)
     for name, value in options.items():
         demand(_listed(header[name]) == _listed(value), f"{name} is {header[name]!r}")
@@ -247,7 +250,9 @@ def _check_counts(header: Header, arrays: Arrays, options: dict[str, Any]) -> No
         params.count(name, header[name], 0, MAX_COUNT)
     n_held = header["n_seen"] - header["n_retired"]
     demand(n_held == len(arrays["y"]), f"{n_held} rows should be held")
-    demand(len(arrays["roots"]) >= options["n_particles"], "it lacks particles")
+    n_particles, fresh = options["n_particles"], arrays.get("fresh_roots")
+    demand(len(arrays["roots"]) >= n_particles, "it lacks particles")
+    demand(fresh is None or len(fresh) == n_particles, "too few trees are growing")
     demand(isinstance(header["log_evidence"], float), "log_evidence is no number")
     params.flag("fades", header["fades"])
     if options["prior"] is not None and options["prior"]["adaptive"]:
@@ -354,7 +359,8 @@ def _check_sums(
 class Forest:
     """The trees of a cloud: splits 0 .. n - 1, then leaves.
 
-    Made from the arrays of ``Cloud.to_arrays``, of the right types and widths.
+    Made from the arrays of ``Cloud.to_arrays``, of the right types and widths. Trees
+    that are still growing lack the rows that wait for them.
     """
 
     def __init__(self, arrays: Arrays) -> None:
@@ -363,7 +369,10 @@ class Forest:
         self.n_splits = len(links)
         self.n_rows: Ints = shape[:, 1].astype(np.int64)
         self.depth: Ints = np.concatenate([links[:, 2], shape[:, 0]]).astype(np.int64)
+        none = np.empty(0, dtype=np.int32)
         self.roots = self._places(arrays["roots"])
+        self.fresh = self._places(arrays.get("fresh_roots", none))
+        self.waiting: Ints = arrays.get("waiting", none).astype(np.int64)
         self.below = self._places(links[:, :2])
         self.above = np.full(len(self.depth), -1)  # one parent of each
         self.above[self.below.ravel()] = np.repeat(np.arange(self.n_splits), 2)
@@ -390,7 +399,7 @@ class Forest:
         """
         n, depth = self.n_splits, self.depth
         met = np.zeros(len(depth), dtype=bool)
-        met[self.roots] = met[self.below] = True
+        met[self.roots] = met[self.fresh] = met[self.below] = True
         demand(np.all(met), "a node belongs to no tree")
         demand(np.all((depth >= 0) & (depth <= MAX_DEPTH)), "a depth is odd")
         demand(np.all(depth[self.below] > depth[:n, None]), "a tree goes in circles")
@@ -399,7 +408,7 @@ class Forest:
         variable = self.arrays["split_variable"].astype(np.int64)
         value = self.arrays["split_value"].view(np.int64)
         place = np.full(len(depth), -1)
-        place[self.roots] = 0
+        place[self.roots] = place[self.fresh] = 0
         for level in self.splits_by_depth:
             parents, children = np.repeat(level, 2), self.below[level].ravel()
             way = np.column_stack(
@@ -413,22 +422,41 @@ class Forest:
             place[children] = found
             demand(np.all(place[children] == found), "trees share what differs")
             last = int(found.max())
+        known, growing = self._reached(self.roots), self._reached(self.fresh)
+        demand(not np.any(known & growing), "growing trees share with others")
+
+    def _reached(self, roots: Ints) -> NDArray[np.bool_]:
+        """Whether each node belongs to a tree with one of these roots."""
+        reached = np.zeros(len(self.depth), dtype=bool)
+        reached[roots] = True
+        for level in self.splits_by_depth:
+            reached[self.below[level[reached[level]]]] = True
+        return reached
 
     def check_rows(self) -> None:
-        """Every tree holds every row once."""
+        """Every tree holds every row once, if it does not wait for a growing one."""
         rows, n_held = self.arrays["leaf_rows"], len(self.arrays["y"])
         demand(np.all(self.n_rows >= 0), "a leaf has a negative number of rows")
         demand(np.all(self.n_rows <= n_held), "a leaf has too many rows")
         demand(self.n_rows.sum() == len(rows), "leaf_rows has another length")
         demand(np.all((rows >= 0) & (rows < n_held)), "a leaf names rows not held")
+        late, waits = self.waiting, np.zeros(n_held, dtype=bool)
+        demand(np.all((late >= 0) & (late < n_held)), "rows wait that are not held")
+        waits[late] = True
+        demand(np.sum(waits) == len(late), "a row waits twice")
+        growing = self._reached(self.fresh)
         for _, _, row, leaf in self._leaf_rows():
             seats = leaf * n_held + row
             seats.sort()
             demand(np.all(np.diff(seats) > 0), "a leaf holds a row twice")
+            early = growing[self.n_splits + leaf] & waits[row]
+            demand(not np.any(early), "a tree holds a row that waits for it")
         total = np.concatenate([np.zeros(self.n_splits, dtype=np.int64), self.n_rows])
         for level in reversed(self.splits_by_depth):
             total[level] = total[self.below[level]].sum(axis=1)
         demand(np.all(total[self.roots] == n_held), "a tree lacks rows")
+        learned = n_held - len(late)
+        demand(np.all(total[self.fresh] == learned), "a growing tree lacks rows")
         credited = self.arrays["leaf_shape"][:, 2]
         demand(np.all((credited == 0) | (credited == 1)), "leaf_shape is odd")
         n_credits = self.n_rows[credited == 1].sum()

@@ -279,7 +279,8 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         row there is nothing left, in memory or in a file: `importance`,
         ``score_active`` and ``score(..., "ei", best="rows")`` have no rows to look at,
         and ``score("alc")``, `relevance` and `sensitivity` need `bounds` and
-        `categorical`, until new rows have come.
+        `categorical`, until new rows have come. Trees that a `StreamingTree` has half
+        grown are let go: they would lack the rest of the rows.
 
         Returns
         -------
@@ -306,7 +307,9 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         """Grow fresh particles from the active rows and add them to the cloud.
 
         They compete with the old ones at the next row, when the cloud is resampled to
-        its size. What was retired is not known to them.
+        its size. What was retired is not known to them. All of it is done at once;
+        trees that a `StreamingTree` is growing meanwhile, a few rows at a time, go on
+        growing and join when they are done.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ from dyntree.trees.files import stream_arrays, stream_state
 from dyntree.trees.learning.check import checked, scaled_row
 from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
 from dyntree.trees.learning.warmup import take_in
-from dyntree.trees.learning.windows import learn_in_window, roll_all, roll_some
+from dyntree.trees.learning.windows import learn_in_window, learn_rolling
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState
 
@@ -53,7 +53,10 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         `rejuvenate_every`.
     rejuvenate_every : int, optional
         Rows between rejuvenations, in which trees grown anew from the active rows join
-        the others; 0 never. Default: `window` with `drift`; under native rules for
+        the others; 0 never. They begin at every so many rows and learn the active rows
+        in random order, a few at each row that comes, so that no row takes long; until
+        they have joined, nothing is asked of them. (Under R's rules they learn all at
+        once.) Default: `window` with `drift`; under native rules for
         regression whose rows go by age or chance `window` with ``forget < 1``, else
         ``3 * window``; else 0.
     n_particles : int, default 1000
@@ -176,7 +179,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
             place = y if known is None else known.index(y)
             row, response = scaled_row(state, row, place)
             before = cloud.n_degenerate
-            roll_some(cloud, self.options, row, response)
+            learn_rolling(cloud, self.options, row, response)
             warn_degenerate(cloud.n_degenerate - before)
 
     def learn_encoded(
@@ -197,7 +200,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         ndarray of shape (n_rows,)
             Log predictive densities, each given the rows before.
         """
-        return roll_all(self.state.cloud, self.options, rows, responses, proba)
+        return learn_rolling(self.state.cloud, self.options, rows, responses, proba)
 
     def _learn(self, X: Any, y: Any, progress: Progress) -> None:
         """Check and learn rows of any form."""

@@ -12,13 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyntree._core.trees import query
+from dyntree._core.trees import probe, query
 from tests import helpers
 from tests.statistical.clouds import native_cloud
 
 OPERATIONS = st.lists(
     st.tuples(
-        st.sampled_from(["update", "retire", "rejuvenate", "copy", "flip"]),
+        st.sampled_from(
+            ["update", "retire", "rejuvenate", "copy", "flip", "grow", "grow"]
+        ),
         st.integers(0, 2**16),
     ),
     min_size=3,
@@ -50,6 +52,8 @@ def test_the_books_balance(
             cloud.retire(rng.permutation(cloud.n_active)[:n], float(rng.random()))
         elif kind == "rejuvenate":
             cloud.rejuvenate(rng.permutation(cloud.n_active))
+        elif kind == "grow":  # now and then it is due, and more often trees go on
+            probe.let_grow(cloud, int(rng.choice([0, 1, cloud.n_seen, 100])))
         else:
             twin = cloud.copy()
             assert helpers.model_bytes(twin) == helpers.model_bytes(cloud)

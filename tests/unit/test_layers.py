@@ -32,10 +32,11 @@ CORE_ORDER = [
     {"student_mixture", "probe"},
 ]  # fmt: skip
 TREES_ORDER = [
-    {"nodes"}, {"filter_rules", "arena", "pool"}, {"addends"}, {"leaf"},
+    {"nodes"}, {"filter_rules", "arena", "pool", "fresh_trees"}, {"addends"}, {"leaf"},
     {"tree"}, {"moves", "split_search"}, {"shared_moves"},
     {"r_rules", "native_counts", "gaussian_leaves"}, {"native_leaves"}, {"particles"},
-    {"snapshot", "rejuvenation"}, {"distinct_trees", "block_partition"}, {"cloud"},
+    {"snapshot", "rejuvenation", "prior_look"}, {"distinct_trees", "block_partition"},
+    {"cloud"},
     {"block_sums"}, {"query"}, {"rectangle", "improvement"}, {"r_rectangle"},
     {"row_credit"}, {"criteria"}, {"input_samples"}, {"sensitivity", "window"},
     {"probe"}, {"row_ring"}, {"random_cuts"}, {"random_trees"}, {"forest"}, {"one_row"},

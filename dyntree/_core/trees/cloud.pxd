@@ -10,8 +10,6 @@ cdef class Cloud(Particles):
     cdef int take_units(self, object state, double log_evidence) except -1
     cdef int renew(self) except -1
     cdef int learn(self, const double *x, double y, double *log_density, int64_t every, object report) except -1
-    # n_rows: of the pool, in their order; on failure some particles and rows are missing
-    cdef int grow_fresh(self, int32_t n_rows, int64_t every, object report) except -1
     cdef int give_up(self, slot_t s, double forget) except -1
     cdef bint retire_slot(self, slot_t s, double forget) noexcept nogil
     cdef int collapse(self, slot_t s) noexcept nogil

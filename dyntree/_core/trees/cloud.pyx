@@ -8,7 +8,8 @@ from libc.string cimport memcpy, memset
 from dyntree._core.trees import snapshot
 from dyntree._core.trees.leaf cimport RESPONSE_UNIT
 from dyntree._core.trees.particles cimport NOT_LEARNED, StepStatus
-from dyntree._core.trees.rejuvenation cimport Rejuvenation
+from dyntree._core.trees.prior_look cimport look
+from dyntree._core.trees.rejuvenation cimport grow_at_once
 from dyntree._core.trees.tree cimport (
     copy_subtree, count_nodes, descend, find_leaf, gather, replaced, seat_of,
     take_out,
@@ -121,6 +122,8 @@ cdef class Cloud(Particles):
         cdef StepStatus status
         self.pool.reserve(self.pool.n_rows + 1)
         self.reserve(self.pool.n_rows + 1)
+        if self.fresh.n:
+            self.fresh.reserve(self.pool.n_rows + 1)
         before = self.fix_units(x, y) if self.leaf_model.n_open else None
         s = self.pool.put(x, y)
         self.moves.observe(x)
@@ -131,11 +134,13 @@ cdef class Cloud(Particles):
             if before is not None:
                 self.take_units(before[0], before[1])
         else:
+            if self.fresh.n:
+                self.fresh.wait(s)
             if not self.numerics.asks_held:
                 self.pool.seen.widen(x)
             self.log_evidence += log_density[0]
             if self.next_look < INFINITY:
-                self.look()
+                look(self)
         return self.raise_failure(status)
 
     cdef object fix_units(self, const double *x, double y):
@@ -165,8 +170,8 @@ cdef class Cloud(Particles):
         cdef Leaf *leaf
         self.moves.reserve(0, self.arena.live_leaves + 1)
         self.stamp += 1
-        for i in range(self.n_particles):
-            n = gather(self.arena, self.roots[i], self.moves.leaves)
+        for i in range(self.n_particles + self.fresh.n):
+            n = gather(self.arena, self.root(i), self.moves.leaves)
             for k in range(n):
                 leaf = self.moves.leaves[k]
                 if leaf.stamp == self.stamp:
@@ -253,14 +258,14 @@ cdef class Cloud(Particles):
 
     cdef bint retire_slot(self, slot_t s, double forget) noexcept nogil:
         """Retire row s in every leaf that holds it; whether one became too small."""
-        cdef int32_t i, k
+        cdef int32_t i, k, n_trees = self.n_particles
         cdef Leaf *leaf
         cdef bint small = False, faded
         self.stamp += 1
-        for i in range(self.n_particles):
-            leaf = self.arena.leaf(
-                find_leaf(self.arena, self.roots[i], self.pool.x(s))
-            )
+        if not self.fresh.forget(s):
+            n_trees += self.fresh.n
+        for i in range(n_trees):
+            leaf = self.arena.leaf(find_leaf(self.arena, self.root(i), self.pool.x(s)))
             if leaf.stamp == self.stamp:
                 continue
             leaf.stamp = self.stamp
@@ -354,57 +359,16 @@ cdef class Cloud(Particles):
 
         Notes
         -----
-        On an interrupt the cloud is what it was before the call.
+        On an interrupt the cloud is what it was before the call. Trees that grow row by
+        row, see `regrow`, go on growing.
         """
         if not self.n_particles:
             raise ValueError(
                 "rejuvenate needs a cloud that was started; call start first."
             )
-        cdef const int64_t[::1] order = self.check_permutation(destinations)
-        cdef int32_t n_rows = self.pool.n_rows
-        cdef Rejuvenation before = Rejuvenation(self)
-        self.make_room(self.n_particles + self.n_target)
-        self.reserve(n_rows)
-        if self.arena.reserve(0, 1) < 0:
-            raise MemoryError()
-        before.begin(order)
-        try:
-            self.grow_fresh(n_rows, every, report)
-        except BaseException:
-            before.undo()
-            raise
-        finally:
-            self.pool.n_rows = n_rows
-        before.join()
+        grow_at_once(self, destinations, every, report)
         if self.leaf_model.rounds_rows:
             self.drop_limits()
-
-    def check_permutation(self, destinations):
-        """The given places as int64; ValueError unless they permute the rows'."""
-        given = np.asarray(destinations)
-        if given.size and given.dtype.kind not in "iu":
-            raise ValueError(f"destinations must be ints; got {destinations}.")
-        order = np.ascontiguousarray(given, dtype=np.int64)
-        if not np.array_equal(np.sort(order), np.arange(self.pool.n_rows)):
-            raise ValueError(
-                f"destinations must be a permutation of 0..{self.pool.n_rows - 1}; "
-                f"got {destinations}."
-            )
-        return order
-
-    cdef int grow_fresh(self, int32_t n_rows, int64_t every, object report) except -1:
-        """Give a cloud without particles fresh ones, grown from the first n_rows rows."""
-        cdef int32_t n_start = min(self.moves.min_leaf, n_rows - 1), k
-        cdef double unused
-        if self.numerics.weighs_one:
-            n_start = 0
-        self.start_trees(n_start)
-        for k in range(n_start, n_rows):
-            PyErr_CheckSignals()
-            self.reserve(n_rows)
-            self.pool.n_rows = k + 1
-            self.raise_failure(self.step(self.pool.order[k], &unused, every, report))
-        return 0
 
     def drop_limits(self):
         """Drop every leaf's cached proposal limits: stored rows have been rounded."""
@@ -419,7 +383,7 @@ cdef class Cloud(Particles):
     # ------------------------------------------------------------ reading
     def to_arrays(self):
         """Header and plain arrays; see `snapshot.to_arrays`."""
-        return snapshot.to_arrays(self)
+        return snapshot.to_arrays(self, True)
 
     @classmethod
     def from_arrays(cls, header, arrays, source):
@@ -444,10 +408,13 @@ cdef class Cloud(Particles):
     def without_rows(self):
         """A cloud that predicts alike and holds no row: all of them are retired.
 
-        It knows no ranges of columns either, whose ends are values of rows.
+        It knows no ranges of columns either, whose ends are values of rows, and no
+        trees that are still growing: the rows that they lack are gone.
         """
         cdef Cloud cloud = self.from_arrays(
-            *snapshot.without_rows(*self.to_arrays(), self.arena.stride), self.source
+            *snapshot.without_rows(
+                *snapshot.to_arrays(self, False), self.arena.stride
+            ), self.source
         )
         cloud.refresh_leaves(True)
         return cloud
@@ -456,8 +423,8 @@ cdef class Cloud(Particles):
         """Compute what leaves derive from their sums, in every tree."""
         cdef int32_t i, k, n
         self.moves.reserve(0, self.arena.live_leaves + 1)
-        for i in range(self.n_particles):
-            n = gather(self.arena, self.roots[i], self.moves.leaves)
+        for i in range(self.n_particles + self.fresh.n):
+            n = gather(self.arena, self.root(i), self.moves.leaves)
             for k in range(n):
                 if has_retired:
                     self.leaf_model.refresh_all(self.moves.leaves[k])
@@ -590,9 +557,9 @@ cdef class Cloud(Particles):
     def nbytes(self):
         """Bytes held by trees, rows and the scratch of a step."""
         return (
-            self.arena.nbytes() + self.pool.nbytes()
+            self.arena.nbytes() + self.pool.nbytes() + self.fresh.nbytes()
             + self.leaf_model.nbytes() + self.moves.nbytes()
-            + self.room * (2 * (sizeof(handle_t) + sizeof(Entry) + sizeof(double))
-                           + 3 * sizeof(int32_t) + sizeof(Move))
+            + self.room * (2 * (sizeof(Entry) + sizeof(double))
+                           + 3 * sizeof(handle_t) + 3 * sizeof(int32_t) + sizeof(Move))
             + self.path_room * sizeof(handle_t)
         )

@@ -9,6 +9,7 @@ from dyntree._core.trees.arena cimport Arena
 from dyntree._core.trees.leaf cimport LeafModel
 from dyntree._core.trees.moves cimport Moves
 from dyntree._core.trees.filter_rules cimport Numerics
+from dyntree._core.trees.fresh_trees cimport FreshTrees
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.rng cimport RandomSource, RandomStream
 from dyntree._core.trees.tree cimport Path
@@ -37,6 +38,7 @@ cdef class Particles:
     cdef readonly double next_look          # rows seen at which the prior is looked at
     cdef readonly int64_t last_look         # rows seen at the last look
     cdef handle_t *roots
+    cdef readonly FreshTrees fresh          # learn by steps while they change places
     cdef int64_t time
     cdef int64_t stamp
     cdef object credited                    # what the leaves' credit is of, if it is known
@@ -60,6 +62,9 @@ cdef class Particles:
 
     cdef int make_room(self, int32_t n_particles) except -1
     cdef int reserve(self, int32_t n_rows) except -1
+    cdef void exchange(self) noexcept nogil
+    # of the particles, then of the fresh trees
+    cdef handle_t root(self, int32_t i) noexcept nogil
     cdef int32_t route(self, handle_t root, const double *x) noexcept nogil
     cdef int weigh(self, slot_t s) noexcept nogil
     cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil
@@ -75,7 +80,4 @@ cdef class Particles:
     cdef void let_fade(self) noexcept
     cdef double gap_share(self, int32_t j) noexcept nogil
     cdef int start_trees(self, int32_t n_rows) except -1
-    cdef int look(self) except -1
-    cdef void reweigh(self, const double *change) noexcept nogil
     cdef int32_t draw_survivors(self, RandomStream *stream, double *log_mean, double *variance) noexcept nogil
-    cdef int32_t count_leaves(self, handle_t h, int32_t n_coming, handle_t *handles, int64_t *count, int32_t n) noexcept nogil

@@ -11,18 +11,17 @@ from dyntree._core.trees.r_rules cimport (
 from dyntree._core.trees.native_counts cimport NativeMultinomial
 from dyntree._core.memory cimport resize
 from dyntree._core.trees.filter_rules cimport NativeNumerics
+from dyntree._core.trees.fresh_trees cimport FreshTrees
 from dyntree._core.trees.native_leaves cimport NativeGaussian
-from dyntree._core.trees.leaf cimport MOVED, N_PRIORS, UNKNOWN, Place
 from dyntree._core.trees.shared_moves cimport SharedMoves
-from dyntree._core.rng cimport RESAMPLING, REWEIGHING, RandomStream
-from dyntree._core.trees.tree cimport all_came, descend, gather, replaced
+from dyntree._core.rng cimport RESAMPLING, RandomStream
+from dyntree._core.trees.tree cimport descend, gather, replaced
 from dyntree._core.trees.nodes cimport (
     GROW, LUALL, LUVAR, REJECT, STAY, Node, goes_left, log_evidence, retired_weight,
 )
 from dyntree._core.types cimport NONE
 
 FIRST_LOOK = 16.0                   # rows seen at the first look at the prior
-cdef double LOOK_GROWTH = 1.25
 
 PROPOSALS = {"luall": LUALL, "luvar": LUVAR, "reject": REJECT}
 
@@ -130,6 +129,7 @@ cdef class Particles:
             tree_prior[1], min_leaf, first_split, PROPOSALS[proposal],
         )
         self.n_target = n_particles
+        self.fresh = FreshTrees()
         resize(<void **> &self.row_before, n_features, sizeof(double))
         self.make_room(n_particles)
 
@@ -155,6 +155,7 @@ cdef class Particles:
             return 0
         resize(<void **> &self.roots, n, sizeof(handle_t))
         resize(<void **> &self.next_roots, n, sizeof(handle_t))
+        resize(<void **> &self.fresh.roots, n, sizeof(handle_t))
         resize(<void **> &self.entries, n, sizeof(Entry))
         resize(<void **> &self.entry_of, n, sizeof(int32_t))
         resize(<void **> &self.entries_before, n, sizeof(Entry))
@@ -175,6 +176,17 @@ cdef class Particles:
             self.path_room = 2 * self.max_depth + 16
         self.moves.reserve(n_rows, self.arena.live_leaves + 1)
         return 0
+
+    # ------------------------------------------------------------ fresh trees
+    cdef void exchange(self) noexcept nogil:
+        """Let the fresh trees and the particles change places."""
+        self.roots, self.fresh.roots = self.fresh.roots, self.roots
+        self.n_particles, self.fresh.n = self.fresh.n, self.n_particles
+
+    cdef handle_t root(self, int32_t i) noexcept nogil:
+        if i < self.n_particles:
+            return self.roots[i]
+        return self.fresh.roots[i - self.n_particles]
 
     # ------------------------------------------------------------ weigh
     cdef int32_t enter(self, handle_t h, handle_t parent) noexcept nogil:
@@ -485,106 +497,3 @@ cdef class Particles:
             view[i, 2] = rows / n
             view[i, 3] = retired / n
         return out
-
-    cdef int look(self) except -1:
-        """Let the cloud choose its prior, where it is time to.
-
-        Its place follows the rows that the leaves hold. Then a point's score is the mean over particles of the summed log evidence of their
-        leaves; trees stay as they are. When the prior moves, everything derived from it
-        is computed anew, and the trees are resampled by what that did to their evidence.
-        """
-        cdef int64_t seen = self.pool.n_seen
-        cdef bint due = seen >= self.next_look
-        cdef double[N_PRIORS] scores
-        cdef int32_t i, k, n_distinct = 0
-        cdef Place place
-        cdef Leaf *leaf
-        if self.n_retired and 2 * (seen - self.last_look) >= self.pool.n_rows:
-            due = due or self.next_look < INFINITY
-        if not due:
-            return 0
-        self.last_look = seen
-        while self.next_look <= seen:
-            self.next_look *= LOOK_GROWTH
-        counts = np.empty(self.arena.live_leaves, dtype=np.int64)
-        met = np.empty(self.arena.live_leaves, dtype=np.int32)
-        changes = np.empty(self.arena.live_leaves)
-        held = np.empty(self.pool.n_rows + 1)
-        cdef int64_t[::1] count = counts
-        cdef double[::1] change = changes, responses = held
-        cdef handle_t[::1] handles = met
-        self.moves.reserve(0, self.arena.live_leaves + 1)
-        with nogil:
-            self.stamp += 1
-            for i in range(self.n_particles):
-                n_distinct = self.count_leaves(
-                    self.roots[i], 1, &handles[0], &count[0], n_distinct
-                )
-            self.leaf_model.begin_survey()
-            for k in range(n_distinct):
-                self.leaf_model.survey_leaf(
-                    self.arena.leaf(handles[k]), count[k] / <double> self.n_particles
-                )
-            for k in range(self.pool.n_rows):
-                responses[k] = self.pool.y(self.pool.order[k])
-            place = self.leaf_model.take_place(
-                &responses[0], self.pool.n_rows, seen
-            )
-            if place == UNKNOWN:
-                return 0
-            for k in range(N_PRIORS):
-                scores[k] = 0.0
-            for k in range(n_distinct):
-                self.leaf_model.score_priors(
-                    self.arena.leaf(handles[k]),
-                    count[k] / <double> self.n_particles, scores,
-                )
-            if self.leaf_model.adopt_prior(scores) or place == MOVED:
-                for k in range(n_distinct):
-                    leaf = self.arena.leaf(handles[k])
-                    self.arena.drop_credit(leaf)
-                    change[k] = -log_evidence(leaf)
-                    self.leaf_model.refresh_all(leaf)
-                    change[k] += log_evidence(leaf)
-                self.reweigh(&change[0])
-        return 0
-
-    cdef void reweigh(self, const double *change) noexcept nogil:
-        """Resample by what a new prior point did to the evidence of each tree."""
-        cdef RandomStream stream = self.source.open(self.time, 0, REWEIGHING)
-        cdef double log_mean = 0.0, variance = 0.0
-        cdef int32_t i, k, n
-        for i in range(self.n_particles):
-            n = gather(self.arena, self.roots[i], self.moves.leaves)
-            self.weights[i] = 0.0
-            for k in range(n):
-                self.weights[i] += change[self.moves.leaves[k].entry]
-        self.draw_survivors(&stream, &log_mean, &variance)
-
-    cdef int32_t count_leaves(
-        self, handle_t h, int32_t n_coming, handle_t *handles, int64_t *count,
-        int32_t n,
-    ) noexcept nogil:
-        """One of the ways to h, on which n_coming particles come; returns n.
-
-        The last way leads on with all of them, and lists a leaf after n others.
-        """
-        cdef Node *node
-        cdef Leaf *leaf
-        if h > 0:
-            node = self.arena.node(h)
-            if not all_came(
-                &node.stamp, &node.entry, &node.ways, node.refs, self.stamp, n_coming
-            ):
-                return n
-            n = self.count_leaves(node.left, node.entry, handles, count, n)
-            return self.count_leaves(node.right, node.entry, handles, count, n)
-        leaf = self.arena.leaf(h)
-        if not all_came(
-            &leaf.stamp, &leaf.entry, &leaf.ways, leaf.refs, self.stamp, n_coming
-        ):
-            return n
-        handles[n] = h
-        count[n] = leaf.entry
-        leaf.entry = n
-        return n + 1

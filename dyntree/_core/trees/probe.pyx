@@ -15,6 +15,7 @@ from dyntree._core.trees.nodes cimport Entry, Leaf, Move, Node, log_evidence
 from dyntree._core.trees.filter_rules cimport Numerics
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.pool cimport ActivePool
+from dyntree._core.trees.rejuvenation cimport regrow
 from dyntree._core.trees.shared_moves cimport SharedMoves
 from dyntree._core.trees.tree cimport Path, descend, find_leaf
 from dyntree._core.types cimport NONE, handle_t
@@ -133,6 +134,20 @@ def numerics(Particles c):
 def roots(Particles c):
     """Handle of every particle's root."""
     return [c.roots[i] for i in range(c.n_particles)]
+
+
+def growing(Particles c):
+    """Roots of the fresh trees, and positions of the rows that they have yet to learn."""
+    cdef int32_t i
+    return (
+        [c.fresh.roots[i] for i in range(c.fresh.n)],
+        [c.pool.position_of(c.fresh.waiting[i]) for i in range(c.fresh.n_waiting)],
+    )
+
+
+def let_grow(Particles c, int64_t every):
+    """What a stream does with fresh trees after a row, see `regrow`."""
+    regrow(c, every)
 
 
 def node(Particles c, handle_t h):

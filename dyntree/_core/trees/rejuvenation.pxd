@@ -1,4 +1,4 @@
-"""What a cloud was before it grows fresh particles."""
+"""Fresh particles beside those of a cloud, and what it was before they grew."""
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.trees.particles cimport Particles
@@ -16,3 +16,8 @@ cdef class Rejuvenation:
     cdef void begin(self, const int64_t[::1] destinations) noexcept
     cdef int undo(self) except -1
     cdef void join(self) noexcept
+
+# append fresh particles that learn all rows, see `Cloud.rejuvenate`
+cdef int grow_at_once(Particles c, object destinations, int64_t every, object report) except -1
+# let fresh trees begin, go on or join, as is due after a row
+cdef int regrow(Particles c, int64_t every) except -1

@@ -39,8 +39,8 @@ cdef class _Numbering:
         self.visit(self.arena.node(h).right)
 
 
-def to_arrays(Particles cloud):
-    """A cloud as a header and plain arrays.
+def to_arrays(Particles cloud, bint growing):
+    """A cloud as a header and plain arrays; `growing`: its fresh trees, too.
 
     Returns
     -------
@@ -49,15 +49,18 @@ def to_arrays(Particles cloud):
     arrays : dict of ndarray
         Rows in internal order, roots, splits and leaves in the order in which a
         depth-first walk over the particles first meets them, and the random state.
-        Equal clouds give equal bytes, wherever their parts lie in memory.
+        Equal clouds give equal bytes, wherever their parts lie in memory. Where there
+        are fresh trees, their roots, too, and the places of the rows they have yet to
+        learn; the walk comes to them last.
     """
     cdef Arena a = cloud.arena
     cdef _Numbering numbering = _Numbering(a)
     cdef int32_t i, k, n_rows = cloud.pool.n_rows
     cdef Node *node
     cdef Leaf *leaf
-    for i in range(cloud.n_particles):
-        numbering.visit(cloud.roots[i])
+    cdef int32_t n_fresh = cloud.fresh.n if growing else 0
+    for i in range(cloud.n_particles + n_fresh):
+        numbering.visit(cloud.root(i))
     number, nodes, leaves = numbering.number, numbering.nodes, numbering.leaves
     X, y, ids = cloud.pool.rows()
 
@@ -110,6 +113,14 @@ def to_arrays(Particles cloud):
     }
     if not cloud.numerics.asks_held:
         arrays["spans"] = cloud.pool.seen.table.copy()
+    if n_fresh:
+        arrays["fresh_roots"] = np.array(
+            [number[cloud.fresh.roots[i]] for i in range(n_fresh)], dtype=np.int32
+        )
+        arrays["waiting"] = np.array(
+            [place[cloud.fresh.waiting[k]] for k in range(cloud.fresh.n_waiting)],
+            dtype=np.int32,
+        )
     return header, arrays
 
 
@@ -129,7 +140,6 @@ def from_arrays(kind, header, arrays, RandomSource source):
     cdef const int32_t[:, ::1] shape = arrays["leaf_shape"]
     cdef const int32_t[:, ::1] links = arrays["split_links"]
     cdef const int32_t[::1] variable = arrays["split_variable"]
-    cdef const int32_t[::1] roots = arrays["roots"]
     cdef const int32_t[::1] rows = arrays["leaf_rows"]
     cdef const double[::1] value = arrays["split_value"]
     cdef const double[::1] credit = arrays["leaf_credit"]
@@ -177,11 +187,11 @@ def from_arrays(kind, header, arrays, RandomSource source):
         node.right = node_at[links[k, 1]] if links[k, 1] > 0 else leaf_at[-links[k, 1]]
         a.share(node.left)
         a.share(node.right)
-    cloud.make_room(<int32_t> roots.shape[0])
-    for k in range(roots.shape[0]):
-        cloud.roots[k] = node_at[roots[k]] if roots[k] > 0 else leaf_at[-roots[k]]
-        a.share(cloud.roots[k])
-    cloud.n_particles = <int32_t> roots.shape[0]
+    if "fresh_roots" in arrays:
+        plant(cloud, arrays["fresh_roots"], node_at, leaf_at)
+        cloud.exchange()
+        load_waiting(cloud, arrays["waiting"])
+    plant(cloud, arrays["roots"], node_at, leaf_at)
     cloud.n_retired = header["n_retired"]
     cloud.n_degenerate = header["n_degenerate"]
     cloud.time = header["time"]
@@ -190,6 +200,29 @@ def from_arrays(kind, header, arrays, RandomSource source):
     cloud.next_look = INFINITY if look is None else look
     cloud.last_look = header["last_look"]
     return cloud
+
+
+cdef int plant(
+    Particles cloud, const int32_t[::1] roots, handle_t[::1] node_at,
+    handle_t[::1] leaf_at,
+) except -1:
+    """Give a cloud its particles, by the numbers of their roots."""
+    cdef Py_ssize_t k
+    cloud.make_room(<int32_t> roots.shape[0])
+    for k in range(roots.shape[0]):
+        cloud.roots[k] = node_at[roots[k]] if roots[k] > 0 else leaf_at[-roots[k]]
+        cloud.arena.share(cloud.roots[k])
+    cloud.n_particles = <int32_t> roots.shape[0]
+    return 0
+
+
+cdef int load_waiting(Particles cloud, const int32_t[::1] places) except -1:
+    """Tell the fresh trees which rows they have yet to learn."""
+    cdef Py_ssize_t k
+    cloud.fresh.reserve(cloud.pool.n_rows)
+    for k in range(places.shape[0]):
+        cloud.fresh.wait(cloud.pool.order[places[k]])
+    return 0
 
 
 def with_classes(header, arrays, int n_classes):

@@ -15,5 +15,6 @@ def roll(
     window: int,
     rule: str,
     forget: float,
+    every: int = 0,
     proba: Vector | None = ...,
 ) -> Vector: ...

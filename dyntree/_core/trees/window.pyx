@@ -8,6 +8,7 @@ from libc.stdint cimport int32_t, int64_t
 from dyntree._core.rng cimport RandomSource
 from dyntree._core.trees.cloud cimport Cloud
 from dyntree._core.trees.nodes cimport Leaf
+from dyntree._core.trees.rejuvenation cimport regrow
 from dyntree._core.trees.tree cimport find_leaf
 from dyntree._core.trees.criteria import alc_active, entropy_active
 
@@ -87,9 +88,11 @@ cdef void foresee(Cloud c, const double *x, double *proba) noexcept nogil:
 
 def roll(
     Cloud c, const double[:, ::1] X, const double[::1] y, int64_t window, rule,
-    double forget, double[:, ::1] proba=None,
+    double forget, int64_t every=0, double[:, ::1] proba=None,
 ):
     """Learn rows in order; after each retire rows until at most `window` are active.
+
+    Then let fresh trees grow, see `regrow`.
 
     Parameters
     ----------
@@ -103,6 +106,8 @@ def roll(
         As in `worth`.
     forget : float in [0, 1]
         As in `Cloud.retire`.
+    every : int, default 0
+        Fresh trees begin to grow at every so many rows; 0: none do.
     proba : ndarray of shape (n_rows, n_classes), optional
         Written: probabilities of the classes at each row, given the rows before it.
 
@@ -154,6 +159,7 @@ def roll(
             else:
                 c.give_up(c.pool.order[place], forget)
                 drawn = None
+        regrow(c, every)
         if interrupt is not None:
             raise interrupt
     return log_densities

@@ -47,8 +47,9 @@ class RiverDynamicTreeRegressor(StreamRegressor):
     drift : bool, default False
         Whether the relation changes in time; for one window, as the two before.
     rejuvenate_every : int, optional
-        Rows between rejuvenations, in which trees grown anew from the window join the
-        others; 0 never. Defaults are those of `StreamingTree`.
+        Rows between rejuvenations, in which trees grown anew from the window, a few of
+        its rows at a time, join the others; 0 never. Defaults are those of
+        `StreamingTree`.
     n_particles : int, optional
         Trees in a cloud, to which time is proportional; default 1000, or 100 in each of
         those that are averaged.

@@ -50,8 +50,9 @@ class DynamicTreeRegressor(OnlineRegressor):
     drift : bool, default False
         Whether the relation changes in time.
     rejuvenate_every : int, optional
-        Rows between rejuvenations, in which trees grown anew from the window join the
-        others; 0 never. Defaults are those of `StreamingTree`.
+        Rows between rejuvenations, in which trees grown anew from the window, a few of
+        its rows at a time, join the others; 0 never. Defaults are those of
+        `StreamingTree`.
     n_particles : int, optional
         Trees in a cloud; default 100 where several are averaged, else 1000.
     intercept, proposal, min_leaf, tree_prior, first_split, n_basis

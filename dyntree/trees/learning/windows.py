@@ -64,60 +64,25 @@ def _rejuvenate_once(cloud: Any) -> None:
         rejuvenate(cloud)
 
 
-def roll_some(
+def learn_rolling(
     cloud: Any,
     options: StreamOptions,
     rows: Matrix,
     responses: Vector,
     proba: Matrix | None = None,
 ) -> Vector:
-    """Learn rows and retire as many, up to the next rejuvenation (native rules).
+    """Learn rows, retire as many, and let fresh trees grow among them (native rules).
 
-    Returns log predictive densities of the rows learned, each given those before it.
-    `proba`, of shape (n_rows, n_classes), is given the probabilities of all classes at
-    each row before it is learned. An interrupt leaves complete rows, a rejuvenation
-    that is due among them.
+    Returns log predictive densities of the rows, each given those before it. `proba`,
+    of shape (n_rows, n_classes), is given the probabilities of all classes at each row
+    before it is learned. An interrupt leaves complete rows.
     """
-    every, discard = options.rejuvenate_every, options.discard
-    assert discard is not None
-    seen, n = cloud.n_seen, len(rows)
-    if every and n > every - seen % every:
-        n = every - seen % every
-        rows, responses = rows[:n], responses[:n]
-    log_densities = np.empty(0)
-    interrupt = None
-    while True:
-        try:
-            if interrupt is None:
-                log_densities = roll(
-                    cloud, rows, responses, options.window, discard, options.forget,
-                    None if proba is None else proba[:n],
-                )  # fmt: skip
-            due = every and cloud.n_seen == seen + n and cloud.n_seen % every == 0
-            if due and cloud.n_retired:
-                _rejuvenate_once(cloud)
-            break
-        except KeyboardInterrupt as error:
-            interrupt = error
-    if interrupt is not None:
-        raise interrupt
-    return log_densities
-
-
-def roll_all(
-    cloud: Any,
-    options: StreamOptions,
-    rows: Matrix,
-    responses: Vector,
-    proba: Matrix | None = None,
-) -> Vector:
-    """Learn rows as `roll_some` does, with every rejuvenation among them."""
-    found, done = [np.empty(0)], 0
-    while done < len(rows):
-        ahead = None if proba is None else proba[done:]
-        found.append(roll_some(cloud, options, rows[done:], responses[done:], ahead))
-        done += len(found[-1])
-    return np.concatenate(found)
+    assert options.discard is not None
+    every = options.rejuvenate_every or 0
+    return roll(
+        cloud, rows, responses, options.window, options.discard, options.forget, every,
+        proba,
+    )  # fmt: skip
 
 
 def learn_in_window(
@@ -126,7 +91,7 @@ def learn_in_window(
     """Learn some rows, at least one, and retire as many; returns how many."""
     if state.options.rules == "r":
         return _replace(state.cloud, options, rows, responses)
-    return len(roll_some(state.cloud, options, rows, responses))
+    return len(learn_rolling(state.cloud, options, rows, responses))
 
 
 def _replace(

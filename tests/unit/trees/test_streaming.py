@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
+from dyntree._core.trees import probe
 from dyntree._core.trees.cloud import Cloud
 from dyntree._core.trees.window import worth
 from dyntree.errors import DegenerateWeightsWarning, NotReadyError
@@ -289,8 +290,7 @@ def test_a_native_stream_is_its_tree_driven_by_hand(
         worst = min(tree.active_ids[equal])
         tree.retire([worst], options.get("forget", 1.0))
         every = whole.options.rejuvenate_every
-        if every and (row + 1) % every == 0:
-            tree.rejuvenate()
+        probe.let_grow(tree.state.cloud, every)
     assert model_bytes(whole.tree) == model_bytes(tree)
 
 
@@ -358,7 +358,7 @@ def assert_interrupts_leave_complete_rows(model: Any, X: Any, y: Any) -> None:
 
 
 @pytest.mark.parametrize(("model", "rule"), NATIVE)
-@pytest.mark.parametrize("every", [0, 2])
+@pytest.mark.parametrize("every", [0, 2, 40])
 def test_ctrl_c_leaves_a_native_stream_after_a_complete_row(
     model: str, rule: str, every: int
 ) -> None:
