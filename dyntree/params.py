@@ -501,6 +501,12 @@ class StreamOptions:
             count("rejuvenate_every", self.rejuvenate_every, 0, MAX_ROWS)
         object.__setattr__(self, "forget", forget_factor(self.forget, "native"))
 
+    @property
+    def terms(self) -> tuple[int, str, float, int]:
+        """Window, discard, forgetting and rejuvenation as the core takes them."""
+        assert self.discard is not None
+        return self.window, self.discard, self.forget, self.rejuvenate_every or 0
+
     def for_model(self, options: TreeOptions) -> StreamOptions:
         """Return these options with every default of such a tree filled in.
 

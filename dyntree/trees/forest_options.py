@@ -37,6 +37,7 @@ class ForestOptions:
     intercept: ClassVar[str] = "implicit"
     n_start: ClassVar[int | None] = None
     n_basis: ClassVar[int | None] = None
+    terms: ClassVar[None] = None  # of a window, which there is none of
 
     def __post_init__(self) -> None:
         params.one_of("model", self.model, ("class", "constant"))

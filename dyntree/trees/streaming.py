@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Self
 
 from dyntree import checkpoint, params
+from dyntree._core.trees.window import roll
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import StaleWindowWarning, warn
 from dyntree.online import Arrays, Header
@@ -20,7 +21,7 @@ from dyntree.trees.files import stream_arrays, stream_state
 from dyntree.trees.learning.check import checked, scaled_row
 from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
 from dyntree.trees.learning.warmup import take_in
-from dyntree.trees.learning.windows import learn_in_window, learn_rolling
+from dyntree.trees.learning.windows import learn_in_window
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState
 
@@ -179,7 +180,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
             place = y if known is None else known.index(y)
             row, response = scaled_row(state, row, place)
             before = cloud.n_degenerate
-            learn_rolling(cloud, self.options, row, response)
+            roll(cloud, row, response, *self.options.terms)
             warn_degenerate(cloud.n_degenerate - before)
 
     def learn_encoded(
@@ -200,7 +201,10 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         ndarray of shape (n_rows,)
             Log predictive densities, each given the rows before.
         """
-        return learn_rolling(self.state.cloud, self.options, rows, responses, proba)
+        found: Vector = roll(
+            self.state.cloud, rows, responses, *self.options.terms, proba
+        )
+        return found
 
     def _learn(self, X: Any, y: Any, progress: Progress) -> None:
         """Check and learn rows of any form."""

@@ -11,3 +11,10 @@ Members = Sequence[Cloud | Forest]
 
 def mean(members: Members, weights: Vector, row: Vector) -> float: ...
 def proba(members: Members, row: Vector) -> Vector: ...
+def learn(
+    members: Members,
+    terms: Sequence[tuple[int, str, float, int] | None],
+    row: Vector,
+    y: float,
+    proba: Vector | None = None,
+) -> Vector: ...

@@ -1,6 +1,7 @@
-"""One row asked of many models at once, without tables and a way back to Python between.
+"""One row for many models at once, without tables and a way back to Python between.
 
-Every answer is bit for bit that of `query` and `Forest`, whose tables pay for many rows.
+Every answer, and what is learned, is bit for bit that of `query`, `roll` and `Forest`,
+whose tables pay for many rows.
 """
 import numpy as np
 
@@ -8,11 +9,13 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from dyntree._core.trees.cloud cimport Cloud
 from dyntree._core.trees.forest cimport Forest
 from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.random_trees cimport Knot, Room
 from dyntree._core.trees.tree cimport find_leaf
+from dyntree._core.trees.window cimport take
 from dyntree._core.types cimport handle_t
 
 cdef struct Leaves:         # the distinct leaves that a row meets, in order of coming
@@ -200,4 +203,66 @@ def proba(members, const double[:, ::1] row):
                 out[k, c] += cloud.leaf_model.probability(leaf, c)
         for c in range(n_classes):
             out[k, c] /= cloud.n_particles
+    return found
+
+
+def learn(
+    members, terms, const double[:, ::1] row, double y, double[:, ::1] proba=None
+):
+    """Let every model learn a row.
+
+    Parameters
+    ----------
+    members : list of Cloud or Forest of length n_members
+        Clouds under native rules; all of the same classes, or of real responses.
+    terms : list of length n_members
+        Window, rule, forgetting and rows between rejuvenations of each cloud, as
+        `window.roll` takes them; None of a forest.
+    row : ndarray of shape (1, n_features)
+    y : float
+        Response, or place of the label.
+    proba : ndarray of shape (n_members, n_classes), optional
+        Written: what each model says of the classes before it learns.
+
+    Returns
+    -------
+    ndarray of shape (n_members,)
+        Log predictive densities, or probabilities.
+    """
+    cdef const double *x = row_of(row, members)
+    cdef int32_t n_classes = classes_of(members[0]), most = 1
+    cdef Py_ssize_t k
+    cdef double *ahead
+    cdef double *told
+    cdef Room room
+    if len(terms) != len(members) or proba is not None and (
+        proba.shape[0] != len(members) or proba.shape[1] != n_classes
+    ):
+        raise ValueError("terms and proba must have one entry for each of members.")
+    for member in members:
+        if classes_of(member) != n_classes:
+            raise ValueError("members must have the same classes.")
+        if isinstance(member, Forest):
+            most = max(most, (<Forest> member).n_trees)
+    if n_classes and not (0 <= y < n_classes and y == <int> y):
+        raise ValueError(f"y must be a label 0..{n_classes - 1}; got {y}.")
+    found = np.zeros(len(members))
+    cdef double[::1] out = found
+    ahead = <double *> malloc(<size_t> most * max(n_classes, 1) * sizeof(double))
+    if ahead == NULL:
+        raise MemoryError()
+    try:
+        for k, member in enumerate(members):
+            told = NULL if proba is None else &proba[k, 0]
+            if isinstance(member, Forest):
+                (<Forest> member).open(&room)
+                try:
+                    out[k] = (<Forest> member).take(x, y, &room, ahead, told)
+                finally:
+                    (<Forest> member).close(&room)
+            else:
+                window, rule, forget, every = terms[k]
+                take(<Cloud?> member, x, y, window, rule, forget, every, told, &out[k])
+    finally:
+        free(ahead)
     return found

@@ -86,6 +86,40 @@ cdef void foresee(Cloud c, const double *x, double *proba) noexcept nogil:
         proba[k] /= c.n_particles
 
 
+cdef int take(
+    Cloud c, const double *x, double y, int64_t window, rule, double forget,
+    int64_t every, double *proba, double *log_density,
+) except -1:
+    """Learn a row, retire rows until at most `window` are active, and regrow trees."""
+    cdef int64_t seen = c.pool.n_seen
+    interrupt = drawn = None
+    if proba != NULL:
+        with nogil:
+            foresee(c, x, proba)
+    try:
+        c.learn(x, y, log_density, 0, None)
+    except KeyboardInterrupt as error:
+        if c.pool.n_seen == seen:
+            raise
+        interrupt = error
+    while c.pool.n_rows > window:
+        try:
+            if drawn is None and rule == "random":
+                drawn = c.source.save()
+            place = next_to_go(c, rule)
+        except KeyboardInterrupt as error:
+            interrupt = error
+            if drawn is not None:
+                c.source.restore(drawn)
+        else:
+            c.give_up(c.pool.order[place], forget)
+            drawn = None
+    regrow(c, every)
+    if interrupt is not None:
+        raise interrupt
+    return 0
+
+
 def roll(
     Cloud c, const double[:, ::1] X, const double[::1] y, int64_t window, rule,
     double forget, int64_t every=0, double[:, ::1] proba=None,
@@ -121,7 +155,6 @@ def roll(
     An interrupt is answered between rows: the cloud then is what it was after the last
     complete one. One that comes within a row waits for its end.
     """
-    cdef int64_t seen
     cdef Py_ssize_t k
     c.check_rows(X, y)
     if proba is not None and (
@@ -133,33 +166,10 @@ def roll(
         )
     log_densities = np.zeros(y.shape[0])
     cdef double[::1] out = log_densities
-    interrupt = None
     for k in range(y.shape[0]):
         PyErr_CheckSignals()
-        seen = c.pool.n_seen
-        if proba is not None:
-            with nogil:
-                foresee(c, &X[k, 0], &proba[k, 0])
-        try:
-            c.learn(&X[k, 0], y[k], &out[k], 0, None)
-        except KeyboardInterrupt as error:
-            if c.pool.n_seen == seen:
-                raise
-            interrupt = error
-        drawn = None
-        while c.pool.n_rows > window:
-            try:
-                if drawn is None and rule == "random":
-                    drawn = c.source.save()
-                place = next_to_go(c, rule)
-            except KeyboardInterrupt as error:
-                interrupt = error
-                if drawn is not None:
-                    c.source.restore(drawn)
-            else:
-                c.give_up(c.pool.order[place], forget)
-                drawn = None
-        regrow(c, every)
-        if interrupt is not None:
-            raise interrupt
+        take(
+            c, &X[k, 0], y[k], window, rule, forget, every,
+            NULL if proba is None else &proba[k, 0], &out[k],
+        )
     return log_densities

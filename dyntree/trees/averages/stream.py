@@ -357,12 +357,18 @@ class AveragedStream(TreeAverage):
         ahead = proba if n_classes else [None] * len(proba)
         had_unit, n_before = self.state.cloud.has_unit, self.n_seen
         with late_interrupts():
-            learned = run(
-                lambda member, own: member.learn_encoded(rows, responses, own),
-                self.members,
-                ahead,
-            )
-            found = np.column_stack(list(learned))
+            if len(rows) == 1:
+                found = one_row.learn(
+                    self._clouds, [member.options.terms for member in self.members],
+                    rows, responses[0], proba[:, 0] if n_classes else None,
+                )[None]  # fmt: skip
+            else:
+                learned = run(
+                    lambda member, own: member.learn_encoded(rows, responses, own),
+                    self.members,
+                    ahead,
+                )
+                found = np.column_stack(list(learned))
             fixed = (
                 None if had_unit else self._first_varying_response(responses, n_before)
             )

@@ -64,34 +64,13 @@ def _rejuvenate_once(cloud: Any) -> None:
         rejuvenate(cloud)
 
 
-def learn_rolling(
-    cloud: Any,
-    options: StreamOptions,
-    rows: Matrix,
-    responses: Vector,
-    proba: Matrix | None = None,
-) -> Vector:
-    """Learn rows, retire as many, and let fresh trees grow among them (native rules).
-
-    Returns log predictive densities of the rows, each given those before it. `proba`,
-    of shape (n_rows, n_classes), is given the probabilities of all classes at each row
-    before it is learned. An interrupt leaves complete rows.
-    """
-    assert options.discard is not None
-    every = options.rejuvenate_every or 0
-    return roll(
-        cloud, rows, responses, options.window, options.discard, options.forget, every,
-        proba,
-    )  # fmt: skip
-
-
 def learn_in_window(
     state: TreeState, options: StreamOptions, rows: Matrix, responses: Vector
 ) -> int:
     """Learn some rows, at least one, and retire as many; returns how many."""
     if state.options.rules == "r":
         return _replace(state.cloud, options, rows, responses)
-    return len(learn_rolling(state.cloud, options, rows, responses))
+    return len(roll(state.cloud, rows, responses, *options.terms))
 
 
 def _replace(

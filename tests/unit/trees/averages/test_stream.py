@@ -517,3 +517,42 @@ def test_the_core_refuses_a_row_of_another_width() -> None:
             one_row.mean(clouds, np.ones(1), np.ascontiguousarray(row))
     with pytest.raises(ValueError, match="weights must be 1; got 2"):
         one_row.mean(clouds, np.ones(2), X[:1])
+
+
+@pytest.mark.parametrize("model", ["constant", "linear", "class"])
+def test_rows_one_by_one_are_learned_as_many_are(model: str) -> None:
+    """One call of the core for all members, rejuvenations and forests among them."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(250, 3))
+    y = 2.0 * X[:, 0] + rng.normal(size=250)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    options: dict[str, Any] = {"n_particles": 20, "seed": 1}
+    if model == "class":
+        y, options["classes"] = np.digitize(y, [-1.0, 1.0]), (0, 1, 2)
+    whole = AveragedStream(model, **options).update(X, y)
+    one_by_one = AveragedStream(model, **options)
+    for t in range(250):
+        if t == 120:
+            one_by_one = one_by_one.copy()
+        one_by_one.update(X[t : t + 1], y[t : t + 1])
+    assert model_bytes(one_by_one) == model_bytes(whole)
+
+
+def test_the_core_refuses_what_does_not_fit_before_it_learns() -> None:
+    X, y = two_labels(40)
+    stream = small("class").update(X, y)
+    before = model_bytes(stream)
+    clouds = [state.cloud for state in stream.states]
+    terms = [member.options.terms for member in stream.members]
+    row = np.ascontiguousarray(X[:1])
+    for given, label, proba, words in [
+        (row[:, :1], 0.0, None, "row must be of shape"),
+        (row, 2.0, None, "y must be a label 0..1; got 2"),
+        (row, 0.5, None, "y must be a label"),
+        (row, 0.0, np.empty((3, 5)), "one entry for each"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            one_row.learn(clouds, terms, np.ascontiguousarray(given), label, proba)
+    with pytest.raises(ValueError, match="one entry for each"):
+        one_row.learn(clouds, terms[:1], row, 0.0)
+    assert model_bytes(stream) == before

@@ -1,0 +1,10 @@
+"""Window: rows come in and rows go out, one by one, without a way back to Python."""
+from libc.stdint cimport int64_t
+
+from dyntree._core.trees.cloud cimport Cloud
+
+# learns a row that was checked; `proba` may be NULL
+cdef int take(
+    Cloud c, const double *x, double y, int64_t window, rule, double forget,
+    int64_t every, double *proba, double *log_density,
+) except -1
