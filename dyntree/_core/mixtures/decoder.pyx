@@ -240,7 +240,7 @@ cdef int32_t rounded_up(int32_t k) noexcept:
     return (k + LANES - 1) // LANES * LANES
 
 
-def padded(values, width):
+cdef object padded(values, int32_t width):
     """Rows of so many columns, of which the last are -inf."""
     out = np.full((len(values), width), -np.inf)
     out[:, : values.shape[1]] = values
