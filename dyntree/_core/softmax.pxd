@@ -1,7 +1,7 @@
 """Exponentials of many float32 scores at once, and a draw in proportion to them.
 
-The one loop of the core that is built for several processors, where the compiler can
-choose among them as it loads. All versions do the same operations in the same order,
+Loops that are built for several processors, where the compiler can choose among them as
+it loads. All versions do the same operations in the same order,
 none fused, so they have the same bits.
 """
 

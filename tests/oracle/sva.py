@@ -457,6 +457,39 @@ def all_paths(n_rows: int, n_states: int, most: int) -> Any:
     yield from longer([], n_rows)
 
 
+def whole_viterbi(
+    e: Vector, log_start: Vector, log_move: Vector, log_duration: Vector,
+    log_survival: Vector,
+) -> tuple[list[int], float]:  # fmt: skip
+    """The best path and its value, by a look at every segment; e[t, j] is <= 0."""
+    n, k = e.shape
+    begun = np.full((n + 1, k), -np.inf)
+    begun[0] = log_start
+    lasted, came = np.ones((n + 1, k), int), np.zeros((n + 1, k), int)
+
+    def best_end(t: int, j: int, law: Vector) -> float:
+        rows, best = 0.0, -np.inf
+        for m in range(1, min(len(law), t) + 1):
+            rows += e[t - m, j]
+            value = begun[t - m, j] + rows + law[m - 1]
+            if value > best:
+                best, lasted[t, j] = value, m
+        return float(best)
+
+    for t in range(1, n + 1):
+        ended = np.array([best_end(t, j, log_duration[j]) for j in range(k)])
+        begun[t] = (ended[:, None] + log_move).max(axis=0)
+        came[t] = (ended[:, None] + log_move).argmax(axis=0)
+    last = np.array([best_end(n, j, log_survival[j]) for j in range(k)])
+    state, t, path = int(last.argmax()), n, []
+    while t > 0:
+        rows = int(lasted[t, state])
+        path += [state] * rows
+        t -= rows
+        state = int(came[t, state])
+    return path[::-1], float(last.max())
+
+
 def with_background(density: Vector, rows: Vector, model: Any) -> Vector:
     """Log density of the confirmed clusters and of what stands behind them.
 

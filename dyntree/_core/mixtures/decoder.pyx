@@ -10,11 +10,101 @@ where "over" is the maximum (Viterbi) or the log of the sum of exponentials (for
 The last segment may go on after the last row: it has the probability of lasting so long.
 Each row's best log density is taken off first and added at the end, and sums run within a
 segment, so that a row that is far from all states costs a constant and no other's digits.
+
+The maximum goes back through the segments that end at a row, from the shortest, four
+states at a time, and stops where no longer one can win: longer segments have no larger
+sum of log densities, no larger probability of their duration than the largest that is
+left, and begin no better than the best beginning among the rows that can begin them.
+Rounding keeps the order of sums, so path and value are those of the whole search.
 """
 import numpy as np
 
-from libc.math cimport INFINITY, exp, log
+from libc.math cimport INFINITY, exp, isfinite, log
 from libc.stdint cimport int32_t, int64_t
+
+cdef enum:
+    LANES = 4           # states come in multiples of it
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) \
+        && defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+    #define CLONES __attribute__((target_clones("avx2", "default")))
+    #else
+    #define CLONES
+    #endif
+    typedef double Lanes __attribute__((vector_size(32), aligned(8), may_alias));
+    typedef int64_t Places __attribute__((vector_size(32), aligned(8), may_alias));
+    typedef int32_t Narrow __attribute__((vector_size(16), aligned(4), may_alias));
+
+    /* The best segment of each of w states that ends at a row, and its rows; 0 where
+       there is none. `begun` and `e` stand at the last row of the segments, `law` at
+       one row, `ahead` holds the largest value of `law` from each on, `most` that of
+       `begun` over all rows that are looked at. */
+    CLONES static void best_ends(
+        const double *begun, const double *e, const double *law, const double *ahead,
+        const double *most, int w, int64_t n, double *best, int32_t *lasted
+    ) {
+        for (int b = 0; b < w; b += 4) {
+            Lanes rows = {0}, top = rows - INFINITY, start = *(const Lanes *) (most + b);
+            Places last = {0}, more;
+            for (int64_t m = 0; m < n; ) {
+                int64_t stop = m + 8 < n ? m + 8 : n;
+                for (; m < stop; m++) {
+                    rows += *(const Lanes *) (e + b - m * w);
+                    Lanes value = *(const Lanes *) (begun + b - m * w) + rows
+                                  + *(const Lanes *) (law + b + m * w);
+                    more = value > top;
+                    top = (Lanes) ((more & (Places) value) | (~more & (Places) top));
+                    last = (more & (m + 1)) | (~more & last);
+                }
+                if (m == n)
+                    break;
+                more = start + rows + *(const Lanes *) (ahead + b + m * w) > top;
+                if (!(more[0] | more[1] | more[2] | more[3]))
+                    break;
+            }
+            *(Lanes *) (best + b) = top;
+            *(Narrow *) (lasted + b) = __builtin_convertvector(last, Narrow);
+        }
+    }
+    /* The best state before each of w states, of k; 0 where there is none. */
+    CLONES static void best_moves(
+        const double *ended, const double *move, int k, int w, double *begun,
+        int32_t *came_from
+    ) {
+        for (int b = 0; b < w; b += 4) {
+            Lanes top = (Lanes) {0} - INFINITY;
+            Places from = {0}, more;
+            for (int64_t i = 0; i < k; i++) {
+                Lanes value = ended[i] + *(const Lanes *) (move + b + i * w);
+                more = value > top;
+                top = (Lanes) ((more & (Places) value) | (~more & (Places) top));
+                from = (more & i) | (~more & from);
+            }
+            *(Lanes *) (begun + b) = top;
+            *(Narrow *) (came_from + b) = __builtin_convertvector(from, Narrow);
+        }
+    }
+    /* out[j] = max(a[j], b[j]) for j < w */
+    CLONES static void larger(const double *a, const double *b, double *out, int w) {
+        for (int j = 0; j < w; j += 4) {
+            Lanes x = *(const Lanes *) (a + j), y = *(const Lanes *) (b + j);
+            Places more = x > y;
+            *(Lanes *) (out + j) = (Lanes) ((more & (Places) x) | (~more & (Places) y));
+        }
+    }
+    """
+    void best_ends(
+        const double *begun, const double *e, const double *law, const double *ahead,
+        const double *most, int w, int64_t n, double *best, int32_t *lasted
+    ) noexcept nogil
+    void best_moves(
+        const double *ended, const double *move, int k, int w, double *begun,
+        int32_t *came_from
+    ) noexcept nogil
+    void larger(const double *a, const double *b, double *out, int w) noexcept nogil
 
 
 cdef class Law:
@@ -58,54 +148,47 @@ cdef class Law:
         value : float
             Log density of rows and path.
         """
-        cdef int64_t n = log_density.shape[0], t, m, last
-        cdef int32_t k = <int32_t> self.start.shape[0], i, j, state
-        cdef double value, best
-        relative, shift = lowered(log_density)
+        cdef int64_t n = log_density.shape[0], t, m, i
+        cdef int32_t k = <int32_t> self.start.shape[0], w = rounded_up(k), j, state = 0
+        cdef double value = -INFINITY
+        relative, shift = lowered(log_density, w)
         cdef const double[:, ::1] e = relative
-        cdef double[:, ::1] begun = np.full((n + 1, k), -np.inf)
-        cdef double[:, ::1] ended = np.full((n + 1, k), -np.inf)
-        cdef int32_t[:, ::1] lasted = np.zeros((n + 1, k), np.int32)
-        cdef int32_t[:, ::1] came_from = np.zeros((n + 1, k), np.int32)
+        cdef const double[:, ::1] move = padded(self.move, w)
+        cdef Durations law = Durations(self.duration, w)
+        cdef Durations last = Durations(self.survival, w)
+        cdef double[:, ::1] begun = np.full((n + 1, w), -np.inf)
+        cdef Window window = Window(begun, law.n)
+        cdef double[::1] ended = np.empty(w)
+        cdef int32_t[:, ::1] lasted = np.zeros((n + 1, w), np.int32)
+        cdef int32_t[:, ::1] came_from = np.zeros((n + 1, w), np.int32)
         path = np.empty(n, np.int64)
         cdef int64_t[::1] states = path
-        begun[0, :] = self.start
+        begun[0, :k] = self.start
         with nogil:
-            for t in range(1, n + 1):
-                for j in range(k):
-                    best = best_end(
-                        &begun[0, 0], &e[0, 0], k, t, j, &self.duration[j, 0],
-                        self.duration.shape[1], &lasted[t, j],
-                    )
-                    ended[t, j] = best
-                for j in range(k):
-                    for i in range(k):
-                        value = ended[t, i] + self.move[i, j]
-                        if value > begun[t, j]:
-                            begun[t, j] = value
-                            came_from[t, j] = i
-            best, state = -INFINITY, 0
-            for j in range(k):      # the last segment, which may go on
-                value = best_end(
-                    &begun[0, 0], &e[0, 0], k, n, j, &self.survival[j, 0],
-                    self.survival.shape[1], &lasted[n, j],
+            for t in range(1, n + 1 if k > 1 else 1):   # one alone is never left
+                window.take(t - 1)
+                law.best(begun, e, window.most, t, ended, lasted)
+                best_moves(
+                    &ended[0], &move[0, 0], k, w, &begun[t, 0], &came_from[t, 0]
                 )
-                if value > best:
-                    best, state = value, j
+            last.best(begun, e, window.most, n, ended, lasted)  # which may go on
+            for j in range(k):
+                if ended[j] > value:
+                    value, state = ended[j], j
             t = n
             while t > 0:
                 m = max(lasted[t, state], 1)
-                for last in range(t - m, t):
-                    states[last] = state
+                for i in range(t - m, t):
+                    states[i] = state
                 t -= m
                 state = came_from[t, state]
-        return path, best + shift
+        return path, value + shift
 
     def log_likelihood(self, const double[:, ::1] log_density):
         """Log density of rows, whatever the path; parameters as in `viterbi`."""
         cdef int64_t n = log_density.shape[0], t
         cdef int32_t k = <int32_t> self.start.shape[0], i, j
-        relative, shift = lowered(log_density)
+        relative, shift = lowered(log_density, k)
         cdef const double[:, ::1] e = relative
         cdef double[:, ::1] begun = np.full((n + 1, k), -np.inf)
         cdef double[::1] ended = np.empty(k)
@@ -129,29 +212,101 @@ cdef class Law:
         return total + shift
 
 
-def lowered(log_density):
-    """Log densities less the best of each row, and the sum of what was taken off."""
-    values = np.asarray(log_density)
-    best = values.max(axis=1)
-    best = np.where(np.isfinite(best), best, 0.0)
-    return np.ascontiguousarray(values - best[:, None]), float(best.sum())
+def lowered(const double[:, ::1] log_density, int32_t width):
+    """Log densities less the best of each row, and the sum of what was taken off.
+
+    They come in so many columns, of which the last are 0.
+    """
+    cdef int64_t n = log_density.shape[0], t
+    cdef int32_t k = <int32_t> log_density.shape[1], j
+    cdef double most
+    relative, taken = np.zeros((n, width)), np.empty(n)
+    cdef double[:, ::1] out = relative
+    cdef double[::1] best = taken
+    with nogil:
+        for t in range(n):
+            most = -INFINITY
+            for j in range(k):
+                if log_density[t, j] > most:
+                    most = log_density[t, j]
+            best[t] = most if isfinite(most) else 0.0
+            for j in range(k):
+                out[t, j] = log_density[t, j] - best[t]
+    return relative, float(taken.sum())
 
 
-cdef double best_end(
-    const double *begun, const double *e, int32_t k, int64_t t, int32_t j,
-    const double *law, int64_t most, int32_t *lasted,
-) noexcept nogil:
-    """Value of the best segment of state j that ends at row t, and its rows."""
-    cdef int64_t m, at = (t - 1) * k + j
-    cdef double best = -INFINITY, value, rows = 0.0
-    for m in range(min(most, t)):
-        rows += e[at]
-        value = begun[at] + rows + law[m]
-        if value > best:
-            best = value
-            lasted[0] = <int32_t> (m + 1)
-        at -= k
-    return best
+cdef int32_t rounded_up(int32_t k) noexcept:
+    """The least multiple of LANES that is not below k."""
+    return (k + LANES - 1) // LANES * LANES
+
+
+cdef object padded(values, int32_t width):
+    """Rows of so many columns, of which the last are -inf."""
+    out = np.full((len(values), width), -np.inf)
+    out[:, : values.shape[1]] = values
+    return out
+
+
+cdef class Durations:
+    """Log probabilities of durations, by rows; and the largest from each on."""
+
+    cdef:
+        const double[:, ::1] log_p
+        const double[:, ::1] ahead
+        int64_t n
+        int32_t w
+
+    def __init__(self, const double[:, ::1] log_p, int32_t w):
+        self.log_p = padded(np.asarray(log_p).T, w)
+        self.ahead = np.ascontiguousarray(
+            np.maximum.accumulate(np.asarray(self.log_p)[::-1])[::-1]
+        )
+        self.n, self.w = log_p.shape[1], w
+
+    cdef void best(
+        self, const double[:, ::1] begun, const double[:, ::1] e,
+        const double[::1] most, int64_t t, double[::1] ended, int32_t[:, ::1] lasted,
+    ) noexcept nogil:
+        """Value and rows of the best segment of each state that ends at row t."""
+        best_ends(
+            &begun[t - 1, 0], &e[t - 1, 0], &self.log_p[0, 0], &self.ahead[0, 0],
+            &most[0], self.w, min(self.n, t), &ended[0], &lasted[t, 0],
+        )
+
+
+cdef class Window:
+    """The largest of each column over the last rows, n at most (van Herk 1992).
+
+    Rows are taken one after another, in blocks of n: a window is the end of one block
+    and the beginning of the next.
+    """
+
+    cdef:
+        const double[:, ::1] rows
+        double[:, ::1] before       # from each row of the last block to its end
+        double[::1] now             # over the rows of this block
+        double[::1] most
+        int64_t n
+        int32_t w
+
+    def __init__(self, const double[:, ::1] rows, int64_t n):
+        n = min(n, len(rows))
+        self.rows, self.n, self.w = rows, n, <int32_t> rows.shape[1]
+        self.before = np.full((n + 1, rows.shape[1]), -np.inf)
+        self.now, self.most = np.full(self.w, -np.inf), np.empty(self.w)
+
+    cdef void take(self, int64_t t) noexcept nogil:
+        """Let row t be the last of the window."""
+        cdef int64_t place = t % self.n, i
+        if place == 0 and t > 0:
+            for i in range(self.n - 1, -1, -1):
+                larger(
+                    &self.rows[t - self.n + i, 0], &self.before[i + 1, 0],
+                    &self.before[i, 0], self.w,
+                )
+            self.now[:] = -INFINITY
+        larger(&self.now[0], &self.rows[t, 0], &self.now[0], self.w)
+        larger(&self.now[0], &self.before[place + 1, 0], &self.most[0], self.w)
 
 
 cdef double all_ends(

@@ -55,6 +55,28 @@ cdef extern from *:
     typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
     typedef int64_t Ints __attribute__((vector_size(32), aligned(8), may_alias));
 
+    /* digamma of four numbers, each with the bits that it has alone */
+    static inline __attribute__((always_inline)) void hdp_digamma_four(double *at) {
+        const Four zero = {0.0, 0.0, 0.0, 0.0}, one = zero + 1.0;
+        Four x = *(Four *) at, shift = zero, f, g, logs;
+        Ints low = x < 1e-10;
+        if (low[0] | low[1] | low[2] | low[3]) {
+            for (int j = 0; j < 4; j++)
+                at[j] = hdp_digamma(at[j]);
+            return;
+        }
+        for (low = x < 8.0; low[0] | low[1] | low[2] | low[3]; low = x < 8.0) {
+            shift += (Four) ((Ints) (1.0 / x) & low);
+            x += (Four) ((Ints) one & low);
+        }
+        g = 1.0 / x;
+        f = g * g;
+        logs = (Four) {log(x[0]), log(x[1]), log(x[2]), log(x[3])};
+        *(Four *) at = logs - 0.5 * g - shift
+            - f * (1.0/12 - f * (1.0/120 - f * (1.0/252 - f * (1.0/240
+            - f * (1.0/132 - f * (691.0/32760 - f * (1.0/12)))))));
+    }
+
     /* exp of four numbers <= 0; exactly 0 below -708 */
     static inline __attribute__((always_inline)) void hdp_exp_four(double *at) {
         const Four scale = {1.4426950408889634, 1.4426950408889634,

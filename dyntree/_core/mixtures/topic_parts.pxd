@@ -36,7 +36,7 @@ cdef struct Store:
 
 
 cdef struct Side:
-    double N, alpha, c, log_z, fit     # fit: sum over groups of lgamma rises, m_d included
+    double N, alpha, c, log_z
     double *S                   # (F,) sums about the centre: x, then packed products
     double *theta               # (F,)
     double *n                   # groups touched
@@ -50,8 +50,11 @@ cdef struct Work:
     int32_t *words_touched      # (V,)
     int32_t *marks              # (S + V,) which halves touch each group, and word
     double *room                # see `room_for`
-    double *dpsi                # (S,)
-    double *dword               # (V,)
+    double *dpsi                # (S + 4,)
+    double *dword               # (V + 4,)
+    double *rises               # (S,) shares of the counts of a half, where not 0
+    double *times               # (S,) documents of these groups
+    double *args                # (the larger of S and V, + 4,) scratch
     double *B                   # (d, d)
     double *L                   # (d, d) scratch, and scratch of eigen
     double *m                   # (d,)

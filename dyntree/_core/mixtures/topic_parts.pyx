@@ -51,7 +51,7 @@ cdef void untouch(Work *w) noexcept nogil:
 
 cdef Py_ssize_t room_for(Prior *p) noexcept:
     """Doubles of one thread's workspace."""
-    return 6 * p.F + 4 * p.S + 4 * p.V + 2 * p.d * p.d + 5 * p.d + 16
+    return 6 * p.F + 6 * p.S + 4 * p.V + max(p.S, p.V) + 2 * p.d * p.d + 5 * p.d + 28
 
 
 cdef double *cut(double **at, Py_ssize_t n) noexcept nogil:
@@ -70,8 +70,11 @@ cdef void lay_out(Prior *p, Work *w, double *room, int32_t *whole) noexcept nogi
         sides[k].theta = cut(&room, p.F)
         sides[k].n = cut(&room, p.S)
         sides[k].words = cut(&room, p.V)
-    w.dpsi = cut(&room, p.S)
-    w.dword = cut(&room, p.V)
+    w.dpsi = cut(&room, p.S + 4)
+    w.dword = cut(&room, p.V + 4)
+    w.rises = cut(&room, p.S)
+    w.times = cut(&room, p.S)
+    w.args = cut(&room, max(p.S, p.V) + 4)
     w.B = cut(&room, p.d * p.d)
     w.L = cut(&room, p.d * p.d + p.d)
     w.m = cut(&room, p.d)

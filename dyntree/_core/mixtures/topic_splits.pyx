@@ -50,35 +50,61 @@ cdef extern from *:
             *(Four *) x = (Four) (((Ints) at & up) | ((Ints) (e * at) & ~up));
         }
     }
+    /* digamma of n numbers; x has room for a multiple of 4 */
+    static HDP_CLONES void hdp_digammas(double *x, long n) {
+        for (long i = n; i < ((n + 3) & ~3L); i++)
+            x[i] = 8.0;
+        for (long i = 0; i < n; i += 4)
+            hdp_digamma_four(x + i);
+    }
     """
     void logistic "hdp_logistic"(double *x, long n) noexcept nogil
+    void digammas "hdp_digammas"(double *x, long n) noexcept nogil
 
 cdef enum:
     MOST_THREADS = 64
 
 
+cdef Py_ssize_t rises_of(Prior *p, Work *w, Side *side) noexcept nogil:
+    """Put aside the shares of a half's counts in its groups; returns how many these are."""
+    cdef Py_ssize_t j, n = 0
+    for j in range(w.n_groups):
+        if side.n[j] > 0.0:
+            w.times[n] = p.D[w.groups[j]]
+            w.rises[n] = p.share * side.n[j] / w.times[n]
+            n += 1
+    return n
+
+
 cdef void alpha_steps(Prior *p, Work *w, Side *side, double start) noexcept nogil:
-    """Three fixed-point steps of alpha, den frozen; and its part of the free energy."""
-    cdef double x = start if start > 1e-12 else 1e-12, total, psi, lg
-    cdef Py_ssize_t j
+    """Three fixed-point steps of alpha, den frozen."""
+    cdef double x = start if start > 1e-12 else 1e-12, total, psi
+    cdef Py_ssize_t j, n = rises_of(p, w, side)
     cdef int step
     for step in range(3):
         total = 0.0
         psi = digamma(x)
-        for j in range(w.n_groups):
-            if side.n[j] > 0.0:
-                total += p.D[w.groups[j]] * (digamma(x + p.share * side.n[j] / p.D[w.groups[j]]) - psi)
+        for j in range(n):
+            w.args[j] = x + w.rises[j]
+        digammas(w.args, n)
+        for j in range(n):
+            total += w.times[j] * (w.args[j] - psi)
         x = (p.a - 1.0 + x * p.m_d * total) / p.den
         if x < 1e-12:
             x = 1e-12
-    total = 0.0
-    lg = log_gamma(x)
-    for j in range(w.n_groups):
-        if side.n[j] > 0.0:
-            total += p.D[w.groups[j]] * (log_gamma(x + p.share * side.n[j] / p.D[w.groups[j]]) - lg)
     side.alpha = x
-    # -t(alpha, n) + (den - b) alpha + pen(alpha), without the constant of pen
-    side.fit = -p.m_d * total + p.den * x - (p.a - 1.0) * log(x)
+
+
+cdef double fit_of(Prior *p, Work *w, Side *side) noexcept nogil:
+    """A side's part of the free energy: -t(alpha, n) + (den - b) alpha + pen(alpha).
+
+    It lacks the constant of pen.
+    """
+    cdef double x = side.alpha, total = 0.0, lg = log_gamma(x)
+    cdef Py_ssize_t j
+    for j in range(rises_of(p, w, side)):
+        total += w.times[j] * (log_gamma(x + w.rises[j]) - lg)
+    return -p.m_d * total + p.den * x - (p.a - 1.0) * log(x)
 
 
 cdef int refresh(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *phi, const double *r) noexcept nogil:
@@ -128,6 +154,15 @@ cdef int refresh(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t
     return 0
 
 
+cdef void differences(double *one, double *two, Py_ssize_t n) noexcept nogil:
+    """Digamma of `one` less that of `two`, in place of `one`."""
+    cdef Py_ssize_t j
+    digammas(one, n)
+    digammas(two, n)
+    for j in range(n):
+        one[j] -= two[j]
+
+
 cdef double reassign(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t n, const double *phi, double *r) noexcept nogil:
     """One variational step of all items; returns the largest change."""
     cdef Py_ssize_t i, j
@@ -136,10 +171,14 @@ cdef double reassign(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssi
     cdef double *new = w.logits
     for j in range(w.n_groups):
         part = p.share / p.D[w.groups[j]]
-        w.dpsi[j] = digamma(w.one.alpha + part * w.one.n[j]) - digamma(w.two.alpha + part * w.two.n[j])
+        w.dpsi[j] = w.one.alpha + part * w.one.n[j]
+        w.args[j] = w.two.alpha + part * w.two.n[j]
+    differences(w.dpsi, w.args, w.n_groups)
     if p.kind == 2:
         for j in range(w.n_words):
-            w.dword[j] = digamma(p.scale0 + p.m_p * w.one.words[j]) - digamma(p.scale0 + p.m_p * w.two.words[j])
+            w.dword[j] = p.scale0 + p.m_p * w.one.words[j]
+            w.args[j] = p.scale0 + p.m_p * w.two.words[j]
+        differences(w.dword, w.args, w.n_words)
         dc = digamma(p.V * p.scale0 + p.m_p * w.two.N) - digamma(p.V * p.scale0 + p.m_p * w.one.N)
     else:
         for j in range(p.F):
@@ -235,7 +274,7 @@ cdef double gain(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t
                 entropy += weight_of(p, store, idx[i]) * (x * log(x) + y * log(y))
         out += p.m_p * entropy
     alpha_steps(p, w, &w.parent, w.parent.alpha)
-    out += w.one.fit + w.two.fit - w.parent.fit
+    out += fit_of(p, w, &w.one) + fit_of(p, w, &w.two) - fit_of(p, w, &w.parent)
     if p.a > 1.0:       # the constant of pen, which one more topic pays
         out += (p.a - 1.0) * log((p.a - 1.0) / p.b) - (p.a - 1.0)
     return out

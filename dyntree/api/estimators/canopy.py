@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from dyntree import params
 from dyntree.api.estimators.answers import Ids, MixtureAnswers
+from dyntree.api.estimators.base import threads_of
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
@@ -62,8 +63,8 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
     inference : str, default "auto"
         "em", "esca", "canopy1", "canopy2", "tree" or "auto".
     init : str or array_like of shape (n_components, n_features), default "auto"
-        "random", "kmeans", "kmeans++", "covertree", "covertree_means", "auto", or where
-        the components begin.
+        "random", "kmeans", "kmeans++", "covertree", "covertree_means",
+        "covertree_level", "auto", or where the components begin.
     weights : {"map", "sample", "collapsed"}, default "map"
     concentration : float, default 1.0
     prior : MixturePrior, optional
@@ -83,6 +84,9 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         Called with a `CanopySweep` after each sweep; True ends the fit.
     progress : bool or None, default False
         Whether a bar is shown.
+    n_jobs : int, optional
+        Threads of a fit, -1 for all cores; of no effect on any result. By default
+        ``DYNTREE_NUM_THREADS``, or 1.
 
     Attributes
     ----------
@@ -121,6 +125,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
     """
 
     model_: Canopy
+    n_jobs: int | None = None  # of estimators that were pickled before
     _dtypes = (np.float64, np.float32)
 
     def __init__(
@@ -142,6 +147,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         random_state: Any = None,
         callback: Callable[[Any], object] | None = None,
         progress: bool | None = False,
+        n_jobs: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.family = family
@@ -159,6 +165,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         self.random_state = random_state
         self.callback = callback
         self.progress = progress
+        self.n_jobs = n_jobs
 
     def _fresh(self, seed: int) -> Canopy:
         """The model that parameters ask for."""
@@ -166,7 +173,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
             self.n_components, family=self.family, inference=self.inference,
             init=self.init, weights=self.weights, concentration=self.concentration,
             prior=self.prior, max_iter=self.max_iter, tol=self.tol,
-            options=self.options, seed=seed,
+            options=self.options, seed=seed, n_threads=threads_of(self.n_jobs),
         )  # fmt: skip
 
     def _seed(self) -> int:
@@ -259,6 +266,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
             return self.fit(X, sample_weight=sample_weight)
         with unchanged_on_errors(self):
             rows = self._checked(X, reset=False)
+            self.model_.n_threads = threads_of(self.n_jobs)
             self.model_.learn_batch(rows, sample_weight=sample_weight)
             return self._kept(self.model_, rows)
 

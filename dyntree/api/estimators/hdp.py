@@ -196,6 +196,7 @@ class MemoryBoundedTopics(
         first = not hasattr(self, "model_")
         rows = self._checked(X, first)
         model = self._fresh() if first else self.model_
+        model.n_threads = params.n_threads(threads_of(self.n_jobs))
         model.partial_fit(**self._documents(rows, groups), progress=False)
         return self._kept(model, rows, groups)
 

@@ -205,6 +205,16 @@ class CanopyAnswers(Mixture):
         m, d = known.mean.shape
         return int(self._family.n_parameters(m, d) + m - 1)
 
+    def _some_densities(self, X: Any, what: str) -> Vector:
+        """Log densities of one row at least."""
+        density = self.score_samples(X)
+        if not len(density):
+            raise ValueError(
+                f"{what} needs at least one row; got none. Give it the rows that the "
+                "model was fitted to."
+            )
+        return density
+
     def bic(self, X: Any) -> float:
         """Bayesian information criterion of rows; the lower the better.
 
@@ -215,8 +225,13 @@ class CanopyAnswers(Mixture):
         Returns
         -------
         float
+
+        Raises
+        ------
+        ValueError
+            For no rows.
         """
-        density = self.score_samples(X)
+        density = self._some_densities(X, "bic")
         return float(self._n_parameters() * np.log(len(density)) - 2.0 * density.sum())
 
     def aic(self, X: Any) -> float:
@@ -230,8 +245,14 @@ class CanopyAnswers(Mixture):
         Returns
         -------
         float
+
+        Raises
+        ------
+        ValueError
+            For no rows.
         """
-        return float(2.0 * self._n_parameters() - 2.0 * self.score_samples(X).sum())
+        density = self._some_densities(X, "aic")
+        return float(2.0 * self._n_parameters() - 2.0 * density.sum())
 
     @locked
     def sample(self, n_samples: int = 1, seed: Any = None) -> tuple[Matrix, Ids]:

@@ -28,10 +28,14 @@ class CanopyStreams(CanopyAnswers):
     """The part of `Canopy` that learns a stream."""
 
     batch_size: int
+    n_threads: int | None  # None: as many as the environment says
 
-    def _begin(self, options: Any, seed: Any) -> None:
+    def _begin(self, options: Any, seed: Any, n_threads: Any = None) -> None:
         """Become a model that has seen no row."""
         super()._begin(options, seed)
+        if n_threads is not None:
+            n_threads = params.n_threads(n_threads, "n_threads")
+        self.n_threads = n_threads
         self._state = State()
 
     @abstractmethod
@@ -181,7 +185,8 @@ class CanopyStreams(CanopyAnswers):
         how = "em" if self.options.inference == "em" else "esca"
         plan = Plan(
             family.name, how, self.options.sweeps, scaling,
-            scaling.units(parts.total, family), self.seed, params.n_threads(),
+            scaling.units(parts.total, family), self.seed,
+            params.n_threads(self.n_threads),
         )  # fmt: skip
         prior = own.prior(self.options.prior, family, self.options.concentration)
         options = replace(self.options, inference=how, max_iter=1)

@@ -66,8 +66,11 @@ class Canopy(CanopyStreams):
         products of rows, components and columns; else "canopy2".
     init : str or array_like of shape (n_components, n_features), default "auto"
         "random" rows; "kmeans" or "kmeans++", the means of k-means or the rows that it
-        begins at, on a sample; "covertree" or "covertree_means". "auto" is "kmeans" up
-        to 256 components, else "random".
+        begins at, on a sample; "covertree" or "covertree_means", the centres of the
+        fullest nodes of a cover tree or the means of their rows; "covertree_level", the
+        start of Zaheer et al. (2017): the centres of the last level that has at most
+        `n_components` nodes, some of them, drawn at random, replaced by their children.
+        "auto" is "kmeans" up to 256 components, else "random".
     weights : {"map", "sample", "collapsed"}, default "map"
         Whether the weights are posterior means, or drawn from a Dirichlet distribution;
         "collapsed" are drawn from a Dirichlet process, of whose components at most
@@ -86,6 +89,9 @@ class Canopy(CanopyStreams):
     batch_size : int, default 10_000
         Rows that `update` learns at a time.
     seed : int, default 0
+    n_threads : int, optional
+        Threads of a fit: default ``DYNTREE_NUM_THREADS``, or 1; of no effect on any
+        result, and kept by no file.
 
     Attributes
     ----------
@@ -136,6 +142,7 @@ class Canopy(CanopyStreams):
         options: CanopyOptions | None = None,
         batch_size: int = 10_000,
         seed: int = 0,
+        n_threads: int | None = None,
     ) -> None:
         self.batch_size = params.count("batch_size", batch_size, 2)
         self._begin(
@@ -152,6 +159,7 @@ class Canopy(CanopyStreams):
                 sweeps=CanopyOptions() if options is None else options,
             ),
             seed,
+            n_threads,
         )
 
     # ------------------------------------------------------------ what it is
@@ -302,7 +310,7 @@ class Canopy(CanopyStreams):
         units = scaling.units(parts.total, family)
         plan = Plan(
             options.family, how, options.sweeps, scaling, units, self.seed,
-            params.n_threads(),
+            params.n_threads(self.n_threads),
         )  # fmt: skip
         prior = scaling.prior(options.prior, family, options.concentration)
         if start is None:
@@ -397,6 +405,7 @@ class Canopy(CanopyStreams):
         callback: Callback | None = None,
         save_every: int = 10,
         scratch: str | os.PathLike[str] | None = None,
+        n_threads: int | None = None,
     ) -> Canopy:
         """Go on with a fit that `save_to` kept; the result is as if it had not stopped.
 
@@ -405,6 +414,8 @@ class Canopy(CanopyStreams):
         path : str or path
         X, sample_weight, validation, progress, callback, save_every, scratch
             As for `fit`; the same rows.
+        n_threads : int, optional
+            As of `Canopy`.
 
         Returns
         -------
@@ -424,7 +435,7 @@ class Canopy(CanopyStreams):
             )
         model = cls.__new__(cls)
         model.batch_size = stored.batch_size
-        model._begin(stored.options, stored.seed)
+        model._begin(stored.options, stored.seed, n_threads)
         parts = Parts(X, None, sample_weight)
         parts, out = model._held_out(parts, validation)
         if files.fingerprint_of(parts, out) != notes:

@@ -11,7 +11,10 @@ from dyntree.mixtures.shared.checks import not_negative, within
 
 FAMILIES = ("spherical", "spherical_tied", "diag", "full", "poisson", "multinomial")
 INFERENCES = ("em", "esca", "canopy1", "canopy2", "tree", "auto")
-STARTS = ("random", "kmeans", "kmeans++", "covertree", "covertree_means", "auto")
+STARTS = (
+    "random", "kmeans", "kmeans++", "covertree", "covertree_means", "covertree_level",
+    "auto",
+)  # fmt: skip
 WEIGHTS = ("map", "sample", "collapsed")
 EMPTY = ("reseed", "prior")
 STEPS = ("map", "sample")

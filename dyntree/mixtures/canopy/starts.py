@@ -46,6 +46,8 @@ def start(init: str, m: int, rows: Singles, seed: int, n_threads: int) -> Matrix
         found = kmeans_plus_plus(rows, m, rng)
     elif init == "kmeans":
         found = kmeans(rows, m, rng)
+    elif init == "covertree_level":
+        found = from_level(rows, m, rng, seed, n_threads)
     else:
         found = truncated(rows, m, init == "covertree_means", seed, n_threads)
     return found
@@ -205,3 +207,31 @@ def truncated(rows: Singles, m: int, means: bool, seed: int, n_threads: int) -> 
     return np.stack(
         [ordered[a:b].mean(axis=0) for a, b in zip(first, last, strict=True)]
     )
+
+
+def from_level(
+    rows: Singles, m: int, rng: np.random.Generator, seed: int, n_threads: int
+) -> Matrix:
+    """Centres of the last level of a cover tree with at most m nodes, filled up to m.
+
+    Nodes of the level, drawn at random, are replaced by their children of the next one,
+    of which they are one themselves (Zaheer et al. 2017, section 5). A child is farther
+    from its parent than the radius of the first level that has it, and not as far as
+    that of the level before.
+    """
+    tree = build(rows, BASE, 1, len(rows), seed, n_threads)
+    centre, parent = tree["centre"], tree["parent"]
+    if len(centre) < m:
+        raise too_few(m, len(centre))
+    points = rows[centre].astype(np.float64)
+    apart = np.linalg.norm(points - points[parent], axis=1)
+    apart[0] = np.inf  # the root, which every level has
+    level = np.ceil(np.log(apart) / np.log(BASE))
+    filled = np.sort(level)[::-1][m - 1]  # the first level with m nodes or more
+    found = np.flatnonzero(level > filled)
+    late = np.flatnonzero(level == filled)
+    turn = np.empty(len(centre))
+    turn[rng.permutation(len(centre))] = np.arange(len(centre))
+    order = np.lexsort((turn[late], turn[parent[late]]))
+    chosen: Matrix = points[np.sort(np.r_[found, late[order[: m - len(found)]]])]
+    return chosen

@@ -160,7 +160,7 @@ def n_births(build: Build) -> int:
     given, most = build.search.options.n_birth, build.state.family.most_births
     if given != "auto":
         return int(given)
-    return min(most, -(-len(build.new_groups) // 2))
+    return min(most, len(build.new_groups))
 
 
 def born(build: Build, store: Store, topics: Topics, n_birth: int) -> Built:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +47,25 @@ class Part:
         if self.is_clump(family, in_bytes):
             return int(family.clump_bytes(self.n_groups, self.n_words)), 1
         return self.n_points * family.point_bytes, self.n_points
+
+
+class Halves(NamedTuple):
+    """How a part would be halved; most never are, so that nothing is made of it yet."""
+
+    share: Vector  # of the first half in each item, 0 or 1
+    sizes: Ints  # groups of both halves, then words
+    alpha: Vector
+
+    def of(self, part: Part, n_points: int) -> tuple[Part, Part]:
+        """Both halves of a part; items below `n_points` are points."""
+        first = self.share == 1.0
+        inside = part.items[first], part.items[~first]
+        groups_1, groups_2, words_1, words_2 = self.sizes.tolist()
+        points = [int(np.count_nonzero(half < n_points)) for half in inside]
+        return (
+            Part(inside[0], groups_1, words_1, points[0], part.topic),
+            Part(inside[1], groups_2, words_2, points[1], part.topic),
+        )
 
 
 @dataclass(frozen=True)
@@ -213,11 +233,11 @@ def divided(
     halved = Halving(store.kernel, setting, search.n_threads)
     most = np.inf if room.limits.items is None else room.limits.items
     n_bytes, n_items = room.totals(parts, in_bytes)
-    heap: list[tuple[float, int, Part, Part, Part, Vector]] = []
+    heap: list[tuple[float, int, Part, Halves]] = []
     leaves: dict[int, Part] = {}
     number = 0
 
-    def grow(some: list[Part], alpha: Vector) -> None:
+    def grow(some: Sequence[Part], alpha: Vector) -> None:
         nonlocal number
         can = []
         for part, a in zip(some, alpha, strict=True):
@@ -225,16 +245,21 @@ def divided(
             if len(part.items) >= 2 and part.is_clump(family, in_bytes):
                 can.append((number, part, a))
             number += 1
-        for place, part, one, two, gain, pair in best_splits(store, halved, can):
-            heapq.heappush(heap, (gain, place, part, one, two, pair))
+        for (place, part, _), (gain, halves) in zip(
+            can, best_splits(halved, can), strict=True
+        ):
+            if gain < np.inf:
+                heapq.heappush(heap, (gain, place, part, halves))
 
     grow(parts, topics.alpha[[part.topic for part in parts]])
     aside = 0
     while heap and aside < ASIDE:
-        _, place, part, one, two, alpha = heapq.heappop(heap)
-        old = np.array(part.cost(family, in_bytes))
-        new = np.array(one.cost(family, in_bytes)) + two.cost(family, in_bytes)
-        more_bytes, more_items = (new - old).tolist()
+        _, place, part, halves = heapq.heappop(heap)
+        both = halves.of(part, store.n_points)
+        costs = [one.cost(family, in_bytes) for one in (part, *both)]
+        more_bytes, more_items = (
+            one + two - old for old, one, two in zip(*costs, strict=True)
+        )
         if n_bytes + more_bytes > budget or n_items + more_items > most:
             aside += 1
             if search.options.failing_split == "stop":
@@ -243,30 +268,19 @@ def divided(
         aside = 0
         n_bytes, n_items = n_bytes + more_bytes, n_items + more_items
         del leaves[place]
-        grow([one, two], alpha)
+        grow(both, halves.alpha)
     return list(leaves.values())
 
 
-def best_splits(
-    store: Store, halved: Halving, can: list[Any]
-) -> list[tuple[int, Part, Part, Part, float, Vector]]:
-    """The best halves of each part, as far as it can be halved."""
+def best_splits(halved: Halving, can: list[Any]) -> list[tuple[float, Halves]]:
+    """The best halves of each part and their change of F, inf where there are none."""
     if not can:
         return []
-    ptr = np.zeros(len(can) + 1, dtype=np.int64)
-    np.cumsum([len(part.items) for _, part, _ in can], out=ptr[1:])
+    ptr = np.cumsum([0, *(len(part.items) for _, part, _ in can)])
     items = np.concatenate([part.items for _, part, _ in can])
     alpha = np.array([a for _, _, a in can])
     gains, share, alphas, sizes = halved.split(ptr, items, alpha)
-    found = []
-    for i, (place, part, _) in enumerate(can):
-        if not np.isfinite(gains[i]):
-            continue
-        first = share[ptr[i] : ptr[i + 1]] == 1.0
-        groups_1, groups_2, words_1, words_2 = sizes[i].tolist()
-        inside = [part.items[first], part.items[~first]]
-        n_points = [int(np.count_nonzero(half < store.n_points)) for half in inside]
-        one = Part(inside[0], groups_1, words_1, n_points[0], part.topic)
-        two = Part(inside[1], groups_2, words_2, n_points[1], part.topic)
-        found.append((place, part, one, two, float(gains[i]), alphas[i, 1:]))
-    return found
+    return [
+        (gain, Halves(share[ptr[i] : ptr[i + 1]], sizes[i], alphas[i, 1:]))
+        for i, gain in enumerate(gains.tolist())
+    ]

@@ -30,7 +30,7 @@ class Multinomial(Family):
     kappa0 = shape0 = 0.0
     store = WordStore
     of_words = random_start = True
-    epoch_size, most_start, most_births = 1000, 40, 20
+    epoch_size, most_start, most_births = 1000, 40, 40
     pointer_bytes, point_bytes, smallest_clump = 16, 12, 8 + 12 + 12 + 16
     log_base = 0.0
 

@@ -147,8 +147,8 @@ class HDPOptions(Checked):
     magnify_max : float, optional
         Most magnification of the data while clumps are formed; 1 for none.
     n_birth : int or "auto"
-        Topics proposed from random documents in each later epoch; "auto" is 20 for
-        words, half of the documents where these are fewer, and 0 for others.
+        Topics proposed from random documents in each later epoch; "auto" is 40 for
+        words, one from each document where these are fewer, and 0 for others.
     select : {"auto", "always", "free_energy", "heldout"}
         When births are kept: always, by free energy, or by the score of a tenth of the
         epoch's points, of words those that a document has once. "auto" is by free

@@ -68,7 +68,10 @@ OTHERS: dict[str, tuple[type, Mapping[str, Any], dict[str, Any]]] = {
     "CanopyMixture": (
         Canopy,
         {k: v for k, v in MIXTURE_OPTIONS.items() if k not in ("sweeps", "prior")},
-        {"prior": None, "options": None, "batch_size": 10_000, "seed": 0},
+        {
+            "prior": None, "options": None, "batch_size": 10_000, "seed": 0,
+            "n_threads": None,
+        },
     ),
 }  # fmt: skip
 FACES: dict[str, tuple[set[str], dict[str, Any]]] = {
@@ -78,10 +81,10 @@ FACES: dict[str, tuple[set[str], dict[str, Any]]] = {
         {"seed", "n_threads", "callback"}, {"n_jobs": None, "random_state": None}
     ),
     "CanopyMixture": (
-        {"seed", "batch_size"},
+        {"seed", "batch_size", "n_threads"},
         {
             "n_init": 1, "warm_start": False, "validation": None, "callback": None,
-            "progress": False, "random_state": None,
+            "progress": False, "random_state": None, "n_jobs": None,
         },
     ),
 }  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 from typing import Any
 
 import numpy as np
@@ -228,3 +230,36 @@ def test_counts_may_be_sparse(options: Any) -> None:
     assert fits[1].score(csr_array(C)) == fits[0].score(C)
     with pytest.raises(TypeError, match="dense data is required"):
         CanopyMixture(2).fit(csr_array(C))
+
+
+@pytest.mark.parametrize("family", ["diag", "full", "poisson"])
+@pytest.mark.parametrize("inference", ["em", "esca", "canopy2"])
+def test_jobs_are_threads_and_alter_no_bit(family: str, inference: str) -> None:
+    X = np.abs(blobs(900)).round() if family == "poisson" else blobs(900)
+    found = []
+    for n_jobs in (None, 1, 2, 7, -1):
+        fit = CanopyMixture(
+            6, family=family, inference=inference, max_iter=8, tol=0.0, random_state=0,
+            n_jobs=n_jobs,
+        ).fit(X)  # fmt: skip
+        fit.partial_fit(X[::-1])
+        found.append(fit.means_.tobytes() + fit.weights_.tobytes())
+        wanted = {None: None, -1: os.cpu_count()}.get(n_jobs, n_jobs)
+        assert fit.model_.n_threads == wanted
+    assert len(set(found)) == 1
+
+
+def test_jobs_can_be_changed_between_batches() -> None:
+    X = blobs(600)
+    fit = CanopyMixture(6, random_state=0, n_jobs=1).fit(X)
+    fit.set_params(n_jobs=2).partial_fit(X)
+    assert fit.model_.n_threads == 2
+    again = pickle.loads(pickle.dumps(fit)).partial_fit(X)
+    assert again.model_.n_threads == 2
+    before = fit.means_.tobytes()
+    for bad in (0, -2, 1.5, "all"):
+        with pytest.raises(ValueError, match="n_jobs must be an int >= 1"):
+            fit.set_params(n_jobs=bad).partial_fit(X)
+        with pytest.raises(ValueError, match="n_jobs must be an int >= 1"):
+            CanopyMixture(6, random_state=0, n_jobs=bad).fit(X)
+    assert fit.means_.tobytes() == before

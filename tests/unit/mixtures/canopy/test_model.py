@@ -16,6 +16,7 @@ from dyntree.errors import (
     ConvergenceWarning,
 )
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
+from dyntree.mixtures.canopy import shards
 from dyntree.mixtures.canopy.components import Components, Moments, Prior
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.sweep_loop import with_drawn_weights
@@ -193,8 +194,14 @@ def test_the_seed_and_no_number_of_threads_decide(
         found.append(
             (model.means.tobytes(), model.weights.tobytes(), model.labels_.tobytes())
         )
-    assert found[0] == found[1] == found[2]
     monkeypatch.undo()
+    for n_threads in (1, 3):
+        model = Canopy(12, inference=inference, n_threads=n_threads, **QUICK).fit(X)
+        assert model.copy().n_threads == n_threads
+        found.append(
+            (model.means.tobytes(), model.weights.tobytes(), model.labels_.tobytes())
+        )
+    assert len(set(found)) == 1
     other = Canopy(12, inference=inference, **(QUICK | {"seed": 2})).fit(X)
     assert other.means.tobytes() != found[0][0]
 
@@ -588,3 +595,41 @@ def test_an_interrupt_leaves_the_model_as_it_was() -> None:
 
     with same_bytes(model), pytest.raises(KeyboardInterrupt):
         model.fit(X[:300], callback=interrupt)
+
+
+def test_an_argument_says_how_many_threads_every_kernel_gets(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    plans: list[int] = []
+    made = shards.ShardWorker.__init__
+
+    def noted(
+        self: Any, X: Any, first: int, weight: Any, plan: Any, *more: Any
+    ) -> None:
+        plans.append(plan.n_threads)
+        made(self, X, first, weight, plan, *more)
+
+    monkeypatch.setattr(shards.ShardWorker, "__init__", noted)
+    monkeypatch.setenv("DYNTREE_NUM_THREADS", "5")
+    X = blobs(300)
+    Canopy(4, **QUICK).fit(X)
+    path = tmp_path / "fit"
+    model = Canopy(4, n_threads=3, **QUICK).fit(X, save_to=path, save_every=1)
+    model.learn_batch(X)
+    again = Canopy.resume(path, X, n_threads=2)
+    assert plans == [5, 3, 3, 2]
+    assert again.n_threads == 2
+    for bad in (0, -1, 1.5, True, "2"):
+        with pytest.raises(ValueError, match="n_threads must be an int >= 1"):
+            Canopy(4, n_threads=bad)  # type: ignore[arg-type]
+
+
+def test_criteria_of_no_rows_are_refused() -> None:
+    X = blobs(300)
+    model = Canopy(4, **QUICK).fit(X)
+    for name in ("score", "bic", "aic"):
+        with pytest.raises(
+            ValueError, match=f"{name} needs at least one row; got none"
+        ):
+            getattr(model, name)(X[:0])
+    assert len(model.score_samples(X[:0])) == 0

@@ -9,8 +9,10 @@ import pytest
 
 from dyntree.errors import ConvergenceWarning
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
+from dyntree.mixtures.hdp import building
 from dyntree.mixtures.hdp.building import BuildRecord, proposals
 from dyntree.mixtures.hdp.moves import swept_for_proposals
+from dyntree.mixtures.hdp.starting import with_births
 from dyntree.mixtures.hdp.sweeps import swept_until_settled
 from tests.bench.hdp_scenes import bars
 from tests.unit.mixtures.hdp.problems import problem_of
@@ -74,6 +76,24 @@ def test_a_file_of_before_keeps_what_auto_stood_for() -> None:
     assert MemoryBoundedHDP._from_arrays({**new, "learned": None}, {}).settings == (
         MemoryBoundedHDP("multinomial").settings
     )
+
+
+def test_every_document_of_a_short_epoch_proposes_a_topic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts, _ = bars(220, 40, seed=3)
+    asked: list[int] = []
+
+    def noted(store: Any, topics: Any, groups: Any, n_birth: int, *more: Any) -> Any:
+        asked.append(n_birth)
+        return with_births(store, topics, groups, n_birth, *more)
+
+    monkeypatch.setattr(building, "with_births", noted)
+    model = MemoryBoundedHDP("multinomial").partial_fit(counts[:100])
+    assert not asked  # the first epoch starts from random topics
+    model.partial_fit(counts[100:130])
+    model.partial_fit(counts[130:])
+    assert asked == [30, 40]
 
 
 def documents_of_five_topics(seed: int) -> tuple[Any, Any]:

@@ -201,6 +201,34 @@ def test_decoding_is_the_best_and_the_sum_of_all_paths(
     assert law.log_likelihood(density) == pytest.approx(logsumexp(values), rel=1e-12)
 
 
+# data and seeds are fixed, so that nothing here fails by chance
+@pytest.mark.parametrize("k", [1, 2, 4, 5, 9])
+@pytest.mark.parametrize("most", [1, 3, 8, 9, 40])
+@pytest.mark.parametrize("kind", ["flat", "apart", "ties", "impossible"])
+def test_the_bounded_search_finds_the_path_and_bits_of_the_whole_one(
+    k: int, most: int, kind: str
+) -> None:
+    for seed, n in enumerate((1, 7, 60, 150)):
+        rng = np.random.default_rng([seed, k, most])
+        parts = toy(rng, k, most)
+        density = rng.normal(size=(n, k))
+        if kind == "apart":
+            states = np.repeat(rng.integers(k, size=n), rng.integers(1, most + 2, n))
+            density -= 40.0 * (np.arange(k) != states[:n, None])
+        if kind == "ties":  # whole numbers, of which many paths have the same sum
+            density, parts = np.round(density), [np.round(part) for part in parts]
+        if kind == "impossible":
+            parts[2][rng.random(parts[2].shape) < 0.4] = -np.inf
+            parts[3][:] = np.maximum(parts[3], -50.0)
+            density[rng.random(density.shape) < 0.1] = -np.inf
+        best = density.max(axis=1)
+        best = np.where(np.isfinite(best), best, 0.0)
+        path, value = oracle.whole_viterbi(density - best[:, None], *parts)
+        states, found = Law(*parts).viterbi(density)
+        assert found == value + best.sum()
+        assert states.tolist() == path
+
+
 def test_a_state_alone_lasts_through_all_rows() -> None:
     model = OnlineHDPHSMM(5.0, noise=1.0).update(np.zeros((30, 2)))
     path = model.decode(np.zeros((500, 2)))
