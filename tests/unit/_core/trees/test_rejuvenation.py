@@ -16,7 +16,7 @@ from tests.statistical.clouds import native_cloud
 
 MODELS = ["constant", "linear", "class", "prior"]
 YOUNG = 2  # rows that fresh trees learn at a row, if there is time, at first
-GROWN = 4  # and once they know a third of the rows
+GROWN = 3  # and once they know a third of the rows
 
 
 def rows_of(model: str, n: int, seed: int = 0) -> tuple[Any, Any]:
