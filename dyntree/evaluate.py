@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
-from scipy.stats import rankdata
 
 from dyntree import params
 from dyntree.encoding.feature_map import take
@@ -499,6 +498,8 @@ def auc(y: Codes, proba: Vector) -> float:
     It is the probability that a row with the label is ranked above one without it, ties
     counting half (Mann and Whitney 1947).
     """
+    from scipy.stats import rankdata  # slow to import
+
     areas = []
     for k in range(proba.shape[1]):
         positive = y == k

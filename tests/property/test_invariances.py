@@ -10,6 +10,8 @@ seeds; such tests state their rate of false alarms.
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -64,6 +66,19 @@ def answers(subject: Subject, X: Any, y: Any, new: Any) -> Answers:
     return asked(subject.learned(X, y), new, subject.questions)
 
 
+@cache
+def plain_answers(name: str) -> Answers:
+    """What a subject says after the rows as they are: learned once for all tests."""
+    subject = SUBJECTS[name]
+    return answers(subject, *rows_of(subject))
+
+
+def those_of(found: Answers, questions: Iterable[str]) -> Answers:
+    """The answers to some of the questions."""
+    kept = {*questions}
+    return {key: value for key, value in found.items() if key.split(".")[0] in kept}
+
+
 def same(one: Answers, other: Answers) -> None:
     """Two sets of answers have the same bits."""
     assert one.keys() == other.keys()
@@ -115,8 +130,8 @@ def test_a_constant_in_the_responses_is_one_in_the_answers(
     """2^30 is 1e9 spreads, of which float64 keeps seven digits of one."""
     subject = TREES[name]
     X, y, new = rows_of(subject)
-    plain, moved = answers(subject, X, y, new), answers(subject, X, y + shift, new)
-    close(plain, in_units(moved, shift, 1.0, N), digits)
+    moved = answers(subject, X, y + shift, new)
+    close(plain_answers(name), in_units(moved, shift, 1.0, N), digits)
 
 
 @pytest.mark.parametrize("scale", [2.0**-40, 2.0**-7, 2.0**33])
@@ -124,8 +139,8 @@ def test_a_constant_in_the_responses_is_one_in_the_answers(
 def test_units_of_the_responses_drop_out(name: str, scale: float) -> None:
     subject = TREES[name]
     X, y, new = rows_of(subject)
-    plain, other = answers(subject, X, y, new), answers(subject, X, scale * y, new)
-    close(plain, in_units(other, 0.0, scale, N), 9)
+    other = answers(subject, X, scale * y, new)
+    close(plain_answers(name), in_units(other, 0.0, scale, N), 9)
 
 
 @pytest.mark.parametrize("scale", [2.0**-20, 2.0**10])
@@ -168,7 +183,7 @@ def test_units_of_the_columns_drop_out(name: str, scale: float, shift: float) ->
     X, y, new = rows_of(subject)
     skipped = ("coef", "alc")  # which are in units of the columns, or of bounds
     questions = {k: q for k, q in subject.questions.items() if k not in skipped}
-    plain = asked(subject.learned(X, y), new, questions)
+    plain = those_of(plain_answers(name), questions)
     for columns in (slice(None), slice(1, 2)):
         moved, asked_for = X.copy(), new.copy()
         for rows in (moved, asked_for):
@@ -207,7 +222,7 @@ def test_columns_that_cannot_be_used_change_nothing(
     )
     kept = ("predict", "proba", "entropy", "evidence", "stats", "alm", "active alc")
     questions = {k: q for k, q in subject.questions.items() if k in kept}
-    plain = asked(subject.learned(X, y), new, questions)
+    plain = those_of(plain_answers(name), questions)
     close(plain, asked(subject.learned(wide, y), asked_for, questions), 10)
 
 
@@ -282,7 +297,7 @@ def test_columns_that_come_in_another_order_are_learned_by_name(name: str) -> No
 def test_labels_may_have_any_names(name: str) -> None:
     subject = TREES[name]
     X, y, new = rows_of(subject)
-    plain = answers(subject, X, y, new)
+    plain = plain_answers(name)
     for names in (("z", "m", "b"), (30, 2, 1), (2.5, -1.0, 0.0)):
         given = dict(zip(LABELS, names, strict=True))
         fresh = subject.fresh()
@@ -297,14 +312,13 @@ def test_the_order_of_the_classes_is_that_of_the_probabilities_alone(name: str) 
     X, y, new = rows_of(subject)
     order = [2, 0, 1]
     names = tuple(LABELS[k] for k in order)
-    plain = answers(subject, X, y, new)
     model = _with_classes(subject.fresh(), names).update(X, y)
     questions = subject.questions | {
         "sensitivity": lambda model, X: effects(model, label=LABELS[0])
     }
     found = asked(model, new, questions)
     found["proba"] = found["proba"][:, np.argsort(order)]
-    close(plain, found, 9)
+    close(plain_answers(name), found, 9)
 
 
 def _with_classes(model: Any, classes: tuple[Any, ...]) -> Any:
@@ -365,7 +379,7 @@ def test_layouts_and_types_in_memory_do_not_matter(name: str, layout: str) -> No
         questions = {k: q for k, q in subject.questions.items() if k != "filter_one"}
     else:
         questions = subject.questions
-    plain = asked(subject.learned(X, y), new, questions)
+    plain = those_of(plain_answers(name), questions)
     changed = asked(subject.learned(change(X), y), change(new), questions)
     if (name, layout) == ("canopy", "float32"):
         close(plain, changed, 4)
@@ -378,13 +392,12 @@ def test_a_stream_may_be_cut_anywhere_and_asked_in_between(name: str) -> None:
     """Questions of every kind between the calls leave no trace."""
     subject = SUBJECTS[name]
     X, y, new = rows_of(subject)
-    plain = answers(subject, X, y, new)
     model = subject.fresh()
     for part in np.split(np.arange(N), [1, 7, 12, 50, 51]):
         model.update(X[part], None if y is None else y[part])
         if model.is_ready and len(part) > 30:
             asked(model, new, subject.questions)
-    same(plain, asked(model, new, subject.questions))
+    same(plain_answers(name), asked(model, new, subject.questions))
 
 
 @pytest.mark.parametrize("name", list(SUBJECTS))
@@ -506,7 +519,7 @@ def test_units_of_rows_drop_out_of_mixtures(
     keys = [k for k in subject.questions if k in free or k in per_row]
     keys = [k for k in keys if not (k == "transform" and name == "mppca auto")]
     questions = {k: subject.questions[k] for k in keys}
-    plain = asked(subject.learned(X, y), new, questions)
+    plain = those_of(plain_answers(name), questions)
     moved, ahead = scale * (X + shift), scale * (new + shift)
     found = asked(subject.learned(moved, y), ahead, questions)
     for key in per_row:

@@ -213,29 +213,38 @@ def test_the_next_draw_comes_from_where_the_chain_says(
     assert worst(drawn, paper) > 10.0 * limit(3, size)
 
 
-def drawn(
-    p: ddp.Phase, law: dict[ddp.State, float], X: Any, rng: np.random.Generator
-) -> tuple[ddp.State, float]:
-    """A state of the enumerated law, and a u given it."""
-    found = list(law)
-    state = found[rng.choice(len(found), p=list(law.values()))]
-    if p.weights == "counts":
-        return state, 1.0
-    grid = np.linspace(-12.0, 40.0, 800)
-    logs = ddp.log_joint(p, X, *state, np.exp(grid)) + grid
-    weights = np.exp(logs - logs.max())
-    return state, float(np.exp(rng.choice(grid, p=weights / weights.sum())))
+class Law:
+    """The enumerated law, to draw a state from and a u given it."""
+
+    GRID = np.linspace(-12.0, 40.0, 800)  # of log u
+
+    def __init__(self, p: ddp.Phase, X: Any) -> None:
+        self.p, self.X = p, X
+        law = ddp.enumerated(p, X)
+        self.states, self.chances = list(law), list(law.values())
+        self.of_u: dict[ddp.State, np.ndarray] = {}  # as far as states were drawn
+
+    def draw(self, rng: np.random.Generator) -> tuple[ddp.State, float]:
+        state = self.states[rng.choice(len(self.states), p=self.chances)]
+        if self.p.weights == "counts":
+            return state, 1.0
+        if state not in self.of_u:
+            u = np.exp(self.GRID)
+            logs = ddp.log_joint(self.p, self.X, *state, u) + self.GRID
+            weights = np.exp(logs - logs.max())
+            self.of_u[state] = weights / weights.sum()
+        return state, float(np.exp(rng.choice(self.GRID, p=self.of_u[state])))
 
 
 @pytest.mark.parametrize("identities", [False, True])
 def test_identity_moves_alone_keep_the_law(identities: bool) -> None:
     """Rows from the enumerated law, identities changed: the law is what it was."""
     p, X = ddp.toy()
-    law = ddp.enumerated(p, X)
+    law = Law(p, X)
     rng = np.random.default_rng(3)
     difference = []
     for number in range(3000):
-        (labels, sources), u = drawn(p, law, X, rng)
+        (labels, sources), u = law.draw(rng)
         sampler = sampler_of(p, X, seed=number)
         names = {p.K + j: s for j, s in enumerate(sources)}
         sampler.start(np.array(labels), names, u)
@@ -261,11 +270,11 @@ def test_split_merge_moves_alone_keep_the_law(weights: str, uncollapsed: bool) -
     """
     p, X = ddp.toy(weights)
     p = ddp.replace(p, a=4.0 * p.a)
-    law = ddp.enumerated(p, X)
+    law = Law(p, X)
     rng = np.random.default_rng(4)
     difference, moves = [], np.zeros(2)
     for number in range(6000):
-        (labels, sources), u = drawn(p, law, X, rng)
+        (labels, sources), u = law.draw(rng)
         sampler = sampler_of(p, X, uncollapsed, seed=number)
         names = {p.K + j: s for j, s in enumerate(sources)}
         sampler.start(np.array(labels), names, u)

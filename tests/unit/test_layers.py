@@ -449,6 +449,22 @@ def test_importing_the_package_loads_no_model() -> None:
     assert "dyntree.mixtures.hdp.model" in others[-1]
 
 
+@pytest.mark.parametrize(
+    "module", ["dyntree.cli", "dyntree.evaluate", "dyntree.mixtures"]
+)
+def test_statistics_and_optimisers_are_loaded_where_they_are_used(module: str) -> None:
+    """SciPy's take longer to load than all else that a command needs."""
+    code = (
+        "import scipy.special.cython_special, sys  # which may load more of SciPy\n"
+        "before = {*sys.modules}\n"
+        f"import {module}\n"
+        "loaded = {*sys.modules} - before\n"
+        "assert not loaded & {'scipy.stats', 'scipy.optimize'}"
+    )
+    process = python("-c", code)
+    assert process.returncode == 0, process.stderr
+
+
 def test_public_names_are_there_before_they_are_asked_for() -> None:
     code = (
         "import dyntree\n"

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from dyntree import checkpoint, params
@@ -113,6 +112,8 @@ def fitted_powers(
     They have normal priors, about equal shares of one. Labels are places among the
     columns of each array of `proba`.
     """
+    from scipy.optimize import minimize  # slow to import
+
     log_p = np.array([np.log(np.maximum(one, FLOOR)) for one in proba])
     own = log_p[:, np.arange(len(labels)), labels].sum(axis=1)
     share = 1.0 / len(proba)

@@ -65,13 +65,18 @@ def both() -> dict[str, tuple[StreamingTree, Prequential]]:
     return {kind: evaluated(kind) for kind in ("linear", "class")}
 
 
+@pytest.fixture(scope="module")
+def pages(both: Any) -> dict[str, str]:
+    return {kind: report_html(*made) for kind, made in both.items()}
+
+
 def pictures(page: str) -> list[str]:
     return [base64.b64decode(text).decode() for text in PICTURE.findall(page)]
 
 
 @pytest.mark.parametrize("kind", ["linear", "class"])
-def test_the_page_needs_nothing_beside_itself(kind: str, both: Any) -> None:
-    text = report_html(*both[kind])
+def test_the_page_needs_nothing_beside_itself(kind: str, pages: dict[str, str]) -> None:
+    text = pages[kind]
     page = Page(text)
     assert page.open == []
     assert {tag for tag, _ in page.tags} <= {
@@ -91,8 +96,10 @@ def test_the_page_needs_nothing_beside_itself(kind: str, both: Any) -> None:
 
 
 @pytest.mark.parametrize(("kind", "n"), [("linear", 7), ("class", 8)])
-def test_every_picture_is_there_and_described(kind: str, n: int, both: Any) -> None:
-    text = report_html(*both[kind])
+def test_every_picture_is_there_and_described(
+    kind: str, n: int, pages: dict[str, str]
+) -> None:
+    text = pages[kind]
     images = [attrs for tag, attrs in Page(text).tags if tag == "img"]
     assert len(images) == len(pictures(text)) == n
     assert len({attrs["alt"] for attrs in images}) == n
@@ -100,9 +107,11 @@ def test_every_picture_is_there_and_described(kind: str, n: int, both: Any) -> N
 
 
 @pytest.mark.parametrize("kind", ["linear", "class"])
-def test_scores_stand_beside_the_baseline(kind: str, both: Any) -> None:
-    model, seen = both[kind]
-    page = Page(report_html(model, seen))
+def test_scores_stand_beside_the_baseline(
+    kind: str, both: Any, pages: dict[str, str]
+) -> None:
+    _, seen = both[kind]
+    page = Page(pages[kind])
     own, trivial = vars(seen.scores), vars(seen.baseline)
     for name in own:
         if name == "n_rows":

@@ -38,7 +38,7 @@ def same(found: Ids, z: Ids) -> bool:
 @pytest.mark.parametrize("K", [1, 2, 5, 10, 20])
 def test_clusters_that_are_apart_are_found(K: int, d: int, in_line: bool) -> None:
     seed = K + d
-    X, z = blobs(2000, d, K, in_line, seed)
+    X, z = blobs(1000, d, K, in_line, seed)
     assert same(DependentDPMixture(GaussianUnknown(), seed=seed).update(X).labels_, z)
 
 

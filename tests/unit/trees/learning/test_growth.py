@@ -50,6 +50,14 @@ def sparse(seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     return frame, y
 
 
+def sparse_stream_of(name: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """Such columns, and responses that a maker's models take."""
+    frame, y = sparse()
+    if MAKERS[name]().is_classifier:
+        y = (y // 3).clip(0, 5).astype(int)
+    return frame, y
+
+
 def late_levels(seed: int = 0, n: int = N_ROWS) -> tuple[pd.DataFrame, np.ndarray]:
     """Two columns of levels that come one after the other, gaps, and a response."""
     rng = np.random.default_rng(seed)
@@ -165,9 +173,7 @@ def test_rows_may_come_in_any_form_and_order_of_columns(seed: int, form: str) ->
 @pytest.mark.parametrize("cuts", [range(1, N_ROWS), range(7, N_ROWS, 7), [1], [28]])
 @pytest.mark.parametrize("name", MAKERS)
 def test_columns_without_a_value_may_become_any(name: str, cuts: Any) -> None:
-    frame, y = sparse()
-    if MAKERS[name]().is_classifier:
-        y = (y // 3).clip(0, 5).astype(int)
+    frame, y = sparse_stream_of(name)
     whole = fed(MAKERS[name](), frame, y, [10] if name == "linear" else [])
     cuts = sorted({*cuts, 10}) if name == "linear" else cuts
     assert model_bytes(fed(MAKERS[name](), frame, y, cuts)) == model_bytes(whole)
@@ -176,6 +182,11 @@ def test_columns_without_a_value_may_become_any(name: str, cuts: Any) -> None:
     assert names[:5] == (site, "count", "x", "kind=p", "none")
     for column, places in whole.tree.level_places.items():
         assert {names[k].partition("=")[0] for k in places} == {column}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_prequential_learns_columns_without_a_value_as_update_does(name: str) -> None:
+    frame, y = sparse_stream_of(name)
     expected = MAKERS[name]()
     prequential(expected, frame, y, start=0)
     by_hand = fed(MAKERS[name](), frame, y, range(1, N_ROWS))
