@@ -516,8 +516,9 @@ class StreamOptions:
 
         Native regression in a window that slides by age or chance is rejuvenated, every
         window where evidence fades and every third where it does not: a stale past is
-        then found out whether or not drift was declared. ALC already takes the past for
-        good, and classes gain nothing.
+        then found out whether or not drift was declared. So are linear leaves by ALC.
+        Constant ones by ALC are not, as trees grown from the window alone are worse
+        there where nothing changes; classes gain nothing.
         """
         discard, every = self.discard, self.rejuvenate_every
         native = options.rules == "native"
@@ -527,7 +528,7 @@ class StreamOptions:
             else:
                 discard = "random" if options.model == "class" else "alc"
         if every is None:
-            slides = discard in ("age", "random")
+            slides = discard in ("age", "random") or options.model == "linear"
             regression = options.model in ("constant", "linear")
             windows = 1 if self.forget < 1.0 else 3
             every = windows * self.window if native and regression and slides else 0

@@ -57,9 +57,9 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         the others; 0 never. They begin at every so many rows and learn the active rows
         in random order, a few at each row that comes, so that no row takes long; until
         they have joined, nothing is asked of them. (Under R's rules they learn all at
-        once.) Default: `window` with `drift`; under native rules for
-        regression whose rows go by age or chance `window` with ``forget < 1``, else
-        ``3 * window``; else 0.
+        once.) Default: `window` with `drift`; under native rules for linear leaves, and
+        for constant ones whose rows go by age or chance, `window` with ``forget < 1``,
+        else ``3 * window``; else 0.
     n_particles : int, default 1000
     rules, intercept, proposal, min_leaf, n_start, tree_prior, variance_prior
         As in `DynamicTree`.
