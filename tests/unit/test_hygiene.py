@@ -19,6 +19,7 @@ from typing import Any
 import joblib  # noqa: F401 - when first imported it sets KMP_INIT_AT_FORK
 import numpy as np
 import pytest
+import scipy.stats  # noqa: F401 - when first imported it adds a filter of warnings
 
 import dyntree
 from dyntree.api import rmirror as r
