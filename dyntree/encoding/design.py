@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.columns import (
@@ -43,10 +44,11 @@ from dyntree.encoding.values import (
     Vector,
     is_missing,
 )
-from dyntree.errors import UnseenLevelWarning, warn
+from dyntree.errors import UndefinedTermWarning, UnseenLevelWarning, warn
 from dyntree.labels import Level, can_store, checked_label, level_of, plain_label
 from dyntree.params import NEW_LEVELS, TreeOptions, one_of
 
+MOST_TOLD = 10  # rows that a warning names
 OLD_NAMES = {"raise": "error"}  # in files from before levels came late
 
 
@@ -278,8 +280,13 @@ class Design:
         Raises
         ------
         ValueError
-            If columns are absent or hold another kind of value than at first, terms
-            have no finite value, or levels are new and may not be.
+            If columns are absent, hold another kind of value than at first, or what is
+            not finite, or if levels are new and may not be.
+
+        Warns
+        -----
+        UndefinedTermWarning
+            If terms have no finite value in some rows; they are missing there.
         """
         check_columns(table, self.columns)
         numbers: dict[str, Vector] = {}
@@ -353,10 +360,11 @@ class Design:
             width = block.shape[1] * value.shape[1]
             with np.errstate(over="ignore"):
                 block = (block[:, :, None] * value[:, None, :]).reshape(n_rows, width)
-        large = np.argwhere(np.abs(block) > LARGEST)
-        if len(large):
-            row, k = large[0]
-            raise _not_finite(names_of(term)[k], block[row, k], int(row))
+        large = np.abs(block) > LARGEST
+        for k in np.flatnonzero(large.any(axis=0)):
+            rows = np.flatnonzero(large[:, k])
+            _tell_undefined(names_of(term)[k], block[rows[0], k], rows)
+        block[large] = np.nan
         return block
 
     # ------------------------------------------------------------ bare rows
@@ -408,7 +416,8 @@ class Design:
             block = [left * right for left in block for right in cells]
         for k, value in enumerate(block):
             if abs(value) > LARGEST:
-                raise _not_finite(names_of(term)[k], value, 0)
+                _tell_undefined(names_of(term)[k], value, [0])
+                block[k] = float("nan")
         return block
 
     def _number(self, expression: Expression, row: Row) -> float:
@@ -423,7 +432,10 @@ class Design:
             return float("nan")
         value = float(expression.value(given.__getitem__))
         if not abs(value) <= LARGEST:
-            raise _not_finite(expression.label, value, 0, given)
+            if expression.is_bare:
+                raise _not_finite(expression.label, value, 0)
+            _tell_undefined(expression.label, value, [0], given)
+            return float("nan")
         return value
 
     # ------------------------------------------------------------ responses
@@ -508,7 +520,11 @@ class Design:
 def evaluated(
     expression: Expression, read: Callable[[str], Vector], n_rows: int
 ) -> Vector:
-    """Value of an expression, NaN only where one of its columns is missing."""
+    """Value of an expression, NaN where it is undefined or a column is missing.
+
+    Warns of rows where it is undefined: infinite, too large, or not a number though all
+    its columns are there. Such a value of a column as it is is an error.
+    """
     values = np.broadcast_to(np.asarray(expression.value(read)), (n_rows,))
     missing = np.zeros(n_rows, dtype=bool)
     for name in expression.columns:
@@ -516,8 +532,11 @@ def evaluated(
     bad = np.flatnonzero(~(np.abs(values) <= LARGEST) & ~missing)
     if len(bad):
         row = int(bad[0])
+        if expression.is_bare:
+            raise _not_finite(expression.label, float(values[row]), row)
         given = {name: float(read(name)[row]) for name in expression.columns}
-        raise _not_finite(expression.label, float(values[row]), row, given)
+        _tell_undefined(expression.label, float(values[row]), bad.tolist(), given)
+        missing[bad] = True
     return np.where(missing, np.nan, values)
 
 
@@ -536,15 +555,31 @@ def absence(absent: Sequence[str], given: Any) -> ValueError:
     )
 
 
-def _not_finite(
-    label: str, value: float, row: int, given: dict[str, float] | None = None
-) -> ValueError:
-    """Error for a term whose value in a row is infinite or undefined."""
-    where = f", where {given}" if given else ""
+def _not_finite(label: str, value: float, row: int) -> ValueError:
+    """Error for a column whose value in a row is infinite or too large."""
     return ValueError(
         f"data must give {label} a finite value of at most {LARGEST:g} in size, unless "
-        f"it is missing; got {value} in row {row}{where}. Give NaN, drop the row, or "
-        "change the term."
+        f"it is missing; got {value} in row {row}. Give NaN, drop the row, or change "
+        "the term."
+    )
+
+
+def _tell_undefined(
+    label: str,
+    value: float,
+    rows: Sequence[int] | NDArray[np.int64],
+    given: dict[str, float] | None = None,
+) -> None:
+    """Warn of rows in which a term has no finite value; the first is shown."""
+    named = ", ".join(str(row) for row in rows[:MOST_TOLD])
+    more = f" and {len(rows) - MOST_TOLD} more" if len(rows) > MOST_TOLD else ""
+    where = f", where {given}" if given else ""
+    noun = "row" if len(rows) == 1 else "rows"
+    warn(
+        UndefinedTermWarning,
+        f"data should give {label} a finite value of at most {LARGEST:g} in size; got "
+        f"{value} in row {rows[0]}{where}. It counts as missing in {noun} {named}{more}"
+        ". Change the term or the data if these rows should count.",
     )
 
 

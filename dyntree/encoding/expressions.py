@@ -23,10 +23,45 @@ OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//",
     ast.Mod: "%", ast.Pow: "**",
 }  # fmt: skip
-ARITHMETIC = {
+COMPARISONS: dict[type[ast.AST], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
+    ast.NotEq: "!=",
+}  # fmt: skip
+
+
+def _compared(rule: np.ufunc) -> Callable[[Any, Any], Any]:
+    """A comparison as 0 or 1, NaN where a side is NaN."""
+
+    def compare(left: Any, right: Any) -> Any:
+        unknown = np.isnan(left) | np.isnan(right)
+        return np.where(unknown, np.nan, rule(left, right))[()]
+
+    return compare
+
+
+def _where(condition: Any, yes: Any, no: Any) -> Any:
+    """As np.where, NaN where the condition is NaN."""
+    return np.where(np.isnan(condition), np.nan, np.where(condition, yes, no))[()]
+
+
+APPLIED: dict[str, Callable[[Any, Any], Any]] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide,
     "//": np.floor_divide, "%": np.remainder, "**": np.power,
+    "<": _compared(np.less), "<=": _compared(np.less_equal),
+    ">": _compared(np.greater), ">=": _compared(np.greater_equal),
+    "==": _compared(np.equal), "!=": _compared(np.not_equal),
+    "np.power": np.power, "np.maximum": np.maximum, "np.minimum": np.minimum,
 }  # fmt: skip
+CHOICES = {"np.where": _where}
+USES = {
+    "np.power": "np.power(x, 2)", "np.maximum": "np.maximum(x, 0)",
+    "np.minimum": "np.minimum(x, 1)", "np.where": "np.where(x > 3, 1, 0)",
+    "np.clip": "np.clip(x, 0, None)",
+}  # fmt: skip
+ARITY = {
+    "np.power": 2, "np.maximum": 2, "np.minimum": 2, "np.where": 3, "np.clip": 3,
+}  # fmt: skip
+ARITHMETIC = frozenset(OPERATORS.values())
 FUNCTIONS = {
     "np.abs": np.abs, "np.ceil": np.ceil, "np.cos": np.cos, "np.exp": np.exp,
     "np.expm1": np.expm1, "np.floor": np.floor, "np.log": np.log,
@@ -45,8 +80,9 @@ class Expression:
     label : str
         As the formula has it.
     steps : tuple of (str, str or float)
-        In postfix order: ("column", name), ("number", value), ("call", function) and
-        ("apply", operator).
+        In postfix order: ("column", name), ("number", value), ("call", function) of
+        one argument, ("apply", operator or function) of two and ("choose", function)
+        of three.
     is_category : bool
         Whether it stands for the levels of its column, as C(column) does.
 
@@ -113,7 +149,7 @@ class Expression:
                 return type(self).parse(inner).steps != self.steps
             except ValueError:  # I(a) + (b)
                 return True
-        return self.steps[-1][0] == "apply"
+        return self.steps[-1][0] == "apply" and self.steps[-1][1] in ARITHMETIC
 
     def value(self, read: Callable[[str], Vector | float]) -> Any:
         """Its value, where `read` gives columns or what one row has in them."""
@@ -126,9 +162,12 @@ class Expression:
                     stack.append(what)
                 elif kind == "call":
                     stack.append(FUNCTIONS[str(what)](stack.pop()))
-                else:
+                elif kind == "apply":
                     right = stack.pop()
-                    stack.append(ARITHMETIC[str(what)](stack.pop(), right))
+                    stack.append(APPLIED[str(what)](stack.pop(), right))
+                else:
+                    *stack, condition, yes, no = stack
+                    stack.append(CHOICES[str(what)](condition, yes, no))
         return stack[0]
 
     def to_header(self) -> dict[str, Any]:
@@ -142,12 +181,13 @@ class Expression:
         steps = tuple((kind, what) for kind, what in header["steps"])
         depth = 0
         for kind, what in steps:
-            known = {"column": [what], "call": FUNCTIONS, "apply": ARITHMETIC}
+            known = {"column": [what], "call": FUNCTIONS, "apply": APPLIED}
+            known["choose"] = CHOICES
             if kind == "number":
                 params.real("number", what)
             elif not isinstance(what, str) or what not in known[kind]:
                 raise ValueError(f"an expression cannot {kind} {what!r}")
-            needed = {"call": 1, "apply": 2}.get(kind, 0)
+            needed = {"call": 1, "apply": 2, "choose": 3}.get(kind, 0)
             if depth < needed:
                 raise ValueError(f"{what!r} lacks an argument")
             depth += 1 - needed
@@ -169,9 +209,36 @@ def sides(formula: str) -> tuple[str, str, str]:
     >>> sides("`x ~ z` ~ u")
     ('`x ~ z`', '~', 'u')
     """
+    formula = with_backticks(formula)
     found = re.fullmatch(r"((?:[^`~]|`[^`]*`)*)(~)(.*)", formula, re.DOTALL)
     left, tilde, right = found.groups() if found else formula.partition("~")
     return left.strip(), tilde, right.strip()
+
+
+def with_backticks(formula: str) -> str:
+    """A formula with backticks for Q(...), which names columns as they do.
+
+    Examples
+    --------
+    >>> with_backticks("y ~ Q('a b') + C(Q('c'))")
+    'y ~ `a b` + C(`c`)'
+    """
+    return re.sub(
+        r"""`[^`]*`|(?<![\w.])Q\(\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\s*\)""",
+        lambda found: _in_backticks(found[1]) if found[1] else found[0],
+        formula,
+    )
+
+
+def _in_backticks(literal: str) -> str:
+    """The name that a string of Python spells, in backticks."""
+    name: str = ast.literal_eval(literal)
+    if "`" in name or not name:
+        raise ValueError(
+            f"formula must name columns that have a name without backticks; got "
+            f"Q({literal}). Rename the column."
+        )
+    return f"`{name}`"
 
 
 def response_name(formula: str) -> str:
@@ -248,17 +315,63 @@ def _append(steps: list[Step], node: ast.AST, text: str, quoted: _Quoted) -> Non
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         _append(steps, node.operand, text, quoted)
         steps.append(("call", "np.negative"))
-    elif isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        function = _dotted(node.func) or ast.unparse(node.func)
-        if f"np.{function}" in FUNCTIONS:  # formulaic knows log and others without np
-            function = f"np.{function}"
-        if function != "I" and function not in FUNCTIONS:
-            raise _refusal(text, quoted.named(function))
-        _append(steps, node.args[0], text, quoted)
-        if function != "I":
-            steps.append(("call", function))
+    elif isinstance(node, ast.Compare):
+        _append_comparison(steps, node, text, quoted)
+    elif isinstance(node, ast.Call):
+        _append_call(steps, node, text, quoted)
     else:
         raise _refusal(text, quoted.named(ast.unparse(node)))
+
+
+def _append_comparison(
+    steps: list[Step], node: ast.Compare, text: str, quoted: _Quoted
+) -> None:
+    """Append a comparison, or a chain of them, which holds where all of them do."""
+    sides = [node.left, *node.comparators]
+    for place, rule in enumerate(node.ops):
+        if type(rule) not in COMPARISONS:
+            raise _refusal(text, quoted.named(ast.unparse(node)))
+        _append(steps, sides[place], text, quoted)
+        _append(steps, sides[place + 1], text, quoted)
+        steps.append(("apply", COMPARISONS[type(rule)]))
+        if place:
+            steps.append(("apply", "*"))
+
+
+def _append_call(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) -> None:
+    """Append a call of I or of a function that is known here."""
+    function = _dotted(node.func) or ast.unparse(node.func)
+    if f"np.{function}" in FUNCTIONS:  # formulaic knows log and others without np
+        function = f"np.{function}"
+    if function != "I" and function not in FUNCTIONS and function not in ARITY:
+        raise _refusal(text, quoted.named(function))
+    needed = ARITY.get(function, 1)
+    if len(node.args) != needed or node.keywords:
+        if needed == 1:
+            raise _refusal(text, quoted.named(ast.unparse(node)))
+        raise ValueError(
+            f"formula must give {function} {needed} arguments without names; got "
+            f"{quoted.named(ast.unparse(node))}. Write {USES[function]}."
+        )
+    if function == "np.clip":
+        _append_clip(steps, node, text, quoted)
+        return
+    for argument in node.args:
+        _append(steps, argument, text, quoted)
+    if function in FUNCTIONS:
+        steps.append(("call", function))
+    elif function != "I":
+        steps.append(("choose" if function in CHOICES else "apply", function))
+
+
+def _append_clip(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) -> None:
+    """Append what np.clip means: a maximum, then a minimum; None is no bound."""
+    value, *bounds = node.args
+    _append(steps, value, text, quoted)
+    for bound, function in zip(bounds, ("np.maximum", "np.minimum"), strict=True):
+        if not (isinstance(bound, ast.Constant) and bound.value is None):
+            _append(steps, bound, text, quoted)
+            steps.append(("apply", function))
 
 
 def _dotted(node: ast.AST) -> str | None:
@@ -274,6 +387,8 @@ def _refusal(text: str, part: str) -> ValueError:
     """Error for a part of a formula that means nothing here."""
     where = f"{part} in {text}" if part != text else text
     return ValueError(
-        "formula must be made of columns, C(column), numbers, + - * / // % **, I(...) "
-        f"and {', '.join(FUNCTIONS)}; got {where}. Put such a column into the data."
+        "formula must be made of columns, C(column), numbers, + - * / // % **, "
+        "comparisons such as x > 3, I(...), Q('column') and "
+        f"{', '.join([*FUNCTIONS, *ARITY])}; got {where}. Put such a column into the "
+        "data."
     )

@@ -1,0 +1,111 @@
+"""What formulas may say beyond columns: quotes, comparisons, functions of NumPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[formula]")
+
+import dyntree.formula.api as dtf
+from dyntree.api.terms import parse
+from dyntree.errors import UndefinedTermWarning
+from tests.helpers import model_bytes
+
+SMALL: dict[str, Any] = {"n_particles": 20, "seed": 1}
+
+
+def frame_of(n: int = 60, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"x": rng.normal(size=n), "z": 0.5 + rng.random(n)})
+    frame["a b"] = rng.random(n)
+    frame["g"] = rng.choice(["a", "b", "c", "d"], n)
+    return frame.assign(y=np.sin(3 * frame["x"]) + (frame["g"] == "b"))
+
+
+@pytest.mark.parametrize(
+    ("formula", "names"),
+    [
+        ("y ~ Q('a b') + C(Q('g'))", ["a b", *(f"C(`g`)[{k}]" for k in "abcd")]),
+        ("y ~ x > 0", ["x > 0"]), ("y ~ x>-1 + z", ["x > -1", "z"]),
+        ("y ~ z:x>0", ["z:x > 0"]), ("y ~ 0 < x < 1", ["0 < x < 1"]),
+        ("y ~ z * x > z", ["z", "x > z", "z:x > z"]), ("y ~ I(x > 0)", ["I(x > 0)"]),
+        ("y ~ `a b` >= 0.5", ["`a b` >= 0.5"]),
+        ("y ~ np.log(z) > 0", ["np.log(z) > 0"]), ("y ~ x>0 - 1", ["x > 0"]),
+        ("y ~ {x != 0}", ["x != 0"]),
+        ("y ~ np.where(x > 0, z, 0)", ["np.where(x > 0, z, 0)"]),
+    ],
+)  # fmt: skip
+def test_terms_and_their_names(formula: str, names: list[str]) -> None:
+    assert dtf.dynamic_tree(formula, frame_of(), **SMALL).exog_names == names
+
+
+@pytest.mark.parametrize(
+    "formula", ["y ~ x**2 > 3", "y ~ (x + z) > 3", "y ~ x > 3**2", "y ~ x >", "y ~ > 3"]
+)
+def test_comparisons_of_more_than_columns_need_i(formula: str) -> None:
+    with pytest.raises(ValueError, match=r"formulaic can read; got .* I\(\.\.\.\)"):
+        parse(formula, ["x", "y", "z"])
+
+
+def test_comparisons_are_columns_of_0_and_1() -> None:
+    frame = frame_of()
+    frame.loc[3, "x"] = np.nan
+    model = dtf.dynamic_tree("y ~ x > 0 + z:x>0", frame, **SMALL)
+    assert model.exog is not None
+    expected = np.where(frame["x"].isna(), np.nan, frame["x"] > 0)
+    np.testing.assert_array_equal(model.exog[:, 0], expected)
+    np.testing.assert_array_equal(model.exog[:, 1], expected * frame["z"])
+
+
+def test_q_is_a_response_and_an_input() -> None:
+    frame = frame_of().rename(columns={"y": "the y"})
+    fit = dtf.dynamic_tree("Q('the y') ~ Q(\"a b\") + x", frame, **SMALL).fit()
+    assert fit.model.endog_names == "the y"
+    same = dtf.dynamic_tree("`the y` ~ `a b` + x", frame, **SMALL).fit()
+    assert model_bytes(fit.tree) == model_bytes(same.tree)
+
+
+def test_rows_without_a_finite_transform_are_gaps(tmp_path: Path) -> None:
+    """They ended the call, also that of 10,000 good rows."""
+    frame = frame_of()
+    frame.loc[[4, 9], "z"] = [-1.0, 0.0]
+    with pytest.warns(UndefinedTermWarning, match=r"row 4, .* missing in rows 4, 9\."):
+        model = dtf.dynamic_tree("y ~ np.log(z) + x", frame, **SMALL)
+    assert model.exog is not None
+    assert np.argwhere(np.isnan(model.exog)).tolist() == [[4, 0], [9, 0]]
+    fit = model.fit()
+    with pytest.warns(UndefinedTermWarning, match="rows 4, 9"):
+        told = fit.predict(frame)
+    assert np.isfinite(told).all()
+    with pytest.warns(UndefinedTermWarning, match="row 0"):
+        assert fit.predict({"x": frame.loc[4, "x"], "z": -3.0}) == told[4]
+    with pytest.warns(UndefinedTermWarning, match="rows 4, 9"):
+        assert fit.append(frame).nobs == 120
+    with (
+        pytest.warns(UndefinedTermWarning),
+        pytest.raises(ValueError, match=r"no missing value of the inputs; .* row 4"),
+    ):
+        dtf.dynamic_tree("y ~ np.log(z) + x", frame, missing="raise", **SMALL)
+
+
+def test_responses_without_a_finite_value_follow_the_rule_for_missing() -> None:
+    frame = frame_of()
+    frame.loc[4, "z"] = 0.0
+    with pytest.warns(UndefinedTermWarning, match="row 4"):
+        model = dtf.dynamic_tree("np.log(z) ~ x", frame, missing="drop", **SMALL)
+    assert model.nobs == 59
+    with (
+        pytest.warns(UndefinedTermWarning),
+        pytest.raises(ValueError, match=r"no missing value of np\.log\(z\); .* row 4"),
+    ):
+        dtf.dynamic_tree("np.log(z) ~ x", frame, **SMALL)
+    fit = model.fit()
+    before = model_bytes(fit.tree)
+    with pytest.warns(UndefinedTermWarning):
+        fit.append({"x": 0.1, "z": 0.0})
+    assert model_bytes(fit.tree) == before
