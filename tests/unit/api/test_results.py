@@ -245,7 +245,7 @@ def test_new_levels_bring_features_whatever_the_cuts(
 def test_bad_rows_with_new_levels_leave_all_as_it_was() -> None:
     fit, frame = fitted(), late_sites()
     before, design = model_bytes(fit.tree), fit.design
-    for change in ({"y": np.inf}, {"b": -1.0}, {"y": np.nan}):
+    for change in ({"y": np.inf}, {"a": np.inf}, {"y": np.nan}):
         bad = frame.copy()
         bad.loc[bad.index[-1], list(change)] = list(change.values())
         with pytest.raises(ValueError, match="data must"):
