@@ -188,17 +188,18 @@ class DynamicTreeModel:
         Rows are learned in the order they come. Columns of numbers are features as they
         are, dates are days since 1970-01-01 UTC and durations days; each level of a
         column of text or categories, or of C(column), is a 0/1 feature. No level is
-        left out and there is no column of ones, because trees need neither.
+        left out and there is no column of ones, because trees need neither. Ordered
+        categories of pandas are numbers in their order, 0, 1, 2, ...; C(column) makes
+        0/1 features of them.
 
         Parameters
         ----------
         formula : str
             Like ``"y ~ x + np.log(z) + C(site) + x:site"``, in the grammar of
             formulaic: ``.`` for all other columns, ``- column``, ``a:b``, ``a*b``,
-            ``(a + b)**2``, ``I(x**2)``, names in backticks, and the functions in
-            ``dyntree.encoding.expressions.FUNCTIONS``. Text is parsed and never run. A
-            response of text, categories or bools, or C(column), is a label: the trees
-            classify.
+            ``(a + b)**2``, ``I(x**2)``, names in backticks or ``Q("a name")``, and the
+            calls under Notes. Text is parsed and never run. A response of text,
+            categories or bools, or C(column), is a label: the trees classify.
         data : frame, dict of columns, or list of dicts
             A frame of pandas, or with narwhals of polars, pyarrow and others.
         subset : sequence of bool of shape (n_rows,), or of row labels, optional
@@ -247,6 +248,37 @@ class DynamicTreeModel:
             If the formula asks for what the data do not have or trees cannot use.
         ImportError
             If formulaic is absent.
+
+        Warns
+        -----
+        UndefinedTermWarning
+            If a term has no finite value in some rows, which then miss it.
+
+        Notes
+        -----
+        Terms may be made of
+
+        - ``x > 3``, ``0 < x <= 1`` and other comparisons: 1 where they hold, else 0.
+          Their sides are columns, numbers or calls; ``I(x**2 > 3)`` takes all others;
+        - NumPy's abs, ceil, cos, exp, expm1, floor, log, log10, log1p, log2, negative,
+          sign, sin, sqrt, square, tan and tanh, and ``np.power(x, 2)``,
+          ``np.maximum(x, z)``, ``np.minimum(x, z)``, ``np.where(x > 3, z, 0)`` and
+          ``np.clip(x, 0, None)``;
+        - ``center(x)``, ``scale(x, center=True, scale=True, ddof=1)`` and
+          ``standardize(x, center=True, rescale=True, ddof=0)``;
+        - ``poly(x, degree, raw=False)``, orthogonal polynomials as R's;
+        - ``bs(x, df=, knots=, degree=3, include_intercept=False, lower_bound=,
+          upper_bound=)``, B-splines, which refuse values beyond their outer knots;
+          ``cr`` and ``cc``, natural and cyclic cubic splines as patsy's; ``ns``, R's
+          natural splines, with ``include_intercept`` and bounds as ``bs``. Where
+          ``cr`` and ``ns`` end, they go on as straight lines;
+        - ``C(x, Treatment(reference="a"))``, ``C(x, Sum)``, ``C(x, Helmert)`` and
+          ``C(x, Poly)``: columns as patsy has them beside an intercept;
+          ``C(x, levels=["b", "a"])``; ``C(np.floor(x))``, levels of a value. Named and
+          coded levels are all there are: any other counts as missing.
+
+        Means, spreads, knots and polynomials are those of the rows of `data`. Results
+        and their files keep them; rows that come later change none.
 
         Examples
         --------

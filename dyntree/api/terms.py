@@ -109,6 +109,11 @@ def _response(left: str) -> Expression:
             f"formula must have one response; got {left!r}, which reads as several. "
             f"Write I({left}) for its value, or name a column."
         )
+    if found.asked is not None or (found.is_category and not found.is_of_column):
+        raise ValueError(
+            f"formula must have a response of one column of numbers, or C(column) for "
+            f"labels; got {left!r}. Put such a column into the data."
+        )
     return found
 
 

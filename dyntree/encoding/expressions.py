@@ -9,12 +9,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from dyntree import params
+from dyntree.encoding.learned import statistic
+from dyntree.encoding.requests import BASES, SCALERS, Request
 from dyntree.encoding.values import Vector
 
 Step = tuple[str, str | float]
@@ -82,9 +84,12 @@ class Expression:
     steps : tuple of (str, str or float)
         In postfix order: ("column", name), ("number", value), ("call", function) of
         one argument, ("apply", operator or function) of two and ("choose", function)
-        of three.
+        of three. Until it is learned also ("learn", statistic), by which what came
+        before is centred or scaled.
     is_category : bool
-        Whether it stands for the levels of its column, as C(column) does.
+        Whether it stands for levels, as C(column) does.
+    asked : Request, optional
+        What it asks for, until it is learned: a coding of levels, a spline, ...
 
     Examples
     --------
@@ -97,6 +102,7 @@ class Expression:
     label: str
     steps: tuple[Step, ...]
     is_category: bool = False
+    asked: Request | None = None
 
     @classmethod
     def column(cls, name: str) -> Self:
@@ -117,17 +123,16 @@ class Expression:
             node = ast.parse(quoted.plain, mode="eval").body
         except (SyntaxError, ValueError) as error:
             raise _refusal(text, text) from error
-        is_category = isinstance(node, ast.Call) and _dotted(node.func) == "C"
-        if is_category:
-            assert isinstance(node, ast.Call)
-            if len(node.args) != 1 or node.keywords:
-                raise _refusal(text, text)
+        name = _dotted(node.func) if isinstance(node, ast.Call) else None
+        asked = None
+        if isinstance(node, ast.Call) and name in ("C", *BASES):
+            asked = Request.read(node, quoted.named(quoted.plain))
             node = node.args[0]
         steps: list[Step] = []
         _append(steps, node, text, quoted)
-        if is_category and (len(steps) != 1 or steps[0][0] != "column"):
-            raise _refusal(text, quoted.named(ast.unparse(node)))
-        return cls(text.strip(), tuple(steps), is_category)
+        if asked == Request("C"):
+            asked = None
+        return cls(text.strip(), tuple(steps), name == "C", asked)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -138,7 +143,12 @@ class Expression:
     @property
     def is_bare(self) -> bool:
         """Whether it is a column as it is."""
-        return len(self.steps) == 1 and bool(self.columns) and not self.is_category
+        return self.is_of_column and not self.is_category and self.asked is None
+
+    @property
+    def is_of_column(self) -> bool:
+        """Whether it stands for values of a column as they are, or for their levels."""
+        return len(self.steps) == 1 and bool(self.columns)
 
     @property
     def is_arithmetic(self) -> bool:
@@ -153,22 +163,19 @@ class Expression:
 
     def value(self, read: Callable[[str], Vector | float]) -> Any:
         """Its value, where `read` gives columns or what one row has in them."""
-        stack: list[Any] = []
-        with np.errstate(all="ignore"):
-            for kind, what in self.steps:
-                if kind == "column":
-                    stack.append(read(str(what)))
-                elif kind == "number":
-                    stack.append(what)
-                elif kind == "call":
-                    stack.append(FUNCTIONS[str(what)](stack.pop()))
-                elif kind == "apply":
-                    right = stack.pop()
-                    stack.append(APPLIED[str(what)](stack.pop(), right))
-                else:
-                    *stack, condition, yes, no = stack
-                    stack.append(CHOICES[str(what)](condition, yes, no))
-        return stack[0]
+        return _run(self.steps, read)
+
+    def learned(self, read: Callable[[str], Vector]) -> Self:
+        """The expression with what it learns from columns as numbers."""
+        steps: list[Step] = []
+        for kind, what in self.steps:
+            if kind != "learn":
+                steps.append((kind, what))
+                continue
+            values = np.asarray(_run(steps, read), dtype=np.float64)
+            number = statistic(str(what), np.atleast_1d(values), self.label)
+            steps += [("number", number), ("apply", "-" if what == "mean" else "/")]
+        return replace(self, steps=tuple(steps), asked=None)
 
     def to_header(self) -> dict[str, Any]:
         """Return what a file stores."""
@@ -195,10 +202,30 @@ class Expression:
             header["label"],
             params.flag("category", header["category"]),
         )
-        plain = len(steps) == 1 and steps[0][0] == "column"
-        if depth != 1 or not isinstance(label, str) or (is_category and not plain):
+        has_column = any(kind == "column" for kind, _ in steps)
+        if depth != 1 or not isinstance(label, str) or is_category > has_column:
             raise ValueError(f"{header!r} is no expression")
         return cls(label, steps, is_category)
+
+
+def _run(steps: Sequence[Step], read: Callable[[str], Vector | float]) -> Any:
+    """What the last of some steps leaves."""
+    stack: list[Any] = []
+    with np.errstate(all="ignore"):
+        for kind, what in steps:
+            if kind == "column":
+                stack.append(read(str(what)))
+            elif kind == "number":
+                stack.append(what)
+            elif kind == "call":
+                stack.append(FUNCTIONS[str(what)](stack.pop()))
+            elif kind == "apply":
+                right = stack.pop()
+                stack.append(APPLIED[str(what)](stack.pop(), right))
+            else:
+                *stack, condition, yes, no = stack
+                stack.append(CHOICES[str(what)](condition, yes, no))
+    return stack[-1]
 
 
 def sides(formula: str) -> tuple[str, str, str]:
@@ -341,6 +368,14 @@ def _append_comparison(
 def _append_call(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) -> None:
     """Append a call of I or of a function that is known here."""
     function = _dotted(node.func) or ast.unparse(node.func)
+    if function in SCALERS:
+        _append_scaling(steps, node, text, quoted)
+        return
+    if function in BASES or function == "C":
+        raise ValueError(
+            f"formula must have {function}(...) as a factor of its own; got "
+            f"{quoted.named(text)}. Write what is around it inside, or as another term."
+        )
     if f"np.{function}" in FUNCTIONS:  # formulaic knows log and others without np
         function = f"np.{function}"
     if function != "I" and function not in FUNCTIONS and function not in ARITY:
@@ -362,6 +397,20 @@ def _append_call(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) 
         steps.append(("call", function))
     elif function != "I":
         steps.append(("choose" if function in CHOICES else "apply", function))
+
+
+def _append_scaling(
+    steps: list[Step], node: ast.Call, text: str, quoted: _Quoted
+) -> None:
+    """Append what center, scale or standardize mean: what they learn, and its use."""
+    request = Request.read(node, quoted.named(quoted.plain))
+    _append(steps, node.args[0], text, quoted)
+    if request.get("center", True):
+        steps.append(("learn", "mean"))
+    has_spread = request.get("scale", request.get("rescale", True))
+    if request.name != "center" and has_spread:
+        default = 1 if request.name == "scale" else 0
+        steps.append(("learn", f"spread {request.get('ddof', default)}"))
 
 
 def _append_clip(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) -> None:
@@ -389,6 +438,6 @@ def _refusal(text: str, part: str) -> ValueError:
     return ValueError(
         "formula must be made of columns, C(column), numbers, + - * / // % **, "
         "comparisons such as x > 3, I(...), Q('column') and "
-        f"{', '.join([*FUNCTIONS, *ARITY])}; got {where}. Put such a column into the "
-        "data."
+        f"{', '.join([*FUNCTIONS, *ARITY, *SCALERS, *BASES])}; got {where}. Put "
+        "such a column into the data."
     )
