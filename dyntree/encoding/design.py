@@ -157,7 +157,7 @@ class Design:
 
     def _count(self, factor: Factor, column: Column, n_new: int | None = None) -> None:
         """Count the values of a column of levels, unless they are known to be all."""
-        if self._is_open(factor):
+        if factor.expression.steps in self._open:
             values = [value for _, value in column.present()]
             n_new = len(new_levels(values)) if n_new is None else n_new
             self._counts.count(factor.source, len(values), n_new)
@@ -215,12 +215,11 @@ class Design:
     def brings(self, row: Row) -> bool:
         """Whether a bare row has a level that is not known, and may come."""
         return self.new_levels == "grow" and any(
-            self._is_open(factor)
-            and {*factor.expression.columns} <= row.keys()
+            {*factor.expression.columns} <= row.keys()
             and not is_missing(value := self._level_value(factor, row))
             and place_of(value, factor.places) is None
             and len(factor.places) < MOST_LEVELS
-            for factor in self._coded.values()
+            for factor in self._open.values()
         )
 
     @cached_property
@@ -230,15 +229,16 @@ class Design:
         coded.sort(key=lambda factor: factor.expression.is_category)
         return {factor.expression.steps: factor for factor in coded}
 
-    def _is_open(self, factor: Factor) -> bool:
-        """Whether levels of a factor's column may still come."""
-        steps = factor.expression.steps
-        return factor.source not in self.declared and not any(
-            f.is_fixed
-            for term in self.terms
-            for f in term
-            if f.expression.steps == steps
-        )
+    @cached_property
+    def _open(self) -> dict[tuple[Step, ...], Factor]:
+        """Those of `_coded` whose levels may still come."""
+        factors = [factor for term in self.terms for factor in term]
+        fixed = {f.expression.steps for f in factors if f.is_fixed}
+        return {
+            steps: factor
+            for steps, factor in self._coded.items()
+            if factor.source not in self.declared and steps not in fixed
+        }
 
     def _column(self, factor: Factor, table: Table) -> Column:
         """What a factor has the levels of: a column, or the value of an expression."""
@@ -264,9 +264,7 @@ class Design:
             return []
         check_columns(table, self.columns)
         came = []
-        for steps, factor in self._coded.items():
-            if not self._is_open(factor):
-                continue
+        for steps, factor in self._open.items():
             column, known = self._column(factor, table), factor.places
             values = column.objects()
             for row in new_levels(values, known, MOST_LEVELS - len(known)).values():
