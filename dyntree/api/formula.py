@@ -271,7 +271,8 @@ class DynamicTreeModel:
           natural splines, with ``include_intercept`` and bounds as ``bs``. Where
           ``cr`` and ``ns`` end, they go on as straight lines;
         - ``C(x, Treatment(reference="a"))``, ``C(x, Sum)``, ``C(x, Helmert)`` and
-          ``C(x, Poly)``: columns as patsy has them beside an intercept;
+          ``C(x, Poly)``, or formulaic's ``contr.sum`` and so on: columns as patsy has
+          them beside an intercept;
           ``C(x, levels=["b", "a"])``; ``C(np.floor(x))``, levels of a value. Named and
           coded levels are all there are: any other counts as missing.
 

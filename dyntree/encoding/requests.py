@@ -22,8 +22,13 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "Sum": (),
     "Helmert": (),
     "Poly": (),
+    "contr.treatment": ("base",),
+    "contr.sum": (),
+    "contr.helmert": (),
+    "contr.poly": (),
 }
 CONTRASTS = ("Treatment", "Sum", "Helmert", "Poly")
+OTHER_NAMES = {f"contr.{name.lower()}": name for name in CONTRASTS}  # formulaic's
 SCALERS = ("center", "scale", "standardize")
 BASES = ("poly", "bs", "cr", "cc", "ns")
 FLAGS = ("raw", "include_intercept", "center", "scale", "rescale")
@@ -128,7 +133,7 @@ def _argument(name: str, node: ast.AST, text: str) -> Argument:
         good = isinstance(value, list | tuple) and {*map(type, value)} <= {*kinds}
         good = good and (len(value) > 0 or name == "knots")
         value = tuple(value) if good else value
-    else:
+    else:  # of a reference
         rule, good = "a level", type(value) in (int, float, bool, str)
     if not good:
         came = ast.unparse(value) if isinstance(value, ast.AST) else repr(value)
@@ -142,7 +147,8 @@ def _contrast(node: ast.AST, text: str) -> Argument:
     if isinstance(node, ast.Constant) and node.value is None:
         return None
     called = node.func if isinstance(node, ast.Call) else node
-    name = ast.unparse(called)
+    written = ast.unparse(called)
+    name = OTHER_NAMES.get(written, written)
     if name not in CONTRASTS:
         raise wrong(
             text, f"a contrast among {', '.join(CONTRASTS)}", ast.unparse(node),
