@@ -57,13 +57,14 @@ def learn_basis(request: Request, values: Vector, label: str) -> Basis:
     label : str
         Of the factor, for errors.
     """
-    values = usable(values, label)
-    if request.name == "poly":
-        return _polynomials(request, values, label)
-    if request.get("df") is None and request.get("knots") is None:
+    is_spline = request.name != "poly"
+    if is_spline and request.get("df") is None and request.get("knots") is None:
         raise wrong(
             label, f"{request.name} df or knots", "neither", "Give df=, such as df=4"
         )
+    values = usable(values, label)
+    if not is_spline:
+        return _polynomials(request, values, label)
     low = float(request.get("lower_bound", values.min()))
     high = float(request.get("upper_bound", values.max()))
     if not low < high:
@@ -71,7 +72,7 @@ def learn_basis(request: Request, values: Vector, label: str) -> Basis:
             label, "a lower bound below the upper one", f"{low} and {high}",
             "Give lower_bound= and upper_bound=, or leave the term out",
         )  # fmt: skip
-    has_constant, degree = request.get("include_intercept", False), 3
+    has_constant = request.get("include_intercept", False)
     if request.name in ("cr", "cc"):
         knots = _distinct_knots(request, values, (low, high), label)
         return cubic_spline(knots, cyclic=request.name == "cc")
@@ -80,9 +81,7 @@ def learn_basis(request: Request, values: Vector, label: str) -> Basis:
         n_fixed = degree + has_constant
         knots = _inner_knots(request, values, (low, high), n_fixed, label)
         spline = b_spline(knots, (low, high), degree)
-        if has_constant:
-            return spline
-        return spline.without_first()
+        return spline if has_constant else spline.without_first()
     n_fixed = 1 + has_constant
     inside = values[(values >= low) & (values <= high)]
     knots = _inner_knots(request, inside, (low, high), n_fixed, label)
@@ -114,8 +113,9 @@ def _inner_knots(
     """Inner knots as they were given, or quantiles: as many as df asks for."""
     df, given = request.get("df"), request.get("knots")
     n_knots = len(given) if df is None else df - n_fixed
-    if n_knots < 0 or (df is not None and n_fixed + n_knots < 1):
-        raise wrong(label, f"df at least {max(n_fixed, 1)}", df, "Give more")
+    if n_knots < 0 or n_fixed + n_knots < 1:
+        came = df if given is None else f"{n_fixed + n_knots} by its knots"
+        raise wrong(label, f"df at least {max(n_fixed, 1)}", came, "Give more")
     if given is None:
         shares = np.linspace(0.0, 1.0, n_knots + 2)[1:-1]
         given = np.quantile(usable(values, label), shares)

@@ -143,6 +143,7 @@ def test_columns_are_rs(term: str, call: str) -> None:
     [
         ("bs(x)", "bs df or knots", "Give df="),
         ("bs(x, df=2)", "df at least 3", "Give more"),
+        ("bs(x, knots=[], degree=0)", "df at least 1", "Give more"),
         ("bs(x, df=3, include_intercept=True)", "df at least 4", "Give more"),
         ("bs(x, df=5, knots=[0])", "2 inner knots, by its df", "Leave df or knots"),
         ("ns(x, knots=[0, 99])", "knots from", "lower_bound="),
