@@ -43,6 +43,10 @@ class UnseenLevelWarning(UserWarning):
     """A column brought a level that no row had in time, which counts as missing."""
 
 
+class UndefinedTermWarning(UserWarning):
+    """A term of a formula has no finite value in some rows and is missing there."""
+
+
 class ManyLevelsWarning(UserWarning):
     """Most values of a column of text are new levels, as those of identifiers are."""
 

@@ -17,9 +17,9 @@ from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.tables import (
     Table,
-    is_frame,
     is_row,
-    name_of,
+    plain_data,
+    response_of,
     table_of,
     table_of_inputs,
     with_response,
@@ -64,10 +64,11 @@ class DynamicTreeModel:
 
     Parameters
     ----------
-    endog : array_like of shape (n_rows,), or series
+    endog : array_like of shape (n_rows,) or (n_rows, 1), series, or frame of one column
         Responses; text, categories or bools are labels: the trees classify.
     exog : array_like of shape (n_rows, n_columns), or frame
-        Inputs. Columns of arrays are called x1, x2, ...
+        Inputs. Columns of arrays are called x1, x2, ... Recarrays, and model matrices
+        of formulaic and patsy, have the names of their columns.
     missing : {"none", "drop", "raise"}, default "none"
         Rows with missing values: "none" keeps those whose inputs are missing, which
         trees take, and refuses missing responses; "drop" leaves out every row with any;
@@ -140,11 +141,7 @@ class DynamicTreeModel:
         seed: int | None = None,
     ) -> None:
         options = params.given_options(locals(), OPTIONS)
-        if is_frame(endog) and len(endog.columns) == 1:
-            (name,) = table_of(endog, "endog").names
-            endog = endog[endog.columns[0] if hasattr(endog, "iloc") else name]
-        else:
-            name = name_of(endog)
+        endog, name = response_of(endog)
         table = with_response(table_of_inputs(exog), endog, name)
         terms = [[Expression.column(c)] for c in table.names if c != name]
         response = Expression.column(name)
@@ -188,19 +185,21 @@ class DynamicTreeModel:
         Rows are learned in the order they come. Columns of numbers are features as they
         are, dates are days since 1970-01-01 UTC and durations days; each level of a
         column of text or categories, or of C(column), is a 0/1 feature. No level is
-        left out and there is no column of ones, because trees need neither.
+        left out and there is no column of ones, because trees need neither. Ordered
+        categories of pandas are numbers in their order, 0, 1, 2, ...; C(column) makes
+        0/1 features of them.
 
         Parameters
         ----------
         formula : str
             Like ``"y ~ x + np.log(z) + C(site) + x:site"``, in the grammar of
             formulaic: ``.`` for all other columns, ``- column``, ``a:b``, ``a*b``,
-            ``(a + b)**2``, ``I(x**2)``, names in backticks, and the functions in
-            ``dyntree.encoding.expressions.FUNCTIONS``. Text is parsed and never run. A
-            response of text, categories or bools, or C(column), is a label: the trees
-            classify.
+            ``(a + b)**2``, ``I(x**2)``, names in backticks or ``Q("a name")``, and the
+            calls under Notes. Text is parsed and never run. A response of text,
+            categories or bools, or C(column), is a label: the trees classify.
         data : frame, dict of columns, or list of dicts
-            A frame of pandas, or with narwhals of polars, pyarrow and others.
+            A frame of pandas, or with narwhals of polars, pyarrow and others; or a
+            structured array or recarray.
         subset : sequence of bool of shape (n_rows,), or of row labels, optional
             Rows of `data` to use: a mask or row numbers; for frames of pandas what
             ``data.loc[subset]`` takes, labels or a mask, a Series by its index.
@@ -247,6 +246,38 @@ class DynamicTreeModel:
             If the formula asks for what the data do not have or trees cannot use.
         ImportError
             If formulaic is absent.
+
+        Warns
+        -----
+        UndefinedTermWarning
+            If a term has no finite value in some rows, which then miss it.
+
+        Notes
+        -----
+        Terms may be made of
+
+        - ``x > 3``, ``0 < x <= 1`` and other comparisons: 1 where they hold, else 0.
+          Their sides are columns, numbers or calls; ``I(x**2 > 3)`` takes all others;
+        - NumPy's abs, ceil, cos, exp, expm1, floor, log, log10, log1p, log2, negative,
+          sign, sin, sqrt, square, tan and tanh, and ``np.power(x, 2)``,
+          ``np.maximum(x, z)``, ``np.minimum(x, z)``, ``np.where(x > 3, z, 0)`` and
+          ``np.clip(x, 0, None)``;
+        - ``center(x)``, ``scale(x, center=True, scale=True, ddof=1)`` and
+          ``standardize(x, center=True, rescale=True, ddof=0)``;
+        - ``poly(x, degree, raw=False)``, orthogonal polynomials as R's;
+        - ``bs(x, df=, knots=, degree=3, include_intercept=False, lower_bound=,
+          upper_bound=)``, B-splines, which refuse values beyond their outer knots;
+          ``cr`` and ``cc``, natural and cyclic cubic splines as patsy's; ``ns``, R's
+          natural splines, with ``include_intercept`` and bounds as ``bs``. Where
+          ``cr`` and ``ns`` end, they go on as straight lines;
+        - ``C(x, Treatment(reference="a"))``, ``C(x, Sum)``, ``C(x, Helmert)`` and
+          ``C(x, Poly)``, or formulaic's ``contr.sum`` and so on: columns as patsy has
+          them beside an intercept;
+          ``C(x, levels=["b", "a"])``; ``C(np.floor(x))``, levels of a value. Named and
+          coded levels are all there are: any other counts as missing.
+
+        Means, spreads, knots and polynomials are those of the rows of `data`. Results
+        and their files keep them; rows that come later change none.
 
         Examples
         --------
@@ -351,7 +382,7 @@ class DynamicTreeModel:
         """Raw data as a table; arrays have the columns that the model was made from."""
         if self.formula is None:
             return table_of_inputs(data, self.design.columns)
-        return table_of(data)
+        return table_of(plain_data(data, self.design.columns))
 
     def rows(
         self, design: Design, endog: Any, exog: Any = None
@@ -382,12 +413,18 @@ class DynamicTreeModel:
                     "the response."
                 )
             table = with_response(self.table_of(exog), endog, self.endog_names)
-        elif is_row(endog) and not design.brings(endog):
+            return self._rows_of(design, table)
+        endog = plain_data(endog, (*design.columns, *design.response.columns))
+        if is_row(endog) and not design.brings(endog):
             row, response = design.encode_row(endog), design.response_of(endog)
             design.count(table_of([endog]))
             return *self._complete(row, [response])[:2], []
-        else:
-            table = table_of([endog] if is_row(endog) else endog)
+        return self._rows_of(design, table_of([endog] if is_row(endog) else endog))
+
+    def _rows_of(
+        self, design: Design, table: Table
+    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
+        """The same of a table that has the response."""
         designs = design.grown(table)
         wider = designs[-1][1] if designs else design
         rows, responses = wider.encode(table), wider.responses(table)

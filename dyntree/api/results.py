@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.api.predictions import PredictionResults
 from dyntree.encoding.design import Design
-from dyntree.encoding.tables import Table, is_row
+from dyntree.encoding.tables import Table, is_row, plain_data
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.progress import Progress, check_progress
@@ -248,7 +248,9 @@ class DynamicTreeResults:
         exog : frame, dict of columns, dict, list of dicts, or array, optional
             Raw data, to which the formula is applied; default those of the model.
             Missing values are taken as such. Arrays are for models made from endog and
-            exog.
+            exog. A structured array or recarray is a dict of columns; a series of
+            pandas is one row where its index names the columns, as ``data.iloc[0]``
+            does, and else a column.
         transform : bool, default True
             False: `exog` holds features, of shape (n_rows, n_features), in the order of
             `exog_names`.
@@ -257,14 +259,16 @@ class DynamicTreeResults:
         -------
         Series, ndarray, float or label
             A series of the caller's library, with its index; a plain value for a dict
-            that is one row; else an ndarray of shape (n_rows,).
+            or a series that is one row; else an ndarray of shape (n_rows,).
 
         Raises
         ------
         ValueError
             If columns of the formula are absent or hold what they cannot.
         """
-        if params.flag("transform", transform) and is_row(exog):
+        if params.flag("transform", transform):
+            exog = plain_data(exog, self.design.columns)
+        if transform and is_row(exog):
             row, tree = self.design.encode_row(exog), self.inner
             if tree.classes is None:
                 return tree.mean_at(row)

@@ -16,6 +16,10 @@ from dyntree.encoding.expressions import (
     with_names,
 )
 
+COMPARISON = re.compile(r"(<=|>=|==|!=|<|>)(-?)$")
+OPERANDS = ("name", "value", "python", "comparison")
+POWERS = ("**", "^")
+
 
 def parse(
     formula: str, columns: Sequence[str]
@@ -52,7 +56,7 @@ def parse(
     try:
         from formulaic import Formula, SimpleFormula
         from formulaic.errors import FormulaicError
-        from formulaic.parser import DefaultFormulaParser
+        from formulaic.parser.algos.tokenize import tokenize
     except ModuleNotFoundError as error:
         raise ImportError(
             "formulas need formulaic >= 1.1. Install it with: "
@@ -69,8 +73,7 @@ def parse(
         plain = left in columns or is_quoted(left)
         name = left if left in columns else response_name(formula)
         response = Expression.column(name) if plain else _response(left)
-        parser = DefaultFormulaParser(include_intercept=False)
-        written = stand_ins.written(parser.get_tokens(stand_ins.unquoted(right)))
+        written = stand_ins.written(tokenize(stand_ins.unquoted(right)))
         inputs = [stand_ins.of(n) for n in columns if n not in response.columns]
         found = Formula(
             f"1 ~ {written}",  # the left is read above
@@ -105,6 +108,11 @@ def _response(left: str) -> Expression:
         raise ValueError(
             f"formula must have one response; got {left!r}, which reads as several. "
             f"Write I({left}) for its value, or name a column."
+        )
+    if found.asked is not None or (found.is_category and not found.is_of_column):
+        raise ValueError(
+            f"formula must have a response of one column of numbers, or C(column) for "
+            f"labels; got {left!r}. Put such a column into the data."
         )
     return found
 
@@ -141,10 +149,11 @@ class _StandIns:
         parts = []
         for token in tokens:
             text, kind = token.token, token.kind.value
+            known = text
             if kind == "name" and not text.startswith(self.prefix):
-                text = self.of(text)
-            parts.append(f"{{{text}}}" if kind == "python" else text)
-        return " ".join(parts)
+                known = self.of(text)
+            parts.append((f"{{{text}}}" if kind == "python" else known, kind, text))
+        return " ".join(_compared(parts))
 
     def named(self, text: str, quote: str = "`") -> str:
         """Text with the names of columns for their stand-ins."""
@@ -155,6 +164,43 @@ class _StandIns:
         if factor.eval_method.value == "lookup":
             return Expression.column(self.named(factor.expr, quote=""))
         return Expression.parse(self.named(factor.expr))
+
+
+def _compared(parts: list[tuple[str, str, str]]) -> list[str]:
+    """Parts of a formula, where each comparison became one of them, {a > 3}.
+
+    Parameters
+    ----------
+    parts : list of (str, str, str)
+        Of each the text for terms, the kind that formulaic gives it, and the text
+        inside of a comparison.
+
+    Raises
+    ------
+    SyntaxError
+        Where a side is not a column, a number or a call.
+    """
+    found: list[tuple[str, str, str]] = []
+    rest, nothing = iter(parts), ("", "", "")
+    for part in rest:
+        rule = COMPARISON.match(part[0]) if part[1] == "operator" else None
+        if rule is None:
+            found.append(part)
+            continue
+        left, right = found.pop() if found else nothing, next(rest, nothing)
+        is_power = found and found[-1][0] in POWERS
+        if left[1] not in OPERANDS or right[1] not in OPERANDS[:-1] or is_power:
+            raise SyntaxError(
+                f"{rule[1]} compares columns, numbers and calls only: write more in "
+                "I(...)"
+            )
+        inner = f"{left[2]} {rule[1]} {rule[2]}{right[2]}"
+        found.append((f"{{{inner}}}", "comparison", inner))
+    texts = [text for text, _, _ in found]
+    for (_, kind, _), after in zip(found, texts[1:], strict=False):
+        if kind == "comparison" and after in POWERS:
+            raise SyntaxError(f"{after} may not follow a comparison: write I(...)")
+    return texts
 
 
 def without(

@@ -169,7 +169,7 @@ def _model_and_rows(
     if design is not None:
         read.check([*design.columns, *design.response.columns])
         factors = [factor for term in design.terms for factor in term]
-        levels = columns_of([f.expression for f in factors if f.levels])
+        levels = columns_of([f.expression for f in factors if not f.reads_numbers])
         named = options.get("categories", {})
         warn_of_text(read.frame, [name for name in levels if name not in named])
         kind = "class" if design.is_class else options.get("model", TreeOptions.model)

@@ -19,7 +19,7 @@ from dyntree.encoding.expressions import sides
 from dyntree.encoding.tables import Table
 from dyntree.params import TreeOptions
 
-SPECIAL = re.compile(r"[-()\[\]{}:*^/|`%~]")
+SPECIAL = re.compile(r"[-()\[\]{}:*^/|`%~<>=!]")
 
 
 def is_plain(formula: str, columns: Sequence[str]) -> bool:

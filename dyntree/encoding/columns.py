@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -60,21 +60,22 @@ class Column:
         Whether times of NumPy's had a zone; they are in UTC then.
     categories : tuple, optional
         Categories in their order, where the type names them.
+    is_ordered : bool
+        Whether the type says that their order means something.
     """
 
     values: NDArray[Any]
     is_category: bool = False
     is_zoned: bool = False
     categories: tuple[Any, ...] | None = None
+    is_ordered: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
 
     def take(self, rows: slice | NDArray[np.int64]) -> Column:
         """Some rows."""
-        return Column(
-            self.values[rows], self.is_category, self.is_zoned, self.categories
-        )
+        return replace(self, values=self.values[rows])
 
     def objects(self) -> list[Any]:
         """Values as plain objects; None or NaN where missing."""

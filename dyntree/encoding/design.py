@@ -23,13 +23,13 @@ from dyntree.encoding.columns import (
     unusable,
     value_kind,
 )
-from dyntree.encoding.expressions import Expression, columns_of
+from dyntree.encoding.evaluation import evaluated, not_finite, tell_undefined
+from dyntree.encoding.expressions import Expression, Step, columns_of
 from dyntree.encoding.factors import Factor, declared_levels, names_of
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import (
     NewLevels,
     check_level,
-    indicators,
     new_levels,
     place_of,
 )
@@ -119,7 +119,7 @@ class Design:
         check_columns(table, columns_of([response, *factors]))
         declared = declared_levels(categories, columns_of(factors))
         made = {f: Factor.learn(f, table, declared) for f in factors}
-        numbers = [f for f in factors if made[f].levels is None]
+        numbers = [f for f in factors if made[f].reads_numbers]
         if is_class is None:
             is_class = response.is_category or _holds_labels(response, table)
         if not is_class:
@@ -133,29 +133,34 @@ class Design:
                     f"formula must take numbers or dates in functions and arithmetic; "
                     f"got column {name!r} of text or categories. Use it as it is."
                 )
-        plan = tuple(tuple(made[f] for f in term) for term in terms)
+
+        def read(name: str) -> Vector:
+            return numbers_of(name, table.read(name), kinds[name])
+
+        response = response if is_class else response.learned(read)
+        plan = tuple(tuple(made[f].learned(read) for f in term) for term in terms)
         design = cls(response, is_class, plan, kinds, new_levels, tuple(declared))
         if len(set(design.names)) != len(design.names):
             raise ValueError(
                 f"formula must make features of distinct names; got {design.names}."
             )
-        for name in design._coded:
-            design._count(name, table.read(name))
+        for factor in design._coded.values():
+            design._count(factor, design._column(factor, table))
         return design
 
     def count(self, table: Table, designs: Sequence[tuple[int, Design]] = ()) -> None:
         """Count the levels that are new to these designs in rows to be learned."""
         last = designs[-1][1] if designs else self
-        for name, factor in self._coded.items():
-            n_new = len(last._coded[name].places) - len(factor.places)
-            self._count(name, table.read(name), n_new)
+        for steps, factor in self._coded.items():
+            n_new = len(last._coded[steps].places) - len(factor.places)
+            self._count(factor, self._column(factor, table), n_new)
 
-    def _count(self, name: str, column: Column, n_new: int | None = None) -> None:
-        """Count the values of a column of levels, unless somebody named them."""
-        if name not in self.declared:
+    def _count(self, factor: Factor, column: Column, n_new: int | None = None) -> None:
+        """Count the values of a column of levels, unless they are known to be all."""
+        if factor.expression.steps in self._open:
             values = [value for _, value in column.present()]
             n_new = len(new_levels(values)) if n_new is None else n_new
-            self._counts.count(name, len(values), n_new)
+            self._counts.count(factor.source, len(values), n_new)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -175,7 +180,7 @@ class Design:
         return {
             term[0].expression.label: names_of(term)
             for term in self.terms
-            if len(term) == 1 and term[0].levels is not None
+            if len(term) == 1 and term[0].has_indicators
         }
 
     @property
@@ -202,53 +207,79 @@ class Design:
             For each level the row with which it comes, and the design from there on.
         """
         designs, design = [], self
-        for row, name, level in self._late_levels(table):
-            design = design._with_level(name, level)
+        for row, steps, level in self._late_levels(table):
+            design = design._with_level(steps, level)
             designs.append((row, design))
         return designs
 
     def brings(self, row: Row) -> bool:
         """Whether a bare row has a level that is not known, and may come."""
         return self.new_levels == "grow" and any(
-            name in row
-            and not is_missing(row[name])
-            and place_of(row[name], factor.places) is None
-            and name not in self.declared
+            {*factor.expression.columns} <= row.keys()
+            and not is_missing(value := self._level_value(factor, row))
+            and place_of(value, factor.places) is None
             and len(factor.places) < MOST_LEVELS
-            for name, factor in self._coded.items()
+            for factor in self._open.values()
         )
 
     @cached_property
-    def _coded(self) -> dict[str, Factor]:
+    def _coded(self) -> dict[tuple[Step, ...], Factor]:
         """A factor of each column that has levels: C(column), where there is one."""
         coded = [f for term in self.terms for f in term if f.levels is not None]
         coded.sort(key=lambda factor: factor.expression.is_category)
-        return {factor.expression.columns[0]: factor for factor in coded}
+        return {factor.expression.steps: factor for factor in coded}
 
-    def _late_levels(self, table: Table) -> list[tuple[int, str, Level]]:
-        """Row, column and level of what comes new, in the order in which it comes."""
+    @cached_property
+    def _open(self) -> dict[tuple[Step, ...], Factor]:
+        """Those of `_coded` whose levels may still come."""
+        factors = [factor for term in self.terms for factor in term]
+        fixed = {f.expression.steps for f in factors if f.is_fixed}
+        return {
+            steps: factor
+            for steps, factor in self._coded.items()
+            if factor.source not in self.declared and steps not in fixed
+        }
+
+    def _column(self, factor: Factor, table: Table) -> Column:
+        """What a factor has the levels of: a column, or the value of an expression."""
+        expression = factor.expression
+        if expression.is_of_column:
+            return table.read(expression.columns[0])
+
+        def read(name: str) -> Vector:
+            return numbers_of(name, table.read(name), self.kinds[name])
+
+        return Column(evaluated(expression, read, table.n_rows))
+
+    def _level_value(self, factor: Factor, row: Row) -> Any:
+        """The same of a bare row."""
+        expression = factor.expression
+        if expression.is_of_column:
+            return row[expression.columns[0]]
+        return self._number(expression, row)
+
+    def _late_levels(self, table: Table) -> list[tuple[int, tuple[Step, ...], Level]]:
+        """Row, steps of the factor and level of what comes new, in order of rows."""
         if self.new_levels != "grow":
             return []
         check_columns(table, self.columns)
         came = []
-        for name, factor in self._coded.items():
-            if name in self.declared:
-                continue
-            column, known = table.read(name), factor.places
+        for steps, factor in self._open.items():
+            column, known = self._column(factor, table), factor.places
             values = column.objects()
             for row in new_levels(values, known, MOST_LEVELS - len(known)).values():
                 self._check_level(factor, column, values[row], row)
                 level = level_of(values[row])
                 assert level is not None
-                came.append((row, name, level))
+                came.append((row, steps, level))
         return sorted(came, key=lambda one: one[0])
 
-    def _with_level(self, name: str, level: Level) -> Design:
-        """The design with one more level of a column."""
+    def _with_level(self, steps: tuple[Step, ...], level: Level) -> Design:
+        """The design with one more level of the factors with these steps."""
         terms = tuple(
             tuple(
                 replace(f, levels=(*f.levels, level))
-                if f.levels is not None and f.expression.columns == (name,)
+                if f.levels is not None and f.expression.steps == steps
                 else f
                 for f in term
             )
@@ -278,8 +309,13 @@ class Design:
         Raises
         ------
         ValueError
-            If columns are absent or hold another kind of value than at first, terms
-            have no finite value, or levels are new and may not be.
+            If columns are absent, hold another kind of value than at first, or what is
+            not finite, or if levels are new and may not be.
+
+        Warns
+        -----
+        UndefinedTermWarning
+            If terms have no finite value in some rows; they are missing there.
         """
         check_columns(table, self.columns)
         numbers: dict[str, Vector] = {}
@@ -290,7 +326,7 @@ class Design:
             return numbers[name]
 
         def cells(factor: Factor) -> Matrix:
-            return self._cells(factor, table.read(factor.expression.columns[0]))
+            return self._cells(factor, self._column(factor, table))
 
         blocks = [self._term(term, read, cells, table.n_rows) for term in self.terms]
         rows = np.concatenate(blocks, axis=1)
@@ -307,21 +343,21 @@ class Design:
                     self._check_level(factor, column, value, row)
                     self._tell_new(factor, value, row)
             places[row] = place
-        return indicators(places, len(factor.places))
+        return factor.features(places)
 
     @staticmethod
     def _check_level(factor: Factor, column: Column, value: Any, row: int) -> None:
         """Refuse a value that can be no level; what categories hold can be one."""
-        (name,), takes_times = factor.expression.columns, factor.expression.is_category
+        name, takes_times = factor.source, factor.expression.is_category
         if not column.is_category:
             check_level(name, value, row, takes_times=takes_times)
 
     def _tell_new(self, factor: Factor, value: Any, row: int) -> None:
         """Refuse a level that is not known, or warn once of its column."""
-        (name,), level = factor.expression.columns, level_of(value)
-        remedy = f"Name all levels at the start: categories={{{name!r}: [...]}}"
-        if name in self.declared:
-            remedy = f"Add it to those named: categories={{{name!r}: [...]}}"
+        name, level = factor.source, level_of(value)
+        remedy = f"Name all levels at the start: {factor.way_to_name}"
+        if name in self.declared or factor.is_fixed:
+            remedy = f"Add it to those named: {factor.way_to_name}"
         if self.new_levels == "error":
             raise ValueError(
                 f"data must hold levels among {list(factor.levels or ())} in column "
@@ -347,16 +383,17 @@ class Design:
         block = np.ones((n_rows, 1))
         for factor in term:
             if factor.levels is None:
-                value = evaluated(factor.expression, read, n_rows)[:, None]
+                value = factor.expand(evaluated(factor.expression, read, n_rows))
             else:
                 value = cells(factor)
             width = block.shape[1] * value.shape[1]
             with np.errstate(over="ignore"):
                 block = (block[:, :, None] * value[:, None, :]).reshape(n_rows, width)
-        large = np.argwhere(np.abs(block) > LARGEST)
-        if len(large):
-            row, k = large[0]
-            raise _not_finite(names_of(term)[k], block[row, k], int(row))
+        large = np.abs(block) > LARGEST
+        for k in np.flatnonzero(large.any(axis=0)):
+            rows = np.flatnonzero(large[:, k])
+            tell_undefined(names_of(term)[k], block[rows[0], k], rows)
+        block[large] = np.nan
         return block
 
     # ------------------------------------------------------------ bare rows
@@ -367,9 +404,10 @@ class Design:
         for term in self.terms:
             (name, *others), alone = columns_of([f.expression for f in term]), term[0]
             way = 2
-            if len(term) == 1 and alone.levels is not None:
+            is_plain = len(term) == 1 and alone.expression.is_of_column
+            if is_plain and alone.levels is not None:
                 way = 1
-            elif len(term) == 1 and alone.expression.is_bare and not others:
+            elif is_plain and alone.basis is None and not others:
                 way = 0 if self.kinds[name] == "number" else 2
             plan.append((way, name, term))
         return plan
@@ -401,14 +439,16 @@ class Design:
         block = [1.0]
         for factor in term:
             if factor.levels is None:
-                cells = [self._number(factor.expression, row)]
+                number = np.array([self._number(factor.expression, row)])
+                cells = factor.expand(number)[0].tolist()
             else:
-                value = row[factor.expression.columns[0]]
+                value = self._level_value(factor, row)
                 cells = self._cells(factor, column_of([value]))[0].tolist()
             block = [left * right for left in block for right in cells]
         for k, value in enumerate(block):
             if abs(value) > LARGEST:
-                raise _not_finite(names_of(term)[k], value, 0)
+                tell_undefined(names_of(term)[k], value, [0])
+                block[k] = float("nan")
         return block
 
     def _number(self, expression: Expression, row: Row) -> float:
@@ -423,7 +463,10 @@ class Design:
             return float("nan")
         value = float(expression.value(given.__getitem__))
         if not abs(value) <= LARGEST:
-            raise _not_finite(expression.label, value, 0, given)
+            if expression.is_bare:
+                raise not_finite(expression.label, value, 0)
+            tell_undefined(expression.label, value, [0], given)
+            return float("nan")
         return value
 
     # ------------------------------------------------------------ responses
@@ -483,8 +526,8 @@ class Design:
         is_class = params.flag("is_class", header["is_class"])
         kinds = dict(header["kinds"])
         factors = [factor for term in terms for factor in term]
-        numbers = [f.expression for f in factors if f.levels is None]
-        if is_class and len(response.columns) != 1:
+        numbers = [f.expression for f in factors if f.reads_numbers]
+        if is_class and not response.is_of_column:
             raise ValueError("labels must be a column")
         if not is_class:
             numbers.append(response)
@@ -505,22 +548,6 @@ class Design:
         return design
 
 
-def evaluated(
-    expression: Expression, read: Callable[[str], Vector], n_rows: int
-) -> Vector:
-    """Value of an expression, NaN only where one of its columns is missing."""
-    values = np.broadcast_to(np.asarray(expression.value(read)), (n_rows,))
-    missing = np.zeros(n_rows, dtype=bool)
-    for name in expression.columns:
-        missing |= np.isnan(read(name))
-    bad = np.flatnonzero(~(np.abs(values) <= LARGEST) & ~missing)
-    if len(bad):
-        row = int(bad[0])
-        given = {name: float(read(name)[row]) for name in expression.columns}
-        raise _not_finite(expression.label, float(values[row]), row, given)
-    return np.where(missing, np.nan, values)
-
-
 def check_columns(table: Table, names: Sequence[str]) -> None:
     """Raise ValueError unless a table has these columns."""
     absent = [name for name in names if name not in table.names]
@@ -533,18 +560,6 @@ def absence(absent: Sequence[str], given: Any) -> ValueError:
     return ValueError(
         f"data must have the columns of the formula; {list(absent)} are absent from "
         f"{list(given)}. Give them, with None or NaN for what is missing."
-    )
-
-
-def _not_finite(
-    label: str, value: float, row: int, given: dict[str, float] | None = None
-) -> ValueError:
-    """Error for a term whose value in a row is infinite or undefined."""
-    where = f", where {given}" if given else ""
-    return ValueError(
-        f"data must give {label} a finite value of at most {LARGEST:g} in size, unless "
-        f"it is missing; got {value} in row {row}{where}. Give NaN, drop the row, or "
-        "change the term."
     )
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from dyntree import params
+from dyntree.encoding.learned import statistic
+from dyntree.encoding.requests import BASES, SCALERS, Request
 from dyntree.encoding.values import Vector
 
 Step = tuple[str, str | float]
@@ -23,10 +25,45 @@ OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//",
     ast.Mod: "%", ast.Pow: "**",
 }  # fmt: skip
-ARITHMETIC = {
+COMPARISONS: dict[type[ast.AST], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
+    ast.NotEq: "!=",
+}  # fmt: skip
+
+
+def _compared(rule: np.ufunc) -> Callable[[Any, Any], Any]:
+    """A comparison as 0 or 1, NaN where a side is NaN."""
+
+    def compare(left: Any, right: Any) -> Any:
+        unknown = np.isnan(left) | np.isnan(right)
+        return np.where(unknown, np.nan, rule(left, right))[()]
+
+    return compare
+
+
+def _where(condition: Any, yes: Any, no: Any) -> Any:
+    """As np.where, NaN where the condition is NaN."""
+    return np.where(np.isnan(condition), np.nan, np.where(condition, yes, no))[()]
+
+
+APPLIED: dict[str, Callable[[Any, Any], Any]] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide,
     "//": np.floor_divide, "%": np.remainder, "**": np.power,
+    "<": _compared(np.less), "<=": _compared(np.less_equal),
+    ">": _compared(np.greater), ">=": _compared(np.greater_equal),
+    "==": _compared(np.equal), "!=": _compared(np.not_equal),
+    "np.power": np.power, "np.maximum": np.maximum, "np.minimum": np.minimum,
 }  # fmt: skip
+CHOICES = {"np.where": _where}
+USES = {
+    "np.power": "np.power(x, 2)", "np.maximum": "np.maximum(x, 0)",
+    "np.minimum": "np.minimum(x, 1)", "np.where": "np.where(x > 3, 1, 0)",
+    "np.clip": "np.clip(x, 0, None)",
+}  # fmt: skip
+ARITY = {
+    "np.power": 2, "np.maximum": 2, "np.minimum": 2, "np.where": 3, "np.clip": 3,
+}  # fmt: skip
+ARITHMETIC = frozenset(OPERATORS.values())
 FUNCTIONS = {
     "np.abs": np.abs, "np.ceil": np.ceil, "np.cos": np.cos, "np.exp": np.exp,
     "np.expm1": np.expm1, "np.floor": np.floor, "np.log": np.log,
@@ -45,10 +82,14 @@ class Expression:
     label : str
         As the formula has it.
     steps : tuple of (str, str or float)
-        In postfix order: ("column", name), ("number", value), ("call", function) and
-        ("apply", operator).
+        In postfix order: ("column", name), ("number", value), ("call", function) of
+        one argument, ("apply", operator or function) of two and ("choose", function)
+        of three. Until it is learned also ("learn", statistic), by which what came
+        before is centred or scaled.
     is_category : bool
-        Whether it stands for the levels of its column, as C(column) does.
+        Whether it stands for levels, as C(column) does.
+    asked : Request, optional
+        What it asks for, until it is learned: a coding of levels, a spline, ...
 
     Examples
     --------
@@ -61,6 +102,7 @@ class Expression:
     label: str
     steps: tuple[Step, ...]
     is_category: bool = False
+    asked: Request | None = None
 
     @classmethod
     def column(cls, name: str) -> Self:
@@ -81,17 +123,16 @@ class Expression:
             node = ast.parse(quoted.plain, mode="eval").body
         except (SyntaxError, ValueError) as error:
             raise _refusal(text, text) from error
-        is_category = isinstance(node, ast.Call) and _dotted(node.func) == "C"
-        if is_category:
-            assert isinstance(node, ast.Call)
-            if len(node.args) != 1 or node.keywords:
-                raise _refusal(text, text)
+        name = _dotted(node.func) if isinstance(node, ast.Call) else None
+        asked = None
+        if isinstance(node, ast.Call) and name in ("C", *BASES):
+            asked = Request.read(node, quoted.named(quoted.plain))
             node = node.args[0]
         steps: list[Step] = []
         _append(steps, node, text, quoted)
-        if is_category and (len(steps) != 1 or steps[0][0] != "column"):
-            raise _refusal(text, quoted.named(ast.unparse(node)))
-        return cls(text.strip(), tuple(steps), is_category)
+        if asked == Request("C"):
+            asked = None
+        return cls(text.strip(), tuple(steps), name == "C", asked)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -102,7 +143,12 @@ class Expression:
     @property
     def is_bare(self) -> bool:
         """Whether it is a column as it is."""
-        return len(self.steps) == 1 and bool(self.columns) and not self.is_category
+        return self.is_of_column and not self.is_category and self.asked is None
+
+    @property
+    def is_of_column(self) -> bool:
+        """Whether it stands for values of a column as they are, or for their levels."""
+        return len(self.steps) == 1 and bool(self.columns)
 
     @property
     def is_arithmetic(self) -> bool:
@@ -113,23 +159,23 @@ class Expression:
                 return type(self).parse(inner).steps != self.steps
             except ValueError:  # I(a) + (b)
                 return True
-        return self.steps[-1][0] == "apply"
+        return self.steps[-1][0] == "apply" and self.steps[-1][1] in ARITHMETIC
 
     def value(self, read: Callable[[str], Vector | float]) -> Any:
         """Its value, where `read` gives columns or what one row has in them."""
-        stack: list[Any] = []
-        with np.errstate(all="ignore"):
-            for kind, what in self.steps:
-                if kind == "column":
-                    stack.append(read(str(what)))
-                elif kind == "number":
-                    stack.append(what)
-                elif kind == "call":
-                    stack.append(FUNCTIONS[str(what)](stack.pop()))
-                else:
-                    right = stack.pop()
-                    stack.append(ARITHMETIC[str(what)](stack.pop(), right))
-        return stack[0]
+        return _run(self.steps, read)
+
+    def learned(self, read: Callable[[str], Vector]) -> Self:
+        """The expression with what it learns from columns as numbers."""
+        steps: list[Step] = []
+        for kind, what in self.steps:
+            if kind != "learn":
+                steps.append((kind, what))
+                continue
+            values = np.asarray(_run(steps, read), dtype=np.float64)
+            number = statistic(str(what), np.atleast_1d(values), self.label)
+            steps += [("number", number), ("apply", "-" if what == "mean" else "/")]
+        return replace(self, steps=tuple(steps), asked=None)
 
     def to_header(self) -> dict[str, Any]:
         """Return what a file stores."""
@@ -142,12 +188,13 @@ class Expression:
         steps = tuple((kind, what) for kind, what in header["steps"])
         depth = 0
         for kind, what in steps:
-            known = {"column": [what], "call": FUNCTIONS, "apply": ARITHMETIC}
+            known = {"column": [what], "call": FUNCTIONS, "apply": APPLIED}
+            known["choose"] = CHOICES
             if kind == "number":
                 params.real("number", what)
             elif not isinstance(what, str) or what not in known[kind]:
                 raise ValueError(f"an expression cannot {kind} {what!r}")
-            needed = {"call": 1, "apply": 2}.get(kind, 0)
+            needed = {"call": 1, "apply": 2, "choose": 3}.get(kind, 0)
             if depth < needed:
                 raise ValueError(f"{what!r} lacks an argument")
             depth += 1 - needed
@@ -155,10 +202,30 @@ class Expression:
             header["label"],
             params.flag("category", header["category"]),
         )
-        plain = len(steps) == 1 and steps[0][0] == "column"
-        if depth != 1 or not isinstance(label, str) or (is_category and not plain):
+        has_column = any(kind == "column" for kind, _ in steps)
+        if depth != 1 or not isinstance(label, str) or is_category > has_column:
             raise ValueError(f"{header!r} is no expression")
         return cls(label, steps, is_category)
+
+
+def _run(steps: Sequence[Step], read: Callable[[str], Vector | float]) -> Any:
+    """What the last of some steps leaves."""
+    stack: list[Any] = []
+    with np.errstate(all="ignore"):
+        for kind, what in steps:
+            if kind == "column":
+                stack.append(read(str(what)))
+            elif kind == "number":
+                stack.append(what)
+            elif kind == "call":
+                stack.append(FUNCTIONS[str(what)](stack.pop()))
+            elif kind == "apply":
+                right = stack.pop()
+                stack.append(APPLIED[str(what)](stack.pop(), right))
+            else:
+                *stack, condition, yes, no = stack
+                stack.append(CHOICES[str(what)](condition, yes, no))
+    return stack[-1]
 
 
 def sides(formula: str) -> tuple[str, str, str]:
@@ -169,9 +236,36 @@ def sides(formula: str) -> tuple[str, str, str]:
     >>> sides("`x ~ z` ~ u")
     ('`x ~ z`', '~', 'u')
     """
+    formula = with_backticks(formula)
     found = re.fullmatch(r"((?:[^`~]|`[^`]*`)*)(~)(.*)", formula, re.DOTALL)
     left, tilde, right = found.groups() if found else formula.partition("~")
     return left.strip(), tilde, right.strip()
+
+
+def with_backticks(formula: str) -> str:
+    """A formula with backticks for Q(...), which names columns as they do.
+
+    Examples
+    --------
+    >>> with_backticks("y ~ Q('a b') + C(Q('c'))")
+    'y ~ `a b` + C(`c`)'
+    """
+    return re.sub(
+        r"""`[^`]*`|(?<![\w.])Q\(\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\s*\)""",
+        lambda found: _in_backticks(found[1]) if found[1] else found[0],
+        formula,
+    )
+
+
+def _in_backticks(literal: str) -> str:
+    """The name that a string of Python spells, in backticks."""
+    name: str = ast.literal_eval(literal)
+    if "`" in name or not name:
+        raise ValueError(
+            f"formula must name columns that have a name without backticks; got "
+            f"Q({literal}). Rename the column."
+        )
+    return f"`{name}`"
 
 
 def response_name(formula: str) -> str:
@@ -248,17 +342,85 @@ def _append(steps: list[Step], node: ast.AST, text: str, quoted: _Quoted) -> Non
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         _append(steps, node.operand, text, quoted)
         steps.append(("call", "np.negative"))
-    elif isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords:
-        function = _dotted(node.func) or ast.unparse(node.func)
-        if f"np.{function}" in FUNCTIONS:  # formulaic knows log and others without np
-            function = f"np.{function}"
-        if function != "I" and function not in FUNCTIONS:
-            raise _refusal(text, quoted.named(function))
-        _append(steps, node.args[0], text, quoted)
-        if function != "I":
-            steps.append(("call", function))
+    elif isinstance(node, ast.Compare):
+        _append_comparison(steps, node, text, quoted)
+    elif isinstance(node, ast.Call):
+        _append_call(steps, node, text, quoted)
     else:
         raise _refusal(text, quoted.named(ast.unparse(node)))
+
+
+def _append_comparison(
+    steps: list[Step], node: ast.Compare, text: str, quoted: _Quoted
+) -> None:
+    """Append a comparison, or a chain of them, which holds where all of them do."""
+    sides = [node.left, *node.comparators]
+    for place, rule in enumerate(node.ops):
+        if type(rule) not in COMPARISONS:
+            raise _refusal(text, quoted.named(ast.unparse(node)))
+        _append(steps, sides[place], text, quoted)
+        _append(steps, sides[place + 1], text, quoted)
+        steps.append(("apply", COMPARISONS[type(rule)]))
+        if place:
+            steps.append(("apply", "*"))
+
+
+def _append_call(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) -> None:
+    """Append a call of I or of a function that is known here."""
+    function = _dotted(node.func) or ast.unparse(node.func)
+    if function in SCALERS:
+        _append_scaling(steps, node, text, quoted)
+        return
+    if function in BASES or function == "C":
+        raise ValueError(
+            f"formula must have {function}(...) as a factor of its own; got "
+            f"{quoted.named(text)}. Write what is around it inside, or as another term."
+        )
+    if f"np.{function}" in FUNCTIONS:  # formulaic knows log and others without np
+        function = f"np.{function}"
+    if function != "I" and function not in FUNCTIONS and function not in ARITY:
+        raise _refusal(text, quoted.named(function))
+    needed = ARITY.get(function, 1)
+    if len(node.args) != needed or node.keywords:
+        if needed == 1:
+            raise _refusal(text, quoted.named(ast.unparse(node)))
+        raise ValueError(
+            f"formula must give {function} {needed} arguments without names; got "
+            f"{quoted.named(ast.unparse(node))}. Write {USES[function]}."
+        )
+    if function == "np.clip":
+        _append_clip(steps, node, text, quoted)
+        return
+    for argument in node.args:
+        _append(steps, argument, text, quoted)
+    if function in FUNCTIONS:
+        steps.append(("call", function))
+    elif function != "I":
+        steps.append(("choose" if function in CHOICES else "apply", function))
+
+
+def _append_scaling(
+    steps: list[Step], node: ast.Call, text: str, quoted: _Quoted
+) -> None:
+    """Append what center, scale or standardize mean: what they learn, and its use."""
+    request = Request.read(node, quoted.named(quoted.plain))
+    _append(steps, node.args[0], text, quoted)
+    if request.get("center", True):
+        steps.append(("learn", "mean"))
+    has_spread = request.get("scale", request.get("rescale", True))
+    if request.name != "center" and has_spread:
+        default = 1 if request.name == "scale" else 0
+        steps.append(("learn", f"spread {request.get('ddof', default)}"))
+
+
+def _append_clip(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) -> None:
+    """Append what np.clip means: a maximum, then a minimum; None is no bound."""
+    value, *bounds = node.args
+    _append(steps, value, text, quoted)
+    for bound, function in zip(bounds, ("np.maximum", "np.minimum"), strict=True):
+        if not (isinstance(bound, ast.Constant) and bound.value is None):
+            _append(steps, bound, text, quoted)
+            steps.append(("apply", function))
 
 
 def _dotted(node: ast.AST) -> str | None:
@@ -274,6 +436,8 @@ def _refusal(text: str, part: str) -> ValueError:
     """Error for a part of a formula that means nothing here."""
     where = f"{part} in {text}" if part != text else text
     return ValueError(
-        "formula must be made of columns, C(column), numbers, + - * / // % **, I(...) "
-        f"and {', '.join(FUNCTIONS)}; got {where}. Put such a column into the data."
+        "formula must be made of columns, C(column), numbers, + - * / // % **, "
+        "comparisons such as x > 3, I(...), Q('column') and "
+        f"{', '.join([*FUNCTIONS, *ARITY, *SCALERS, *BASES])}; got {where}. Put "
+        "such a column into the data."
     )

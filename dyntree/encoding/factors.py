@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from dyntree import params
+from dyntree.encoding.bases import Basis, basis_from_header
 from dyntree.encoding.columns import LEVELS, Column, kind_of
+from dyntree.encoding.contrasts import Coding
 from dyntree.encoding.expressions import Expression
+from dyntree.encoding.learned import learn_basis
 from dyntree.encoding.levels import (
     TERM,
     check_level,
@@ -20,9 +23,16 @@ from dyntree.encoding.levels import (
     new_levels,
     sorted_levels,
 )
+from dyntree.encoding.requests import wrong
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.tables import Table
-from dyntree.encoding.values import check_levels, is_missing
+from dyntree.encoding.values import (
+    LARGEST,
+    Matrix,
+    Vector,
+    check_levels,
+    is_missing,
+)
 from dyntree.labels import Level, level_of, level_text
 
 Levels = tuple[Level, ...]
@@ -30,17 +40,55 @@ Levels = tuple[Level, ...]
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor of a term: numbers, or one 0/1 feature a level.
+    """A factor of a term: numbers, columns for them, or columns for levels.
 
     Parameters
     ----------
     expression : Expression
     levels : tuple of str, int, float or bool, optional
         None for numbers.
+    coding : Coding, optional
+        What stands for each level; by default a 0/1 feature.
+    basis : Basis, optional
+        Columns that stand for a number.
+    is_named : bool, default False
+        Whether the formula names the levels: C(column, levels=[...]).
     """
 
     expression: Expression
     levels: tuple[Level, ...] | None = None
+    coding: Coding | None = None
+    basis: Basis | None = None
+    is_named: bool = False
+
+    @property
+    def reads_numbers(self) -> bool:
+        """Whether its columns are read as numbers."""
+        return self.levels is None or not self.expression.is_of_column
+
+    @property
+    def has_indicators(self) -> bool:
+        """Whether it has one 0/1 feature a level."""
+        return self.levels is not None and self.coding is None
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it takes no further levels: the formula names or codes them."""
+        return self.is_named or self.coding is not None
+
+    @property
+    def source(self) -> str:
+        """What has the levels: the column, or else the factor as the formula has it."""
+        if self.expression.is_of_column:
+            return self.expression.columns[0]
+        return self.expression.label
+
+    @property
+    def way_to_name(self) -> str:
+        """How a user may name the levels."""
+        if self.expression.is_of_column and not self.is_named:
+            return f"categories={{{self.source!r}: [...]}}"
+        return "C(..., levels=[...])"
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -50,58 +98,153 @@ class Factor:
     @cached_property
     def cells(self) -> dict[str, tuple[float, ...]]:
         """Features of each level, by its text."""
-        rows = indicators(np.arange(len(self.places), dtype=float), len(self.places))
+        rows = self.features(np.arange(len(self.places), dtype=float))
         return dict(zip(self.places, map(tuple, rows.tolist()), strict=True))
 
     @property
     def names(self) -> list[str]:
         """Names of its features."""
         label = self.expression.label
+        if self.basis is not None:
+            return [f"{label}[{k + 1}]" for k in range(self.basis.width)]
+        if self.coding is not None:
+            return [f"{label}{ending}" for ending in self.coding.endings]
         if self.levels is None:
             return [label]
         return level_names(TERM, label, self.levels)
+
+    def features(self, places: Vector) -> Matrix:
+        """Features of levels at these places, NaN where there is none."""
+        if self.coding is not None:
+            return self.coding.features(places)
+        return indicators(places, len(self.places))
+
+    def expand(self, numbers: Vector) -> Matrix:
+        """Features of numbers; infinite where they have no finite value.
+
+        Raises
+        ------
+        ValueError
+            For numbers beyond the knots of a spline that ends there.
+        """
+        if self.basis is None:
+            return numbers[:, None]
+        refused = np.flatnonzero(self.basis.refused(numbers))
+        if len(refused):
+            low, high = self.basis.bounds
+            raise ValueError(
+                f"data must be within the outer knots of {self.expression.label}, from "
+                f"{low} to {high}; got {numbers[refused[0]]} in row {refused[0]}. Give "
+                "lower_bound= and upper_bound=, or take cr or ns, which go on beyond."
+            )
+        found = self.basis.columns(numbers)
+        found[np.isnan(found) & ~np.isnan(numbers)[:, None]] = np.inf
+        return found
 
     @classmethod
     def learn(
         cls, expression: Expression, table: Table, declared: Mapping[str, Levels]
     ) -> Self:
         """A factor with the levels that were declared or the table has, if any."""
-        if not expression.is_bare and not expression.is_category:
+        if not expression.is_of_column or (
+            expression.asked is not None and not expression.is_category
+        ):
             return cls(expression)
         (name,) = expression.columns
         column, levels = table.read(name), declared.get(name)
         plain = not (expression.is_category or name in declared or column.is_category)
         if plain and kind_of(name, column) != LEVELS:
             return cls(expression)
-        if levels is None:
+        if levels is None and not _named_levels(expression):
             levels = levels_in(name, column)
             check_levels(name, levels)
+        made = cls._of_levels(expression, levels, is_declared=name in declared)
+        if column.is_ordered and not expression.is_category:
+            return replace(made, coding=Coding.ordered(len(made.levels or ())))
+        return made
+
+    @classmethod
+    def _of_levels(
+        cls, expression: Expression, levels: Levels | None, is_declared: bool = False
+    ) -> Self:
+        """A factor with these levels, or those that the formula names."""
+        label, named = expression.label, _named_levels(expression)
+        if named and is_declared:
+            raise wrong(
+                label, "levels once", "levels=[...] and categories={...}",
+                "Leave one of them out",
+            )  # fmt: skip
+        levels = named or levels
+        made = cls(replace(expression, asked=None), levels, is_named=bool(named))
         if not levels:
             raise ValueError(
-                f"data must have a value in column {name!r}, whose levels are to be "
-                f"learned; got none. Name them: categories={{{name!r}: [...]}}."
+                f"data must have a value in column {made.source!r}, whose levels are "
+                f"to be learned; got none. Name them: {made.way_to_name}."
             )
-        return cls(expression, levels)
+        contrast = expression.asked and expression.asked.get("contrast")
+        if not contrast:
+            return made
+        return replace(made, coding=Coding.learn(contrast, levels, label))
+
+    def learned(self, read: Callable[[str], Vector]) -> Self:
+        """The factor with what it learns from columns as numbers."""
+        asked = self.expression.asked
+        if self.levels is not None:
+            return self
+        expression = self.expression.learned(read)
+        if asked is None and not expression.is_category:
+            return replace(self, expression=expression)
+        values = np.atleast_1d(np.asarray(expression.value(read), dtype=np.float64))
+        if asked is not None and not expression.is_category:
+            basis = learn_basis(asked, values, expression.label)
+            return replace(self, expression=expression, basis=basis)
+        values = values[np.abs(values) <= LARGEST]
+        levels = levels_in(expression.label, Column(values))
+        check_levels(expression.label, levels)
+        return self._of_levels(replace(expression, asked=asked), levels)
 
     def to_header(self) -> dict[str, Any]:
         """Return what a file stores."""
         levels = None if self.levels is None else [*self.levels]
-        return self.expression.to_header() | {"levels": levels}
+        header = self.expression.to_header() | {"levels": levels}
+        if self.coding is not None:
+            header["coding"] = self.coding.to_header()
+        if self.basis is not None:
+            header["basis"] = self.basis.to_header()
+        return header | ({"named": True} if self.is_named else {})
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Self:
         """The factor that `to_header` described, checked."""
         expression, levels = Expression.from_header(header), header["levels"]
         if levels is None and not expression.is_category:
-            return cls(expression)
-        if not (expression.is_category or expression.is_bare) or not levels:
+            if "coding" in header or "named" in header:
+                raise ValueError(f"{expression.label!r} has no levels to be coded")
+            basis = header.get("basis")
+            return cls(expression, basis=basis and basis_from_header(basis))
+        is_of_levels = expression.is_category or expression.is_of_column
+        if not is_of_levels or not levels or "basis" in header:
             raise ValueError(f"{expression.label!r} can have no levels")
         for level in levels:
             if not isinstance(level, str | int | float) or is_missing(level):
                 raise ValueError(f"levels must be text or numbers; got {levels!r}")
         if len({level_text(level) for level in levels}) != len(levels):
             raise ValueError(f"levels must be distinct; got {levels!r}")
-        return cls(expression, tuple(levels))
+        coding = header.get("coding")
+        return cls(
+            expression,
+            tuple(levels),
+            coding and Coding.from_header(coding, len(levels)),
+            is_named=params.flag("named", header.get("named", False)),
+        )
+
+
+def _named_levels(expression: Expression) -> Levels:
+    """Levels that a formula names in C(..., levels=[...]), if any."""
+    given = expression.asked.get("levels", ()) if expression.asked else ()
+    if not given:
+        return ()
+    return levels_in(expression.label, Column(objects_of(given), categories=given))
 
 
 def levels_in(name: str, column: Column) -> Levels:

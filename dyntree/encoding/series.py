@@ -52,8 +52,12 @@ def _of_pandas(series: Any) -> Column:
     if isinstance(dtype, np.dtype):
         return Column(series.to_numpy())
     if isinstance(dtype, pd.CategoricalDtype):
-        objects = np.asarray(series.astype(object))
-        return Column(objects, is_category=True, categories=tuple(dtype.categories))
+        return Column(
+            np.asarray(series.astype(object)),
+            is_category=True,
+            categories=tuple(dtype.categories),
+            is_ordered=bool(dtype.ordered),
+        )
     if isinstance(dtype, pd.DatetimeTZDtype):
         local = series.dt.tz_convert("UTC").dt.tz_localize(None)
         return Column(local.to_numpy(), is_zoned=True)

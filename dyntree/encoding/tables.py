@@ -249,6 +249,77 @@ def _plain(values: NDArray[Any]) -> Any:
     return values if values.dtype.kind in "biuf" else values.tolist()
 
 
+def plain_data(data: Any, columns: Sequence[str] = ()) -> Any:
+    """Data of libraries whose types say more than a table, as what they hold.
+
+    Model matrices of formulaic and patsy become frames or dicts of columns, structured
+    arrays and recarrays dicts of columns, one of their rows a dict. A series of pandas'
+    is a row where it has the columns that are asked for, and else a column.
+
+    Parameters
+    ----------
+    data : object
+    columns : sequence of str, optional
+        Those that are asked for.
+
+    Examples
+    --------
+    >>> rows = np.array([(1.0, "u")], dtype=[("x", "f8"), ("site", "U1")])
+    >>> plain_data(rows[0])
+    {'x': 1.0, 'site': 'u'}
+    """
+    names = getattr(getattr(data, "dtype", None), "names", None)
+    if names:
+        if isinstance(data, np.void):
+            return dict(zip(names, data.item(), strict=True))
+        return {name: _field(data, name) for name in names}
+    named = getattr(getattr(data, "design_info", None), "column_names", None)
+    if isinstance(data, np.ndarray) and named is not None:  # of patsy
+        return _named(np.asarray(data), named)
+    named = getattr(getattr(data, "model_spec", None), "column_names", None)
+    if hasattr(data, "__wrapped__") and named is not None:  # of formulaic
+        inner = data.__wrapped__
+        if is_frame(inner):
+            return inner
+        dense = inner.toarray() if hasattr(inner, "toarray") else np.asarray(inner)
+        return _named(dense, named)
+    if _is_series(data):
+        return _of_series(data, columns)
+    return data
+
+
+def _is_series(data: Any) -> bool:
+    """Whether data is a series of pandas', or of another library."""
+    return hasattr(data, "to_frame") and not hasattr(data, "columns")
+
+
+def _of_series(series: Any, columns: Sequence[str]) -> Any:
+    """A series as one row, where its index names these columns, or as a column."""
+    labels = getattr(series, "index", ())
+    labels = () if callable(labels) else [str(label) for label in labels]
+    if columns and {*columns} <= {*labels}:
+        return dict(zip(labels, series.tolist(), strict=True))
+    if getattr(series, "name", None) or len(columns) != 1:
+        return series
+    return series.to_frame(columns[0])
+
+
+def _field(rows: NDArray[Any], name: str) -> NDArray[Any]:
+    """A column of a structured array."""
+    values = np.asarray(rows[name])
+    if values.ndim > 1:
+        raise ValueError(
+            f"data must have one value a row in column {name!r}; got shape "
+            f"{values.shape}. Give its parts columns of their own."
+        )
+    return values
+
+
+def _named(rows: NDArray[Any], names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Columns of an array, by name."""
+    return dict(zip(names, rows.T, strict=True))
+
+
 def is_row(data: Any) -> bool:
     """Whether data is one row: a mapping of names to plain values."""
     return isinstance(data, Mapping) and not any(
@@ -281,6 +352,9 @@ def table_of(data: Any, argument: str = "data") -> Table:
     """
     if isinstance(data, Table):
         return data
+    data = plain_data(data)
+    if _is_series(data) and getattr(data, "name", None) is not None:
+        data = data.to_frame()
     if hasattr(data, "iloc") and is_frame(data) and not hasattr(data, "dask"):
         check_distinct(data.columns, argument)
         return PandasTable(data)
@@ -341,18 +415,38 @@ def table_of_inputs(exog: Any, names: Sequence[str] | None = None) -> Table:
     names : sequence of str, optional
         Of the columns of an array.
     """
+    exog = plain_data(exog, names or ())
     if is_array(exog):
         return table_of_array(exog, names)
-    if hasattr(exog, "to_frame") and not hasattr(exog, "columns"):
+    if _is_series(exog):
         name = getattr(exog, "name", None)
         exog = exog.to_frame() if name is not None else exog.to_frame("x1")
     return table_of(exog)
 
 
-def name_of(endog: Any) -> str:
-    """Name of a response: its own, or y."""
+def response_of(endog: Any) -> tuple[Any, str]:
+    """A response as one value a row, and its name: its own, or y.
+
+    Parameters
+    ----------
+    endog : array_like of shape (n_rows,) or (n_rows, 1), series, or frame of one column
+
+    Examples
+    --------
+    >>> response_of(np.array([[1.0], [2.0]]))
+    (array([1., 2.]), 'y')
+    """
+    endog = plain_data(endog)
+    if isinstance(endog, Mapping) and len(endog) == 1:
+        ((name, values),) = endog.items()
+        return values, str(name)
+    if is_frame(endog) and len(endog.columns) == 1:
+        (name,) = table_of(endog, "endog").names
+        return endog[endog.columns[0] if hasattr(endog, "iloc") else name], name
+    if is_array(endog) and np.ndim(endog) == 2 and np.shape(endog)[1] == 1:
+        return as_array("endog", endog)[:, 0], "y"
     name = getattr(endog, "name", None)
-    return "y" if name is None else str(name)
+    return endog, "y" if name is None else str(name)
 
 
 def with_response(table: Table, endog: Any, name: str) -> Table:
@@ -361,7 +455,7 @@ def with_response(table: Table, endog: Any, name: str) -> Table:
     Parameters
     ----------
     table : Table
-    endog : array_like of shape (n_rows,), or series
+    endog : as for `response_of`
     name : str
         Of the response.
 
@@ -370,6 +464,7 @@ def with_response(table: Table, endog: Any, name: str) -> Table:
     ValueError
         If they do not belong together.
     """
+    endog, _ = response_of(endog)
     if np.ndim(endog) != 1 or len(endog) != table.n_rows:
         raise ValueError(
             f"endog must have one value a row of exog, {table.n_rows}; got shape "

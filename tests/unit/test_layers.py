@@ -64,8 +64,9 @@ PYTHON_ORDER = [
 # The same for the files of a folder.
 FOLDER_ORDER = {
     "encoding": [
-        {"values", "pairing"}, {"columns", "expressions"}, {"levels", "series"},
-        {"tables", "targets"}, {"given", "factors"}, {"known_columns", "ordered"},
+        {"values", "pairing", "requests"}, {"columns", "bases"},
+        {"levels", "series", "splines"}, {"tables", "targets", "contrasts", "learned"},
+        {"given", "expressions"}, {"factors", "evaluation", "known_columns", "ordered"},
         {"feature_map"}, {"growing_map", "design"},
     ],
     "trees": [

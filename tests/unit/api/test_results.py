@@ -133,7 +133,7 @@ def test_where_there_is_nothing_to_learn_a_stream_goes_on(missing: str) -> None:
         made.append([1.0], [])
 
 
-@pytest.mark.parametrize("data", [sites(3).iloc[0], np.ones((2, 2)), 3, []])
+@pytest.mark.parametrize("data", [np.ones((2, 2)), 3, []])
 def test_what_is_no_table_is_refused(data: Any) -> None:
     with pytest.raises(ValueError, match="data must be a frame, a dict of columns"):
         fitted().predict(data)
@@ -165,7 +165,6 @@ def test_labels_may_come_late() -> None:
     ("row", "message"),
     [
         ({"y": None}, "no missing value of y"), ({"y": "much"}, "must hold numbers"),
-        ({"b": -1.0}, "must give np.log\\(b\\) a finite value"),
         ({"a": "much"}, "must hold numbers in column 'a'"),
         ({"day": 3}, "must hold dates"), ({"y": float("inf")}, "a finite value"),
         ({"site": "z"}, "must hold levels among"),
@@ -246,7 +245,7 @@ def test_new_levels_bring_features_whatever_the_cuts(
 def test_bad_rows_with_new_levels_leave_all_as_it_was() -> None:
     fit, frame = fitted(), late_sites()
     before, design = model_bytes(fit.tree), fit.design
-    for change in ({"y": np.inf}, {"b": -1.0}, {"y": np.nan}):
+    for change in ({"y": np.inf}, {"a": np.inf}, {"y": np.nan}):
         bad = frame.copy()
         bad.loc[bad.index[-1], list(change)] = list(change.values())
         with pytest.raises(ValueError, match="data must"):

@@ -104,7 +104,8 @@ def test_a_stream_is_resumed_without_a_trace(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--formula", "y ~ poly(p, 2)"], "got poly"),
+        (["--formula", "y ~ te(p, 2)"], "got te"),
+        (["--formula", "y ~ bs(p)"], "must give bs df or knots"),
         (
             ["--formula", "y ~ I(p**2)", "--rules", "r", "--window", "50"],
             "plain columns under --rules r",
@@ -129,7 +130,10 @@ def test_a_stream_must_know_levels_and_columns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, frame = table(tmp_path)
-    rest = ["--formula", "y ~ . - q", "--out", tmp_path / "o.csv", *FLAGS]
+    rest = ["--formula", "y ~ scale(p)", "--out", tmp_path / "o.csv", *FLAGS]
+    assert run("stream", path, *rest) == 1
+    assert "must have a value in scale(p), which is learned" in complaint(capsys)
+    rest[1] = "y ~ . - q"
     assert run("stream", path, *rest) == 1
     assert "must hold numbers in column 'site'" in complaint(capsys)
     rest += ["--checkpoint", tmp_path / "c.dyn", *LEVELS]
