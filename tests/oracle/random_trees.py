@@ -343,7 +343,8 @@ class RandomTrees:
         low, high, width = spans
         n_varying, d = sum(w > 0.0 for w in width), len(width)
         j, other, one, two = self.column(width, draw), -1, 1.0, 0.0
-        if n_varying > 1 and draw() < 2.0 / (d + 2.0):
+        known = sum(len(one) > 0 and one[-1] > one[0] for one in self.reference)
+        if n_varying > 1 and draw() < 2.0 / (max(n_varying, known) + 2.0):
             place = int(draw() * (n_varying - 1))
             other = [i for i in range(d) if width[i] > 0.0 and i != j][place]
             angle = 2.0 * pi * draw()
@@ -356,7 +357,10 @@ class RandomTrees:
             return None
         value = np.where(np.isnan(value), -inf if missing_left else inf, value)
         at = self.place(j, other, value, (a, b), draw)
-        return (j, other, one, two, at, missing_left), value > at
+        right = value > at
+        if not self.options["n_classes"] and min(right.sum(), (~right).sum()) < 2:
+            return None
+        return (j, other, one, two, at, missing_left), right
 
     def place(self, j: int, other: int, value: Any, span: Any, draw: Any) -> float:
         """Where to cut."""
@@ -368,12 +372,15 @@ class RandomTrees:
         if len(known) >= 16:
             first, end = np.searchsorted(known, [a, b])
             if end > first:
-                return float(known[first + int(draw() * (end - first))])
+                at = float(known[first + int(draw() * (end - first))])
+                return halfway(at, min([b, *(v for v in known if v > at)]))
         for _ in range(20):
             at = float(value[int(draw() * len(value))])
             if a <= at < b:
-                return at
-        return a
+                break
+        else:
+            at = a
+        return halfway(at, min([b, *(float(v) for v in value if at < v)]))
 
     # ------------------------------------------------------------ answers
     def predict_proba(self, X: Any) -> Any:
@@ -392,6 +399,12 @@ class RandomTrees:
                 total = total + ahead
             out.append(total / len(self.roots))
         return np.array(out)
+
+
+def halfway(low: float, high: float) -> float:
+    """Between two values, the lower one where nothing is."""
+    found = 0.5 * low + 0.5 * float(high)
+    return found if low <= found < high else low
 
 
 def prunings(knot: Knot) -> Iterator[list[Knot]]:

@@ -47,7 +47,7 @@ cdef class CutLaw:
     cdef int32_t column(self, const CutRoom *room, double total, RandomStream *s) noexcept nogil
     cdef bint propose(
         self, RowRing ring, CutRoom *room, int32_t n, double total, int32_t n_varying,
-        RandomStream *s, Cut *cut
+        int32_t n_columns, RandomStream *s, Cut *cut
     ) noexcept nogil
     cdef double place(
         self, RowRing ring, const CutRoom *room, int32_t n, const Cut *cut, double low,

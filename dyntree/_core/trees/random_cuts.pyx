@@ -28,6 +28,12 @@ cdef bint goes_left(const Cut *cut, const double *x) noexcept nogil:
     return value <= cut.at
 
 
+cdef double halfway(double low, double high) noexcept nogil:
+    """Between two values, the lower one where nothing is."""
+    cdef double found = 0.5 * low + 0.5 * high
+    return found if low <= found < high else low
+
+
 cdef class CutLaw:
     """How leaves are cut.
 
@@ -112,7 +118,7 @@ cdef class CutLaw:
     cdef bint draw(
         self, RowRing ring, CutRoom *room, int32_t n, RandomStream *s, Cut *best
     ) noexcept nogil:
-        cdef int32_t i, j, k, n_varying = 0, other
+        cdef int32_t i, j, k, n_varying = 0, n_columns, other
         cdef double value, total = 0.0, found, four, most = -INFINITY
         cdef bint has_one = False
         cdef Cut cut
@@ -136,8 +142,9 @@ cdef class CutLaw:
                 total += room.width[j]
         if not n_varying:
             return False
+        n_columns = max(n_varying, ring.count_varying())
         for k in range(self.n_candidates):
-            if not self.propose(ring, room, n, total, n_varying, s, &cut):
+            if not self.propose(ring, room, n, total, n_varying, n_columns, s, &cut):
                 continue
             found = 0.0
             if self.n_candidates > 1:
@@ -168,7 +175,7 @@ cdef class CutLaw:
 
     cdef bint propose(
         self, RowRing ring, CutRoom *room, int32_t n, double total, int32_t n_varying,
-        RandomStream *s, Cut *cut
+        int32_t n_columns, RandomStream *s, Cut *cut
     ) noexcept nogil:
         """Draw a cut; `values` become what it compares, without gaps."""
         cdef double low = INFINITY, high = -INFINITY, angle, value
@@ -176,7 +183,7 @@ cdef class CutLaw:
         cut.feature = self.column(room, total, s)
         cut.feature_2 = -1
         cut.weight, cut.weight_2 = 1.0, 0.0
-        if n_varying > 1 and s.uniform(s) < 2.0 / (self.n_features + 2.0):
+        if n_varying > 1 and s.uniform(s) < 2.0 / (n_columns + 2.0):
             left = <int32_t> (s.uniform(s) * (n_varying - 1))
             for j in range(self.n_features):
                 if room.width[j] > 0.0 and j != cut.feature:
@@ -205,15 +212,24 @@ cdef class CutLaw:
             if isnan(room.values[i]):
                 room.values[i] = -INFINITY if cut.missing_left else INFINITY
         cut.at = self.place(ring, room, n, cut, low, high, s)
-        return True
+        if self.n_classes:
+            return True
+        left = 0
+        for i in range(n):
+            left += room.values[i] <= cut.at
+        return left > 1 and n - left > 1    # the mean of one row would be its response
 
     cdef double place(
         self, RowRing ring, const CutRoom *room, int32_t n, const Cut *cut, double low,
         double high, RandomStream *s
     ) noexcept nogil:
-        """Where to cut, in [low, high): at a reference, or at the value of a row."""
-        cdef int32_t k, first, end
-        cdef double at
+        """Where to cut, in [low, high): above a reference, or the value of a row.
+
+        Halfway to the next value, so that no value of a row is kept.
+        """
+        cdef int32_t k, first, end, i
+        cdef double at, above = high
+        cdef const double *known
         if cut.feature_2 >= 0:
             at = low + s.uniform(s) * (high - low)
             return at if at < high else low
@@ -222,12 +238,23 @@ cdef class CutLaw:
             end = ring.first_from(cut.feature, high)
             if end > first:
                 k = first + <int32_t> (s.uniform(s) * (end - first))
-                return ring.reference[<int64_t> cut.feature * N_REFERENCE + k]
+                known = ring.reference + <int64_t> cut.feature * N_REFERENCE
+                at = known[k]
+                for i in range(k + 1, ring.n_reference[cut.feature]):
+                    if known[i] > at:
+                        above = min(known[i], high)
+                        break
+                return halfway(at, above)
         for k in range(N_TRIES):
             at = room.values[<int32_t> (s.uniform(s) * n)]
             if low <= at < high:
-                return at
-        return low
+                break
+        else:
+            at = low
+        for i in range(n):
+            if at < room.values[i] < above:
+                above = room.values[i]
+        return halfway(at, above)
 
     cdef double score(self, const CutRoom *room, int32_t n, double at) noexcept nogil:
         """Log evidence of the two parts."""

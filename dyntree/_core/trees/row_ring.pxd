@@ -28,3 +28,5 @@ cdef class RowRing:
     cdef double rank(self, int32_t j, double value) noexcept nogil
     # first reference of a column that is at least a value, and how many there are below
     cdef int32_t first_from(self, int32_t j, double value) noexcept nogil
+    # columns of more than one value, as far as references tell
+    cdef int32_t count_varying(self) noexcept nogil

@@ -62,6 +62,15 @@ cdef class RowRing:
             due *= 2
         return due if due >= row else (row + half - 1) // half * half
 
+    cdef int32_t count_varying(self) noexcept nogil:
+        cdef int32_t j, n = 0
+        cdef const double *known
+        for j in range(self.n_features):
+            known = self.reference + <int64_t> j * N_REFERENCE
+            if self.n_reference[j] and known[self.n_reference[j] - 1] > known[0]:
+                n += 1
+        return n
+
     cdef void refresh(self) noexcept nogil:
         """Sort the values of up to 256 rows, evenly spaced among those held."""
         cdef int64_t held = min(self.n_seen - self.first, self.room)
