@@ -428,8 +428,10 @@ def test_default_discard_rules(model: str, options: Any, rule: str) -> None:
 @pytest.mark.parametrize(
     ("model", "options", "windows"),
     [
-        ("linear", {}, 0),
+        ("linear", {}, 3),
+        ("linear", {"forget": 0.9}, 1),
         ("linear", {"discard": "random"}, 3),
+        ("constant", {}, 0),
         ("constant", {"forget": 0.9}, 1),
         ("constant", {"forget": 0.9, "discard": "alc"}, 0),
         ("constant", {"drift": True}, 1),

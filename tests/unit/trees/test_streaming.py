@@ -487,23 +487,3 @@ def test_drift_is_what_it_stands_for() -> None:
     options = StreamingTree(drift=True, window=60).options
     assert (options.forget, options.rejuvenate_every) == (0.95, 60)
     assert not hasattr(options, "drift")
-
-
-@pytest.mark.parametrize(
-    ("model", "options", "windows"),
-    [
-        ("linear", {}, 3), ("linear", {"forget": 0.9}, 1),
-        ("linear", {"drift": True}, 1), ("linear", {"discard": "random"}, 3),
-        ("constant", {}, 0),
-        ("constant", {"discard": "age"}, 3), ("constant", {"forget": 0.9}, 1),
-        ("class", {}, 0), ("class", {"drift": True}, 1), ("prior", {}, 0),
-        ("constant", {"rules": "r"}, 0),
-    ],
-)  # fmt: skip
-def test_which_streams_are_rejuvenated_by_default(
-    model: str, options: dict[str, Any], windows: int
-) -> None:
-    stream = StreamingTree(model, window=40, n_particles=5, **options)
-    assert stream.options.rejuvenate_every == 40 * windows
-    never = StreamingTree(model, window=40, rejuvenate_every=0, **options)
-    assert never.options.rejuvenate_every == 0
