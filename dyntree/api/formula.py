@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
+from dyntree.api.formula_files import MISSING, file_notes, read_design
 from dyntree.api.results import DynamicTreeResults
 from dyntree.api.terms import parse, without
 from dyntree.encoding.design import Design
@@ -32,9 +33,7 @@ from dyntree.params import NIG
 from dyntree.runtime.progress import Progress
 from dyntree.summaries import Prediction
 from dyntree.trees.factory import Trees, make_tree
-from dyntree.trees.model import DynamicTree
 
-MISSING = ("none", "drop", "raise")
 # of the trees; categories are the design's
 OPTIONS = {**params.TREE_OPTIONS, **params.STREAM_OPTIONS, "n_clouds": 1, "seed": None}
 del OPTIONS["categories"]
@@ -566,53 +565,3 @@ class DynamicTreeModel:
 def _is_empty(rows: Any) -> bool:
     """Whether rows are a list of none, which names no columns."""
     return isinstance(rows, list | tuple) and not rows
-
-
-def file_notes(design: Design, formula: str | None, missing: str) -> dict[str, Any]:
-    """What a file keeps of a formula, beside the trees."""
-    return {
-        "formula": formula,
-        "response": design.response.label,
-        "missing": missing,
-        "design": design.to_header(),
-    }
-
-
-def read_design(
-    path: str | os.PathLike[str], tree: DynamicTree, notes: dict[str, Any]
-) -> Design:
-    """The design that a file keeps, once it is known to fit the file's trees.
-
-    Parameters
-    ----------
-    path : str or path
-        Of the file, for errors.
-    tree : DynamicTree
-        What it held.
-    notes : dict
-        As from ``checkpoint.load_with``.
-
-    Returns
-    -------
-    Design
-
-    Raises
-    ------
-    CheckpointError
-    """
-    failure = f"{os.fspath(path)} cannot be loaded: it holds "
-    try:
-        design = Design.from_header(notes["design"])
-        params.one_of("missing", notes["missing"], MISSING)
-        if not isinstance(notes["formula"], str | None):
-            raise ValueError(f"formula must be text; got {notes['formula']!r}")
-    except checkpoint.UNSOUND as error:
-        raise CheckpointError(
-            f"{failure}no formula, or a broken one ({error}). Models without a "
-            "formula load by dyntree.load."
-        ) from error
-    names, options = tree.feature_names or design.names, tree.options
-    is_class = options.model == "class"
-    if names != design.names or is_class != design.is_class or options.rules == "r":
-        raise CheckpointError(f"{failure}a formula that does not fit its trees.")
-    return design

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
+from dyntree.api.fitted_model import FittedModel
 from dyntree.api.predictions import PredictionResults
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table, is_row, plain_data
@@ -34,35 +34,6 @@ LEAVES = {
     "class": "class leaves",
     "prior": "prior only",
 }
-
-
-class _FittedModel(Protocol):
-    """What results ask of the `DynamicTreeModel` that they are of."""
-
-    design: Design
-    endog: NDArray[Any] | None
-    table: Table | None
-
-    @property
-    def endog_names(self) -> str:
-        """The response as the formula has it."""
-
-    def table_of(self, data: Any) -> Table:
-        """Return raw data as a table."""
-
-    def rows(
-        self, design: Design, endog: Any, exog: Any = None
-    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
-        """Return features, responses, and designs with levels that come late."""
-
-    def replay(self) -> tuple[list[Any], Vector]:
-        """Return what each row was foreseen as before it was learned, and its score."""
-
-    def remove_data(self) -> None:
-        """Let go of the data."""
-
-    def notes(self, design: Design) -> dict[str, Any]:
-        """Return what a file keeps beside the trees."""
 
 
 class DynamicTreeResults:
@@ -100,7 +71,7 @@ class DynamicTreeResults:
 
     def __init__(
         self,
-        model: _FittedModel,
+        model: FittedModel,
         tree: Trees,
         design: Design | None = None,
     ) -> None:

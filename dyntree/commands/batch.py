@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from dyntree import checkpoint
-from dyntree.api.formula import file_notes, read_design
+from dyntree.api.formula_files import file_notes, read_design
 from dyntree.commands.formulas import designed
 from dyntree.commands.options import (
     kinds_of,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dyntree import checkpoint
-from dyntree.api.formula import file_notes, read_design
+from dyntree.api.formula_files import file_notes, read_design
 from dyntree.commands.formulas import designed, encoded_row
 from dyntree.commands.options import (
     kinds_of,

@@ -118,7 +118,8 @@ FOLDER_ORDER = {
 # Faces that use another. Plots are a face for people and where the others draw; they
 # know none of them. A formula makes results, and these make predictions.
 FACE_USES = {
-    "formula": {"results", "terms"}, "results": {"predictions", "plots", "formula"},
+    "formula": {"results", "terms", "formula_files"},
+    "results": {"predictions", "plots", "formula", "fitted_model"},
     "draws": {"plots"}, "report": {"plots"}, "rmirror": {"plots"},
 }  # fmt: skip
 # Packages that only the function which uses them may import.

@@ -6,16 +6,15 @@ whose tables pay for many rows.
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from dyntree._core.trees.cloud cimport Cloud
 from dyntree._core.trees.forest cimport Forest
-from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.random_trees cimport Knot, Room
 from dyntree._core.trees.tree cimport find_leaf
-from dyntree._core.trees.window cimport take
+from dyntree._core.trees.window cimport foresee, take
 from dyntree._core.types cimport handle_t
 
 cdef struct Leaves:         # the distinct leaves that a row meets, in order of coming
@@ -152,9 +151,11 @@ def mean(members, const double[::1] weights, const double[:, ::1] row):
             raise MemoryError()
         for k, member in enumerate(members):
             if isinstance(member, Forest):
-                (<Forest> member).open(&room)
-                total = add_forest(member, x, weights[k], &room, total)
-                (<Forest> member).close(&room)
+                try:    # which is to be closed even where it could not be opened
+                    (<Forest> member).open(&room)
+                    total = add_forest(member, x, weights[k], &room, total)
+                finally:
+                    (<Forest> member).close(&room)
             else:
                 total = add_cloud(member, x, weights[k], &found, out, total)
     finally:
@@ -177,11 +178,9 @@ def proba(members, const double[:, ::1] row):
     ndarray of shape (n_members, n_classes)
     """
     cdef const double *x = row_of(row, members)
-    cdef int32_t i, c, n_classes = classes_of(members[0])
+    cdef int32_t c, n_classes = classes_of(members[0])
     cdef Py_ssize_t k
     cdef Room room
-    cdef Leaf *leaf
-    cdef Particles cloud
     cdef Forest forest
     if any(classes_of(member) != n_classes for member in members):
         raise ValueError("members must have the same classes.")
@@ -190,19 +189,15 @@ def proba(members, const double[:, ::1] row):
     for k, member in enumerate(members):
         if isinstance(member, Forest):
             forest = member
-            forest.open(&room)
-            forest.add_proba(x, forest.ring.n_seen, &room, &out[k, 0])
-            forest.close(&room)
+            try:
+                forest.open(&room)
+                forest.add_proba(x, forest.ring.n_seen, &room, &out[k, 0])
+            finally:
+                forest.close(&room)
             for c in range(n_classes):
                 out[k, c] /= forest.n_trees
-            continue
-        cloud = member
-        for i in range(cloud.n_particles):
-            leaf = cloud.arena.leaf(find_leaf(cloud.arena, cloud.roots[i], x))
-            for c in range(n_classes):
-                out[k, c] += cloud.leaf_model.probability(leaf, c)
-        for c in range(n_classes):
-            out[k, c] /= cloud.n_particles
+        else:
+            foresee(<Cloud?> member, x, &out[k, 0])
     return found
 
 
@@ -227,7 +222,7 @@ def learn(
     Returns
     -------
     ndarray of shape (n_members,)
-        Log predictive densities, or probabilities.
+        Log predictive densities, or log probabilities of the label.
     """
     cdef const double *x = row_of(row, members)
     cdef int32_t n_classes = classes_of(members[0]), most = 1
@@ -255,8 +250,8 @@ def learn(
         for k, member in enumerate(members):
             told = NULL if proba is None else &proba[k, 0]
             if isinstance(member, Forest):
-                (<Forest> member).open(&room)
                 try:
+                    (<Forest> member).open(&room)
                     out[k] = (<Forest> member).take(x, y, &room, ahead, told)
                 finally:
                     (<Forest> member).close(&room)

@@ -3,6 +3,8 @@ from libc.stdint cimport int64_t
 
 from dyntree._core.trees.cloud cimport Cloud
 
+# probabilities of the classes at x, averaged over particles
+cdef void foresee(Cloud c, const double *x, double *proba) noexcept nogil
 # learns a row that was checked; `proba` may be NULL
 cdef int take(
     Cloud c, const double *x, double y, int64_t window, rule, double forget,

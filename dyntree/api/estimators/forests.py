@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dyntree import params
-from dyntree.api.estimators.base import RandomState, seed_of
-from dyntree.api.estimators.supervised import (
-    OnlineClassifier,
-    OnlineRegressor,
-    TreesMixin,
-)
+from dyntree.api.estimators.base import RandomState
+from dyntree.api.estimators.supervised import OnlineClassifier, OnlineRegressor
 from dyntree.trees.random_trees import RandomTreesStream
-
-
-def forest_of(estimator: TreesMixin, **options: Any) -> RandomTreesStream:
-    """Return a new model by the parameters of an estimator and further options."""
-    options |= estimator.get_params(deep=False)
-    options["seed"] = seed_of(options.pop("random_state"))
-    del options["n_jobs"]
-    return RandomTreesStream(**options)
 
 
 class RandomTreesRegressor(OnlineRegressor):
@@ -76,7 +62,7 @@ class RandomTreesRegressor(OnlineRegressor):
         params.keep_arguments(self, locals())
 
     def _fresh(self) -> RandomTreesStream:
-        return forest_of(self, model="constant")
+        return RandomTreesStream(**self._options(model="constant"))
 
 
 class RandomTreesClassifier(OnlineClassifier):
@@ -135,4 +121,5 @@ class RandomTreesClassifier(OnlineClassifier):
         params.keep_arguments(self, locals())
 
     def _fresh(self) -> RandomTreesStream:
-        return forest_of(self, model="class", classes=list(self.classes_))
+        options = self._options(model="class", classes=list(self.classes_))
+        return RandomTreesStream(**options)

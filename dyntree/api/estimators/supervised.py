@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dyntree.api.estimators.base import OnlineMixin, is_column
+from dyntree.api.estimators.base import OnlineMixin, is_column, seed_of
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
 
@@ -21,6 +21,12 @@ class TreesMixin(OnlineMixin):
 
     n_features_in_: int
     get_params: Callable[..., dict[str, Any]]
+
+    def _options(self, **more: Any) -> dict[str, Any]:
+        """Options of a model: the parameters with a seed, and further ones."""
+        options = self.get_params(deep=False)
+        del options["n_jobs"]
+        return options | {"seed": seed_of(options.pop("random_state"))} | more
 
     @property
     def feature_importances_(self) -> Vector:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dyntree import params
-from dyntree.api.estimators.base import RandomState, seed_of
+from dyntree.api.estimators.base import RandomState
 from dyntree.api.estimators.supervised import (
     OnlineClassifier,
     OnlineRegressor,
@@ -17,9 +17,7 @@ from dyntree.trees.factory import Trees, make_tree
 
 def tree_of(estimator: TreesMixin, **options: Any) -> Trees:
     """Return a new model by the parameters of an estimator and further options."""
-    options |= estimator.get_params(deep=False)
-    options["seed"] = seed_of(options.pop("random_state"))
-    del options["n_jobs"]
+    options = estimator._options(**options)
     if options["n_clouds"] is None:
         options["n_clouds"] = params.N_CLOUDS if options["window"] is None else 1
     return make_tree(options)

@@ -1,0 +1,40 @@
+"""What results ask of the model of a formula that they are of."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from dyntree.encoding.design import Design
+from dyntree.encoding.tables import Table
+from dyntree.encoding.values import Matrix, Vector
+
+
+class FittedModel(Protocol):
+    """What results ask of the `DynamicTreeModel` that they are of."""
+
+    design: Design
+    endog: NDArray[Any] | None
+    table: Table | None
+
+    @property
+    def endog_names(self) -> str:
+        """The response as the formula has it."""
+
+    def table_of(self, data: Any) -> Table:
+        """Return raw data as a table."""
+
+    def rows(
+        self, design: Design, endog: Any, exog: Any = None
+    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
+        """Return features, responses, and designs with levels that come late."""
+
+    def replay(self) -> tuple[list[Any], Vector]:
+        """Return what each row was foreseen as before it was learned, and its score."""
+
+    def remove_data(self) -> None:
+        """Let go of the data."""
+
+    def notes(self, design: Design) -> dict[str, Any]:
+        """Return what a file keeps beside the trees."""

@@ -1,0 +1,63 @@
+"""What a file keeps of a formula beside the trees, and its check."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from dyntree import checkpoint, params
+from dyntree.encoding.design import Design
+from dyntree.errors import CheckpointError
+from dyntree.trees.model import DynamicTree
+
+MISSING = ("none", "drop", "raise")
+
+
+def file_notes(design: Design, formula: str | None, missing: str) -> dict[str, Any]:
+    """What a file keeps of a formula, beside the trees."""
+    return {
+        "formula": formula,
+        "response": design.response.label,
+        "missing": missing,
+        "design": design.to_header(),
+    }
+
+
+def read_design(
+    path: str | os.PathLike[str], tree: DynamicTree, notes: dict[str, Any]
+) -> Design:
+    """The design that a file keeps, once it is known to fit the file's trees.
+
+    Parameters
+    ----------
+    path : str or path
+        Of the file, for errors.
+    tree : DynamicTree
+        What it held.
+    notes : dict
+        As from ``checkpoint.load_with``.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    CheckpointError
+    """
+    failure = f"{os.fspath(path)} cannot be loaded: it holds "
+    try:
+        design = Design.from_header(notes["design"])
+        params.one_of("missing", notes["missing"], MISSING)
+        if not isinstance(notes["formula"], str | None):
+            raise ValueError(f"formula must be text; got {notes['formula']!r}")
+    except checkpoint.UNSOUND as error:
+        raise CheckpointError(
+            f"{failure}no formula, or a broken one ({error}). Models without a "
+            "formula load by dyntree.load."
+        ) from error
+    names, options = tree.feature_names or design.names, tree.options
+    is_class = options.model == "class"
+    if names != design.names or is_class != design.is_class or options.rules == "r":
+        raise CheckpointError(f"{failure}a formula that does not fit its trees.")
+    return design
