@@ -8,12 +8,16 @@ constant ones, and three seeds.
 The peers have their defaults and one seed, and see the same rows in the same order:
 each row is foreseen, scored from row 500 on, then learned. Those of scikit-learn
 foresee 100 rows after a fit of the 1000 rows before; river's linear models and the
-perceptron have scaled inputs. What is told of others was measured elsewhere: CapyMOA
+perceptron have scaled inputs. Memory is what a model holds after the last row: by its
+own count for ours, by river's for river's, and pickled, with the rows that the next fit
+needs, for scikit-learn's. Peers of real responses tell no density, hence none is shown.
+What is told of others was measured elsewhere: CapyMOA
 0.15.1 with 100 learners, at 110 to 690 rows per CPU second.
 """
 
 from __future__ import annotations
 
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -55,7 +59,9 @@ TARGETS: dict[str, tuple[str, float, str]] = {
     "digits": ("error", 0.058, "(aim here .050)"),
     "label flip": ("error", 0.095, ""),
 }
-Foresee = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Size = Callable[[], int]
+# what is told of each row, and how to find the bytes held at the end
+Foresee = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, Size]]
 
 
 def further_streams() -> Iterator[Stream]:
@@ -81,7 +87,7 @@ def further_streams() -> Iterator[Stream]:
 def of_river(model: Any, is_class: bool) -> Foresee:
     """Means, probabilities of label 1, or of more than two the label, row by row."""
 
-    def run(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    def run(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Size]:
         names = [f"x{k}" for k in range(X.shape[1])]
         told = np.zeros(len(y))
         for t, (values, response) in enumerate(
@@ -95,7 +101,7 @@ def of_river(model: Any, is_class: bool) -> Foresee:
             else:
                 told[t] = model.predict_one(row)
             model.learn_one(row, response)
-        return told
+        return told, lambda: model._raw_memory_usage
 
     return run
 
@@ -103,26 +109,27 @@ def of_river(model: Any, is_class: bool) -> Foresee:
 def of_sklearn(make: Callable[[], Any], is_class: bool) -> Foresee:
     """The same, by fits of the rows before."""
 
-    def run(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-        told = np.full(len(y), np.nan)
+    def run(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Size]:
+        told, kept = np.full(len(y), np.nan), None
         for t in range(START, len(y), REFIT):
             part, past = slice(t, t + REFIT), slice(max(0, t - HELD), t)
             if is_class and len(np.unique(y[past])) < 2:
                 told[part] = y[t - 1]
                 continue
             fit = make().fit(X[past], y[past])
+            kept = fit, X[past], y[past]
             if is_class and y.max() <= 1:
                 told[part] = fit.predict_proba(X[part])[:, 1]
             else:
                 told[part] = fit.predict(X[part])
-        return told
+        return told, lambda: len(pickle.dumps(kept))
 
     return run
 
 
-def last_label(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+def last_label(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, Size]:
     """Same label as last time."""
-    return np.concatenate([[0.0], y[:-1]]).astype(float)
+    return np.concatenate([[0.0], y[:-1]]).astype(float), lambda: 8
 
 
 def peers(is_class: bool) -> Iterator[tuple[str, Foresee]]:
@@ -173,15 +180,25 @@ def measure(name: str, told: np.ndarray, y: np.ndarray) -> float:
     return auc(y.astype(np.int64), np.column_stack([1.0 - told, told]))
 
 
-def own(stream: Stream, model: str, seed: int) -> tuple[dict[str, float], float]:
-    """Scores of an average with its defaults, and rows per second."""
+def log_loss(told: np.ndarray, y: np.ndarray) -> float:
+    """Mean of -log of the probability of the label, from probabilities of label 1.
+
+    No probability counts as less than 1e-15, scikit-learn's least one for long.
+    """
+    p = np.clip(np.where(y == 1, told, 1.0 - told), 1e-15, 1.0)
+    return float(-np.log(p).mean())
+
+
+def own(stream: Stream, model: str, seed: int) -> tuple[dict[str, float], float, int]:
+    """Scores of an average with its defaults, rows per second, bytes at the end."""
     average = AveragedStream(model, seed=seed)
     seen = prequential(average, stream.X, stream.y, start=START, progress=False)
-    return seen.to_dict(), 1.0 / seen.seconds_per_row
+    return seen.to_dict(), 1.0 / seen.seconds_per_row, average.memory_usage()
 
 
-def line(title: str, value: float, rate: float, more: str = "") -> None:
-    print(f"  {title:<26}{value:8.4f}{rate:10.0f} rows/s  {more}".rstrip(), flush=True)
+def line(title: str, value: float, rate: float, held: float, more: str = "") -> None:
+    text = f"  {title:<26}{value:8.4f}{rate:10.0f} rows/s{held / 1e6:9.3f} MB  {more}"
+    print(text.rstrip(), flush=True)
 
 
 def verdict(name: str, value: float, best: float) -> bool:
@@ -220,16 +237,20 @@ def run(elec2: str | None, only: str) -> int:
             more += f", coverage {scores['coverage'].mean():.3f}, log density "
             more += f"{scores['log_density'].mean():.3f}"
         rate = float(np.mean([f[1] for f in found]))
-        line("averaged stream", scores[what].mean(), rate, more)
+        held = float(np.mean([f[2] for f in found]))
+        line("averaged stream", scores[what].mean(), rate, held, more)
         others = []
         for name, foresee in peers(is_class):
             if is_class and y.max() > 1 and name == "online logistic":
                 continue  # for two labels
             clock = time.perf_counter()
-            told = foresee(stream.X, y)
+            told, size = foresee(stream.X, y)
             clock = time.perf_counter() - clock
-            others.append(measure(what, told[START:], y[START:]))
-            line(name, others[-1], len(y) / clock)
+            told, came = told[START:], y[START:]
+            others.append(measure(what, told, came))
+            with_proba = is_class and y.max() <= 1
+            more = f"log loss {log_loss(told, came):.4f}" if with_proba else ""
+            line(name, others[-1], len(y) / clock, size(), more)
         best = max(others) if what == "auc" else min(others)
         missed += not verdict(stream.name, float(scores[what].mean()), best)
     if only in "spambase, 5 folds":
@@ -249,12 +270,13 @@ def on_spambase() -> bool:
             proba.append(average.update(X, y, progress=False).predict(Z).proba)
             labels.append(held)
         rate.append(4 * len(np.concatenate(labels)) / (time.perf_counter() - clock))
+        size = average.memory_usage()
         p, came = np.concatenate(proba), np.concatenate(labels)
         scores = class_scores(came, p, np.log(p[np.arange(len(came)), came]))
         errors.append(scores.error)
         losses.append(scores.log_loss)
     more = f"se {np.std(errors, ddof=1) / len(SEEDS) ** 0.5:.4f}, "
-    line("averaged stream", np.mean(errors), np.mean(rate),
+    line("averaged stream", float(np.mean(errors)), float(np.mean(rate)), size,
          more + f"log loss {np.mean(losses):.4f}")  # fmt: skip
     others = []
     for title in ("adaptive random forest", "aggregated Mondrian", "online logistic"):
@@ -275,5 +297,10 @@ def on_spambase() -> bool:
                 row = dict(zip(names, values, strict=True))
                 wrong += model.predict_one(row) != label
         others.append(wrong / 4601)
-        line(title, others[-1], n / (time.perf_counter() - clock))
+        line(
+            title,
+            others[-1],
+            n / (time.perf_counter() - clock),
+            model._raw_memory_usage,
+        )
     return verdict("spambase, 5 folds", float(np.mean(errors)), min(others))
