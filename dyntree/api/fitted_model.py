@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from numpy.typing import NDArray
 
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.values import Matrix
+from dyntree.residuals import OneStepAhead
+from dyntree.trees.factory import Trees
 
 
 class FittedModel(Protocol):
@@ -16,6 +18,7 @@ class FittedModel(Protocol):
 
     design: Design
     endog: NDArray[Any] | None
+    exog: Matrix | None
     table: Table | None
 
     @property
@@ -30,8 +33,16 @@ class FittedModel(Protocol):
     ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
         """Return features, responses, and designs with levels that come late."""
 
-    def replay(self) -> tuple[list[Any], Vector]:
-        """Return what each row was foreseen as before it was learned, and its score."""
+    def with_rows(
+        self, design: Design, endog: Any, exog: Any = None, start: Trees | None = None
+    ) -> Self:
+        """Return the same model of other rows, by trees that go on or begin."""
+
+    def unlearned(self, what: str) -> Trees:
+        """Return trees that know the features and no row of the model's data."""
+
+    def replay(self) -> OneStepAhead:
+        """Return what was said of each row before it was learned."""
 
     def remove_data(self) -> None:
         """Let go of the data."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,26 +14,25 @@ from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
 from dyntree.api.formula_files import MISSING, file_notes, read_design
+from dyntree.api.model_rows import NO_EXOG, ModelRows
 from dyntree.api.results import DynamicTreeResults
 from dyntree.api.terms import parse, without
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.tables import (
     Table,
-    is_row,
-    plain_data,
     response_of,
     table_of,
     table_of_inputs,
     with_response,
 )
 from dyntree.encoding.targets import sorted_labels
-from dyntree.encoding.values import Matrix, Vector, is_missing
-from dyntree.errors import CheckpointError
+from dyntree.encoding.values import Matrix
+from dyntree.errors import CheckpointError, UnseenLevelWarning
 from dyntree.labels import Level
 from dyntree.params import NIG
+from dyntree.residuals import Notes, OneStepAhead
 from dyntree.runtime.progress import Progress
-from dyntree.summaries import Prediction
 from dyntree.trees.factory import Trees, make_tree
 
 # of the trees; categories are the design's
@@ -55,7 +56,7 @@ class ModelData:
     row_labels: Any
 
 
-class DynamicTreeModel:
+class DynamicTreeModel(ModelRows):
     """A dynamic tree to be fitted to data, in the manner of a model of statsmodels.
 
     Made from responses and inputs here, by `from_formula` from a formula, and by `load`
@@ -109,6 +110,7 @@ class DynamicTreeModel:
     endog: NDArray[Any] | None = None
     exog: Matrix | None = None
     table: Table | None = None
+    grows: bool = False  # whether rows of the data bring levels
     _blank: Trees | None = None
 
     def __init__(
@@ -368,99 +370,9 @@ class DynamicTreeModel:
         return self.design
 
     @property
-    def endog_names(self) -> str:
-        """The response as the formula has it."""
-        return self.design.response.label
-
-    @property
     def exog_names(self) -> list[str]:
         """Names of the features."""
         return list(self.design.names)
-
-    def table_of(self, data: Any) -> Table:
-        """Raw data as a table; arrays have the columns that the model was made from."""
-        if self.formula is None:
-            return table_of_inputs(data, self.design.columns)
-        return table_of(plain_data(data, self.design.columns))
-
-    def rows(
-        self, design: Design, endog: Any, exog: Any = None
-    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
-        """Features and responses of raw data, by the rule for missing values.
-
-        Parameters
-        ----------
-        design : Design
-            The terms, with all levels that have come.
-        endog, exog
-            As for `DynamicTreeResults.append`.
-
-        Returns
-        -------
-        rows : ndarray of shape (n_rows, n_features)
-            By the last of the designs.
-        responses : list of length n_rows
-        designs : list of (int, Design)
-            As from `Design.grown`.
-        """
-        if _is_empty(endog) and (exog is None or _is_empty(exog)):
-            return np.empty((0, len(design.names))), [], []
-        if exog is not None:
-            if self.formula is not None:
-                raise ValueError(
-                    "exog must be None for a model made by formula: give data with "
-                    "the response."
-                )
-            table = with_response(self.table_of(exog), endog, self.endog_names)
-            return self._rows_of(design, table)
-        endog = plain_data(endog, (*design.columns, *design.response.columns))
-        if is_row(endog) and not design.brings(endog):
-            row, response = design.encode_row(endog), design.response_of(endog)
-            design.count(table_of([endog]))
-            return *self._complete(row, [response])[:2], []
-        return self._rows_of(design, table_of([endog] if is_row(endog) else endog))
-
-    def _rows_of(
-        self, design: Design, table: Table
-    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
-        """The same of a table that has the response."""
-        designs = design.grown(table)
-        wider = designs[-1][1] if designs else design
-        rows, responses = wider.encode(table), wider.responses(table)
-        rows, responses, kept = self._complete(rows, responses)
-        if kept is None or not designs:
-            design.count(table, designs)
-            return rows, responses, designs
-        table = table.take(kept)  # rows that are left out bring no levels
-        designs = design.grown(table)
-        design.count(table, designs)
-        wider = designs[-1][1] if designs else design
-        return wider.encode(table), responses, designs
-
-    def _complete(
-        self, rows: Matrix, responses: list[Any]
-    ) -> tuple[Matrix, list[Any], NDArray[np.int64] | None]:
-        """Rows by the rule for missing values, and which they are if not all."""
-        no_response = np.array([is_missing(y) for y in responses], dtype=bool)
-        missing, kept = no_response | np.isnan(rows).any(axis=1), None
-        if self.missing == "drop":
-            kept = np.flatnonzero(~missing)
-            rows, responses = rows[kept], [responses[k] for k in kept]
-        else:
-            bad = np.flatnonzero(missing if self.missing == "raise" else no_response)
-            if len(bad):
-                what = self.endog_names if no_response[bad[0]] else "the inputs"
-                remedy = "Leave such rows out: missing='drop'."
-                if missing.sum() > no_response.sum() and self.missing == "none":
-                    remedy = (
-                        "Leave such rows out, as by dropna(subset=...); missing='drop' "
-                        "leaves out those with missing inputs, too."
-                    )
-                raise ValueError(
-                    f"data must have no missing value of {what}; got one in row "
-                    f"{bad[0]}. {remedy}"
-                )
-        return rows, responses, kept
 
     def fit(self, *, progress: Progress = None) -> DynamicTreeResults:
         """Learn the data from the first row to the last; each call does so anew.
@@ -479,47 +391,89 @@ class DynamicTreeModel:
         ValueError
             If the model has no data, or they are none for these trees.
         """
-        results = DynamicTreeResults(self, self._unlearned("fit"))
+        results = DynamicTreeResults(self, self.unlearned("fit"))
         results.tree.update(self.exog, self.endog, progress=progress)
         return results
 
-    def _unlearned(self, what: str) -> Trees:
-        """Trees that know the features and no row."""
+    def with_rows(
+        self, design: Design, endog: Any, exog: Any = None, start: Trees | None = None
+    ) -> Self:
+        """The same terms and options with other rows.
+
+        Parameters
+        ----------
+        design : Design
+            The terms, with all levels that have come.
+        endog, exog
+            As for `DynamicTreeResults.append`.
+        start : Trees, optional
+            That know features and rows, and go on; by default new ones.
+
+        Returns
+        -------
+        DynamicTreeModel
+
+        Raises
+        ------
+        ValueError
+            As `rows`; or if there is no row, or no model with data to begin anew.
+        """
+        if exog is not None and self.formula is not None:
+            raise ValueError(NO_EXOG)
+        if start is None:
+            self.unlearned("apply")
+        table = self._table_with_response(design, endog, exog)
+        rows, responses, designs, table = self._rows_of(design, table)
+        if not responses:
+            raise ValueError("data must have at least one complete row; got none.")
+        made = copy(self)
+        made.design, made.grows = design, start is not None and bool(designs)
+        if start is None and designs:
+            made.design = designs[-1][1]
+        kind = object if design.is_class else np.float64
+        made.exog, made.table = rows, table
+        made.endog = np.fromiter(responses, dtype=kind, count=len(responses))
+        made._blank = self._blank if start is None else start.copy()
+        return made
+
+    def unlearned(self, what: str) -> Trees:
+        """Trees that know the features, and no row of the data."""
         if self._blank is None:
             raise ValueError(
                 f"{what} needs a model with data; got one that was loaded from a file "
                 "or whose data were removed. Make it anew, or go on by append."
             )
         tree = self._blank.copy()
-        tree.fix_columns(self.design.features())
+        if not tree.n_seen:
+            tree.fix_columns(self.design.features())
         return tree
 
-    def replay(self) -> tuple[list[Any], Vector]:
+    def replay(self) -> OneStepAhead:
         """Learn the data once more, row by row, from the same seed.
 
         Returns
         -------
-        foreseen : list
-            Predictive mean, or most probable label, of each row before it was learned;
-            NaN for a first number.
-        log_density : ndarray of shape (n_rows,)
-            What each row added to the log evidence.
+        OneStepAhead
+            What was said of each row before it was learned.
         """
-        tree = self._unlearned("fitted")
+        fit = DynamicTreeResults(self, self.unlearned("fitted"))
         assert self.exog is not None
         assert self.endog is not None
-        foreseen: list[Any] = []
-        evidence = [0.0]
+        assert self.table is not None
+        notes, evidence = Notes(), [fit.llf]
         for k, y in enumerate(self.endog):
-            row = self.exog[k : k + 1]
-            prediction = tree.predict(row)
-            if isinstance(prediction, Prediction):
-                foreseen.append(float(prediction.mean[0]) if k else np.nan)
-            else:
-                foreseen.append(prediction.label[0])
-            tree.update(row, [y], progress=False)
-            evidence.append(tree.log_evidence)
-        return foreseen, np.diff(evidence)
+            row = asked = self.exog[k : k + 1]
+            designs: list[tuple[int, Design]] = []
+            if self.grows:  # features come with the rows that bring their levels
+                table = self.table.take(np.array([k]))
+                with warnings.catch_warnings():  # which it is learned with next
+                    warnings.simplefilter("ignore", UnseenLevelWarning)
+                    asked = fit.design.encode(table)
+                row, _, designs, _ = self._rows_of(fit.design, table)
+            notes.add(fit.tree.predict(asked), y, not fit.nobs)
+            fit.learn(row, [y], designs)
+            evidence.append(fit.llf)
+        return notes.record(np.diff(evidence))
 
     def remove_data(self) -> None:
         """Let go of the data; `fit` is no longer possible."""
@@ -560,8 +514,3 @@ class DynamicTreeModel:
         model = cls.__new__(cls)
         model._describe(design, notes["formula"], notes["missing"])
         return DynamicTreeResults(model, tree)
-
-
-def _is_empty(rows: Any) -> bool:
-    """Whether rows are a list of none, which names no columns."""
-    return isinstance(rows, list | tuple) and not rows

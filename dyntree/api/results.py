@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Self
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from dyntree import checkpoint, params
-from dyntree.api.fitted_model import FittedModel
+from dyntree.api.learning_on import LearningResults
+from dyntree.api.one_step import OneStepResults
 from dyntree.api.predictions import PredictionResults
-from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table, is_row, plain_data
-from dyntree.encoding.targets import label_list
-from dyntree.encoding.values import Matrix, Vector
-from dyntree.runtime.progress import Progress, check_progress
+from dyntree.residuals import OneStepAhead
 from dyntree.summaries import ClassPrediction, Prediction
-from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.base import cloud_sizes
-from dyntree.trees.factory import Trees
-from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:
@@ -36,7 +29,7 @@ LEAVES = {
 }
 
 
-class DynamicTreeResults:
+class DynamicTreeResults(OneStepResults, LearningResults):
     """A fitted model.
 
     Trees have no coefficients: `params` describes the trees, `relevance` tells which
@@ -69,23 +62,11 @@ class DynamicTreeResults:
     Name: mean, dtype: float64
     """
 
-    def __init__(
-        self,
-        model: FittedModel,
-        tree: Trees,
-        design: Design | None = None,
-    ) -> None:
-        self.model, self.tree, self.design = model, tree, design or model.design
-        self._replayed: tuple[list[Any], Vector] | None = None
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         before = {"design": state["model"].design}  # pickles from before it could grow
         self.__dict__ |= before | state
-
-    @property
-    def inner(self) -> Any:
-        """The tree itself, without its window; or the average of several."""
-        return self.tree.tree
+        if not isinstance(self._replayed, OneStepAhead):  # or from before it was one
+            self._replayed = None
 
     @property
     def exog_names(self) -> list[str]:
@@ -104,71 +85,6 @@ class DynamicTreeResults:
         Each is that of a row given the rows before it.
         """
         return self.tree.log_evidence
-
-    @property
-    def llf_obs(self) -> Vector:
-        """Terms of the log evidence, one a row of the model's data.
-
-        Regression plants its trees with the tenth row, to which those before it are
-        counted; their own terms are 0. See `fitted` for what this costs and covers.
-        """
-        return self._one_step_ahead()[1].copy()
-
-    def fitted(self, which: str = "online") -> Any:
-        """Predictive mean, or most probable label, of each row of the model's data.
-
-        Parameters
-        ----------
-        which : {"online", "final"}, default "online"
-            As each row was foreseen before it was learned, or as the trees see it now.
-
-        Returns
-        -------
-        Series or ndarray of shape (n_rows,)
-            As from `predict`. The first number is NaN online: nothing foresaw it.
-
-        Raises
-        ------
-        ValueError
-            If the model has no data: it was loaded from a file, or they were removed.
-
-        Notes
-        -----
-        What the rows were foreseen to be is found, at the first call, by learning them
-        once more from the same seed. Rows that were appended are not among them.
-        """
-        params.one_of("which", which, ("online", "final"))
-        if which == "final":
-            return self.predict()
-        return self._series(self._one_step_ahead()[0], self.model.endog_names)
-
-    @property
-    def fittedvalues(self) -> Any:
-        """One step ahead: ``fitted("online")``."""
-        return self.fitted()
-
-    @property
-    def resid(self) -> Any:
-        """Responses less what was foreseen of them one step ahead, numbers only."""
-        if self.inner.classes is not None:
-            raise ValueError(
-                "resid needs a response of numbers; got labels. Compare fittedvalues "
-                "with model.endog."
-            )
-        foreseen = np.array(self._one_step_ahead()[0])
-        return self._series(self.model.endog - foreseen, "resid")
-
-    def _series(self, values: Any, name: str) -> Any:
-        """One value a row of the model's data, as the caller holds columns."""
-        table = self.model.table
-        assert table is not None
-        return table.series(np.asarray(values), name)
-
-    def _one_step_ahead(self) -> tuple[list[Any], Vector]:
-        """What was foreseen of each row of the model's data, and its log density."""
-        if self._replayed is None:
-            self._replayed = self.model.replay()
-        return self._replayed
 
     def _posterior(self) -> pd.DataFrame:
         """What describes each tree, one row a particle."""
@@ -281,62 +197,6 @@ class DynamicTreeResults:
                 "a file, or they were removed; got None."
             )
         return self.tree.predict(self.design.encode(table)), table
-
-    def append(
-        self, endog: Any, exog: Any = None, *, progress: Progress = None
-    ) -> Self:
-        """Learn further rows.
-
-        Unlike those of statsmodels' state space models, these results learn themselves;
-        `copy` keeps what was.
-
-        Parameters
-        ----------
-        endog : frame, dict of columns, dict, or list of dicts; or array_like
-            Raw data with the response; or, beside `exog`, the responses alone. Where no
-            row is left, by ``missing="drop"`` or from the start, nothing is learned.
-        exog : as for `predict`, optional
-            For models made from endog and exog: the inputs.
-        progress
-            As in `DynamicTree.update`, which also says what bad rows and interrupts do.
-
-        Returns
-        -------
-        self
-        """
-        rows, responses, designs = self.model.rows(self.design, endog, exog)
-        if not len(rows):
-            check_progress(progress)
-        elif designs:
-            self._append_levels(rows, responses, designs, progress)
-        elif len(rows) == 1 and isinstance(self.tree, StreamingTree | AveragedStream):
-            check_progress(progress)
-            (y,) = responses if self.inner.classes is None else label_list(responses, 1)
-            self.tree.learn_row(rows, y)
-        else:
-            self.tree.update(rows, responses, progress=progress)
-        return self
-
-    def _append_levels(
-        self,
-        rows: Matrix,
-        responses: list[Any],
-        designs: list[tuple[int, Design]],
-        progress: Progress,
-    ) -> None:
-        """Learn rows that bring levels; the design goes as far as the trees do."""
-        steps = [(row, design.features()) for row, design in designs]
-        growth = Growth(self.design.features(), steps, designs[-1][1].widen)
-        try:
-            self.tree.update(GrowingRows(rows, growth), responses, progress=progress)
-        finally:
-            names = self.inner.feature_names
-            known = [self.design, *(design for _, design in designs)]
-            self.design = next(design for design in known if design.names == names)
-
-    def copy(self) -> Self:
-        """Return independent results that would learn alike, of the same model."""
-        return type(self)(self.model, self.tree.copy(), self.design)
 
     def relevance(self) -> pd.DataFrame:
         """How much splits on each feature reduce the predictive variance or entropy.

@@ -9,9 +9,10 @@ Examples
 'high'
 """
 
+from dyntree.api.comparing import compare, cross_val
 from dyntree.api.formula import DynamicTreeModel
 
 dynamic_tree = DynamicTreeModel.from_formula
 load = DynamicTreeModel.load
 
-__all__ = ["DynamicTreeModel", "dynamic_tree", "load"]
+__all__ = ["DynamicTreeModel", "compare", "cross_val", "dynamic_tree", "load"]

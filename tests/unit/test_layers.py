@@ -56,8 +56,8 @@ CORE_FOLDERS = {
 }
 PYTHON_ORDER = [
     {"_core"}, {"errors"}, {"labels"}, {"params"}, {"runtime"}, {"online"},
-    {"encoding", "storage"}, {"summaries", "checkpoint"}, {"trees", "mixtures"},
-    {"datasets", "repeats", "evaluate"}, {"config"},
+    {"encoding", "storage"}, {"summaries", "checkpoint"}, {"residuals"},
+    {"trees", "mixtures"}, {"datasets", "repeats", "evaluate"}, {"config"},
     {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
 ]  # fmt: skip
@@ -118,8 +118,12 @@ FOLDER_ORDER = {
 # Faces that use another. Plots are a face for people and where the others draw; they
 # know none of them. A formula makes results, and these make predictions.
 FACE_USES = {
-    "formula": {"results", "terms", "formula_files"},
-    "results": {"predictions", "plots", "formula", "fitted_model"},
+    "formula": {"results", "terms", "formula_files", "model_rows"},
+    "results": {
+        "predictions", "plots", "formula", "fitted_model", "one_step", "learning_on",
+    },
+    "one_step": {"plots", "fitted_model"}, "learning_on": {"fitted_model"},
+    "comparing": {"formula", "results"},
     "draws": {"plots"}, "report": {"plots"}, "rmirror": {"plots"},
 }  # fmt: skip
 # Packages that only the function which uses them may import.

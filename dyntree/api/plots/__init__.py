@@ -13,6 +13,7 @@ from .ddp import (
     plot_trajectories,
     plot_vi,
 )
+from .diagnostics import plot_diagnostics
 from .effects import plot_effects, plot_importance, plot_relevance, plot_sobol
 from .fit import plot_fit, plot_slices
 from .memory import plot_memory
@@ -44,6 +45,7 @@ __all__ = [
     "plot_classes",
     "plot_clumps",
     "plot_clusters",
+    "plot_diagnostics",
     "plot_effects",
     "plot_epoch_seconds",
     "plot_fit",

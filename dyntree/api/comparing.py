@@ -1,0 +1,316 @@
+"""Several fits beside one another, and one formula on rows held out from its fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dyntree import params
+from dyntree.api.formula import DynamicTreeModel
+from dyntree.api.results import DynamicTreeResults
+from dyntree.encoding.targets import label_codes
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.evaluate import class_scores, real_scores
+from dyntree.runtime.parallel import Brake, side_by_side
+from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.runtime.seeds import given_or_drawn, spawned
+from dyntree.summaries import ClassPrediction
+from dyntree.trees.averages.stream import AveragedStream
+from dyntree.trees.factory import Trees
+from dyntree.trees.streaming import StreamingTree
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FIRST_ROWS = 10  # of real responses, with the last of which trees are planted
+
+
+def compare(
+    fits: Mapping[str, DynamicTreeResults] | Sequence[DynamicTreeResults],
+    *,
+    n_repeats: int = 10,
+    level: float = 0.9,
+    seed: int | None = 0,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> pd.DataFrame:
+    """Compare fits to the same responses by their evidence, with its error.
+
+    The log evidence of particles hangs on their seed and on the order of the rows, by
+    several nats as a rule. So every model is fitted `n_repeats` times, each time with
+    another seed and all models with the same rows in the same random order, and what
+    is told is the mean, with its standard error. A Bayes factor counts where it is
+    several times its own.
+
+    Parameters
+    ----------
+    fits : dict of str to DynamicTreeResults, or sequence of them
+        Of models with data, whose responses are the same; a sequence is numbered.
+    n_repeats : int, default 10
+        At least 2. The first repeat takes the rows in the order of the data.
+    level : float in (0, 1), default 0.9
+        Probability of the intervals whose coverage is told.
+    seed : int or None, default 0
+        Seed of the seeds and orders; None draws one from the system.
+    threads : int, optional
+        Fits at a time, as in `fit_repeats`.
+    progress
+        As in `DynamicTree.update`, over all fits.
+
+    Returns
+    -------
+    DataFrame
+        One row a fit, the highest evidence first, with columns
+
+        - `log_evidence`, its mean over the repeats, and `log_evidence_se`;
+        - `log_evidence_sd`, its standard deviation over seeds and orders;
+        - `log_bayes_factor` against the first row, the mean of the differences of
+          repeats with the same order, and `log_bayes_factor_se`;
+        - `log_density`, the mean log predictive density of a row one step ahead in the
+          fit itself, of real responses from the eleventh row on;
+        - `coverage` of its central intervals;
+        - `leaves`, the mean number of its leaves a tree now.
+
+    Raises
+    ------
+    ValueError
+        If fits have no data, or differ in their responses.
+
+    Notes
+    -----
+    Where one of the fits has a window, the order of the rows is part of the model: all
+    take them as they come, and repeats differ by their seeds alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dyntree.formula.api as dtf
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.random(80)
+    >>> data = {"x": x, "z": rng.random(80), "y": 4 * x + rng.normal(size=80)}
+    >>> fits = {
+    ...     formula: dtf.dynamic_tree(
+    ...         formula, data, model="linear", n_particles=50, seed=1
+    ...     ).fit()
+    ...     for formula in ("y ~ x", "y ~ z")
+    ... }
+    >>> table = dtf.compare(fits, n_repeats=3)
+    >>> list(table.index)
+    ['y ~ x', 'y ~ z']
+    >>> bool(table["log_bayes_factor"].iloc[1] < -10)
+    True
+    """
+    import pandas as pd
+
+    check_progress(progress)
+    n_repeats = params.count("n_repeats", n_repeats, 2)
+    n_jobs = params.n_jobs(threads)
+    named = _named(fits)
+    seeds = spawned(given_or_drawn(seed), n_repeats)
+    n_rows = len(next(iter(named.values())).one_step_ahead().y)
+    orders = [
+        np.random.default_rng(own).permutation(n_rows) if k else np.arange(n_rows)
+        for k, own in enumerate(seeds)
+    ]
+    streams = StreamingTree | AveragedStream
+    if any(isinstance(fit.tree, streams) for fit in named.values()):
+        orders = [np.arange(n_rows)] * n_repeats
+    jobs = [
+        (fit.model.unlearned("compare").reseeded(own), fit.model.exog, y, order)
+        for fit in named.values()
+        for y in [list(fit.one_step_ahead().y)]
+        for own, order in zip(seeds, orders, strict=True)
+    ]
+    with rows_bar(progress, len(jobs), "fits", "fit") as tell:
+        found = side_by_side(_evidence, jobs, n_jobs, lambda: tell(1))
+    evidence = np.reshape(found, (len(named), n_repeats))
+    best = int(evidence.mean(axis=1).argmax())
+    seen = [fit.one_step_ahead() for fit in named.values()]
+    known = np.logical_and.reduce([one.is_predicted for one in seen])
+    if seen[0].classes is None:
+        known[:FIRST_ROWS] = False  # what they add is told with the last of them
+    factors, root = evidence - evidence[best], np.sqrt(n_repeats)
+    table = pd.DataFrame(
+        {
+            "log_evidence": evidence.mean(axis=1),
+            "log_evidence_se": evidence.std(axis=1, ddof=1) / root,
+            "log_evidence_sd": evidence.std(axis=1, ddof=1),
+            "log_bayes_factor": factors.mean(axis=1),
+            "log_bayes_factor_se": factors.std(axis=1, ddof=1) / root,
+            "log_density": [_mean(one.log_density[known]) for one in seen],
+            "coverage": [one.coverage(level) for one in seen],
+            "leaves": [float(fit.inner.stats().n_leaves) for fit in named.values()],
+        },
+        index=pd.Index(list(named)),
+    )
+    return table.sort_values("log_evidence", ascending=False, kind="stable")
+
+
+def _mean(values: Vector) -> float:
+    """Mean of values, NaN of none."""
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _named(fits: Any) -> dict[Any, DynamicTreeResults]:
+    """Fits by name or number, known to be of the same responses."""
+    named = dict(fits) if isinstance(fits, Mapping) else dict(enumerate(fits))
+    if not named:
+        raise ValueError("fits must hold one fit at least; got none.")
+    for name, fit in named.items():
+        if not isinstance(fit, DynamicTreeResults):
+            raise ValueError(
+                f"fits must be results of formulas; got {fit!r} for {name!r}."
+            )
+        if fit.model.endog is None:
+            raise ValueError(
+                f"fits must have data; {name!r} has none: it was loaded from a file, "
+                "or they were removed."
+            )
+    first, y = next(iter(named.items()))[0], next(iter(named.values())).model.endog
+    assert y is not None
+    for name, fit in named.items():
+        if not np.array_equal(fit.model.endog, y):
+            raise ValueError(
+                "fits must have the same responses, row by row: densities of others "
+                f"say nothing of one another. Those of {name!r} differ from those of "
+                f"{first!r}; a missing value may have left out rows."
+            )
+    return named
+
+
+def _evidence(
+    tree: Trees, rows: Matrix, y: list[Any], order: Any, brake: Brake
+) -> float:
+    """Log evidence of rows that are learned in an order."""
+    tree.update(rows[order], [y[k] for k in order.tolist()], progress=brake)
+    return float(tree.log_evidence)
+
+
+def cross_val(
+    formula: str,
+    data: Any,
+    *,
+    n_folds: int = 5,
+    level: float = 0.9,
+    seed: int | None = 0,
+    threads: int | None = None,
+    progress: Progress = None,
+    **options: Any,
+) -> pd.DataFrame:
+    """Fit a formula to all folds of the data but one, and score it on that one.
+
+    Everything that a formula learns from data is learned from the rows of the fit
+    alone: levels, knots, means and spreads as well as trees.
+
+    Parameters
+    ----------
+    formula, data
+        As in `dynamic_tree`.
+    n_folds : int, default 5
+        At least 2. Rows are dealt at random, labels in equal shares.
+    level : float in (0, 1), default 0.9
+        Probability of the intervals that are scored.
+    seed : int or None, default 0
+        Of the folds, and of trees where `options` name none.
+    threads : int, optional
+        Fits at a time, as in `fit_repeats`.
+    progress
+        As in `DynamicTree.update`, over the folds.
+    **options
+        Of `dynamic_tree`, such as ``model="linear"``, ``missing="drop"`` or
+        ``n_clouds=10``.
+
+    Returns
+    -------
+    DataFrame
+        One row a fold, with the scores of held-out rows: those of
+        `evaluate.RealScores` or `evaluate.ClassScores`. Its ``mean()`` tells the model,
+        and ``sem()`` roughly the error of that.
+
+    Raises
+    ------
+    ValueError
+        As `dynamic_tree`; or for more folds than rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dyntree.formula.api as dtf
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.random(100)
+    >>> data = {"x": x, "y": 4 * x + rng.normal(size=100)}
+    >>> scores = dtf.cross_val("y ~ x", data, model="linear", n_particles=50)
+    >>> scores.shape, bool(scores["rmse"].mean() < 1.3)
+    ((5, 5), True)
+    """
+    from dataclasses import asdict
+
+    import pandas as pd
+
+    check_progress(progress)
+    n_folds = params.count("n_folds", n_folds, 2)
+    n_jobs = params.n_jobs(threads)
+    share = params.real("level", level)
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"level must be in (0, 1); got {level!r}.")
+    own = given_or_drawn(seed)
+    options = {"seed": own} | options
+    whole = DynamicTreeModel.from_formula(formula, data, **options)
+    assert whole.endog is not None
+    if n_folds > whole.nobs:
+        raise ValueError(
+            f"n_folds must be at most the number of rows, {whole.nobs}; got {n_folds}."
+        )
+    fold = _folds(whole.endog, n_folds, whole.design.is_class, own)
+    kept = {name: value for name, value in options.items() if name != "subset"}
+    jobs = [(whole, formula, kept, fold == k, share) for k in range(n_folds)]
+    with rows_bar(progress, n_folds, "folds", "fold") as tell:
+        found = side_by_side(_score, jobs, n_jobs, lambda: tell(1))
+    index = pd.RangeIndex(n_folds, name="fold")
+    return pd.DataFrame([asdict(scores) for scores in found], index=index)
+
+
+def _folds(y: Any, n_folds: int, is_class: bool, seed: int) -> Vector:
+    """Fold of each row, at random; labels in equal shares."""
+    order = np.random.default_rng(seed).permutation(len(y))
+    if is_class:
+        place = {label: k for k, label in enumerate(dict.fromkeys(y))}
+        codes = np.array([place[label] for label in y])
+        order = order[np.argsort(codes[order], kind="stable")]
+    fold = np.empty(len(y))
+    fold[order] = np.arange(len(y)) % n_folds
+    return fold
+
+
+def _score(
+    whole: DynamicTreeModel,
+    formula: str,
+    options: dict[str, Any],
+    held: Any,
+    level: float,
+    brake: Brake,
+) -> Any:
+    """Scores of the rows held out, by a fit to the others."""
+    assert whole.data is not None
+    assert whole.table is not None
+    assert whole.endog is not None
+    model = DynamicTreeModel.from_formula(
+        formula, whole.data.frame, subset=~held, **options
+    )
+    fit = model.fit(progress=brake)
+    rows = fit.design.encode(whole.table.take(np.flatnonzero(held)))
+    answer, y = fit.tree.predict(rows), whole.endog[held]
+    if isinstance(answer, ClassPrediction):
+        labels = tuple(dict.fromkeys([*answer.classes, *y]))
+        codes = label_codes(list(y), labels).astype(np.int64)
+        proba = np.zeros((len(y), len(labels)))
+        proba[:, : len(answer.classes)] = answer.proba
+        with np.errstate(divide="ignore"):
+            density = np.log(proba[np.arange(len(y)), codes])
+        return class_scores(codes, proba, density, codes < len(answer.classes))
+    tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
+    return real_scores(
+        y, answer.mean, answer.log_density(y), answer.quantile(tails), level
+    )

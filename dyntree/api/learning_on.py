@@ -1,0 +1,179 @@
+"""How results learn further rows, or other ones."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from dyntree import params
+from dyntree.api.fitted_model import FittedModel
+from dyntree.encoding.design import Design
+from dyntree.encoding.targets import label_list
+from dyntree.encoding.values import Matrix
+from dyntree.runtime.progress import Progress, check_progress
+from dyntree.trees.averages.stream import AveragedStream
+from dyntree.trees.factory import Trees
+from dyntree.trees.learning.growth import GrowingRows, Growth
+from dyntree.trees.streaming import StreamingTree
+
+
+class LearningResults:
+    """Results that learn on, in place or in a copy."""
+
+    def __init__(
+        self,
+        model: FittedModel,
+        tree: Trees,
+        design: Design | None = None,
+    ) -> None:
+        self.model, self.tree, self.design = model, tree, design or model.design
+
+    @property
+    def inner(self) -> Any:
+        """The tree itself, without its window; or the average of several."""
+        return self.tree.tree
+
+    def append(
+        self,
+        endog: Any,
+        exog: Any = None,
+        *,
+        copy: bool = False,
+        progress: Progress = None,
+    ) -> Self:
+        """Learn further rows.
+
+        Unlike those of statsmodels' state space models, these results learn themselves,
+        unless a copy is asked for.
+
+        Parameters
+        ----------
+        endog : frame, dict of columns, dict, or list of dicts; or array_like
+            Raw data with the response; or, beside `exog`, the responses alone. Where no
+            row is left, by ``missing="drop"`` or from the start, nothing is learned.
+        exog : as for `predict`, optional
+            For models made from endog and exog: the inputs.
+        copy : bool, default False
+            Leave these results as they are, and return others that have learned.
+        progress
+            As in `DynamicTree.update`, which also says what bad rows and interrupts do.
+
+        Returns
+        -------
+        self, or the copy
+
+        See Also
+        --------
+        extend : The same, with fitted values and residuals of the further rows.
+        apply : The same model of other rows, from the beginning.
+        """
+        if params.flag("copy", copy):
+            return self.copy().append(endog, exog, progress=progress)
+        rows, responses, designs = self.model.rows(self.design, endog, exog)
+        self.learn(rows, responses, designs, progress)
+        return self
+
+    def extend(
+        self, endog: Any, exog: Any = None, *, progress: Progress = None
+    ) -> Self:
+        """Learn further rows in a copy, whose data are these rows alone.
+
+        As in statsmodels' state space models: fitted values, residuals and diagnostics
+        of what is returned are those of the further rows, each predicted by all rows
+        before it.
+
+        Parameters
+        ----------
+        endog, exog, progress
+            As in `append`; there must be a row.
+
+        Returns
+        -------
+        DynamicTreeResults
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import dyntree.formula.api as dtf
+        >>> x = np.linspace(0, 1, 60)
+        >>> data = {"x": x, "y": 2 * x}
+        >>> fit = dtf.dynamic_tree("y ~ x", data, n_particles=50, seed=1).fit()
+        >>> later = fit.extend({"x": [0.2, 0.7], "y": [0.4, 1.4]})
+        >>> fit.nobs, later.nobs, later.resid.shape
+        (60, 62, (2,))
+        """
+        model = self.model.with_rows(self.design, endog, exog, self.tree)
+        later = type(self)(model, self.tree.copy())
+        return later.append(endog, exog, progress=progress)
+
+    def apply(self, endog: Any, exog: Any = None, *, progress: Progress = None) -> Self:
+        """Fit the same model to other rows, from the beginning.
+
+        Terms, with their levels, knots and scales, options and seed are those of this
+        model; its trees are not used.
+
+        Parameters
+        ----------
+        endog, exog, progress
+            As in `append`; there must be a row.
+
+        Returns
+        -------
+        DynamicTreeResults
+
+        Raises
+        ------
+        ValueError
+            As `append`; or if the model has no data: it was loaded from a file.
+        """
+        model = self.model.with_rows(self.design, endog, exog)
+        results = type(self)(model, model.unlearned("apply"))
+        results.tree.update(model.exog, model.endog, progress=progress)
+        return results
+
+    def learn(
+        self,
+        rows: Matrix,
+        responses: list[Any],
+        designs: list[tuple[int, Design]],
+        progress: Progress = False,
+    ) -> None:
+        """Learn rows of features, with the designs that their levels bring.
+
+        Parameters
+        ----------
+        rows, responses, designs
+            As from `DynamicTreeModel.rows`.
+        progress
+            As in `append`.
+        """
+        if not len(rows):
+            check_progress(progress)
+        elif designs:
+            self._append_levels(rows, responses, designs, progress)
+        elif len(rows) == 1 and isinstance(self.tree, StreamingTree | AveragedStream):
+            check_progress(progress)
+            (y,) = responses if self.inner.classes is None else label_list(responses, 1)
+            self.tree.learn_row(rows, y)
+        else:
+            self.tree.update(rows, responses, progress=progress)
+
+    def _append_levels(
+        self,
+        rows: Matrix,
+        responses: list[Any],
+        designs: list[tuple[int, Design]],
+        progress: Progress,
+    ) -> None:
+        """Learn rows that bring levels; the design goes as far as the trees do."""
+        steps = [(row, design.features()) for row, design in designs]
+        growth = Growth(self.design.features(), steps, designs[-1][1].widen)
+        try:
+            self.tree.update(GrowingRows(rows, growth), responses, progress=progress)
+        finally:
+            names = self.inner.feature_names
+            known = [self.design, *(design for _, design in designs)]
+            self.design = next(design for design in known if design.names == names)
+
+    def copy(self) -> Self:
+        """Return independent results that would learn alike, of the same model."""
+        return type(self)(self.model, self.tree.copy(), self.design)

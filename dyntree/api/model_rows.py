@@ -1,0 +1,130 @@
+"""What a model of a formula makes of raw data: features and responses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree.encoding.design import Design
+from dyntree.encoding.tables import (
+    Table,
+    is_row,
+    plain_data,
+    table_of,
+    table_of_inputs,
+    with_response,
+)
+from dyntree.encoding.values import Matrix, is_missing
+
+NO_EXOG = "exog must be None for a model made by formula: give data with the response."
+
+
+class ModelRows:
+    """A model that knows its terms, and what becomes of missing values."""
+
+    design: Design
+    formula: str | None
+    missing: str
+
+    @property
+    def endog_names(self) -> str:
+        """The response as the formula has it."""
+        return self.design.response.label
+
+    def table_of(self, data: Any) -> Table:
+        """Raw data as a table; arrays have the columns that the model was made from."""
+        if self.formula is None:
+            return table_of_inputs(data, self.design.columns)
+        return table_of(plain_data(data, self.design.columns))
+
+    def rows(
+        self, design: Design, endog: Any, exog: Any = None
+    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
+        """Features and responses of raw data, by the rule for missing values.
+
+        Parameters
+        ----------
+        design : Design
+            The terms, with all levels that have come.
+        endog, exog
+            As for `DynamicTreeResults.append`.
+
+        Returns
+        -------
+        rows : ndarray of shape (n_rows, n_features)
+            By the last of the designs.
+        responses : list of length n_rows
+        designs : list of (int, Design)
+            As from `Design.grown`.
+        """
+        if _is_empty(endog) and (exog is None or _is_empty(exog)):
+            return np.empty((0, len(design.names))), [], []
+        if exog is not None:
+            if self.formula is not None:
+                raise ValueError(NO_EXOG)
+        else:
+            endog = plain_data(endog, self._columns(design))
+        if exog is None and is_row(endog) and not design.brings(endog):
+            row, response = design.encode_row(endog), design.response_of(endog)
+            design.count(table_of([endog]))
+            return *self._complete(row, [response])[:2], []
+        return self._rows_of(design, self._table_with_response(design, endog, exog))[:3]
+
+    @staticmethod
+    def _columns(design: Design) -> tuple[str, ...]:
+        """Columns of raw data that a row may be made of."""
+        return (*design.columns, *design.response.columns)
+
+    def _table_with_response(self, design: Design, endog: Any, exog: Any) -> Table:
+        """Raw data and responses as one table."""
+        if exog is not None:
+            return with_response(self.table_of(exog), endog, self.endog_names)
+        endog = plain_data(endog, self._columns(design))
+        return table_of([endog] if is_row(endog) else endog)
+
+    def _rows_of(
+        self, design: Design, table: Table
+    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]], Table]:
+        """The same of a table that has the response, and its rows that were taken."""
+        designs = design.grown(table)
+        wider = designs[-1][1] if designs else design
+        rows, responses = wider.encode(table), wider.responses(table)
+        rows, responses, kept = self._complete(rows, responses)
+        table = table if kept is None else table.take(kept)
+        if kept is not None and designs:  # rows that are left out bring no levels
+            designs = design.grown(table)
+            rows = (designs[-1][1] if designs else design).encode(table)
+        design.count(table, designs)
+        return rows, responses, designs, table
+
+    def _complete(
+        self, rows: Matrix, responses: list[Any]
+    ) -> tuple[Matrix, list[Any], NDArray[np.int64] | None]:
+        """Rows by the rule for missing values, and which they are if not all."""
+        no_response = np.array([is_missing(y) for y in responses], dtype=bool)
+        missing, kept = no_response | np.isnan(rows).any(axis=1), None
+        if self.missing == "drop":
+            kept = np.flatnonzero(~missing)
+            rows, responses = rows[kept], [responses[k] for k in kept]
+        else:
+            bad = np.flatnonzero(missing if self.missing == "raise" else no_response)
+            if len(bad):
+                what = self.endog_names if no_response[bad[0]] else "the inputs"
+                remedy = "Leave such rows out: missing='drop'."
+                if missing.sum() > no_response.sum() and self.missing == "none":
+                    remedy = (
+                        "Leave such rows out, as by dropna(subset=...); missing='drop' "
+                        "leaves out those with missing inputs, too."
+                    )
+                raise ValueError(
+                    f"data must have no missing value of {what}; got one in row "
+                    f"{bad[0]}. {remedy}"
+                )
+        return rows, responses, kept
+
+
+def _is_empty(rows: Any) -> bool:
+    """Whether rows are a list of none, which names no columns."""
+    return isinstance(rows, list | tuple) and not rows

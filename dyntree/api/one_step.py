@@ -1,0 +1,180 @@
+"""What a fit says of the rows of its model one step ahead, and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dyntree import params
+from dyntree.api.fitted_model import FittedModel
+from dyntree.encoding.values import Vector
+from dyntree.residuals import OneStepAhead
+from dyntree.trees.factory import Trees
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+class OneStepResults:
+    """Fitted values, residuals and diagnostics of results.
+
+    Each row of the model's data is predicted by the trees that learned the rows before
+    it. The predictions are found, at the first call, by learning the rows once more
+    from the same seed. Rows that were appended are not among them.
+    """
+
+    model: FittedModel
+    tree: Trees
+    predict: Callable[..., Any]
+    _replayed: OneStepAhead | None = None
+
+    def one_step_ahead(self) -> OneStepAhead:
+        """What was said of each row of the model's data before it was learned.
+
+        Returns
+        -------
+        OneStepAhead
+
+        Raises
+        ------
+        ValueError
+            If the model has no data: it was loaded from a file, or they were removed.
+        """
+        if self._replayed is None:
+            self._replayed = self.model.replay()
+        return self._replayed
+
+    @property
+    def llf_obs(self) -> Vector:
+        """Terms of the log evidence, one a row of the model's data.
+
+        Regression plants its trees with the tenth row, to which those before it are
+        counted; their own terms are 0. See `fitted` for what this costs and covers.
+        """
+        return self.one_step_ahead().log_density.copy()
+
+    def fitted(self, which: str = "online") -> Any:
+        """Predictive mean, or most probable label, of each row of the model's data.
+
+        Parameters
+        ----------
+        which : {"online", "final"}, default "online"
+            As each row was foreseen before it was learned, or as the trees see it now.
+
+        Returns
+        -------
+        Series or ndarray of shape (n_rows,)
+            As from `predict`. The first number is NaN online: nothing foresaw it.
+
+        Raises
+        ------
+        ValueError
+            If the model has no data: it was loaded from a file, or they were removed.
+
+        Notes
+        -----
+        What the rows were foreseen to be is found, at the first call, by learning them
+        once more from the same seed. Rows that were appended are not among them.
+        """
+        params.one_of("which", which, ("online", "final"))
+        if which == "final":
+            return self.predict()
+        return self._series(self.one_step_ahead().predicted, self.model.endog_names)
+
+    @property
+    def fittedvalues(self) -> Any:
+        """One step ahead: ``fitted("online")``."""
+        return self.fitted()
+
+    @property
+    def resid(self) -> Any:
+        """Responses less what was foreseen of them one step ahead, numbers only."""
+        return self._series(self._residuals("resid"), "resid")
+
+    @property
+    def resid_pearson(self) -> Any:
+        """`resid` over the predictive standard deviations, numbers only."""
+        residuals, sd = self._residuals("resid_pearson"), self.one_step_ahead().sd
+        scaled = np.where(np.isfinite(sd), residuals / sd, np.nan)
+        return self._series(scaled, "resid_pearson")
+
+    @property
+    def resid_quantile(self) -> Any:
+        """Quantile residuals: standard normal where the predictions are right.
+
+        Of labels they are randomised, always by the same draws. See
+        `OneStepAhead.quantile_residuals`, which takes a seed.
+        """
+        residuals = self.one_step_ahead().quantile_residuals()
+        return self._series(residuals, "resid_quantile")
+
+    @property
+    def rsquared(self) -> float:
+        """Share of the squared error that one-step-ahead predictions save.
+
+        1 - sum (y - predicted)^2 / sum (y - mean of the rows before)^2: 0 for a model
+        that knows the earlier responses only, negative for a worse one. It needs no
+        correction for the size of the model, for no row is predicted by trees that
+        learned it. `rsquared_final` is the share in the usual sense.
+        """
+        residuals, y = self._residuals("rsquared")[1:], self.one_step_ahead().y
+        if not len(residuals):
+            return float("nan")
+        n = np.arange(1.0, len(y))
+        centred = y - y[0]
+        before = np.cumsum(centred[:-1]) / n
+        return _share_saved(residuals, centred[1:] - before)
+
+    @property
+    def rsquared_final(self) -> float:
+        """Share of the variance of the model's data that the trees explain now.
+
+        1 - sum (y - predicted)^2 / sum (y - mean)^2, by trees that learned these rows:
+        it is too good, and the more so the more leaves there are.
+        """
+        self._residuals("rsquared_final")
+        y = self.one_step_ahead().y
+        return _share_saved(y - np.asarray(self.predict()), y - y.mean())
+
+    def plot_diagnostics(self, *, ax: Any | Axes = None) -> Figure:
+        """Draw whether predictions one step ahead were right; see `plot_diagnostics`.
+
+        Parameters
+        ----------
+        ax : sequence of 6 Axes, optional
+
+        Returns
+        -------
+        Figure
+        """
+        from dyntree.api import plots
+
+        return plots.plot_diagnostics(
+            self.one_step_ahead(), response=self.model.endog_names, ax=ax
+        )
+
+    def _residuals(self, what: str) -> Vector:
+        """Responses less their predictions; not for labels."""
+        seen = self.one_step_ahead()
+        if seen.classes is not None:
+            raise ValueError(
+                f"{what} needs a response of numbers; got labels. See resid_quantile, "
+                "or compare fittedvalues with model.endog."
+            )
+        residuals: Vector = seen.y - seen.predicted
+        return residuals
+
+    def _series(self, values: Any, name: str) -> Any:
+        """One value a row of the model's data, as the caller holds columns."""
+        table = self.model.table
+        assert table is not None
+        return table.series(np.array(values), name)
+
+
+def _share_saved(errors: Vector, others: Vector) -> float:
+    """How much less the squares of some errors are than those of others."""
+    total = float(others @ others)
+    return 1.0 - float(errors @ errors) / total if total > 0.0 else float("nan")

@@ -1,0 +1,173 @@
+"""Rows as they were predicted before they were learned, and what residuals say."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from dyntree import params
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.summaries import ClassPrediction, Prediction
+
+LEAST = 2.0**-53  # of a tail: a residual of 8.2 standard deviations
+
+
+@dataclass(frozen=True, eq=False)
+class OneStepAhead:
+    """Rows, and what a model said of each before it learned it.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n_rows,)
+        Responses, or labels.
+    predicted : ndarray of shape (n_rows,)
+        Predictive means, or most probable labels.
+    sd : ndarray of shape (n_rows,)
+        Predictive standard deviations; NaN for labels.
+    log_density : ndarray of shape (n_rows,)
+        What each row added to the log evidence.
+    pit : ndarray of shape (n_rows, 2)
+        Predictive probabilities of less than y, and of at most y, in the order of
+        `classes` for labels. They are equal for real responses, and NaN for those of
+        which nothing was known: the first, and others without a predictive variance.
+    proba : ndarray of shape (n_rows, n_classes), or None
+        Predictive probabilities of labels.
+    classes : tuple or None
+        The labels, in the order of the columns of `proba`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dyntree.formula.api as dtf
+    >>> x = np.linspace(0, 1, 60)
+    >>> fit = dtf.dynamic_tree("y ~ x", {"x": x, "y": 2 * x}, seed=1).fit()
+    >>> seen = fit.one_step_ahead()
+    >>> seen.quantile_residuals().shape, bool(seen.coverage(0.9) > 0.7)
+    ((60,), True)
+    """
+
+    y: NDArray[Any]
+    predicted: NDArray[Any]
+    sd: Vector
+    log_density: Vector
+    pit: Matrix
+    proba: Matrix | None = None
+    classes: tuple[Hashable, ...] | None = None
+
+    @property
+    def is_predicted(self) -> NDArray[np.bool_]:
+        """Whether anything was known before a row, shape (n_rows,)."""
+        return ~np.isnan(self.pit[:, 1])
+
+    def pit_values(self, seed: int | np.random.Generator | None = 0) -> Vector:
+        """Randomised probability integral transform of each row, shape (n_rows,).
+
+        A uniform draw between the probabilities of less than y and of at most y: it is
+        uniform on (0, 1), and independent of the rows before, where predictions are
+        right (Smith 1985; Czado, Gneiting and Held 2009, equation 2).
+
+        Parameters
+        ----------
+        seed : int, Generator or None, default 0
+            For labels; real responses need no draw.
+        """
+        low, high = self.pit.T
+        if self.classes is None:
+            return np.array(high)
+        return np.asarray(low + params.generator(seed).random(len(low)) * (high - low))
+
+    def quantile_residuals(self, seed: int | np.random.Generator | None = 0) -> Vector:
+        """Standard normal quantiles of `pit_values` (Dunn and Smyth 1996, section 2).
+
+        They are independent standard normal where predictions are right. The farthest
+        is 8.2, where a tail rounds to nothing.
+
+        Parameters
+        ----------
+        seed
+            As in `pit_values`.
+        """
+        return np.asarray(ndtri(np.clip(self.pit_values(seed), LEAST, 1.0 - LEAST)))
+
+    def inside(
+        self, level: float = 0.9, seed: int | np.random.Generator | None = 0
+    ) -> Vector:
+        """1 for rows in the central interval of that probability, else 0.
+
+        Parameters
+        ----------
+        level : float in (0, 1), default 0.9
+        seed
+            As in `pit_values`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            NaN where nothing was known.
+        """
+        if not 0.0 < params.real("level", level) < 1.0:
+            raise ValueError(f"level must be in (0, 1); got {level!r}.")
+        pit = self.pit_values(seed)
+        within: Vector = (np.abs(pit - 0.5) <= 0.5 * level).astype(np.float64)
+        within[~self.is_predicted] = np.nan
+        return within
+
+    def coverage(
+        self, level: float = 0.9, seed: int | np.random.Generator | None = 0
+    ) -> float:
+        """Share of rows in the central interval of that probability.
+
+        Parameters
+        ----------
+        level, seed
+            As in `inside`.
+        """
+        return float(np.nanmean(self.inside(level, seed)))
+
+
+class Notes:
+    """Notes predictions and what came, row by row, for a `OneStepAhead`."""
+
+    def __init__(self) -> None:
+        self._y: list[Any] = []
+        self._answers: list[tuple[Any, float, float, float]] = []
+        self._proba: list[Vector] = []
+        self._classes: tuple[Hashable, ...] | None = None
+
+    def add(
+        self, prediction: Prediction | ClassPrediction, y: Any, is_first: bool
+    ) -> None:
+        """Note what was said of one row, nothing of a first number, and what came."""
+        self._y.append(y)
+        if isinstance(prediction, ClassPrediction):
+            self._classes = prediction.classes
+            p = prediction.proba[0]
+            self._proba.append(p)
+            k = prediction.classes.index(y)
+            ends = float(p[:k].sum()), min(float(p[: k + 1].sum()), 1.0)
+            self._answers.append((prediction.label[0], np.nan, *ends))
+        elif is_first:
+            self._answers.append((np.nan,) * 4)
+        else:
+            sd = float(np.sqrt(prediction.var[0]))
+            at = float(prediction.cdf([y])[0]) if np.isfinite(sd) else np.nan
+            self._answers.append((float(prediction.mean[0]), sd, at, at))
+
+    def record(self, log_density: Sequence[float] | Vector) -> OneStepAhead:
+        """What was noted, with the terms of the log evidence."""
+        predicted, sd, low, high = zip(*self._answers, strict=True)
+        kind = np.float64 if self._classes is None else object
+        return OneStepAhead(
+            y=np.fromiter(self._y, dtype=kind, count=len(self._y)),
+            predicted=np.array(predicted),
+            sd=np.array(sd),
+            log_density=np.asarray(log_density, dtype=np.float64),
+            pit=np.column_stack([low, high]),
+            proba=None if self._classes is None else np.array(self._proba),
+            classes=self._classes,
+        )
