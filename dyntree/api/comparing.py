@@ -9,17 +9,15 @@ import numpy as np
 
 from dyntree import params
 from dyntree.api.formula import DynamicTreeModel
+from dyntree.api.orders import evidence_over_orders
 from dyntree.api.results import DynamicTreeResults
 from dyntree.encoding.targets import label_codes
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.values import Vector
 from dyntree.evaluate import class_scores, real_scores
 from dyntree.runtime.parallel import Brake, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
-from dyntree.runtime.seeds import given_or_drawn, spawned
+from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import ClassPrediction
-from dyntree.trees.averages.stream import AveragedStream
-from dyntree.trees.factory import Trees
-from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,24 +106,13 @@ def compare(
     n_repeats = params.count("n_repeats", n_repeats, 2)
     n_jobs = params.n_jobs(threads)
     named = _named(fits)
-    seeds = spawned(given_or_drawn(seed), n_repeats)
-    n_rows = len(next(iter(named.values())).one_step_ahead().y)
-    orders = [
-        np.random.default_rng(own).permutation(n_rows) if k else np.arange(n_rows)
-        for k, own in enumerate(seeds)
-    ]
-    streams = StreamingTree | AveragedStream
-    if any(isinstance(fit.tree, streams) for fit in named.values()):
-        orders = [np.arange(n_rows)] * n_repeats
-    jobs = [
-        (fit.model.unlearned("compare").reseeded(own), fit.model.exog, y, order)
-        for fit in named.values()
-        for y in [list(fit.one_step_ahead().y)]
-        for own, order in zip(seeds, orders, strict=True)
-    ]
-    with rows_bar(progress, len(jobs), "fits", "fit") as tell:
-        found = side_by_side(_evidence, jobs, n_jobs, lambda: tell(1))
-    evidence = np.reshape(found, (len(named), n_repeats))
+    evidence = evidence_over_orders(
+        [fit.model for fit in named.values()],
+        n_repeats,
+        seed=given_or_drawn(seed),
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     best = int(evidence.mean(axis=1).argmax())
     seen = [fit.one_step_ahead() for fit in named.values()]
     known = np.logical_and.reduce([one.is_predicted for one in seen])
@@ -178,14 +165,6 @@ def _named(fits: Any) -> dict[Any, DynamicTreeResults]:
                 f"{first!r}; a missing value may have left out rows."
             )
     return named
-
-
-def _evidence(
-    tree: Trees, rows: Matrix, y: list[Any], order: Any, brake: Brake
-) -> float:
-    """Log evidence of rows that are learned in an order."""
-    tree.update(rows[order], [y[k] for k in order.tolist()], progress=brake)
-    return float(tree.log_evidence)
 
 
 def cross_val(

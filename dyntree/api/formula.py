@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Self
 
 import numpy as np
@@ -346,6 +347,26 @@ class DynamicTreeModel(ModelRows):
     def _describe(self, design: Design, formula: str | None, missing: str) -> None:
         self.design, self.formula = design, formula
         self.missing = params.one_of("missing", missing, MISSING)
+
+    def __repr__(self) -> str:
+        """Formula, rows and features, for a prompt."""
+        formula = "" if self.formula is None else f"{self.formula!r}, "
+        return (
+            f"<DynamicTreeModel: {formula}{self.nobs} rows, {self.df_model} features>"
+        )
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        facts = {
+            "Dynamic tree model": self.formula or f"of {self.endog_names}",
+            "No. observations": self.nobs,
+            "Features": ", ".join(self.exog_names),
+        }
+        rows = "".join(
+            f"<tr><th>{name}</th><td>{escape(str(fact))}</td></tr>"
+            for name, fact in facts.items()
+        )
+        return f"<table>{rows}</table>"
 
     @property
     def nobs(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dyntree import params
 from dyntree.encoding.tables import Table
@@ -23,6 +24,10 @@ class PredictionResults:
 
     def __init__(self, prediction: Prediction | ClassPrediction, table: Table) -> None:
         self.distribution, self._table = prediction, table
+
+    def frame(self, columns: dict[str, Any]) -> Any:
+        """Columns as a frame of the caller's type, with its index."""
+        return self._table.frame(columns)
 
     def _real(self) -> Prediction:
         if isinstance(self.distribution, ClassPrediction):
@@ -51,6 +56,10 @@ class PredictionResults:
     def se_obs(self) -> Vector:
         """Predictive standard deviation of a new response, shape (n_rows,)."""
         return np.sqrt(self._real().var)
+
+    def quantile(self, q: ArrayLike) -> Vector:
+        """Quantiles of a new response, as of `Prediction.quantile`."""
+        return self._real().quantile(q)
 
     def conf_int(self, obs: bool = False, alpha: float = 0.05) -> Matrix:
         """Central interval of the mean, or of a new response.

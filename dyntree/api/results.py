@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dyntree import checkpoint, params
+from dyntree.api.back_transform import BackTransformedResults
 from dyntree.api.learning_on import LearningResults
 from dyntree.api.one_step import OneStepResults
+from dyntree.api.orders import evidence_over_orders
 from dyntree.api.predictions import PredictionResults
+from dyntree.encoding.expressions import Expression
+from dyntree.encoding.inverses import Inverse
 from dyntree.encoding.tables import Table, is_row, plain_data
 from dyntree.residuals import OneStepAhead
-from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.summaries import (
+    ClassPrediction,
+    Importance,
+    Prediction,
+    Relevance,
+    Sensitivity,
+)
 from dyntree.trees.base import cloud_sizes
 from dyntree.trees.streaming import StreamingTree
 
@@ -127,7 +137,9 @@ class DynamicTreeResults(OneStepResults, LearningResults):
         ends = self._posterior().quantile([alpha / 2.0, 1.0 - alpha / 2.0]).T
         return ends.set_axis([0, 1], axis=1)
 
-    def predict(self, exog: Any = None, transform: bool = True) -> Any:
+    def predict(
+        self, exog: Any = None, transform: bool = True, *, back_transform: bool = False
+    ) -> Any:
         """Predictive mean of each row, or its most probable label.
 
         Parameters
@@ -141,6 +153,10 @@ class DynamicTreeResults(OneStepResults, LearningResults):
         transform : bool, default True
             False: `exog` holds features, of shape (n_rows, n_features), in the order of
             `exog_names`.
+        back_transform : bool, default False
+            True: the predictive median of the column that the response was made from,
+            as of z where the response is ``np.log(z)``. The mean of the exponential of
+            a Student t is infinite; see `BackTransformedResults`.
 
         Returns
         -------
@@ -155,6 +171,8 @@ class DynamicTreeResults(OneStepResults, LearningResults):
         """
         if params.flag("transform", transform):
             exog = plain_data(exog, self.design.columns)
+        if params.flag("back_transform", back_transform):
+            return self._median(exog, transform)
         if transform and is_row(exog):
             row, tree = self.design.encode_row(exog), self.inner
             if tree.classes is None:
@@ -168,21 +186,57 @@ class DynamicTreeResults(OneStepResults, LearningResults):
         )
         return table.series(values, self.model.endog_names)
 
+    def _median(self, exog: Any, transform: bool) -> Any:
+        """Median of the column behind the response, in the form that `predict` has."""
+        inverse = Inverse.of(self._number_response())
+        single = transform and is_row(exog)
+        rows = [exog] if single else exog
+        prediction, table = self._prediction(rows, transform)
+        found = PredictionResults(prediction, table)
+        median = BackTransformedResults(found, inverse).predicted_median
+        return float(median[0]) if single else table.series(median, inverse.column)
+
+    def _number_response(self) -> Expression:
+        """The response, which must not be a label."""
+        if self.inner.classes is not None:
+            raise ValueError(
+                "back_transform needs a response of numbers; got labels. Leave it out."
+            )
+        return self.design.response
+
+    @overload
     def get_prediction(
-        self, exog: Any = None, transform: bool = True
-    ) -> PredictionResults:
+        self, exog: Any = ..., transform: bool = ..., *,
+        back_transform: Literal[False] = ...,
+    ) -> PredictionResults: ...  # fmt: skip
+
+    @overload
+    def get_prediction(
+        self, exog: Any = ..., transform: bool = ..., *, back_transform: Literal[True]
+    ) -> BackTransformedResults: ...
+
+    def get_prediction(
+        self, exog: Any = None, transform: bool = True, *, back_transform: bool = False
+    ) -> PredictionResults | BackTransformedResults:
         """Predictive distribution of each row.
 
         Parameters
         ----------
         exog, transform
             As in `predict`.
+        back_transform : bool, default False
+            True: of the column that the response was made from, as of z where the
+            response is ``np.log(z)``.
 
         Returns
         -------
-        PredictionResults
+        PredictionResults or BackTransformedResults
         """
-        return PredictionResults(*self._prediction(exog, transform))
+        if not params.flag("back_transform", back_transform):
+            return PredictionResults(*self._prediction(exog, transform))
+        inverse = Inverse.of(self._number_response())
+        found = PredictionResults(*self._prediction(exog, transform))
+        return BackTransformedResults(found, inverse)
 
     def _prediction(
         self, exog: Any, transform: bool
@@ -243,8 +297,36 @@ class DynamicTreeResults(OneStepResults, LearningResults):
         columns = {"share": found.values, "se": found.se, "use": use}
         return pd.DataFrame(columns, index=pd.Index(found.names))
 
-    def summary(self) -> Any:
+    def as_record(self, kind: type[Any]) -> Any:
+        """What plots draw of these results.
+
+        Parameters
+        ----------
+        kind : type
+            `Importance`, `Relevance`, `Sensitivity` or `OneStepAhead`.
+
+        Returns
+        -------
+        A record of that kind; these results, where they have none.
+        """
+        factors = self.design.factors or None
+        if kind is Importance:
+            return self.inner.importance(factors=factors)
+        if kind is Relevance:
+            return self.inner.relevance()
+        if kind is Sensitivity:
+            return self.inner.sensitivity(factors=factors)
+        return self.one_step_ahead() if kind is OneStepAhead else self
+
+    def summary(self, n_orders: int = 0) -> Any:
         """Tables of what the model is and which features matter.
+
+        Parameters
+        ----------
+        n_orders : int, default 0
+            Fit the model again so many times, at least twice, with other seeds and
+            other orders of the rows, and tell how much its log evidence differs. See
+            `dyntree.formula.api.compare` for several models.
 
         Returns
         -------
@@ -256,7 +338,7 @@ class DynamicTreeResults(OneStepResults, LearningResults):
         from statsmodels.iolib.table import SimpleTable
         from statsmodels.iolib.tableformatting import fmt_2cols, fmt_params
 
-        facts = self._facts()
+        facts = self._facts() + self._spread_of_evidence(n_orders)
         half = (len(facts) + 1) // 2
         left, right = (
             SimpleTable(
@@ -285,8 +367,27 @@ class DynamicTreeResults(OneStepResults, LearningResults):
         if has_rows:
             notes.append("importance: share of the predicted variance, with its error")
             notes.append("use: share of the trees that split on the input")
+        if not n_orders:
+            notes.append(
+                "log-evidence hangs on the seed and the order of the rows: "
+                "summary(n_orders=10) tells how much"
+            )
         summary.add_extra_txt(notes)
         return summary
+
+    def _repr_html_(self) -> str:
+        """The summary, for notebooks."""
+        html: str = self.summary().as_html()
+        return html
+
+    def _spread_of_evidence(self, n_orders: int) -> list[tuple[str, str]]:
+        """How much the log evidence differs between seeds and orders, where asked."""
+        if not params.count("n_orders", n_orders, 0):
+            return []
+        params.count("n_orders", n_orders, 2)
+        found = evidence_over_orders([self.model], n_orders)[0]
+        told = f"{found.mean():.5g} (sd {found.std(ddof=1):.2g})"
+        return [(f"Log-Ev., {n_orders} Orders:", told)]
 
     def _n_held(self) -> str:
         """Rows held one by one; of several clouds each holds its own."""

@@ -67,7 +67,7 @@ FOLDER_ORDER = {
         {"values", "pairing", "requests"}, {"columns", "bases"},
         {"levels", "series", "splines"}, {"tables", "targets", "contrasts", "learned"},
         {"given", "expressions"}, {"factors", "evaluation", "known_columns", "ordered"},
-        {"feature_map"}, {"growing_map", "design"},
+        {"feature_map", "inverses"}, {"growing_map", "design"},
     ],
     "trees": [
         {"state", "forest_options"}, {"learning"}, {"files", "forest_files", "base"},
@@ -121,9 +121,11 @@ FACE_USES = {
     "formula": {"results", "terms", "formula_files", "model_rows"},
     "results": {
         "predictions", "plots", "formula", "fitted_model", "one_step", "learning_on",
+        "back_transform", "orders",
     },
     "one_step": {"plots", "fitted_model"}, "learning_on": {"fitted_model"},
-    "comparing": {"formula", "results"},
+    "back_transform": {"predictions"}, "orders": {"fitted_model"},
+    "comparing": {"formula", "results", "orders"},
     "draws": {"plots"}, "report": {"plots"}, "rmirror": {"plots"},
 }  # fmt: skip
 # Packages that only the function which uses them may import.

@@ -96,7 +96,12 @@ def legend_above(ax: Axes) -> None:
 
 
 def view_of(model: Any, what: str) -> TreeView:
-    """The trees to draw, which must have been planted, as they are now."""
+    """The trees to draw, which must have been planted, as they are now.
+
+    Results of a formula are taken for their trees.
+    """
+    if not isinstance(model, Trees):
+        model = getattr(model, "tree", model)
     if not isinstance(model, Trees):
         raise ValueError(
             "model must be a DynamicTree or StreamingTree, such as the tree of "
@@ -105,8 +110,14 @@ def view_of(model: Any, what: str) -> TreeView:
     return model.frozen_view(what)
 
 
+def of_results(value: Any, kind: type[Any]) -> Any:
+    """The record of that kind that results have; anything else as it is."""
+    return value.as_record(kind) if hasattr(value, "as_record") else value
+
+
 def record_of(value: Any, name: str, kind: type[Record], source: str) -> Record:
-    """An argument that must be one of our records."""
+    """An argument that must be one of our records, or results that have it."""
+    value = of_results(value, kind)
     if not isinstance(value, kind):
         raise ValueError(
             f"{name} must be a {kind.__name__}, what {source} returns; got {value!r}."

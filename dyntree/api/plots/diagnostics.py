@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -23,7 +23,7 @@ TWO_SIDED = 1.959963984540054  # its standard normal quantile
 
 
 def plot_diagnostics(
-    seen: OneStepAhead,
+    seen: OneStepAhead | Any,
     *,
     level: float = 0.9,
     seed: int = 0,
@@ -34,8 +34,8 @@ def plot_diagnostics(
 
     Parameters
     ----------
-    seen : OneStepAhead
-        What ``one_step_ahead`` of results returned.
+    seen : OneStepAhead, or DynamicTreeResults
+        What ``one_step_ahead`` of results returned, or the results.
     level : float in (0, 1), default 0.9
         Probability of the intervals whose coverage is drawn.
     seed : int, default 0
@@ -73,7 +73,7 @@ def plot_diagnostics(
     >>> len(plot_diagnostics(fit.one_step_ahead()).axes)
     6
     """
-    record_of(seen, "seen", OneStepAhead, "one_step_ahead of results")
+    seen = record_of(seen, "seen", OneStepAhead, "one_step_ahead of results")
     known = seen.is_predicted
     if known.sum() < 2:
         raise ValueError(

@@ -16,6 +16,7 @@ from .canvas import (
     Target,
     dress,
     fit_names,
+    of_results,
     panels,
     plain,
     record_of,
@@ -172,6 +173,7 @@ def plot_importance(
     >>> [label.get_text() for label in axes.get_xticklabels()]
     ['x0', 'x1']
     """
+    importance = of_results(importance, Importance)
     if not isinstance(importance, Importance):
         importance = view_of(importance, "plot_importance").tree.importance()
     places = _places(importance.names, features)
@@ -218,6 +220,7 @@ def plot_relevance(
     >>> [label.get_text() for label in axes.get_xticklabels()]
     ['x0', 'x1']
     """
+    relevance = of_results(relevance, Relevance)
     if not isinstance(relevance, Relevance):
         relevance = view_of(relevance, "plot_relevance").tree.relevance()
     places = _places(relevance.names, features)

@@ -45,6 +45,8 @@ def plot_memory(stream: AveragedStream, *, ax: Target = None) -> Figure:
     'weight'
     """
     if not isinstance(stream, AveragedStream):
+        stream = getattr(stream, "tree", stream)  # of results
+    if not isinstance(stream, AveragedStream):
         raise ValueError(f"stream must be an AveragedStream; got {stream!r}.")
     history = stream.weight_history
     if not len(history.rows):

@@ -85,9 +85,7 @@ def test_fits_that_cannot_be_compared(tmp_path: Any) -> None:
     with pytest.raises(ValueError, match="n_repeats must be an int >= 2; got 1"):
         dtf.compare([one], n_repeats=1)
     other = fit("y ~ x", frame(seed=4))
-    with pytest.raises(
-        ValueError, match="'b' differ from those of 'a'"
-    ):
+    with pytest.raises(ValueError, match="'b' differ from those of 'a'"):
         dtf.compare({"a": one, "b": other})
     one.save(tmp_path / "fit")
     with pytest.raises(ValueError, match="fits must have data; 0 has none"):

@@ -175,6 +175,6 @@ def test_six_panels(is_class: bool) -> None:
     segments = axes[5].collections[0].get_segments()
     assert segments[0][1][1] == pytest.approx((c[1:] @ c[:-1]) / (c @ c))
     with pytest.raises(ValueError, match="seen must be a OneStepAhead"):
-        plots.plot_diagnostics(found)
+        plots.plot_diagnostics(3)
     with pytest.raises(ValueError, match="2 rows at least that were predicted; got 1"):
         plots.plot_diagnostics(record([[np.nan] * 2, [0.5] * 2]))

@@ -1,0 +1,70 @@
+"""The evidence of models over seeds and row orders, on which it hangs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree.api.fitted_model import FittedModel
+from dyntree.encoding.values import Matrix
+from dyntree.runtime.parallel import Brake, side_by_side
+from dyntree.runtime.progress import Progress, rows_bar
+from dyntree.runtime.seeds import spawned
+from dyntree.trees.averages.stream import AveragedStream
+from dyntree.trees.factory import Trees
+from dyntree.trees.streaming import StreamingTree
+
+
+def evidence_over_orders(
+    models: Sequence[FittedModel],
+    n_repeats: int,
+    *,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    progress: Progress = None,
+) -> Matrix:
+    """Log evidence of models that are fitted several times.
+
+    Parameters
+    ----------
+    models : sequence of DynamicTreeModel
+        With data, of as many rows.
+    n_repeats : int
+        Each with another seed, and all but the first with the rows in another order;
+        seeds and orders are those of `fit_repeats`, and the same for all models. Where
+        a model has a window the order is part of it, and all take rows as they come.
+    seed : int, default 0
+        That theirs come from.
+    n_jobs : int, optional
+        Fits at a time.
+    progress
+        As in `DynamicTree.update`, over all fits.
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_repeats)
+    """
+    trees = [model.unlearned("log evidence over row orders") for model in models]
+    shuffle = not any(isinstance(one, StreamingTree | AveragedStream) for one in trees)
+    jobs = [
+        (one.reseeded(own), model.exog, model.endog, own if k and shuffle else None)
+        for one, model in zip(trees, models, strict=True)
+        for k, own in enumerate(spawned(seed, n_repeats))
+    ]
+    with rows_bar(progress, len(jobs), "fits", "fit") as tell:
+        found = side_by_side(_evidence, jobs, n_jobs, lambda: tell(1))
+    return np.reshape(found, (len(models), n_repeats))
+
+
+def _evidence(
+    tree: Trees, rows: Matrix, y: NDArray[Any], shuffled_by: int | None, brake: Brake
+) -> float:
+    """Log evidence of rows in their order, or in the random one of a seed."""
+    order = np.arange(len(y))
+    if shuffled_by is not None:
+        order = np.random.default_rng(shuffled_by).permutation(len(y))
+    tree.update(rows[order], list(y[order]), progress=brake)
+    return float(tree.log_evidence)
