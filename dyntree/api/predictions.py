@@ -37,6 +37,13 @@ class PredictionResults:
             )
         return self.distribution
 
+    def predicted(self) -> Vector:
+        """Predictive means, or most probable labels, shape (n_rows,)."""
+        prediction = self.distribution
+        if isinstance(prediction, ClassPrediction):
+            return prediction.label
+        return prediction.mean.copy()
+
     @property
     def predicted_mean(self) -> Vector:
         """Predictive mean, ndarray of shape (n_rows,)."""

@@ -179,11 +179,7 @@ class DynamicTreeResults(OneStepResults, LearningResults):
                 return tree.mean_at(row)
             return tree.classes[int(tree.proba_at(row).argmax())]
         prediction, table = self._prediction(exog, transform)
-        values = (
-            prediction.label
-            if isinstance(prediction, ClassPrediction)
-            else prediction.mean.copy()
-        )
+        values = PredictionResults(prediction, table).predicted()
         return table.series(values, self.model.endog_names)
 
     def _median(self, exog: Any, transform: bool) -> Any:

@@ -228,6 +228,32 @@ def _run(steps: Sequence[Step], read: Callable[[str], Vector | float]) -> Any:
     return stack[-1]
 
 
+def summands(text: str) -> list[str]:
+    """Expressions that a sum is of, each with a column; else the text itself.
+
+    Examples
+    --------
+    >>> summands("y + np.log(`a + b`) + C(site)")
+    ['y', 'np.log(`a + b`)', 'C(site)']
+    >>> summands("y + 1")
+    ['y + 1']
+    """
+    quoted = _Quoted(text)
+    try:
+        node = ast.parse(quoted.plain, mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        raise _refusal(text, text) from error
+    parts: list[ast.expr] = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        parts.append(node.right)
+        node = node.left
+    nodes = [node, *reversed(parts)]
+    if any(not any(isinstance(n, ast.Name) for n in ast.walk(one)) for one in nodes):
+        return [text]
+    found = [ast.get_source_segment(quoted.plain, one) or "" for one in nodes]
+    return [quoted.named(one) for one in found]
+
+
 def sides(formula: str) -> tuple[str, str, str]:
     """Left side, tilde and right side of a formula; names in backticks may have a ~.
 

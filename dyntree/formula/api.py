@@ -11,8 +11,8 @@ Examples
 
 from dyntree.api.comparing import compare, cross_val
 from dyntree.api.formula import DynamicTreeModel
+from dyntree.api.several import dynamic_tree
 
-dynamic_tree = DynamicTreeModel.from_formula
 load = DynamicTreeModel.load
 
 __all__ = ["DynamicTreeModel", "compare", "cross_val", "dynamic_tree", "load"]

@@ -126,6 +126,7 @@ FACE_USES = {
     "one_step": {"plots", "fitted_model"}, "learning_on": {"fitted_model"},
     "back_transform": {"predictions"}, "orders": {"fitted_model"},
     "comparing": {"formula", "results", "orders"},
+    "several": {"formula", "results", "predictions"},
     "draws": {"plots"}, "report": {"plots"}, "rmirror": {"plots"},
 }  # fmt: skip
 # Packages that only the function which uses them may import.

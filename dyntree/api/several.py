@@ -1,0 +1,243 @@
+"""Formulas with several responses: one independent model of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import wraps
+from typing import Any, Self
+
+from dyntree.api.formula import DynamicTreeModel
+from dyntree.api.predictions import PredictionResults
+from dyntree.api.results import DynamicTreeResults
+from dyntree.encoding.expressions import Expression, sides, summands
+from dyntree.encoding.tables import is_row, plain_data
+from dyntree.runtime.progress import Progress
+
+
+class MultiResponseModel(Mapping[str, DynamicTreeModel]):
+    """Independent models of several responses of the same inputs.
+
+    What ``"y1 + y2 ~ x"`` means: as with scikit-learn's `MultiOutputRegressor`, each
+    response is learned by trees of its own, and nothing is said of how responses go
+    together.
+    A mapping of response names to models.
+
+    Parameters
+    ----------
+    models : dict of str to DynamicTreeModel
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dyntree.formula.api as dtf
+    >>> x = np.linspace(0, 1, 80)
+    >>> data = {"x": x, "up": 2 * x, "down": 1 - x}
+    >>> model = dtf.dynamic_tree("up + down ~ x", data, model="linear", seed=1)
+    >>> {name: round(y, 1) for name, y in model.fit().predict({"x": 0.5}).items()}
+    {'up': 1.0, 'down': 0.5}
+    """
+
+    def __init__(self, models: Mapping[str, DynamicTreeModel]) -> None:
+        self._models = dict(models)
+
+    def __getitem__(self, name: str) -> DynamicTreeModel:
+        """The model of one response."""
+        return self._models[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of the responses."""
+        return iter(self._models)
+
+    def __len__(self) -> int:
+        """How many responses there are."""
+        return len(self._models)
+
+    @property
+    def endog_names(self) -> list[str]:
+        """The responses as the formula has them."""
+        return list(self)
+
+    def fit(self, *, progress: Progress = None) -> MultiResponseResults:
+        """Fit every model; see `DynamicTreeModel.fit`.
+
+        Parameters
+        ----------
+        progress
+            As in `DynamicTree.update`, once a response.
+
+        Returns
+        -------
+        MultiResponseResults
+        """
+        return MultiResponseResults(
+            {name: model.fit(progress=progress) for name, model in self.items()}
+        )
+
+
+class MultiResponseResults(Mapping[str, DynamicTreeResults]):
+    """Independent fits of several responses; a mapping of names to results.
+
+    Parameters
+    ----------
+    results : dict of str to DynamicTreeResults
+    """
+
+    def __init__(self, results: Mapping[str, DynamicTreeResults]) -> None:
+        self._results = dict(results)
+
+    def __getitem__(self, name: str) -> DynamicTreeResults:
+        """The fit of one response."""
+        return self._results[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of the responses."""
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        """How many responses there are."""
+        return len(self._results)
+
+    @property
+    def endog_names(self) -> list[str]:
+        """The responses as the formula has them."""
+        return list(self)
+
+    @property
+    def nobs(self) -> dict[str, int]:
+        """Rows that each fit has learned; a missing response may have left out some."""
+        return {name: fit.nobs for name, fit in self.items()}
+
+    @property
+    def llf(self) -> float:
+        """Log evidence of all responses, which are taken as independent."""
+        return sum(fit.llf for fit in self.values())
+
+    def predict(self, exog: Any = None, transform: bool = True) -> Any:
+        """Predictive mean, or most probable label, of every response.
+
+        Parameters
+        ----------
+        exog, transform
+            As in `DynamicTreeResults.predict`.
+
+        Returns
+        -------
+        frame, or dict
+            One column a response, in a frame of the caller's library with its index;
+            for a row that is a dict, a dict of plain values.
+        """
+        first = next(iter(self.values()))
+        if transform and is_row(plain_data(exog, first.design.columns)):
+            return {name: fit.predict(exog) for name, fit in self.items()}
+        found = {
+            name: fit.get_prediction(exog, transform) for name, fit in self.items()
+        }
+        columns = {name: one.predicted() for name, one in found.items()}
+        return next(iter(found.values())).frame(columns)
+
+    def get_prediction(
+        self, exog: Any = None, transform: bool = True
+    ) -> dict[str, PredictionResults]:
+        """Predictive distributions of every response, by name.
+
+        Parameters
+        ----------
+        exog, transform
+            As in `DynamicTreeResults.get_prediction`.
+
+        Returns
+        -------
+        dict of str to PredictionResults
+        """
+        return {name: fit.get_prediction(exog, transform) for name, fit in self.items()}
+
+    def append(self, data: Any, *, progress: Progress = None) -> Self:
+        """Learn further rows, all responses or none.
+
+        Parameters
+        ----------
+        data, progress
+            As in `DynamicTreeResults.append`.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        The fits learn in copies, which take their place once all have learned.
+        """
+        self._results = {
+            name: fit.append(data, copy=True, progress=progress)
+            for name, fit in self.items()
+        }
+        return self
+
+    def copy(self) -> Self:
+        """Return independent results that would learn alike, of the same models."""
+        return type(self)({name: fit.copy() for name, fit in self.items()})
+
+    def summary(self) -> Any:
+        """The summaries of all fits, one below the other.
+
+        Returns
+        -------
+        statsmodels.iolib.summary.Summary
+        """
+        from statsmodels.iolib.summary import Summary
+
+        whole, notes = Summary(), []
+        for fit in self.values():
+            part = fit.summary()
+            whole.tables += part.tables
+            notes.append(part.extra_txt)
+        whole.add_extra_txt(list(dict.fromkeys("\n".join(notes).split("\n"))))
+        return whole
+
+    def _repr_html_(self) -> str:
+        """The summary, for notebooks."""
+        html: str = self.summary().as_html()
+        return html
+
+
+@wraps(DynamicTreeModel.from_formula, assigned=("__doc__",))
+def dynamic_tree(
+    formula: str, data: Any, *args: Any, **options: Any
+) -> DynamicTreeModel | MultiResponseModel:
+    """Make a model; `DynamicTreeModel.from_formula` says of what."""
+    if isinstance(formula, str):
+        left, tilde, right = sides(formula)
+        responses = summands(left) if tilde and left else [left]
+        if len(responses) > 1:
+            return _several(formula, responses, right, data, args, options)
+    return DynamicTreeModel.from_formula(formula, data, *args, **options)
+
+
+def _several(
+    formula: str,
+    responses: list[str],
+    right: str,
+    data: Any,
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+) -> MultiResponseModel:
+    """A model of each response; none is an input of another."""
+    if len(set(responses)) < len(responses):
+        raise ValueError(
+            f"formula must have responses that differ; got {formula!r}. Name each once."
+        )
+    expressions = [Expression.parse(one) for one in responses]
+    columns = {name for one in expressions for name in one.columns}
+    models = {}
+    for text, one in zip(responses, expressions, strict=True):
+        others = "".join(f" - `{name}`" for name in sorted(columns - {*one.columns}))
+        own = f"{text} ~ {right}{others}"
+        model = DynamicTreeModel.from_formula(own, data, *args, **options)
+        used = columns & {*model.design.columns}
+        if used:
+            raise ValueError(
+                f"formula must not use a response as an input; got {formula!r}, which "
+                f"uses {min(used)!r}."
+            )
+        models[model.endog_names] = model
+    return MultiResponseModel(models)
