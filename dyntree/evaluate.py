@@ -155,10 +155,11 @@ def prequential(
     Parameters
     ----------
     model : DynamicTree, StreamingTree, or another Learner
-        Such as a plots.Recorder around a model. It learns the rows as a side effect
-        (unless it is frozen).
+        Such as a plots.Recorder around a model, or results of a formula. It learns the
+        rows as a side effect (unless it is frozen).
     X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-        Whatever the model takes.
+        Whatever the model takes; raw data for results, to which the formula is applied,
+        with levels that are new to it missing.
     y : array_like of shape (n_rows,)
         Responses or labels. Native models take new labels as they come, each scored as
         `ClassScores` says; under R's rules all must be among the model's own.
@@ -196,6 +197,7 @@ def prequential(
     share = params.real("level", level)
     if not 0.0 < share < 1.0:
         raise ValueError(f"level must be in (0, 1); got {level!r}.")
+    model, X = _learner(model, X)
     check_online_model("model", model, Learner)
     if hasattr(model, "score_samples"):
         raise ValueError(
@@ -379,12 +381,18 @@ def prequential_each(
     n_jobs = params.n_jobs(threads)
     if not isinstance(models, Mapping) or not models:
         raise ValueError(f"models must be a dict of some models; got {models!r}.")
-    for name, model in models.items():
+    learners = {name: _learner(model, X) for name, model in models.items()}
+    for name, (model, _) in learners.items():
         check_online_model(f"models[{name!r}]", model)
-    jobs = [(model, X, y, start, level) for model in models.values()]
+    jobs = [(model, rows, y, start, level) for model, rows in learners.values()]
     with rows_bar(progress, len(jobs), "models") as tell:
         seen = side_by_side(_evaluated, jobs, n_jobs, lambda: tell(1))
     return dict(zip(models, seen, strict=True))
+
+
+def _learner(model: Any, X: Any) -> tuple[Any, Any]:
+    """The trees of results, and raw data as their features; else what was given."""
+    return model.as_learner(X) if hasattr(model, "as_learner") else (model, X)
 
 
 def _evaluated(

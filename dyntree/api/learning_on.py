@@ -32,6 +32,21 @@ class LearningResults:
         """The tree itself, without its window; or the average of several."""
         return self.tree.tree
 
+    def as_learner(self, exog: Any) -> tuple[Trees, Matrix]:
+        """The trees, which learn, and raw data as the features that they take.
+
+        Parameters
+        ----------
+        exog
+            As for `predict`; levels that are new are missing.
+
+        Returns
+        -------
+        tree : DynamicTree, StreamingTree, AveragedStream or AveragedTrees
+        rows : ndarray of shape (n_rows, n_features)
+        """
+        return self.tree, self.design.encode(self.model.table_of(exog))
+
     def append(
         self,
         endog: Any,

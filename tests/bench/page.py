@@ -1,17 +1,23 @@
 """The page on performance, made of stored results and of nothing else.
 
 ``python -m tests.bench.page`` writes vignettes/performance.md from results.json,
-rates.json, floor.txt, growth.txt and profile.txt beside this file, and latency.txt of
-tests/heavy.
+rates.json, floor.txt, growth.txt and profile.txt beside this file, latency.txt of
+tests/heavy and averaged.txt of tests/statistical.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+NAIVE = "same label as last time"
+LINE = re.compile(
+    r"  (?P<model>\S.*?) +(?P<value>[\d.]+) +(?P<rate>\d+) rows/s +(?P<size>[\d.]+) MB"
+    r"(?P<more>.*)"
+)
 PAGE = HERE.parent.parent / "vignettes" / "performance.md"
 INTRODUCTION = """\
 # Performance
@@ -31,6 +37,17 @@ Lines `exponent` are of time as rows double from 1000 to 16,000, `instructions` 
 a step at row 1,000,000 by those at row 10,000. Lines `threads` are of wall seconds, one
 thread's by two's, of more pairs: single ones scatter where cores are shared with other
 machines.
+"""
+TOGETHER = """\
+## Error, density, speed and memory together
+
+`AveragedStream` with its defaults beside the streaming learners of river, and batch
+learners of scikit-learn that are fitted to the last 1000 rows at every hundredth, one
+row after the other (`python -m tests.statistical.streams --averaged` says more of the
+streams). Density is the mean log density of the response, or minus the log loss of
+labels; a dash where a model tells none. Speed is of predicting and learning, in one
+thread. Memory is what is held after the last row: it is bounded in ours, and in the
+batch learners by their window.
 """
 UNMET = """\
 ## What is not met, and why
@@ -222,6 +239,34 @@ def rates_table(rows: list[dict[str, Any]]) -> list[str]:
     return out
 
 
+def streams_table(text: str) -> list[str]:
+    """What averaged.txt says, a row for each stream and model; the best error bold."""
+    out = ["| stream | model | error | density | rows a second | MB |"]
+    out.append("|---|---|---|---|---|---|")
+    for block in text.split("\n\n")[1:]:
+        title, *rest = block.splitlines()
+        stream, _, measure = title.rpartition(": ")
+        stream = re.sub(r"(, [\d,]+ rows)(.*)\1$", r"\1\2", stream)  # told twice
+        found = [match for line in rest if (match := LINE.fullmatch(line))]
+        values = [float(match["value"]) for match in found]
+        if not found:
+            continue
+        best = max(values) if measure == "auc" else min(values)
+        for match, value in zip(found, values, strict=True):
+            told = re.search(r"(log density|log loss) (-?[\d.]+)", match["more"])
+            sign = -1.0 if told and told[1] == "log loss" else 1.0
+            density = f"{sign * float(told[2]):.2f}" if told else "-"
+            error = f"{value:.4f}".rstrip("0")
+            rate = f"{float(match['rate']):,.0f}" if match["model"] != NAIVE else "-"
+            out.append(
+                f"| {stream}: {measure} | {match['model']} "
+                f"| {f'**{error}**' if value == best else error} | {density} | {rate} "
+                f"| {float(match['size']):.3g} |"
+            )
+            stream, measure = "", ""
+    return [line.replace("| :  |", "| |") for line in out]
+
+
 def taken(rows: list[dict[str, Any]]) -> str:
     """Days and versions of the rows, in a sentence."""
     days = sorted({row["date"] for row in rows})
@@ -245,6 +290,8 @@ def page() -> str:
     results = json.loads((HERE / "results.json").read_text())
     rates = json.loads((HERE / "rates.json").read_text())
     parts = [INTRODUCTION, *lines_table(results), "", taken(results), ""]
+    averaged = (HERE / "../statistical/averaged.txt").read_text()
+    parts += [TOGETHER, *streams_table(averaged), ""]
     parts += [UNMET, *stored("floor.txt"), "", FLOOR]
     parts += [GROWTH, *stored("growth.txt"), "", CAUSE]
     parts += [STEPS, *stored("../heavy/latency.txt"), "", TAIL]

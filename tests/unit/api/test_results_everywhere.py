@@ -14,6 +14,7 @@ import pandas as pd
 
 import dyntree.formula.api as dtf
 from dyntree.api import plots
+from dyntree.evaluate import prequential, prequential_each
 from dyntree.runtime.seeds import spawned
 
 OF_TREES = {"diagnostics", "effects", "fit", "memory", "surface", "tree"}
@@ -87,3 +88,20 @@ def test_notebooks_show_results_and_models(is_class: bool) -> None:
     hostile = pd.DataFrame({"<b>": [1.0, 2.0], "y": [1.0, 2.0]})
     model = dtf.dynamic_tree("y ~ `<b>`", hostile, n_particles=5)
     assert "<b>" not in model._repr_html_()
+
+
+@pytest.mark.parametrize("is_class", [False, True])
+@pytest.mark.parametrize("options", [{}, {"window": 20}, {"window": "auto"}])
+def test_streams_are_evaluated_by_results(
+    options: dict[str, Any], is_class: bool
+) -> None:
+    found = fit(is_class, **options)
+    frame = found.model.data.frame[::-1].reset_index(drop=True)
+    inner = found.copy()
+    seen = prequential(found, frame, frame["y"], start=5)
+    rows = inner.design.encode(inner.model.table_of(frame))
+    own = prequential(inner.tree, rows, frame["y"].to_numpy(), start=5)
+    np.testing.assert_array_equal(seen.mean, own.mean)
+    assert found.nobs == 120
+    each = prequential_each({"a": fit(is_class, **options)}, frame, frame["y"], start=5)
+    np.testing.assert_array_equal(each["a"].mean, own.mean)
