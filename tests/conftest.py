@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=GOLDEN,
         help="folder of recordings to replay (default: tests/golden)",
     )
+    parser.addoption(
+        "--every",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of each file run the first test and every N-th after it (default: all)",
+    )
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Leave tests out where only some of each file are asked for."""
+    every = config.getoption("--every")
+    if every == 1:
+        return
+    met: Counter[Path] = Counter()
+    kept, left = [], []
+    for item in items:
+        (left if met[item.path] % every else kept).append(item)
+        met[item.path] += 1
+    config.hook.pytest_deselected(items=left)
+    items[:] = kept
 
 
 def pytest_configure(config: pytest.Config) -> None:
