@@ -19,55 +19,61 @@ cdef extern from *:
     #define CLONES
     #endif
     typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
-    typedef int32_t Masks __attribute__((vector_size(64), aligned(4), may_alias));
     typedef float Halves __attribute__((vector_size(32), aligned(4), may_alias));
     typedef int32_t HalfMasks __attribute__((vector_size(32), aligned(4), may_alias));
     typedef float Quarters __attribute__((vector_size(16), aligned(4), may_alias));
 
-    /* s[j] = exp(s[j] - max s) for j < n, a multiple of 16; part[i] is the sum over
-       PART of them. Returns max s. A polynomial of degree 6 about the nearest multiple
-       of log 2 (Moshier's expf): 2e-7 of an exponential, 3e-6 with the rounding of
-       s - max s. What is below exp(-87) counts as that. */
-    CLONES static float soften(float *s, int n, double *part) {
-        Lanes top = *(Lanes *) s;
-        for (int j = 16; j < n; j += 16) {
-            Lanes v = *(Lanes *) (s + j);
-            Masks larger = v > top;
-            top = (Lanes) ((larger & (Masks) v) | (~larger & (Masks) top));
-        }
-        float lanes[16];
-        *(Lanes *) lanes = top;
-        Halves a = *(Halves *) lanes, b = *(Halves *) (lanes + 8);
+    /* exp(x - most) of eight scores by a polynomial of degree 6 about the nearest
+       multiple of log 2 (Moshier's expf): 2e-7 of an exponential, 3e-6 with the
+       rounding of x - most. What is below exp(-87) counts as that. */
+    static inline __attribute__((always_inline)) Halves exponentials(Halves x, float most) {
+        Halves least = (Halves) {0} - 87.0f;
+        x = x - most;
+        HalfMasks low = x < least;
+        x = (Halves) ((low & (HalfMasks) least) | (~low & (HalfMasks) x));
+        Halves t = x * 1.44269504f + 12582912.0f;    /* rounds to a whole number */
+        HalfMasks power = (HalfMasks) t << 23;
+        Halves r = t - 12582912.0f;
+        r = (x - r * 0.693359375f) - r * -2.12194440e-4f;
+        Halves p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+        p = p * r + 8.3334519073e-3f;
+        p = p * r + 4.1665795894e-2f;
+        p = p * r + 1.6666665459e-1f;
+        p = p * r + 5.0000001201e-1f;
+        p = p * r * r + r + 1.0f;
+        return (Halves) ((HalfMasks) p + power);
+    }
+    static inline __attribute__((always_inline)) Halves larger(Halves a, Halves b) {
         HalfMasks more = b > a;
-        *(Halves *) lanes = (Halves) ((more & (HalfMasks) b) | (~more & (HalfMasks) a));
-        float most = lanes[0];
+        return (Halves) ((more & (HalfMasks) b) | (~more & (HalfMasks) a));
+    }
+    /* s[j] = exp(s[j] - max s) for j < n, a multiple of 16; part[i] is the sum over
+       PART of them. Returns max s. Two vectors of eight rather than one of sixteen,
+       which processors without AVX-512 would keep in memory. */
+    CLONES static float soften(float *s, int n, double *part) {
+        Halves a = *(Halves *) s, b = *(Halves *) (s + 8);
+        for (int j = 16; j < n; j += 16) {
+            a = larger(a, *(Halves *) (s + j));
+            b = larger(b, *(Halves *) (s + j + 8));
+        }
+        a = larger(a, b);
+        float most = a[0];
         for (int j = 1; j < 8; j++)
-            most = lanes[j] > most ? lanes[j] : most;
+            most = a[j] > most ? a[j] : most;
         for (int j = 0; j < n; j += 64) {
-            Lanes sum = {0};
+            a = b = (Halves) {0};
             for (int i = j; i < j + 64 && i < n; i += 16) {
-                Lanes x = *(Lanes *) (s + i) - most, least = (Lanes) {0} - 87.0f;
-                Masks low = x < least;
-                x = (Lanes) ((low & (Masks) least) | (~low & (Masks) x));
-                Lanes t = x * 1.44269504f + 12582912.0f;    /* rounds to a whole number */
-                Masks power = (Masks) t << 23;
-                Lanes r = t - 12582912.0f;
-                r = (x - r * 0.693359375f) - r * -2.12194440e-4f;
-                Lanes p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-                p = p * r + 8.3334519073e-3f;
-                p = p * r + 4.1665795894e-2f;
-                p = p * r + 1.6666665459e-1f;
-                p = p * r + 5.0000001201e-1f;
-                p = p * r * r + r + 1.0f;
-                p = (Lanes) ((Masks) p + power);
-                *(Lanes *) (s + i) = p;
-                sum += p;
+                Halves p = exponentials(*(Halves *) (s + i), most);
+                Halves q = exponentials(*(Halves *) (s + i + 8), most);
+                *(Halves *) (s + i) = p;
+                *(Halves *) (s + i + 8) = q;
+                a += p;
+                b += q;
             }
-            *(Lanes *) lanes = sum;
-            a = *(Halves *) lanes + *(Halves *) (lanes + 8);
-            *(Halves *) lanes = a;
-            Quarters c = *(Quarters *) lanes + *(Quarters *) (lanes + 4);
-            part[j / 64] = ((double) c[0] + c[1]) + ((double) c[2] + c[3]);
+            a += b;
+            Quarters low = {a[0], a[1], a[2], a[3]}, high = {a[4], a[5], a[6], a[7]};
+            low += high;
+            part[j / 64] = ((double) low[0] + low[1]) + ((double) low[2] + low[3]);
         }
         return most;
     }
