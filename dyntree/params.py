@@ -512,7 +512,7 @@ class StreamOptions:
 
         The oldest row goes where evidence fades or under R's rules; else the one that
         tells least by ALC, or for classes any: chance errs less than entropy there
-        (rotating XOR .190 against .207; tests/statistical/native_tables.txt).
+        (rotating XOR .186 against .201; tests/statistical/native_tables.txt).
 
         Native regression in a window that slides by age or chance is rejuvenated, every
         window where evidence fades and every third where it does not: a stale past is
