@@ -33,7 +33,10 @@ class Nearness(NamedTuple):
     def change(self, other: Nearness) -> float:
         """By what factor distances of another phase are others, or 1 if they fit.
 
-        n rows of the same law are n^(-1/d) apart.
+        n rows of the same law are n^(-1/d) apart. Where clusters take other places near
+        rows are looked for in other units, and are farther apart in one column, nearer
+        in another; the product of the distances, which is the inverse of the density,
+        stays. So one column tells only where the product goes along.
         """
         if not (self.n_rows and other.n_rows):
             return 1.0
@@ -45,7 +48,12 @@ class Nearness(NamedTuple):
         most = float(logs[np.abs(logs).argmax()])
         if abs(logs.mean()) > np.log(MOST):
             return float(np.exp(logs.mean()))
-        return float(np.exp(most)) if abs(most) > np.log(MOST_OF_ONE) else 1.0
+        goes_along = logs.sum() * np.sign(most) > 0.5 * abs(most)
+        return (
+            float(np.exp(most))
+            if abs(most) > np.log(MOST_OF_ONE) and goes_along
+            else 1.0
+        )
 
 
 UNKNOWN = Nearness(0, np.zeros(0))

@@ -73,3 +73,33 @@ def test_rows_of_one_law_are_seldom_told_to_differ(width: int) -> None:
     sizes = rng.integers(20, 400, size=(60, 2))
     pairs = [[nearness_of(rng.normal(size=(n, width))) for n in pair] for pair in sizes]
     assert all(one.change(other) == 1.0 for one, other in pairs)
+
+
+def rows_about(centres: Any, rng: np.random.Generator) -> Any:
+    """300 rows of round clusters of one size."""
+    return centres[rng.integers(len(centres), size=300)] + rng.normal(
+        size=(300, centres.shape[1])
+    )
+
+
+@pytest.mark.parametrize("width", [2, 5, 10])
+def test_clusters_that_take_other_places_keep_their_scale(width: int) -> None:
+    """Places apart in some columns, near in others; then a gain of one column."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        before, after = (
+            8 * rng.normal(size=(4, width)) * np.exp(rng.normal(size=width))
+            for _ in range(2)
+        )
+        near = nearness_of(rows_about(before, rng))
+        assert near.change(nearness_of(rows_about(after, rng))) == 1.0
+        gains = np.where(np.arange(width) == 1, 20.0, 1.0)
+        assert near.change(nearness_of(rows_about(before, rng) * gains)) > 2.5
+
+
+def test_a_line_of_clusters_may_turn() -> None:
+    model = DependentDPMixture(GaussianUnknown(), **QUICK)
+    line = np.array([[-12.0, 0.0], [0.0, 0.0], [12.0, 0.0]])
+    for phase in range(4):
+        turned = line[:, ::-1] if phase == 3 else line
+        model.update(rows_about(turned, np.random.default_rng(phase)))
