@@ -40,6 +40,7 @@ TREES_ORDER = [
     {"block_sums"}, {"query"}, {"rectangle", "improvement"}, {"r_rectangle"},
     {"row_credit"}, {"criteria"}, {"input_samples"}, {"sensitivity", "window"},
     {"probe"}, {"row_ring"}, {"random_cuts"}, {"random_trees"}, {"forest"}, {"one_row"},
+    {"leaf_draws", "forest_draws"},
 ]  # fmt: skip
 MIXTURES_ORDER = [
     {"chain", "decoder", "special", "addresses", "watch"},
@@ -56,7 +57,8 @@ CORE_FOLDERS = {
 }
 PYTHON_ORDER = [
     {"_core"}, {"errors"}, {"labels"}, {"params"}, {"runtime"}, {"online"},
-    {"encoding", "storage"}, {"summaries", "checkpoint"}, {"trees", "mixtures"},
+    {"encoding", "storage"}, {"summaries", "checkpoint", "posterior"},
+    {"trees", "mixtures"},
     {"datasets", "repeats", "evaluate"}, {"config"},
     {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
@@ -77,7 +79,9 @@ FOLDER_ORDER = {
     "trees/learning": [
         {"scaling", "growth", "levels"}, {"check", "parts", "windows"}, {"warmup"},
     ],
-    "trees/answers": [{"predictions"}, {"criteria"}, {"sensitivity"}, {"view"}],
+    "trees/answers": [
+        {"draws"}, {"predictions"}, {"criteria"}, {"sensitivity"}, {"view"},
+    ],
     "trees/averages": [{"view", "memories"}, {"base"}, {"stream", "tables"}],
     # companions know nothing of one another
     "mixtures": [
