@@ -96,7 +96,7 @@ class PosteriorDraws:
         return np.array(self.values, dtype=dtype, copy=bool(copy) or None)
 
     def __len__(self) -> int:
-        return int(self.values.shape[0])
+        return len(self.values)
 
     def __getitem__(self, place: Any) -> Any:
         return self.values[place]
@@ -109,7 +109,7 @@ class PosteriorDraws:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     def _numbers(self) -> NDArray[np.float64]:
         """The draws, which labels are not."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from dyntree import checkpoint, params
+from dyntree.api.effects import VariableEffects
 from dyntree.api.fitted_model import FittedModel
 from dyntree.api.predictions import PredictionResults
 from dyntree.encoding.design import Design
@@ -16,7 +17,7 @@ from dyntree.encoding.tables import Table, is_row, plain_data
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.progress import Progress, check_progress
-from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.summaries import ClassPrediction
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.base import cloud_sizes
 from dyntree.trees.factory import Trees
@@ -36,7 +37,7 @@ LEAVES = {
 }
 
 
-class DynamicTreeResults:
+class DynamicTreeResults(VariableEffects):
     """A fitted model.
 
     Trees have no coefficients: `params` describes the trees, `relevance` tells which
@@ -186,6 +187,8 @@ class DynamicTreeResults:
         """Posterior means of what describes the trees; not regression coefficients.
 
         Height, number of leaves, and the relevance of each feature, over the trees.
+        They are about trees, which have no leaf parameters that could be drawn; for
+        effects with intervals see `avg_comparisons`.
         """
         return self._posterior().mean()
 
@@ -244,7 +247,8 @@ class DynamicTreeResults:
             if tree.classes is None:
                 return tree.mean_at(row)
             return tree.classes[int(tree.proba_at(row).argmax())]
-        prediction, table = self._prediction(exog, transform)
+        rows, table = self._asked(exog, transform)
+        prediction = self.tree.predict(rows)
         values = (
             prediction.label
             if isinstance(prediction, ClassPrediction)
@@ -266,21 +270,15 @@ class DynamicTreeResults:
         -------
         PredictionResults
         """
-        return PredictionResults(*self._prediction(exog, transform))
+        rows, table = self._asked(exog, transform)
+        return PredictionResults.of(self.tree, rows, table)
 
-    def _prediction(
-        self, exog: Any, transform: bool
-    ) -> tuple[Prediction | ClassPrediction, Table]:
-        """What the trees say of raw data, and the table they came as."""
+    def _asked(self, exog: Any, transform: bool) -> tuple[Matrix, Table]:
+        """Raw data as features, and the table they came as."""
         if not params.flag("transform", transform):
-            return self.tree.predict(params.as_array("exog", exog)), Table({})
-        table = self.model.table if exog is None else self.model.table_of(exog)
-        if table is None:
-            raise ValueError(
-                "exog must be given, because the model has no data: it was loaded from "
-                "a file, or they were removed; got None."
-            )
-        return self.tree.predict(self.design.encode(table)), table
+            return params.as_array("exog", exog), Table({})
+        table = self._table(exog)
+        return self.design.encode(table), table
 
     def append(
         self, endog: Any, exog: Any = None, *, progress: Progress = None
@@ -510,7 +508,7 @@ class DynamicTreeResults:
         label: Hashable | None = None,
         ax: Sequence[Axes] | None = None,
     ) -> Figure:
-        """Draw the main effect of each feature, with a 90 % band over the trees.
+        """Draw the main effect of each feature, with a 90 % posterior band.
 
         Parameters
         ----------

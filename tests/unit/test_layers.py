@@ -69,7 +69,7 @@ FOLDER_ORDER = {
         {"values", "pairing", "requests"}, {"columns", "bases"},
         {"levels", "series", "splines"}, {"tables", "targets", "contrasts", "learned"},
         {"given", "expressions"}, {"factors", "evaluation", "known_columns", "ordered"},
-        {"feature_map"}, {"growing_map", "design"},
+        {"feature_map"}, {"growing_map", "design"}, {"moves"},
     ],
     "trees": [
         {"state", "forest_options"}, {"learning"}, {"files", "forest_files", "base"},
@@ -123,7 +123,8 @@ FOLDER_ORDER = {
 # know none of them. A formula makes results, and these make predictions.
 FACE_USES = {
     "formula": {"results", "terms", "formula_files"},
-    "results": {"predictions", "plots", "formula", "fitted_model"},
+    "results": {"predictions", "effects", "plots", "formula", "fitted_model"},
+    "effects": {"fitted_model"},
     "draws": {"plots"}, "report": {"plots"}, "rmirror": {"plots"},
 }  # fmt: skip
 # Packages that only the function which uses them may import.

@@ -384,8 +384,9 @@ class JointDraws(TreeModel):
             state.warned.add("roots")
             warn(
                 DegenerateTreesWarning,
-                f"the trees of this cloud begin with {n_roots:.1f} effectively distinct "
-                f"splits, fewer than {LEAST_ROOTS:g}: they agree by chance, and "
-                "intervals of differences and effects are too narrow. Average several "
-                "clouds: AveragedTrees(...), or n_clouds=10 in a formula or estimator.",
+                f"the trees of this cloud begin with {n_roots:.1f} effectively "
+                f"distinct splits, fewer than {LEAST_ROOTS:g}: they agree by chance, "
+                "and intervals of differences and effects are too narrow. Average "
+                "several clouds: AveragedTrees(...), or n_clouds=10 in a formula or an "
+                "estimator.",
             )
