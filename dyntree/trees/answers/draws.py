@@ -93,11 +93,14 @@ def particle_draws(
     rng : Generator
     """
     drawn = LeafDraws(cloud, rows)
-    roots, tree = np.unique(drawn.roots[which], return_inverse=True)
+    roots = drawn.roots
+    # equal trees by the first particle that has them: a copy has them elsewhere
+    _, first, inverse = np.unique(roots, return_index=True, return_inverse=True)
+    firsts, tree = np.unique(first[inverse][which], return_inverse=True)
     in_order = np.argsort(tree, kind="stable")
     groups = np.split(in_order, np.cumsum(np.bincount(tree))[:-1])
-    for root, group in zip(roots.tolist(), groups, strict=True):
-        home, leaves = drawn.leaves(root)
+    for one, group in zip(firsts.tolist(), groups, strict=True):
+        home, leaves = drawn.leaves(int(roots[one]))
         if cloud.n_classes:
             counts = drawn.counts(leaves)
             for some in _parts(group, len(rows) * cloud.n_classes):
