@@ -20,7 +20,7 @@ from dyntree.encoding.columns import (
     number_of,
     numbers_of,
 )
-from dyntree.encoding.design import Design
+from dyntree.encoding.design import Design, check_columns
 from dyntree.encoding.levels import place_of
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
@@ -95,13 +95,14 @@ class Variable:
         Raises
         ------
         ValueError
-            If there is no such variable.
+            If there is no such variable, or the rows lack a column.
         """
         if name not in design.columns:
             raise ValueError(
                 f"variables must be columns of the formula, {list(design.columns)}; "
                 f"got {name!r}."
             )
+        check_columns(table, design.columns)
         levels = design.levels_of(name)
         kind = "levels" if levels is not None else design.kinds[name]
         return cls(name, kind, levels, table.read(name), typical.read(name))
