@@ -270,8 +270,8 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         parts: tuple[Matrix, Matrix] | None = None
         if self.is_classifier:
             members = np.array(self._member_proba(rows, 1))
-            before = np.tensordot(weights, members, 1)
-            parts = transport(before, self._mixed(members))
+            before = sum(w * own for w, own in zip(weights, members, strict=True))
+            parts = transport(np.asarray(before), self._mixed(members))
         for k in np.unique(which).tolist():
             own = np.flatnonzero(which == k)
             cloud = self.states[k].cloud

@@ -269,6 +269,32 @@ def test_levels_and_names_are_read_as_rows_are() -> None:
     assert one.mean()[0] == pytest.approx(2.0, abs=0.05)
 
 
+def test_main_effects_spread_as_far_as_the_posterior_does() -> None:
+    """Beside least squares, where no tree splits; particles' means would be one line."""
+    rng = np.random.default_rng(1)
+    X = rng.random((100, 1))
+    y = 2.0 * X[:, 0] + rng.standard_normal(100)
+    one = DynamicTree("linear", n_particles=400, tree_prior=(0.0, 1.0), seed=1)
+    tree = one.update(X, y)
+    told = tree.sensitivity(n_samples=200, n_grid=5, span=0.1)
+    low, high = np.quantile(told.main[:, :, 0], [0.05, 0.95], axis=0)
+    known = np.column_stack([np.ones(100), X])
+    at = np.column_stack([np.ones(5), told.grid])
+    spread = np.sqrt(np.einsum("ij,ji->i", at, np.linalg.solve(known.T @ known, at.T)))
+    expected = 2 * 1.65 * spread
+    assert (high - low > 0.8 * expected).all()
+    assert (high - low < 1.25 * expected).all()
+    averages = AveragedTrees("linear", n_clouds=3, n_particles=100, seed=1)
+    many = averages.update(X, y).sensitivity(n_samples=200, n_grid=5, span=0.1)
+    assert (np.ptp(many.main[:, :, 0], axis=0) > 0.7 * expected).all()
+    labels = DynamicTree("class", n_particles=200, seed=1).update(X, y > 1.0)
+    shares = labels.sensitivity(label=True, n_samples=100, n_grid=3).main[:, :, 0]
+    low, high = np.quantile(shares, [0.05, 0.95], axis=0)
+    assert (low >= 0.0).all()
+    assert (high <= 1.0).all()
+    assert (high - low > 0.08).all()
+
+
 # ---------------------------------------------------------------- pieces
 def test_systematic_places_are_as_many_as_weights_say() -> None:
     rng = np.random.default_rng(0)
