@@ -39,6 +39,10 @@ class DegenerateWeightsWarning(UserWarning):
     """A row had no density under any particle, so it could not weigh them."""
 
 
+class DegenerateTreesWarning(UserWarning):
+    """Trees of a cloud begin with the same few splits, and draws vary too little."""
+
+
 class UnseenLevelWarning(UserWarning):
     """A column brought a level that no row had in time, which counts as missing."""
 

@@ -429,7 +429,8 @@ class Sensitivity:
     grid : ndarray of shape (n_grid, n_features)
         Where the main effects are evaluated.
     main : ndarray of shape (n_particles, n_grid, n_features)
-        Mean response as a function of one column at a time.
+        Mean response as a function of one column at a time, a posterior draw each
+        (under R's rules the particle's own mean).
     first, total : ndarray of shape (n_particles, n_inputs)
         First-order and total indices, shares of the variance of a new response: total
         ones hold the share of its noise. Monte Carlo error can carry them outside

@@ -67,9 +67,11 @@ def to_datatree(
         posterior
             ``weight``, ``height``, ``n_leaves`` and ``split_count`` (by feature) of
             each particle's tree; at each row ``location``, ``scale`` and ``df`` of its
-            Student t, or ``proba`` of its classes.
+            Student t, or ``proba`` of its classes; and ``mu``, one draw of the mean, or
+            of the probabilities, with the same parameters of the tree's leaves at all
+            rows: of differences and averages of rows it tells what is not known.
         posterior_predictive
-            ``y``: one draw from each particle at each row.
+            ``y``: a response about each ``mu``.
         log_likelihood
             ``y``: log density or probability of what was observed, with `y` only.
         observed_data
@@ -224,22 +226,17 @@ def _chain(
             "scale": (each, scale),
             "df": (each, df),
         }
-        draws = np.full(df.shape, np.nan)  # where a leaf has no distribution
-        proper = df > 0.0
-        draws[proper] = rng.standard_t(df[proper])
-        drawn = location + scale * draws
         density = None if y is None else student_log_density(y - location, scale, df)
     else:
         proba = view.proba(rows)
         posterior["proba"] = ((*each, "class"), proba)
-        ends = proba.cumsum(axis=2)
-        u = rng.random(ends.shape[:2]) * ends[:, :, -1]
-        places = (u[:, :, None] >= ends[:, :, :-1]).sum(axis=2)
-        drawn = _labels_or_numbers(tree, places)
         density = None
         if y is not None:
             with np.errstate(divide="ignore"):
                 density = np.log(proba[:, np.arange(len(y)), y.astype(np.int64)])
+    mean, responses = view.drawn(rows, rng)
+    posterior["mu"] = (each if tree.classes is None else (*each, "class"), mean)
+    drawn = _labels_or_numbers(tree, responses)
     groups: dict[str, dict[str, Variable]] = {
         "posterior": posterior,
         "posterior_predictive": {"y": (each, drawn)},

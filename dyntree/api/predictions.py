@@ -10,7 +10,12 @@ from numpy.typing import ArrayLike
 from dyntree import params
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.posterior import interval_levels
 from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.trees.factory import Trees
+
+N_DRAWS = 1000  # behind intervals of probabilities
+MOST_DRAWN = 1 << 22  # probabilities that are held at a time
 
 
 class PredictionResults:
@@ -22,8 +27,43 @@ class PredictionResults:
         The distributions themselves: quantiles, densities, draws.
     """
 
-    def __init__(self, prediction: Prediction | ClassPrediction, table: Table) -> None:
+    def __init__(
+        self,
+        prediction: Prediction | ClassPrediction,
+        table: Table,
+        tree: Trees | None = None,
+        rows: Matrix | None = None,
+    ) -> None:
         self.distribution, self._table = prediction, table
+        self._tree, self._rows = tree, rows
+        self._n_seen = 0 if tree is None else tree.n_seen
+
+    @classmethod
+    def of(cls, tree: Trees, rows: Matrix, table: Table) -> PredictionResults:
+        """What trees foresee of rows of features, which came as a table."""
+        with tree.exclusive():
+            prediction = tree.predict(rows)
+            if isinstance(prediction, Prediction):
+                return cls(prediction, table)
+            return cls(prediction, table, tree, rows)
+
+    def _proba_interval(self, alpha: float) -> Matrix:
+        """Ends for each label at each row, (n_rows, n_classes, 2); NaN: not known."""
+        assert isinstance(self.distribution, ClassPrediction)
+        n_rows, n_classes = self.distribution.proba.shape
+        ends = np.full((2, n_rows, n_classes), np.nan)
+        levels, tree, rows = interval_levels(alpha), self._tree, self._rows
+        if tree is None or rows is None:
+            return np.moveaxis(ends, 0, -1)
+        with tree.exclusive():
+            if tree.is_ready and tree.n_seen == self._n_seen:
+                rng = np.random.default_rng([tree.seed, self._n_seen])
+                size = max(1, MOST_DRAWN // (N_DRAWS * max(1, n_classes)))
+                for first in range(0, n_rows, size):
+                    part = slice(first, first + size)
+                    drawn = tree.drawn(rows[part], N_DRAWS, "mean", rng).values
+                    ends[:, part] = np.quantile(drawn, levels, axis=0)
+        return np.moveaxis(ends, 0, -1)
 
     def frame(self, columns: dict[str, Any]) -> Any:
         """Columns as a frame of the caller's type, with its index."""
@@ -91,11 +131,8 @@ class PredictionResults:
         (tests/statistical/means.txt). Intervals of a new response are not concerned.
         """
         prediction, obs = self._real(), params.flag("obs", obs)
-        if not 0.0 < params.real("alpha", alpha) < 1.0:
-            raise ValueError(f"alpha must be in (0, 1); got {alpha!r}.")
-        levels = np.array([alpha / 2.0, 1.0 - alpha / 2.0])
         mixture = prediction.mixture if obs else prediction.of_mean
-        return mixture.quantiles(levels)
+        return mixture.quantiles(np.array(interval_levels(alpha)))
 
     def summary_frame(self, alpha: float = 0.05) -> Any:
         """One row of answers for each row asked.
@@ -114,15 +151,22 @@ class PredictionResults:
             of trees, as `conf_int` tells; set ``n_clouds=8`` in the model);
             `obs_ci_lower` and `obs_ci_upper`, the same for a new response, noise
             included. For labels:
-            ``p_<label>``, their probabilities; `class`, the most probable; `entropy`,
-            in nats.
+            ``p_<label>``, their probabilities; ``p_<label>_ci_lower`` and
+            ``p_<label>_ci_upper``, between which each lies with posterior probability
+            1 - alpha, by 1000 draws with a seed of the model's; `class`, the most
+            probable; `entropy`, in nats. Ends are NaN before there are trees, and once
+            these have learned more rows: ask for the prediction again.
         """
         prediction = self.distribution
         if isinstance(prediction, ClassPrediction):
+            ends = self._proba_interval(alpha)
             columns = {
                 f"p_{label}": prediction.proba[:, k].copy()
                 for k, label in enumerate(prediction.classes)
             }
+            for k, label in enumerate(prediction.classes):
+                columns[f"p_{label}_ci_lower"] = ends[:, k, 0].copy()
+                columns[f"p_{label}_ci_upper"] = ends[:, k, 1].copy()
             columns |= {"class": prediction.label, "entropy": prediction.entropy.copy()}
             return self._table.frame(columns)
         mean, new = (self.conf_int(obs, alpha) for obs in (False, True))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dyntree import checkpoint, params
 from dyntree.api.back_transform import BackTransformedResults
+from dyntree.api.effects import VariableEffects
 from dyntree.api.learning_on import LearningResults
 from dyntree.api.one_step import OneStepResults
 from dyntree.api.orders import evidence_over_orders
@@ -15,14 +16,9 @@ from dyntree.api.predictions import PredictionResults
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.inverses import Inverse
 from dyntree.encoding.tables import Table, is_row, plain_data
+from dyntree.encoding.values import Matrix
 from dyntree.residuals import OneStepAhead
-from dyntree.summaries import (
-    ClassPrediction,
-    Importance,
-    Prediction,
-    Relevance,
-    Sensitivity,
-)
+from dyntree.summaries import Importance, Relevance, Sensitivity
 from dyntree.trees.base import cloud_sizes
 from dyntree.trees.streaming import StreamingTree
 
@@ -39,7 +35,7 @@ LEAVES = {
 }
 
 
-class DynamicTreeResults(OneStepResults, LearningResults):
+class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
     """A fitted model.
 
     Trees have no coefficients: `params` describes the trees, `relevance` tells which
@@ -112,6 +108,8 @@ class DynamicTreeResults(OneStepResults, LearningResults):
         """Posterior means of what describes the trees; not regression coefficients.
 
         Height, number of leaves, and the relevance of each feature, over the trees.
+        They are about trees, which have no leaf parameters that could be drawn; for
+        effects with intervals see `avg_comparisons`.
         """
         return self._posterior().mean()
 
@@ -178,8 +176,8 @@ class DynamicTreeResults(OneStepResults, LearningResults):
             if tree.classes is None:
                 return tree.mean_at(row)
             return tree.classes[int(tree.proba_at(row).argmax())]
-        prediction, table = self._prediction(exog, transform)
-        values = PredictionResults(prediction, table).predicted()
+        rows, table = self._asked(exog, transform)
+        values = PredictionResults(self.tree.predict(rows), table).predicted()
         return table.series(values, self.model.endog_names)
 
     def _median(self, exog: Any, transform: bool) -> Any:
@@ -187,8 +185,8 @@ class DynamicTreeResults(OneStepResults, LearningResults):
         inverse = Inverse.of(self._number_response())
         single = transform and is_row(exog)
         rows = [exog] if single else exog
-        prediction, table = self._prediction(rows, transform)
-        found = PredictionResults(prediction, table)
+        features, table = self._asked(rows, transform)
+        found = PredictionResults(self.tree.predict(features), table)
         median = BackTransformedResults(found, inverse).predicted_median
         return float(median[0]) if single else table.series(median, inverse.column)
 
@@ -228,25 +226,19 @@ class DynamicTreeResults(OneStepResults, LearningResults):
         -------
         PredictionResults or BackTransformedResults
         """
-        if not params.flag("back_transform", back_transform):
-            return PredictionResults(*self._prediction(exog, transform))
-        inverse = Inverse.of(self._number_response())
-        found = PredictionResults(*self._prediction(exog, transform))
-        return BackTransformedResults(found, inverse)
+        inverse = None
+        if params.flag("back_transform", back_transform):
+            inverse = Inverse.of(self._number_response())
+        rows, table = self._asked(exog, transform)
+        found = PredictionResults.of(self.tree, rows, table)
+        return found if inverse is None else BackTransformedResults(found, inverse)
 
-    def _prediction(
-        self, exog: Any, transform: bool
-    ) -> tuple[Prediction | ClassPrediction, Table]:
-        """What the trees say of raw data, and the table they came as."""
+    def _asked(self, exog: Any, transform: bool) -> tuple[Matrix, Table]:
+        """Raw data as features, and the table they came as."""
         if not params.flag("transform", transform):
-            return self.tree.predict(params.as_array("exog", exog)), Table({})
-        table = self.model.table if exog is None else self.model.table_of(exog)
-        if table is None:
-            raise ValueError(
-                "exog must be given, because the model has no data: it was loaded from "
-                "a file, or they were removed; got None."
-            )
-        return self.tree.predict(self.design.encode(table)), table
+            return params.as_array("exog", exog), Table({})
+        table = self._table(exog)
+        return self.design.encode(table), table
 
     def relevance(self) -> pd.DataFrame:
         """How much splits on each feature reduce the predictive variance or entropy.
@@ -467,7 +459,7 @@ class DynamicTreeResults(OneStepResults, LearningResults):
         label: Hashable | None = None,
         ax: Sequence[Axes] | None = None,
     ) -> Figure:
-        """Draw the main effect of each feature, with a 90 % band over the trees.
+        """Draw the main effect of each feature, with a 90 % posterior band.
 
         Parameters
         ----------

@@ -240,6 +240,13 @@ class Design:
             if factor.source not in self.declared and steps not in fixed
         }
 
+    def levels_of(self, name: str) -> tuple[Level, ...] | None:
+        """Levels of a column, in their order; None for one that has none."""
+        for factor in self._coded.values():
+            if factor.expression.is_of_column and factor.source == name:
+                return factor.levels
+        return None
+
     def _column(self, factor: Factor, table: Table) -> Column:
         """What a factor has the levels of: a column, or the value of an expression."""
         expression = factor.expression

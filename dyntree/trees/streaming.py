@@ -15,8 +15,8 @@ from dyntree.params import NIG, StreamOptions, TreeOptions
 from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.trees.answers.draws import JointDraws
 from dyntree.trees.answers.view import TreeView
-from dyntree.trees.base import TreeModel
 from dyntree.trees.files import stream_arrays, stream_state
 from dyntree.trees.learning.check import checked, scaled_row
 from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
@@ -27,7 +27,7 @@ from dyntree.trees.state import TreeState
 
 
 @checkpoint.savable
-class StreamingTree(TreeModel, checkpoint.Stored):
+class StreamingTree(JointDraws, checkpoint.Stored):
     """The online scheme: a bounded window of active rows around a dynamic tree.
 
     Once the window is full, a row retires for each new one: its leaf keeps it as

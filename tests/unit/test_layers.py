@@ -40,6 +40,7 @@ TREES_ORDER = [
     {"block_sums"}, {"query"}, {"rectangle", "improvement"}, {"r_rectangle"},
     {"row_credit"}, {"criteria"}, {"input_samples"}, {"sensitivity", "window"},
     {"probe"}, {"row_ring"}, {"random_cuts"}, {"random_trees"}, {"forest"}, {"one_row"},
+    {"leaf_draws", "forest_draws"},
 ]  # fmt: skip
 MIXTURES_ORDER = [
     {"chain", "decoder", "special", "addresses", "watch"},
@@ -56,7 +57,7 @@ CORE_FOLDERS = {
 }
 PYTHON_ORDER = [
     {"_core"}, {"errors"}, {"labels"}, {"params"}, {"runtime"}, {"online"},
-    {"encoding", "storage"}, {"summaries", "checkpoint"}, {"residuals"},
+    {"encoding", "storage"}, {"summaries", "checkpoint", "posterior"}, {"residuals"},
     {"trees", "mixtures"}, {"datasets", "repeats", "evaluate"}, {"config"},
     {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
@@ -67,7 +68,7 @@ FOLDER_ORDER = {
         {"values", "pairing", "requests"}, {"columns", "bases"},
         {"levels", "series", "splines"}, {"tables", "targets", "contrasts", "learned"},
         {"given", "expressions"}, {"factors", "evaluation", "known_columns", "ordered"},
-        {"feature_map", "inverses"}, {"growing_map", "design"},
+        {"feature_map", "inverses"}, {"growing_map", "design"}, {"moves"},
     ],
     "trees": [
         {"state", "forest_options"}, {"learning"}, {"files", "forest_files", "base"},
@@ -77,7 +78,9 @@ FOLDER_ORDER = {
     "trees/learning": [
         {"scaling", "growth", "levels"}, {"check", "parts", "windows"}, {"warmup"},
     ],
-    "trees/answers": [{"predictions"}, {"criteria"}, {"sensitivity"}, {"view"}],
+    "trees/answers": [
+        {"draws"}, {"predictions"}, {"criteria"}, {"sensitivity"}, {"view"},
+    ],
     "trees/averages": [{"view", "memories"}, {"base"}, {"stream", "tables"}],
     # companions know nothing of one another
     "mixtures": [
@@ -120,12 +123,12 @@ FOLDER_ORDER = {
 FACE_USES = {
     "formula": {"results", "terms", "formula_files", "model_rows"},
     "results": {
-        "predictions", "plots", "formula", "fitted_model", "one_step", "learning_on",
-        "back_transform", "orders",
+        "predictions", "effects", "plots", "formula", "fitted_model", "one_step",
+        "learning_on", "back_transform", "orders",
     },
     "one_step": {"plots", "fitted_model"}, "learning_on": {"fitted_model"},
-    "back_transform": {"predictions"}, "orders": {"fitted_model"},
-    "comparing": {"formula", "results", "orders"},
+    "effects": {"fitted_model"}, "back_transform": {"predictions"},
+    "orders": {"fitted_model"}, "comparing": {"formula", "results", "orders"},
     "several": {"formula", "results", "predictions"},
     "draws": {"plots"}, "report": {"plots"}, "rmirror": {"plots"},
 }  # fmt: skip

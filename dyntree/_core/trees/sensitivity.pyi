@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +23,7 @@ def sensitivity(
     label: int | None = None,
     groups: list[NDArray[np.int64]] | None = None,
     source: RandomSource | None = None,
+    drawn: Callable[[int, Vector], Vector] | None = None,
 ) -> tuple[Vector, Vector, Vector]: ...
 def moving_average(
     v: Vector, y: Vector, grid: Vector, span: float, exact: bool

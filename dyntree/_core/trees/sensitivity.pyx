@@ -27,7 +27,7 @@ cdef double NARROW = 0.01       # of half the range: windows that are summed row
 
 def sensitivity(
     Particles c, *, n_samples, grid, span, lower, upper, shape, mode, categorical,
-    method="lhs", label=None, groups=None, source=None,
+    method="lhs", label=None, groups=None, source=None, drawn=None,
 ):
     """Main effects on a grid, and Sobol' first-order and total indices.
 
@@ -54,6 +54,10 @@ def sensitivity(
     source : RandomSource, optional
         Where the designs are drawn from, by default the cloud's own source, which then
         goes on from there.
+    drawn : callable, optional
+        Particle and rows, (n_rows, n_features) -> a draw of the mean, or of the label's
+        probability, of which main effects are made under native rules; by default they
+        are of the particle's own means.
 
     Returns
     -------
@@ -96,6 +100,9 @@ def sensitivity(
         if exact:
             level, mixed, noise = _expect(c, i, a, b, asked, members, ends)
             first[i], total[i] = _centred_indices(level, mixed, noise)
+            if drawn is not None:
+                rows = np.concatenate([a, b], axis=1).T
+                level = drawn(i, np.ascontiguousarray(rows))
             middle = level.mean()       # may be far from 0: sums are of what is about it
             level -= middle
         else:

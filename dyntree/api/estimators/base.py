@@ -120,23 +120,27 @@ class OnlineMixin:
         self.model_ = model
         return self
 
+    def _asked(self, X: Any) -> Any:
+        """Rows to answer for, as the model takes them."""
+        if self._is_plain(X):
+            return X
+        check_is_fitted(self)
+        X = as_frame(X)
+        if self._reads_itself(X, first=False):
+            return self._named(X, first=False)
+        return validate_data(
+            self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
+        )
+
     def _prediction(self, X: Any) -> Any:
         """The model's prediction at the rows of X."""
-        if not self._is_plain(X):
-            check_is_fitted(self)
-            X = as_frame(X)
-            if self._reads_itself(X, first=False):
-                X = self._named(X, first=False)
-                return self.model_.predict(X, threads=threads_of(self.n_jobs))
-            X = validate_data(
-                self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
-            )
-        return self.model_.predict(X, threads=threads_of(self.n_jobs))
+        rows = self._asked(X)
+        return self.model_.predict(rows, threads=threads_of(self.n_jobs))
 
     def sample_y(
         self, X: Any, n_samples: int = 1, random_state: RandomState = None
     ) -> NDArray[Any]:
-        """Draw responses from the predictive distribution of each row.
+        """Draw responses from the predictive distribution, jointly at all rows.
 
         Parameters
         ----------
@@ -147,10 +151,17 @@ class OnlineMixin:
         Returns
         -------
         ndarray of shape (n_rows, n_samples)
-            Real responses, or labels.
+            Real responses, or labels. One tree and one set of its parameters serve all
+            rows of a sample, as in `posterior_draws`; before there are trees, rows are
+            drawn independently.
         """
         n_samples = params.count("n_samples", n_samples, 1)
-        draws = self._prediction(X).sample(n_samples, seed_of(random_state))
+        rows, rng = self._asked(X), np.random.default_rng(seed_of(random_state))
+        model = self.model_
+        if model.is_ready:
+            draws = model.drawn(rows, n_samples, "obs", rng).values
+        else:
+            draws = model.predict(rows).sample(n_samples, rng)
         responses: NDArray[Any] = draws.T.astype(getattr(self, "classes_", draws).dtype)
         return responses
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from dyntree.api.estimators.base import OnlineMixin, is_column, seed_of
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.posterior import PosteriorDraws
 
 
 class TreesMixin(OnlineMixin):
@@ -27,6 +29,62 @@ class TreesMixin(OnlineMixin):
         options = self.get_params(deep=False)
         del options["n_jobs"]
         return options | {"seed": seed_of(options.pop("random_state"))} | more
+
+    def posterior_draws(
+        self,
+        X: Any,
+        n_draws: int = 1000,
+        kind: str = "mean",
+        seed: int | np.random.Generator | None = None,
+    ) -> PosteriorDraws:
+        """Draw from the posterior, jointly at all rows; see `DynamicTree`.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        n_draws : int, default 1000
+        kind : {"mean", "obs"}, default "mean"
+            Mean responses, or probabilities in the order of `classes_`; or new
+            responses.
+        seed : int or Generator, optional
+
+        Returns
+        -------
+        PosteriorDraws
+        """
+        rows = self._asked(X)
+        return self._as_told(self.model_.posterior_draws(rows, n_draws, kind, seed))
+
+    def compute_contrast(
+        self,
+        X_0: Any,
+        X_1: Any,
+        n_draws: int = 1000,
+        kind: str = "mean",
+        seed: int | np.random.Generator | None = None,
+    ) -> PosteriorDraws:
+        """Draw the differences between rows of X_1 and those of X_0, row by row.
+
+        Parameters
+        ----------
+        X_0, X_1 : array_like of shape (n_rows, n_features)
+        n_draws, kind, seed
+            As in `posterior_draws`.
+
+        Returns
+        -------
+        PosteriorDraws
+        """
+        rows = self._asked(X_0), self._asked(X_1)
+        found = self.model_.compute_contrast(*rows, n_draws, kind, seed)
+        return self._as_told(found)
+
+    def _as_told(self, draws: PosteriorDraws) -> PosteriorDraws:
+        """Draws with labels of the type of `classes_`, where there are some."""
+        known = getattr(self, "classes_", None)
+        if known is None or draws.kind == "mean":
+            return draws
+        return replace(draws, values=draws.values.astype(known.dtype))
 
     @property
     def feature_importances_(self) -> Vector:

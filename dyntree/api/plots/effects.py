@@ -35,7 +35,7 @@ def plot_effects(
     response: str = "y",
     ax: Target = None,
 ) -> Figure:
-    """Draw the main effect of each feature, with a 90 % band over particles.
+    """Draw the main effect of each feature, with a 90 % posterior band.
 
     Parameters
     ----------
@@ -55,7 +55,10 @@ def plot_effects(
     Notes
     -----
     The effect is the mean response as a function of one feature, averaged over the
-    others (partial dependence). All panels share one vertical scale.
+    others (partial dependence). The band lies between the quantiles of one draw from
+    each particle, which tell what trees and their leaves do not know; under R's rules
+    it is of the particles' means alone. One cloud of trees is too sure of itself:
+    average several, as `AveragedTrees` does. All panels share one vertical scale.
 
     Examples
     --------
@@ -81,7 +84,7 @@ def plot_effects(
     for one, k in zip(axes, places, strict=True):
         grid = found.grid[:, k]
         one.fill_between(
-            grid, low[:, k], high[:, k], color=BAND, lw=0, label="90 % of particles"
+            grid, low[:, k], high[:, k], color=BAND, lw=0, label="90 % interval"
         )
         one.plot(grid, mean[:, k], "-", color="black", lw=1.6, label="mean")
         one.set_ylim(ends[0] - margin, ends[1] + margin)

@@ -17,7 +17,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.summaries import ClassPrediction, Prediction, TreeStats
-from dyntree.trees.base import TreeModel
+from dyntree.trees.answers.draws import JointDraws
 from dyntree.trees.learning.check import extended, stored
 from dyntree.trees.learning.scaling import on_scale
 
@@ -44,7 +44,7 @@ def mean_of(cloud: Any, rows: Matrix) -> Matrix:
     return mean
 
 
-class TreePredictions(TreeModel):
+class TreePredictions(JointDraws):
     """The part of `DynamicTree` that says what it is and predicts."""
 
     @property

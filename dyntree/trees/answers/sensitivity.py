@@ -15,6 +15,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.locking import locked
 from dyntree.summaries import Importance, Sensitivity
 from dyntree.trees.answers.criteria import Bounds, TreeCriteria, drawing_source, region
+from dyntree.trees.answers.draws import particle_draws
 from dyntree.trees.answers.predictions import mean_of
 from dyntree.trees.state import TreeState
 
@@ -255,6 +256,9 @@ class TreeAnswers(TreeCriteria):
         The variance that indices are shares of is that of a new response, its noise
         included: an input that does nothing has a total index of the noise's share, p
         (1 - p) on average for classes, and not 0. `importance` leaves the noise out.
+        A particle's main effects are those of one draw of its leaves' parameters under
+        native rules, so that they spread as far as the posterior does; under R's rules
+        they are of its means.
         Native rules take the expectation over responses and estimate from differences
         of means (Saltelli et al. 2010, table 2), which no constant in the
         responses enters; R's rules are those of Gramacy and Taddy.
@@ -276,6 +280,18 @@ class TreeAnswers(TreeCriteria):
         found = core_sensitivity.sensitivity(
             cloud, n_samples=params.count("n_samples", n_samples, 2), grid=grid,
             span=share, method=method, label=place, groups=list(inputs.values()),
-            source=drawing_source(self.state), **law,
+            source=drawing_source(self.state), drawn=self._drawn_levels(place), **law,
         )  # fmt: skip
         return Sensitivity(grid, *found, self.feature_names, tuple(inputs))
+
+    def _drawn_levels(self, place: int | None) -> Callable[[int, Matrix], Vector]:
+        """Particle and rows -> one joint draw of its means, or of a probability."""
+        rng = np.random.default_rng([self.seed, self.state.n_seen])
+
+        def drawn(particle: int, rows: Matrix) -> Vector:
+            which = np.array([particle])
+            (block,) = particle_draws(self.state.cloud, rows, which, rng)
+            found = block.mean[0] if place is None else block.mean[0, :, place]
+            return np.ascontiguousarray(found)
+
+        return drawn

@@ -13,6 +13,7 @@ from dyntree import params
 from dyntree._core.trees import query
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import student_log_density
+from dyntree.trees.answers.draws import particle_draws
 from dyntree.trees.answers.sensitivity import TreeAnswers
 from dyntree.trees.learning.check import stored
 from dyntree.trees.state import with_ones
@@ -119,6 +120,32 @@ class TreeView:
             raise ValueError("predictive needs real responses; got model='class'.")
         location, scale, df = query.predictive(self._cloud, with_ones(rows, self._ones))
         return location, scale, df
+
+    def drawn(
+        self, rows: Matrix, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        """One joint draw from each tree: its means or probabilities, and responses.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_features)
+        rng : Generator
+
+        Returns
+        -------
+        mean : ndarray of shape (n_particles, n_rows), or (..., n_classes) for labels
+        response : ndarray of shape (n_particles, n_rows)
+            Real responses, or places of labels, about these means.
+        """
+        which, features = np.arange(self.n_particles), with_ones(rows, self._ones)
+        classes = self.tree.classes
+        shape = (self.n_particles, len(rows))
+        mean = np.empty(shape if classes is None else (*shape, len(classes)))
+        response = np.empty(shape, np.float64 if classes is None else np.int64)
+        for block in particle_draws(self._cloud, features, which, rng):
+            mean[block.places] = block.mean
+            response[block.places] = block.responses(rng)
+        return mean, response
 
     def proba(self, rows: Matrix) -> NDArray[np.float64]:
         """Each tree's probabilities, shape (n_particles, n_rows, n_classes)."""

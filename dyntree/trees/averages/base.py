@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from typing import Any, Self
 
@@ -29,11 +29,18 @@ from dyntree.summaries import (
     TreeStats,
 )
 from dyntree.trees.answers.criteria import Bounds, region
+from dyntree.trees.answers.draws import (
+    DrawBlock,
+    JointDraws,
+    cloud_draws,
+    moved,
+    systematic,
+    transport,
+)
 from dyntree.trees.answers.predictions import mixture_of, proba_of
 from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.answers.view import Rehearsal
 from dyntree.trees.averages.view import AverageView, picked
-from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.check import stored
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState
@@ -62,7 +69,7 @@ def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
     return start, *found  # type: ignore[return-value]
 
 
-class TreeAverage(TreeModel, checkpoint.Stored):
+class TreeAverage(JointDraws, checkpoint.Stored):
     """What several clouds say together, each by its weight.
 
     Every answer is that of the mixture of their predictive distributions.
@@ -221,9 +228,14 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
     def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
         """Probabilities at each row, shape (n_rows, n_classes)."""
-        proba: Matrix = self._averaged(self._member_proba(rows, n_threads))
-        proba /= proba.sum(axis=1, keepdims=True)  # weights are rounded
-        return proba
+        return self._mixed(np.array(self._member_proba(rows, n_threads)))
+
+    @abstractmethod
+    def _mixed(self, members: NDArray[np.float64]) -> Matrix:
+        """Probabilities of the average at each row, (n_rows, n_classes).
+
+        Those of the members are of shape (n_members, n_rows, n_classes).
+        """
 
     def _member_proba(self, rows: Sequence[Matrix], n_threads: int) -> list[Matrix]:
         """Probabilities at each row by each member."""
@@ -240,6 +252,32 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         """Weighted mean of one array a dynamic tree."""
         pairs = zip(self._tree_weights, values, strict=True)
         return sum(weight * value for weight, value in pairs)
+
+    # ------------------------------------------------------------ draws
+    @property
+    def _draw_weights(self) -> Vector:
+        """Weight of each member among draws, shape (n_members,)."""
+        return self.weights
+
+    def draw_blocks(
+        self, X: Any, n_draws: int, rng: np.random.Generator
+    ) -> Iterator[DrawBlock]:
+        """Joint draws at rows, some at a time; see `JointDraws.draw_blocks`."""
+        for state in self.states:
+            state.ready("posterior_draws")
+        rows, weights = self._member_rows(X), self._draw_weights
+        which = systematic(weights, n_draws, rng)
+        parts: tuple[Matrix, Matrix] | None = None
+        if self.is_classifier:
+            members = np.array(self._member_proba(rows, 1))
+            before = sum(w * own for w, own in zip(weights, members, strict=True))
+            parts = transport(np.asarray(before), self._mixed(members))
+        for k in np.unique(which).tolist():
+            own = np.flatnonzero(which == k)
+            cloud = self.states[k].cloud
+            for block in cloud_draws(cloud, rows[k], len(own), rng):
+                mean = block.mean if parts is None else moved(block.mean, *parts)
+                yield DrawBlock(own[block.places], mean, block.noise)
 
     # ------------------------------------------------------------ other questions
     @locked

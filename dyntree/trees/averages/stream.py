@@ -459,10 +459,6 @@ class AveragedStream(TreeAverage):
         """What the core knows of each member."""
         return [state.cloud for state in self.states]
 
-    def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
-        """Probabilities at each row, shape (n_rows, n_classes)."""
-        return self._mixed(np.array(self._member_proba(rows, n_threads)))
-
     def _mixed(self, members: Any) -> Matrix:
         """Probabilities of the average, and of the stacker beside it.
 

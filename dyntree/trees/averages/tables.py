@@ -373,7 +373,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             self.members, self.powers = found, powers
         return self
 
-    def _kinds(self, values: Sequence[Any]) -> list[NDArray[Any]]:
+    def _kinds(self, values: Any) -> list[NDArray[Any]]:
         """One array a member -> those of the clouds, and those of the forests."""
         n = len(self)
         parts = [values[:n], values[n:]] if len(values) > n else [values]
@@ -390,13 +390,22 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         for member in fresh:
             _share_labels(member.state, y)
 
-    def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
+    def _mixed(self, members: NDArray[np.float64]) -> Matrix:
         """Probabilities at each row, sharper or softer than the average."""
-        kinds = self._kinds(self._member_proba(rows, n_threads))
-        means = [part.mean(axis=0) for part in kinds]
+        means = [part.mean(axis=0) for part in self._kinds(members)]
         if self.powers == (1.0,):
             return np.asarray(means[0] / means[0].sum(axis=1, keepdims=True))
         return pooled(means, self.powers)
+
+    @property
+    def _draw_weights(self) -> Vector:
+        """Clouds and forests by their powers, all of a kind alike."""
+        total = sum(self.powers)
+        if self.powers == (1.0,) or not total > 0.0:
+            return self.weights
+        n, n_forests = len(self), len(self.members) - len(self)
+        each = np.array(self.powers) / total / [n, n_forests]
+        return np.repeat(each, [n, n_forests])
 
     def _learn_one(self, X: Any, y: list[Any], progress: Progress) -> None:
         """Let every cloud learn a row that was checked; an interrupt waits for all."""

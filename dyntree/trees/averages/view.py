@@ -85,6 +85,14 @@ class AverageView(TreeView):
         location, scale, df = (np.concatenate(part)[self._places] for part in parts)
         return location, scale, df
 
+    def drawn(
+        self, rows: Matrix, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        """One joint draw from each tree; see `TreeView.drawn`."""
+        found = zip(*(view.drawn(rows, rng) for view in self._views), strict=True)
+        mean, response = (np.concatenate(part)[self._places] for part in found)
+        return mean, response
+
     def proba(self, rows: Matrix) -> NDArray[np.float64]:
         """Each tree's probabilities, shape (n_particles, n_rows, n_classes)."""
         found = np.concatenate([view.proba(rows) for view in self._views])

@@ -98,7 +98,17 @@ def test_summary_frame_of_numbers() -> None:
 def test_summary_frame_of_labels() -> None:
     fit, new = fitted("label ~ a + b"), sites(8, seed=1)
     frame = fit.get_prediction(new).summary_frame()
-    assert list(frame) == ["p_high", "p_low", "class", "entropy"]
+    ends = [
+        f"p_{one}_ci_{end}" for one in ("high", "low") for end in ("lower", "upper")
+    ]
+    assert list(frame) == ["p_high", "p_low", *ends, "class", "entropy"]
+    for one in ("high", "low"):
+        low, high = frame[f"p_{one}_ci_lower"], frame[f"p_{one}_ci_upper"]
+        assert (
+            (low >= 0) & (low <= frame[f"p_{one}"]) & (frame[f"p_{one}"] <= high)
+        ).all()
+        assert (high <= 1).all()
+        assert (low < high).all()
     assert frame["class"].tolist() == fit.predict(new).tolist()
     assert (frame["p_high"] + frame["p_low"]).tolist() == pytest.approx([1.0] * 8)
     assert ((frame["p_high"] > 0.5) == (frame["class"] == "high")).all()

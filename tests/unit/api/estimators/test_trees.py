@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from dyntree.api.estimators import (
     DynamicTreeClassifier,
     DynamicTreeRegressor,
 )
+from dyntree.errors import DegenerateTreesWarning, NotReadyError
 from dyntree.trees.factory import make_tree
 from tests.helpers import model_bytes
 from tests.unit.models import data, frame, refused
@@ -244,6 +246,46 @@ def test_draws(name: str) -> None:
         estimator.sample_y(X, 0)
     with refused("random_state", "'dice'", estimator.model_):
         estimator.sample_y(X, random_state="dice")
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_samples_and_draws_are_joint(name: str) -> None:
+    """Two draws at one row share their tree and its parameters, but not the noise.
+
+    For labels it is the probabilities that they share. A correlation of 2000
+    independent pairs is above .1 with a probability below 1e-5.
+    """
+    estimator = fitted(name)
+    row = np.repeat(rows(name)[0][:1], 2, axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateTreesWarning)
+        mean = estimator.posterior_draws(row, 50, seed=1)
+        none = estimator.compute_contrast(row[:1], row[1:], 50, seed=1)
+        new = estimator.posterior_draws(row, 50, "obs", seed=1)
+    np.testing.assert_array_equal(mean.values[:, 0], mean.values[:, 1])
+    assert not none.values.any()
+    samples = estimator.sample_y(row, 2000, random_state=1)
+    if name.startswith("class"):
+        assert new.values.dtype == estimator.classes_.dtype
+        proba = estimator.posterior_draws(rows(name)[0], 2000, seed=1).mean()
+        np.testing.assert_allclose(
+            proba, estimator.predict_proba(rows(name)[0]), atol=0.05
+        )
+    else:
+        assert (samples[0] != samples[1]).all()
+        X, y = rows(name)
+        few = clone(ESTIMATORS[name]).fit(X[:12], y[:12])  # so that little is known
+        drawn = few.sample_y(row, 2000, random_state=1)
+        ranks = drawn.argsort(axis=1).argsort(axis=1)
+        assert np.corrcoef(ranks)[0, 1] > 0.1
+
+
+def test_samples_are_drawn_before_there_are_trees() -> None:
+    X, y = rows("constant")
+    few = clone(ESTIMATORS["constant"]).fit(X[:3], y[:3])
+    assert few.sample_y(X, 4, random_state=1).shape == (60, 4)
+    with pytest.raises(NotReadyError, match="posterior_draws"):
+        few.posterior_draws(X)
 
 
 def test_quantiles_hold_what_they_promise() -> None:

@@ -1,0 +1,326 @@
+"""What a fitted formula says of variables: joint draws, contrasts and effects."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree.api.fitted_model import FittedModel
+from dyntree.encoding.design import Design
+from dyntree.encoding.moves import Variable, moved_rows
+from dyntree.encoding.tables import Table
+from dyntree.encoding.values import Matrix, is_missing
+from dyntree.posterior import PosteriorDraws, grouped, interval_levels, shares
+from dyntree.trees.factory import Trees
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COMPARISONS = {"difference": " - ", "ratio": " / "}  # and what stands between names
+
+
+class VariableEffects:
+    """The part of results that moves variables and draws from the posterior."""
+
+    model: FittedModel
+    tree: Trees
+    design: Design
+
+    def _table(self, exog: Any) -> Table:
+        """Raw data as a table; that of the model by default."""
+        table = self.model.table if exog is None else self.model.table_of(exog)
+        if table is None:
+            raise ValueError(
+                "exog must be given, because the model has no data: it was loaded from "
+                "a file, or they were removed; got None."
+            )
+        return table
+
+    def posterior_draws(
+        self,
+        exog: Any = None,
+        n_draws: int = 1000,
+        kind: str = "mean",
+        seed: int | np.random.Generator | None = None,
+    ) -> PosteriorDraws:
+        """Draw from the posterior, jointly at all rows; see `DynamicTree`.
+
+        Parameters
+        ----------
+        exog : frame, dict of columns, dict, list of dicts, or array, optional
+            Raw data, as in `predict`; default those of the model.
+        n_draws : int, default 1000
+        kind : {"mean", "obs"}, default "mean"
+            Mean responses, or probabilities; or new responses.
+        seed : int or Generator, optional
+
+        Returns
+        -------
+        PosteriorDraws
+            Its frames have the index of `exog`.
+        """
+        table = self._table(exog)
+        rows = self.design.encode(table)
+        draws = self.tree.posterior_draws(rows, n_draws, kind, seed)
+        return replace(draws, table=table)
+
+    def compute_contrast(
+        self,
+        X_0: Any,
+        X_1: Any,
+        n_draws: int = 1000,
+        kind: str = "mean",
+        seed: int | np.random.Generator | None = None,
+    ) -> PosteriorDraws:
+        """Draw the differences between rows of X_1 and those of X_0, row by row.
+
+        Parameters
+        ----------
+        X_0, X_1 : frame, dict of columns, dict, list of dicts, or array
+            Raw data, with as many rows.
+        n_draws, kind, seed
+            As in `posterior_draws`.
+
+        Returns
+        -------
+        PosteriorDraws
+            Its frames have the index of `X_1`.
+        """
+        before, after = self._table(X_0), self._table(X_1)
+        draws = self.tree.compute_contrast(
+            self.design.encode(before), self.design.encode(after), n_draws, kind, seed
+        )
+        return replace(draws, table=after)
+
+    def avg_comparisons(
+        self,
+        variables: str | Sequence[str] | None = None,
+        exog: Any = None,
+        contrast: Any = None,
+        comparison: str = "difference",
+        by: str | Sequence[str] | None = None,
+        alpha: float = 0.05,
+        n_draws: int = 1000,
+        seed: int | np.random.Generator | None = None,
+    ) -> pd.DataFrame:
+        """Compare average predictions with a variable set to other values.
+
+        A variable is a column of the raw data. It is set in every row, whatever terms
+        it is part of: ``x`` moves ``I(x**2)``, ``C(g)`` and ``C(g):t`` move together.
+
+        Parameters
+        ----------
+        variables : str or sequence of str, optional
+            Columns of the formula, by default all.
+        exog : frame, dict of columns, dict, list of dicts, or array, optional
+            Rows to average over; default those of the model.
+        contrast : number, (low, high), "sd", "iqr" or "pairwise", optional
+            By default 0 to 1 for variables that have only these values, up by one for
+            other numbers (a day for times), and each level of a factor against the
+            first. A number: up by so much. "sd": by a standard deviation about the
+            mean; "iqr": from the first to the third quartile, both of the model's own
+            data, where it has some; "pairwise": each level against each before it.
+        comparison : {"difference", "ratio"}, default "difference"
+            Of the average at the high value and that at the low one.
+        by : str or sequence of str, optional
+            Columns of `exog` whose groups are averaged each by itself.
+        alpha : float in (0, 1), default 0.05
+        n_draws : int, default 1000
+        seed : int or Generator, optional
+
+        Returns
+        -------
+        DataFrame
+            A row for each variable, comparison, label (`class`, for labels) and group:
+            `term`, `contrast`, the columns of `by`, `estimate` (the posterior mean),
+            `std_error` (the posterior standard deviation), `conf_low` and `conf_high`
+            (the central interval of probability 1 - alpha) and `p_positive` (the
+            posterior probability that the high value has the higher average).
+
+        Raises
+        ------
+        ValueError
+            For unknown variables or levels, and contrasts that a variable does not
+            have.
+
+        Warns
+        -----
+        DegenerateTreesWarning
+            As in `posterior_draws`: average several clouds, ``n_clouds=10``.
+
+        Notes
+        -----
+        Arguments are those of marginaleffects. Rows in which a number is missing do not
+        count where it goes up by a step. Averaging clouds makes intervals honest about
+        what trees do not know; it cures no bias. Constant leaves flatten what rises
+        steadily: for effects of numbers take ``model="linear"``. A ratio has no stable
+        mean where the average at the low value may be near 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> import dyntree.formula.api as dtf
+        >>> rng = np.random.default_rng(0)
+        >>> data = pd.DataFrame({"x": rng.random(200), "t": rng.integers(2, size=200)})
+        >>> data["y"] = data.x**2 + data.t + 0.1 * rng.standard_normal(200)
+        >>> fit = dtf.dynamic_tree(
+        ...     "y ~ x + I(x**2) + t", data, model="linear", n_clouds=10, seed=1
+        ... ).fit()
+        >>> fit.avg_comparisons("t", seed=1)[["term", "contrast", "estimate"]].round(1)
+          term contrast  estimate
+        0    t    1 - 0       1.0
+        """
+        params.one_of("comparison", comparison, tuple(COMPARISONS))
+        ends, n_draws = interval_levels(alpha), params.count("n_draws", n_draws, 1)
+        table, rng = self._table(exog), params.generator(seed)
+        typical = table if self.model.table is None else self.model.table
+        found = [
+            Variable.of(self.design, name, table, typical)
+            for name in self._names(variables)
+        ]
+        moves = [variable.moves(contrast) for variable in found]
+        groups, names = _groups(table, by)
+        records = []
+        for variable, move in zip(found, moves, strict=True):
+            rows = moved_rows(self.design, table, variable.name, move.settings)
+            masks = {group: mask & move.counts for group, mask in groups.items()}
+            averages = self._averages(rows, masks, n_draws, rng)
+            for pair in move.pairs:
+                before, after = averages[:, pair.low], averages[:, pair.high]
+                drawn = after - before
+                if comparison == "ratio":
+                    with np.errstate(all="ignore"):
+                        drawn = after / before
+                label = COMPARISONS[comparison].join(pair.names)
+                start = {"term": variable.name, "contrast": label}
+                higher = after > before
+                records += self._records(start, names, masks, drawn, ends, higher)
+        import pandas as pd
+
+        return pd.DataFrame(records)
+
+    def avg_predictions(
+        self,
+        exog: Any = None,
+        by: str | Sequence[str] | None = None,
+        alpha: float = 0.05,
+        n_draws: int = 1000,
+        seed: int | np.random.Generator | None = None,
+    ) -> pd.DataFrame:
+        """Average mean responses, or probabilities, over rows.
+
+        Parameters
+        ----------
+        exog, by, alpha, n_draws, seed
+            As in `avg_comparisons`.
+
+        Returns
+        -------
+        DataFrame
+            A row for each label (`class`, for labels) and group: the columns of `by`,
+            `estimate`, `std_error`, `conf_low` and `conf_high`, as in
+            `avg_comparisons`.
+        """
+        ends, n_draws = interval_levels(alpha), params.count("n_draws", n_draws, 1)
+        table, rng = self._table(exog), params.generator(seed)
+        groups, names = _groups(table, by)
+        rows = self.design.encode(table)
+        averages = self._averages(rows, groups, n_draws, rng)[:, 0]
+        import pandas as pd
+
+        return pd.DataFrame(self._records({}, names, groups, averages, ends))
+
+    def _names(self, variables: str | Sequence[str] | None) -> list[Any]:
+        """Names of the variables asked for, each once."""
+        if variables is None:
+            return list(self.design.columns)
+        given = [variables] if isinstance(variables, str) else list(variables)
+        if not given:
+            raise ValueError(
+                f"variables must name one column of {list(self.design.columns)} at "
+                "least; got none."
+            )
+        return list(dict.fromkeys(given))
+
+    def _averages(
+        self,
+        rows: Matrix,
+        groups: dict[Any, NDArray[np.bool_]],
+        n_draws: int,
+        rng: np.random.Generator,
+    ) -> NDArray[np.float64]:
+        """Draws of the averages over groups of each setting of the rows.
+
+        Settings follow one another in `rows`. The answer is of shape (n_draws,
+        n_settings, n_groups), with the classes last for labels; no draw of all rows is
+        kept.
+        """
+        n_rows = len(next(iter(groups.values()))) if groups else 0
+        weights = shares(groups, np.ones(n_rows))
+        found: NDArray[np.float64] | None = None
+        with self.tree.exclusive():
+            self.tree.warn_if_alike()
+            for block in self.tree.draw_blocks(rows, n_draws, rng):
+                some, *_, last = block.mean.shape
+                classes = (last,) if block.mean.ndim == 3 else ()
+                parts = block.mean.reshape(some, -1, n_rows, *classes)
+                means = np.moveaxis(np.tensordot(parts, weights, (2, 1)), -1, 2)
+                if found is None:
+                    found = np.empty((n_draws, *means.shape[1:]))
+                found[block.places] = means
+        assert found is not None
+        return found
+
+    def _records(
+        self,
+        start: dict[str, Any],
+        names: Sequence[str],
+        groups: dict[Any, Any],
+        drawn: NDArray[np.float64],
+        ends: tuple[float, float],
+        higher: NDArray[np.bool_] | None = None,
+    ) -> list[dict[str, Any]]:
+        """One record a label and group of draws of shape (n_draws, n_groups, ...)."""
+        classes, records = self.tree.classes, []
+        for k in range(1 if classes is None else len(classes)):
+            for place, group in enumerate(groups):
+                at = (
+                    (slice(None), place) if classes is None else (slice(None), place, k)
+                )
+                one = drawn[at]
+                low, high = np.quantile(one, ends)
+                record = dict(start)
+                if classes is not None:
+                    record["class"] = classes[k]
+                record |= zip(names, group if names else (), strict=True)
+                record |= {"estimate": float(one.mean()), "std_error": float(one.std())}
+                record |= {"conf_low": float(low), "conf_high": float(high)}
+                if higher is not None:
+                    record["p_positive"] = float(higher[at].mean())
+                records.append(record)
+        return records
+
+
+def _groups(
+    table: Table, by: str | Sequence[str] | None
+) -> tuple[dict[Hashable, NDArray[np.bool_]], list[str]]:
+    """Rows of each group by the values of some columns, and their names."""
+    if by is None:
+        return grouped(None, table.n_rows), []
+    names = [by] if isinstance(by, str) else list(by)
+    absent = [name for name in names if name not in table.names]
+    if absent or not names:
+        raise ValueError(
+            f"by must name columns of the data, {list(table.names)}; got {by!r}."
+        )
+    values = zip(*(table.read(name).objects() for name in names), strict=True)
+    labels = np.empty(table.n_rows, dtype=object)
+    for row, group in enumerate(values):
+        labels[row] = None if any(map(is_missing, group)) else group
+    return grouped(labels, table.n_rows), names

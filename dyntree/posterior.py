@@ -1,0 +1,272 @@
+"""PosteriorDraws: joint draws at rows, their intervals, contrasts and averages."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dyntree import params
+from dyntree.encoding.series import column_of
+from dyntree.encoding.values import Matrix, is_missing
+
+if TYPE_CHECKING:
+    from dyntree.encoding.tables import Table
+
+KINDS = ("mean", "obs")
+
+
+def interval_levels(alpha: Any) -> tuple[float, float]:
+    """Ends of a central interval of probability 1 - alpha, as probabilities."""
+    if not 0.0 < params.real("alpha", alpha) < 1.0:
+        raise ValueError(f"alpha must be in (0, 1); got {alpha!r}.")
+    return alpha / 2.0, 1.0 - alpha / 2.0
+
+
+def grouped(by: Any, n_rows: int, argument: str = "by") -> dict[Hashable, Any]:
+    """Rows of each group, as masks of shape (n_rows,), in order; None: one group.
+
+    Groups are sorted where their labels can be, and else stand as they came. Rows
+    without a label are in none.
+    """
+    if by is None:
+        return {None: np.ones(n_rows, dtype=bool)}
+    labels = column_of(by).objects()
+    if len(labels) != n_rows:
+        raise ValueError(
+            f"{argument} must have one label a row, {n_rows}; got {len(labels)}."
+        )
+    places: dict[Hashable, list[int]] = {}
+    for row, label in enumerate(labels):
+        if not is_missing(label):
+            places.setdefault(label, []).append(row)
+    try:
+        known = sorted(places)  # type: ignore[type-var]
+    except TypeError:
+        known = list(places)
+    found = {}
+    for label in known:
+        found[label] = np.zeros(n_rows, dtype=bool)
+        found[label][places[label]] = True
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorDraws:
+    """Joint draws from a posterior, each of which says something of all rows.
+
+    ``numpy.asarray`` gives `values`, and so do ``len``, an index and `shape`.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes)
+        Means or responses; for labels their probabilities, or objects.
+    kind : {"mean", "obs"}, default "mean"
+        Mean responses or probabilities, or new responses.
+    classes : tuple, optional
+        Labels, in the order of the probabilities.
+    groups : sequence, optional
+        Names of the rows where they are averages over groups.
+    table : Table, optional
+        What the rows came as, for `summary_frame`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.posterior import PosteriorDraws
+    >>> rng = np.random.default_rng(0)
+    >>> level = rng.standard_normal((4000, 1))
+    >>> draws = PosteriorDraws(level + [0.0, 1.0])
+    >>> draws.std().round(1), draws.contrast([-1, 1]).std().round(1)
+    (array([1., 1.]), array([0.]))
+    """
+
+    values: NDArray[Any]
+    kind: str = "mean"
+    classes: tuple[Hashable, ...] | None = None
+    groups: Sequence[Hashable] | None = None
+    table: Table | None = None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False and dtype is not None and np.dtype(dtype) != self.values.dtype:
+            raise ValueError(f"an array of {dtype} cannot be had without a copy.")
+        return np.array(self.values, dtype=dtype, copy=bool(copy) or None)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.values[place]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of `values`."""
+        return self.values.shape
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.values.shape[1])
+
+    def _numbers(self) -> NDArray[np.float64]:
+        """The draws, which labels are not."""
+        if self.kind == "obs" and self.classes is not None:
+            raise ValueError(
+                "draws must be numbers for moments, contrasts and averages; got labels."
+                " Draw their probabilities: kind='mean'."
+            )
+        return self.values
+
+    def mean(self) -> NDArray[np.float64]:
+        """Posterior mean at each row, shape (n_rows,) or (n_rows, n_classes)."""
+        found: NDArray[np.float64] = self._numbers().mean(axis=0)
+        return found
+
+    def std(self) -> NDArray[np.float64]:
+        """Posterior standard deviation at each row, of the shape of `mean`."""
+        found: NDArray[np.float64] = self._numbers().std(axis=0)
+        return found
+
+    def conf_int(self, alpha: float = 0.05) -> NDArray[np.float64]:
+        """Central interval of probability 1 - alpha at each row.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1), default 0.05
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2), or (n_rows, n_classes, 2)
+        """
+        ends = np.quantile(self._numbers(), interval_levels(alpha), axis=0)
+        return np.ascontiguousarray(np.moveaxis(ends, 0, -1))
+
+    def contrast(self, R: ArrayLike) -> PosteriorDraws:
+        """Linear combinations of the rows, as `t_test` of statsmodels has them.
+
+        Parameters
+        ----------
+        R : array_like of shape (n_contrasts, n_rows), or (n_rows,) for one
+            Weights of the rows.
+
+        Returns
+        -------
+        PosteriorDraws
+            Of shape (n_draws, n_contrasts), for probabilities with the classes last.
+
+        Raises
+        ------
+        ValueError
+            If R has another width, or what is not finite.
+        """
+        weights = np.atleast_2d(params.as_array("R", R, np.float64))
+        if weights.ndim != 2 or weights.shape[1] != self.n_rows:
+            raise ValueError(
+                f"R must have one weight a row, shape (n_contrasts, {self.n_rows}); "
+                f"got shape {np.shape(R)}."
+            )
+        if not np.isfinite(weights).all():
+            raise ValueError(f"R must hold finite weights; got {R!r}.")
+        values = np.moveaxis(np.tensordot(self._numbers(), weights, axes=(1, 1)), -1, 1)
+        return PosteriorDraws(np.ascontiguousarray(values), self.kind, self.classes)
+
+    def average(
+        self, weights: ArrayLike | None = None, by: Any = None
+    ) -> PosteriorDraws:
+        """Average the rows in each draw.
+
+        Parameters
+        ----------
+        weights : array_like of shape (n_rows,), optional
+            Finite and >= 0; by default all rows weigh equally.
+        by : array_like of shape (n_rows,), optional
+            Labels of groups of rows, each of which is averaged by itself.
+
+        Returns
+        -------
+        PosteriorDraws
+            Of shape (n_draws, n_groups): one group without `by`, else its `groups`.
+        """
+        masks = grouped(by, self.n_rows)
+        given = np.ones(self.n_rows)
+        if weights is not None:
+            given = params.as_array("weights", weights, np.float64)
+        if given.shape != (self.n_rows,):
+            raise ValueError(
+                f"weights must be one number a row, {self.n_rows}; got shape "
+                f"{given.shape}."
+            )
+        bad = np.flatnonzero(~((given >= 0.0) & np.isfinite(given)))
+        if len(bad):
+            raise ValueError(
+                f"weights must be finite and >= 0; got {given[bad[0]]} in row {bad[0]}."
+            )
+        R = shares(masks, given)
+        groups = None if by is None else tuple(masks)
+        return PosteriorDraws(self.contrast(R).values, self.kind, self.classes, groups)
+
+    def summary_frame(self, alpha: float = 0.05) -> Any:
+        """One row of answers for each row.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1), default 0.05
+
+        Returns
+        -------
+        frame
+            Of the type that the rows came in, with their index, or of the groups; else
+            of pandas'. For means: `mean`, `mean_se`, `mean_ci_lower` and
+            `mean_ci_upper`; for new responses `mean`, `obs_se`, `obs_ci_lower` and
+            `obs_ci_upper`. For labels ``p_<label>`` and the same names with ``_se``,
+            ``_ci_lower`` and ``_ci_upper``.
+        """
+        mean, se, ends = self.mean(), self.std(), self.conf_int(alpha)
+        columns: dict[str, NDArray[Any]] = {}
+        if self.classes is None:
+            columns["mean"] = mean
+            columns |= _with_ends(self.kind, se, ends)
+        for k, label in enumerate(self.classes or ()):
+            columns[f"p_{label}"] = mean[:, k].copy()
+            columns |= _with_ends(f"p_{label}", se[:, k].copy(), ends[:, k])
+        if self.table is not None:
+            return self.table.frame(columns)
+        import pandas as pd
+
+        index = None if self.groups is None else pd.Index(list(self.groups))
+        return pd.DataFrame(columns, index=index)
+
+
+def _with_ends(name: str, se: Any, ends: Matrix) -> dict[str, NDArray[Any]]:
+    """Columns of an error and of an interval."""
+    return {
+        f"{name}_se": se,
+        f"{name}_ci_lower": ends[:, 0].copy(),
+        f"{name}_ci_upper": ends[:, 1].copy(),
+    }
+
+
+def shares(
+    masks: dict[Hashable, NDArray[np.bool_]], weights: NDArray[np.float64]
+) -> Matrix:
+    """Share of each row in the average of each group, shape (n_groups, n_rows).
+
+    Raises
+    ------
+    ValueError
+        If the weights of a group are all zero.
+    """
+    found = np.array([np.where(mask, weights, 0.0) for mask in masks.values()])
+    found = found.reshape(len(masks), len(weights))
+    total = found.sum(axis=1)
+    if not len(masks) or not np.all(total > 0.0):
+        bad = [group for group, sum_ in zip(masks, total, strict=True) if not sum_ > 0]
+        where = f" in group {bad[0]!r}" if bad and bad[0] is not None else ""
+        raise ValueError(
+            "an average needs a row with a weight above 0 in every group; got none"
+            f"{where}."
+        )
+    return np.asarray(found / total[:, None])

@@ -1,0 +1,395 @@
+"""Joint posterior draws: a tree and parameters of its leaves, at all rows together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import params
+from dyntree._core.trees.forest import Forest
+from dyntree._core.trees.forest_draws import ends_of, tree_laws
+from dyntree._core.trees.leaf_draws import LeafDraws, root_splits
+from dyntree.encoding.feature_map import Encoded
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import DegenerateTreesWarning, warn
+from dyntree.posterior import KINDS, PosteriorDraws
+from dyntree.runtime.locking import locked
+from dyntree.trees.base import TreeModel
+from dyntree.trees.learning.check import stored
+
+LEAST_ROOTS = 5.0  # effective number of first splits below which one cloud is alike
+MOST_VALUES = 1 << 21  # of a block
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class DrawBlock:
+    """Some of the draws.
+
+    Attributes
+    ----------
+    places : ndarray of int64 of shape (n_some,)
+        Which of the draws they are.
+    mean : ndarray of shape (n_some, n_rows), or (n_some, n_rows, n_classes)
+        Mean response, or probabilities, of each draw at each row.
+    noise : ndarray of shape (n_some, n_rows), or None
+        Standard deviation of a response about its mean; None for labels.
+    """
+
+    places: Places
+    mean: NDArray[np.float64]
+    noise: Matrix | None
+
+    def responses(self, rng: np.random.Generator) -> NDArray[Any]:
+        """One response, or place of a label, a draw and row: shape (n_some, n_rows)."""
+        if self.noise is not None:
+            drawn: Matrix = self.mean + self.noise * rng.standard_normal(
+                self.mean.shape
+            )
+            return drawn
+        ends = self.mean.cumsum(axis=2)
+        u = rng.random(ends.shape[:2]) * ends[:, :, -1]
+        places: NDArray[np.int64] = (u[:, :, None] >= ends[:, :, :-1]).sum(axis=2)
+        return places
+
+
+def systematic(weights: Vector, n: int, rng: np.random.Generator) -> Places:
+    """Places drawn by weight, evenly spread, in random order: shape (n,)."""
+    ends = np.cumsum(weights)
+    points = (np.arange(n) + rng.random()) / n * ends[-1]
+    found = np.searchsorted(ends, points, side="right")
+    return rng.permutation(np.minimum(found, len(ends) - 1))
+
+
+def cloud_draws(
+    cloud: Any, rows: Matrix, n_draws: int, rng: np.random.Generator
+) -> Iterator[DrawBlock]:
+    """Draws of what a cloud, or a forest, says of rows as it stores them, in blocks."""
+    if isinstance(cloud, Forest):
+        yield from _forest_draws(cloud, rows, n_draws, rng)
+        return
+    n_particles = cloud.n_particles
+    which = systematic(np.full(n_particles, 1.0 / n_particles), n_draws, rng)
+    yield from particle_draws(cloud, rows, which, rng)
+
+
+def particle_draws(
+    cloud: Any, rows: Matrix, which: Places, rng: np.random.Generator
+) -> Iterator[DrawBlock]:
+    """One draw of each of these particles, in blocks of equal trees.
+
+    Parameters
+    ----------
+    cloud : Cloud
+    rows : ndarray of shape (n_rows, n_features)
+        As the cloud stores them.
+    which : ndarray of int64 of shape (n_draws,)
+        Particle of each draw.
+    rng : Generator
+    """
+    drawn = LeafDraws(cloud, rows)
+    roots = drawn.roots
+    # equal trees by the first particle that has them: a copy has them elsewhere
+    _, first, inverse = np.unique(roots, return_index=True, return_inverse=True)
+    firsts, tree = np.unique(first[inverse][which], return_inverse=True)
+    in_order = np.argsort(tree, kind="stable")
+    groups = np.split(in_order, np.cumsum(np.bincount(tree))[:-1])
+    for one, group in zip(firsts.tolist(), groups, strict=True):
+        home, leaves = drawn.leaves(int(roots[one]))
+        if cloud.n_classes:
+            counts = drawn.counts(leaves)
+            for some in _parts(group, len(rows) * cloud.n_classes):
+                shape = (len(some), *counts.shape)
+                proba = dirichlet(np.broadcast_to(counts, shape), rng)
+                yield DrawBlock(some, proba[:, home], None)
+            continue
+        mean, factor, sum_squares, df = drawn.coefficients(leaves)
+        for some in _parts(group, len(rows)):
+            sigma = _deviations(sum_squares, df, len(some), rng)
+            eps = rng.standard_normal((len(some), *mean.shape))
+            with np.errstate(invalid="ignore"):  # where a leaf has no distribution
+                off = np.matmul(factor, eps[..., None])[..., 0] * sigma[..., None]
+            surface = drawn.values(mean + off, home)
+            yield DrawBlock(some, surface, sigma[:, home])
+
+
+def _parts(group: Places, n_values: int) -> Iterator[Places]:
+    """Draws in parts of at most MOST_VALUES values; each has `n_values`."""
+    size = max(1, MOST_VALUES // max(1, n_values))
+    for first in range(0, len(group), size):
+        yield group[first : first + size]
+
+
+def _deviations(
+    sum_squares: Vector, df: Vector, n: int, rng: np.random.Generator
+) -> Matrix:
+    """Standard deviations of the noise in leaves, (n, n_leaves); NaN unless df > 0."""
+    proper = df > 0.0
+    chi2 = 2.0 * rng.standard_gamma(np.where(proper, 0.5 * df, 1.0), (n, len(df)))
+    with np.errstate(all="ignore"):
+        return np.where(proper, np.sqrt(sum_squares / chi2), np.nan)
+
+
+def dirichlet(counts: NDArray[np.float64], rng: np.random.Generator) -> Any:
+    """Probabilities from Dirichlet laws, whose parameters stand on the last axis.
+
+    By gamma variables, whose logarithms are drawn: small parameters underflow none.
+    """
+    log_gamma = np.log(rng.standard_gamma(counts + 1.0))
+    log_gamma += np.log1p(-rng.random(counts.shape)) / counts
+    proba = np.exp(log_gamma - log_gamma.max(axis=-1, keepdims=True))
+    return proba / proba.sum(axis=-1, keepdims=True)
+
+
+def _forest_draws(
+    forest: Forest, rows: Matrix, n_draws: int, rng: np.random.Generator
+) -> Iterator[DrawBlock]:
+    """Each draw is of one tree and one of its prunings, and of the leaves of that."""
+    n_trees, n_classes = (forest.options[name] for name in ("n_trees", "n_classes"))
+    which = systematic(np.full(n_trees, 1.0 / n_trees), n_draws, rng)
+    for k in np.unique(which).tolist():
+        start, path, pruned, laws = tree_laws(forest, k, rows)
+        width = len(rows) * max(1, n_classes) + len(pruned)
+        for some in _parts(np.flatnonzero(which == k), width):
+            stops = (rng.random((len(some), len(pruned))) < pruned).view(np.uint8)
+            home = ends_of(start, path, stops)
+            draw = np.arange(len(some))[:, None]
+            reached = np.zeros(stops.shape, dtype=bool)
+            reached[draw, home] = True
+            own = laws[np.nonzero(reached)[1]]
+            place = (np.cumsum(reached).reshape(stops.shape) - 1)[draw, home]
+            if n_classes:
+                yield DrawBlock(some, dirichlet(own, rng)[place], None)
+                continue
+            n, mean, shape, rate = own.T
+            sigma = np.sqrt(rate / rng.standard_gamma(shape))
+            mean = mean + sigma / np.sqrt(n) * rng.standard_normal(len(own))
+            yield DrawBlock(some, mean[place], sigma[place])
+
+
+def moved(proba: Any, kept: Matrix, rest: Matrix) -> Any:
+    """Draws of probabilities of which parts of each class go to others.
+
+    Parameters
+    ----------
+    proba : ndarray of shape (n_draws, n_rows, n_classes)
+    kept : ndarray of shape (n_rows, n_classes)
+        Share of the probability of each class that it keeps.
+    rest : ndarray of shape (n_rows, n_classes)
+        Where what is left goes; each row sums to one, or to zero where nothing is.
+    """
+    gone = (proba * (1.0 - kept)).sum(axis=-1, keepdims=True)
+    return proba * kept + gone * rest
+
+
+def transport(before: Matrix, after: Matrix) -> tuple[Matrix, Matrix]:
+    """Least part of `before` to move for `after`: arguments of `moved`.
+
+    Both are probabilities of shape (n_rows, n_classes).
+    """
+    with np.errstate(all="ignore"):
+        kept = np.where(after < before, after / before, 1.0)
+    lacking = np.maximum(after - before, 0.0)
+    total = lacking.sum(axis=1, keepdims=True)
+    return kept, lacking / np.where(total > 0.0, total, 1.0)
+
+
+def effective_roots(cloud: Any) -> float:
+    """Effective number of first splits: (sum c)^2 / sum c^2, c their particles.
+
+    Infinite where no tree has a split.
+    """
+    variable, value = root_splits(cloud)
+    if (variable < 0).all():
+        return float("inf")
+    pairs = np.column_stack([variable, value])
+    counts = np.unique(pairs, axis=0, return_counts=True)[1].astype(np.float64)
+    return float(counts.sum() ** 2 / (counts**2).sum())
+
+
+class JointDraws(TreeModel):
+    """The part of a model of trees that draws from its posterior."""
+
+    def draw_blocks(
+        self, X: Any, n_draws: int, rng: np.random.Generator
+    ) -> Iterator[DrawBlock]:
+        """Joint draws at rows, some at a time.
+
+        For whoever reduces them at once and need not hold them all. Nothing may be
+        learned meanwhile; see `exclusive`.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+        n_draws : int
+        rng : Generator
+
+        Yields
+        ------
+        DrawBlock
+        """
+        cloud = self.state.ready("posterior_draws")
+        yield from cloud_draws(cloud, stored(self.state, X), n_draws, rng)
+
+    @locked
+    def posterior_draws(
+        self,
+        X: Any,
+        n_draws: int = 1000,
+        kind: str = "mean",
+        seed: int | np.random.Generator | None = None,
+    ) -> PosteriorDraws:
+        """Draw from the posterior, jointly at all rows of X.
+
+        A draw is one tree with one set of parameters for each of its leaves. It says
+        something of every row, so that differences and averages of rows have intervals.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+        n_draws : int, default 1000
+            At least 1.
+        kind : {"mean", "obs"}, default "mean"
+            Mean responses, or probabilities of labels; or new responses, or labels,
+            whose noise is independent between rows.
+        seed : int or Generator, optional
+            Of the draws. The model's own stream is left alone.
+
+        Returns
+        -------
+        PosteriorDraws
+            Its `values` are of shape (n_draws, n_rows), for probabilities (n_draws,
+            n_rows, n_classes).
+
+        Raises
+        ------
+        NotReadyError
+            While there are no trees.
+        ValueError
+            On bad input.
+
+        Warns
+        -----
+        DegenerateTreesWarning
+            Once, where one cloud is asked whose trees nearly all begin with the same
+            few splits. Contrasts then vary too little between draws.
+
+        Notes
+        -----
+        Particles are drawn systematically and in random order; of an average, members
+        by their weights and particles within them. In each leaf that rows reach,
+        sigma^2 is inverse gamma and the coefficients are normal given it (O'Hagan and
+        Forster 2004, section 11.4), and the probabilities of labels are Dirichlet. A
+        draw from random trees is one tree and one of its prunings, by the posterior
+        probability of each, with a draw from each of its leaves. Where an average of
+        label models does not predict the mean of its members, the least part of each
+        drawn probability is moved to other labels that makes the draws agree with
+        `predict` on average; draws are then by `powers`, or by weight.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dyntree import AveragedTrees
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.random((200, 2))
+        >>> y = 2 * X[:, 0] + 0.1 * rng.standard_normal(200)
+        >>> trees = AveragedTrees("linear", n_particles=50, seed=1).update(X, y)
+        >>> draws = trees.posterior_draws([[0.75, 0.5], [0.25, 0.5]], seed=1)
+        >>> difference = draws.contrast([1, -1])
+        >>> difference.mean().round(1), difference.conf_int().round(1)
+        (array([1.]), array([[1. , 1.1]]))
+        """
+        n_draws = params.count("n_draws", n_draws, 1)
+        params.one_of("kind", kind, KINDS)
+        rng = params.generator(seed)
+        self.warn_if_alike()
+        return self.drawn(X, n_draws, kind, rng)
+
+    @locked
+    def drawn(
+        self, X: Any, n_draws: int, kind: str, rng: np.random.Generator
+    ) -> PosteriorDraws:
+        """As `posterior_draws`, of checked arguments and without a warning."""
+        values: NDArray[Any] | None = None
+        is_obs = kind == "obs"
+        for block in self.draw_blocks(X, n_draws, rng):
+            some = block.responses(rng) if is_obs else block.mean
+            if values is None:
+                values = np.empty((n_draws, *some.shape[1:]), some.dtype)
+            values[block.places] = some
+        assert values is not None
+        if is_obs and self.classes is not None:
+            labels = np.empty(len(self.classes), dtype=object)
+            labels[:] = self.classes
+            values = labels[values]
+        return PosteriorDraws(values, kind, self.classes)
+
+    @locked
+    def compute_contrast(
+        self,
+        X_0: Any,
+        X_1: Any,
+        n_draws: int = 1000,
+        kind: str = "mean",
+        seed: int | np.random.Generator | None = None,
+    ) -> PosteriorDraws:
+        """Draw the differences between rows of X_1 and those of X_0, row by row.
+
+        Parameters
+        ----------
+        X_0, X_1 : array_like of shape (n_rows, n_features), or frame
+            As many rows in both; one tree and one set of parameters serve a pair.
+        n_draws, kind, seed
+            As in `posterior_draws`; labels have no differences, but their probabilities
+            do.
+
+        Returns
+        -------
+        PosteriorDraws
+            What was drawn at X_1 less what was drawn at X_0.
+        """
+        n_draws = params.count("n_draws", n_draws, 1)
+        params.one_of("kind", kind, KINDS)
+        rng = params.generator(seed)
+        if kind == "obs" and self.is_classifier:
+            raise ValueError(
+                "kind must be 'mean' for labels, which have no differences; got 'obs'."
+            )
+        self.state.ready("compute_contrast")
+        before, after = (
+            stored(self.state, X, name)[:, self.state.ones :]
+            for X, name in ((X_0, "X_0"), (X_1, "X_1"))
+        )
+        if len(before) != len(after):
+            raise ValueError(
+                "X_0 and X_1 must have as many rows; got "
+                f"{len(before)} and {len(after)}."
+            )
+        self.warn_if_alike()
+        both = self.drawn(Encoded(np.concatenate([after, before])), n_draws, kind, rng)
+        n = len(after)
+        values = both.values[:, :n] - both.values[:, n:]
+        return PosteriorDraws(values, kind, self.classes)
+
+    def warn_if_alike(self) -> None:
+        """Warn once of a single cloud whose trees begin with the same few splits."""
+        state = self.states[0]
+        one_cloud = len(self.states) == 1 and not isinstance(state.cloud, Forest)
+        if not one_cloud or state.cloud is None or "roots" in state.warned:
+            return
+        n_roots = effective_roots(state.cloud)
+        if n_roots < LEAST_ROOTS:
+            state.warned.add("roots")
+            warn(
+                DegenerateTreesWarning,
+                f"the trees of this cloud begin with {n_roots:.1f} effectively "
+                f"distinct splits, fewer than {LEAST_ROOTS:g}: they agree by chance, "
+                "and intervals of differences and effects are too narrow. Average "
+                "several clouds: AveragedTrees(...), or n_clouds=10 in a formula or an "
+                "estimator.",
+            )
