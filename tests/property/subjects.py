@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
+from dyntree.errors import DegenerateTreesWarning
 from dyntree.mixtures import (
     Canopy,
     CoverTree,
@@ -72,6 +74,13 @@ def effects(model: Any, label: Any) -> Answers:
     return {"main": found.main, "first": found.first, "total": found.total}
 
 
+def drawn(model: Any, X: Any) -> np.ndarray:
+    """Joint posterior draws; of labels their probabilities."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateTreesWarning)
+        return np.asarray(model.posterior_draws(X, 20, seed=1))
+
+
 def scores(*rules: str, **options: Any) -> dict[str, Question]:
     return {
         rule: lambda model, X, rule=rule: model.tree.score(X, rule, **options)
@@ -81,6 +90,7 @@ def scores(*rules: str, **options: Any) -> dict[str, Question]:
 
 REAL: dict[str, Question] = {
     "predict": forecast,
+    "draws": drawn,
     **scores("alm", "ieci"),
     "alc": lambda model, X: model.tree.score(X, "alc", bounds=BOUNDS),
     "alc reference": lambda model, X: model.tree.score(X, "alc", Xref=X),
@@ -98,6 +108,7 @@ ONE_TREE: dict[str, Question] = {
 }
 CLASSES: dict[str, Question] = {
     "proba": lambda model, X: model.predict(X).proba,
+    "draws": drawn,
     "entropy": lambda model, X: model.predict(X).entropy,
     "relevance": REAL["relevance"],
     "importance": REAL["importance"],

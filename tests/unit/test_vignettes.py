@@ -15,8 +15,9 @@ from tests.unit.pages import PAGES, cells, executed, run
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
-LIBRARIES = {"sklearn", "river", "formulaic"}  # what pages use beyond the package
-NEEDS = {"pandas": {"formulaic", "narwhals"}}  # beyond what their cells import
+# what pages use beyond the package, and beyond what their cells import
+LIBRARIES = {"sklearn", "river", "formulaic", "statsmodels"}
+NEEDS = {"pandas": {"formulaic", "narwhals"}, "effects": {"formulaic"}}
 
 
 def needed(path: Path) -> set[str]:

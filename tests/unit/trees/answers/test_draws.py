@@ -270,7 +270,7 @@ def test_levels_and_names_are_read_as_rows_are() -> None:
 
 
 def test_main_effects_spread_as_far_as_the_posterior_does() -> None:
-    """Beside least squares, where no tree splits; means of particles are one line."""
+    """Beside least squares, where no tree splits and particles' means are alike."""
     rng = np.random.default_rng(1)
     X = rng.random((100, 1))
     y = 2.0 * X[:, 0] + rng.standard_normal(100)
