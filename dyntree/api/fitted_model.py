@@ -1,11 +1,13 @@
-"""What results ask of the model of a formula that they are of."""
+"""What results ask of the model of a formula that they are of, and its data."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from dyntree.api.row_weights import RowWeights
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
@@ -26,9 +28,13 @@ class FittedModel(Protocol):
         """Return raw data as a table."""
 
     def rows(
-        self, design: Design, endog: Any, exog: Any = None
-    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
-        """Return features, responses, and designs with levels that come late."""
+        self,
+        design: Design,
+        endog: Any,
+        exog: Any = None,
+        given: RowWeights | None = None,
+    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]], Vector | None]:
+        """Return features, responses, designs with levels that come late, weights."""
 
     def replay(self) -> tuple[list[Any], Vector]:
         """Return what each row was foreseen as before it was learned, and its score."""
@@ -38,3 +44,19 @@ class FittedModel(Protocol):
 
     def notes(self, design: Design) -> dict[str, Any]:
         """Return what a file keeps beside the trees."""
+
+
+@dataclass(frozen=True)
+class ModelData:
+    """What a model was made of.
+
+    Attributes
+    ----------
+    frame : frame, or dict of columns
+        In the caller's type.
+    row_labels : Index, or None
+        Its index, where it has one.
+    """
+
+    frame: Any
+    row_labels: Any

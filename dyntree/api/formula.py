@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
+from dyntree.api.fitted_model import ModelData
 from dyntree.api.formula_files import MISSING, file_notes, read_design
+from dyntree.api.replay import replayed
 from dyntree.api.results import DynamicTreeResults
+from dyntree.api.row_weights import RowWeights, weighing
 from dyntree.api.terms import parse, without
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
@@ -31,28 +33,11 @@ from dyntree.errors import CheckpointError
 from dyntree.labels import Level
 from dyntree.params import NIG
 from dyntree.runtime.progress import Progress
-from dyntree.summaries import Prediction
 from dyntree.trees.factory import Trees, make_tree
 
 # of the trees; categories are the design's
 OPTIONS = {**params.TREE_OPTIONS, **params.STREAM_OPTIONS, "n_clouds": 1, "seed": None}
-del OPTIONS["categories"]
-
-
-@dataclass(frozen=True)
-class ModelData:
-    """What a model was made of.
-
-    Attributes
-    ----------
-    frame : frame, or dict of columns
-        In the caller's type.
-    row_labels : Index, or None
-        Its index, where it has one.
-    """
-
-    frame: Any
-    row_labels: Any
+del OPTIONS["categories"], OPTIONS["weighting"]  # which weights tell
 
 
 class DynamicTreeModel:
@@ -68,6 +53,8 @@ class DynamicTreeModel:
     exog : array_like of shape (n_rows, n_columns), or frame
         Inputs. Columns of arrays are called x1, x2, ... Recarrays, and model matrices
         of formulaic and patsy, have the names of their columns.
+    weights, freq_weights
+        As in `from_formula`; a column that is named here is no input.
     missing : {"none", "drop", "raise"}, default "none"
         Rows with missing values: "none" keeps those whose inputs are missing, which
         trees take, and refuses missing responses; "drop" leaves out every row with any;
@@ -87,6 +74,8 @@ class DynamicTreeModel:
         Responses as they are learned, labels as objects; None in a model without data.
     exog : ndarray of shape (n_rows, n_features), or None
         Features as they are learned.
+    weights : ndarray of shape (n_rows,), or None
+        Weights of the rows, where some were given.
     table : Table, or None
         The data they were made of, in the caller's type.
     formula : str, or None
@@ -108,6 +97,7 @@ class DynamicTreeModel:
 
     endog: NDArray[Any] | None = None
     exog: Matrix | None = None
+    weights: Vector | None = None
     table: Table | None = None
     _blank: Trees | None = None
 
@@ -116,6 +106,8 @@ class DynamicTreeModel:
         endog: Any,
         exog: Any,
         *,
+        weights: Any = None,
+        freq_weights: Any = None,
         missing: str = "none",
         new_levels: str = "grow",
         categories: Mapping[str, Sequence[Level]] | None = None,
@@ -142,11 +134,15 @@ class DynamicTreeModel:
         options = params.given_options(locals(), OPTIONS)
         endog, name = response_of(endog)
         table = with_response(table_of_inputs(exog), endog, name)
-        terms = [[Expression.column(c)] for c in table.names if c != name]
+        given = RowWeights.given(weights, freq_weights)
+        beside = {name, given.column if given else None}
+        terms = [[Expression.column(c)] for c in table.names if c not in beside]
         response = Expression.column(name)
+        held = None if given is None else given.of(table)
         self._begin(
-            None, table, response, terms, missing, new_levels, categories, options
-        )
+            None, table, response, terms, missing, new_levels, categories, options,
+            given, held,
+        )  # fmt: skip
 
     @classmethod
     def from_formula(
@@ -156,6 +152,8 @@ class DynamicTreeModel:
         *,
         subset: Sequence[Any] | None = None,
         drop_cols: Sequence[str] | None = None,
+        weights: Any = None,
+        freq_weights: Any = None,
         missing: str = "none",
         new_levels: str = "grow",
         categories: Mapping[str, Sequence[Level]] | None = None,
@@ -204,6 +202,12 @@ class DynamicTreeModel:
             ``data.loc[subset]`` takes, labels or a mask, a Series by its index.
         drop_cols : sequence of str, optional
             Terms to leave out, as the formula has them.
+        weights : array_like of shape (n_rows,), float, or str, optional
+            Weights >= 0 that divide the variance of a response, as in statsmodels' WLS
+            and R's lm: one a row of `data`, or the name of a column, for which ``.``
+            does not stand then. Rows of weight 0 are foreseen, but not learned.
+        freq_weights : array_like of shape (n_rows,), float, or str, optional
+            How often each row counts instead, as in statsmodels' GLM; for labels, too.
         missing : {"none", "drop", "raise"}, default "none"
             Rows with missing values: "none" keeps those whose inputs are missing, which
             trees take, and refuses missing responses; "drop" leaves out every row with
@@ -294,15 +298,20 @@ class DynamicTreeModel:
         """
         options = params.given_options(locals(), OPTIONS)
         table = table_of(data)
+        given = RowWeights.given(weights, freq_weights)
+        held = None if given is None else given.of(table)
         if subset is not None:
-            table = table.take(table.positions(subset))
-        response, terms = parse(formula, table.names)
+            rows = table.positions(subset)
+            table, held = table.take(rows), None if held is None else held[rows]
+        beside = (given.column,) if given and given.column else ()
+        response, terms = parse(formula, table.names, beside)
         if drop_cols is not None:
             terms = without(terms, drop_cols)
         made = cls.__new__(cls)
         made._begin(
-            formula, table, response, terms, missing, new_levels, categories, options
-        )
+            formula, table, response, terms, missing, new_levels, categories, options,
+            given, held,
+        )  # fmt: skip
         return made
 
     def _begin(
@@ -315,11 +324,14 @@ class DynamicTreeModel:
         new_levels: str,
         categories: Mapping[str, Sequence[Level]] | None,
         options: dict[str, Any],
+        given: RowWeights | None,
+        weights: Vector | None,
     ) -> None:
         """Learn from the data what terms mean, and make trees that know no row."""
         model, classes = options["model"], options["classes"]
+        learned = weighing(table, weights)
         design = Design.learn(
-            table,
+            learned,
             response,
             terms,
             is_class=None if model is None else model == "class",
@@ -329,15 +341,20 @@ class DynamicTreeModel:
         if model is None:
             options["model"] = "class" if design.is_class else "constant"
         self._describe(design, formula, missing)
+        if given is not None:
+            options["weighting"] = given.meaning
+            given.check_model("frequency" if design.is_class else given.meaning, True)
         rows, responses = design.encode(table), design.responses(table)
-        self.exog, responses, kept = self._complete(rows, responses)
+        self.exog, responses, kept = self._complete(rows, responses, weights)
+        if weights is not None:
+            self.weights = weights if kept is None else weights[kept]
         if not len(responses):
             raise ValueError("data must have at least one complete row; got none.")
         kind = object if design.is_class else np.float64
         self.endog = np.fromiter(responses, dtype=kind, count=len(responses))
         self.table = table if kept is None else table.take(kept)
         if classes is None and design.is_class:
-            options["classes"] = table.levels(response.columns[0])
+            options["classes"] = learned.levels(response.columns[0])
             options["classes"] = options["classes"] or sorted_labels(responses)
         self._blank = make_tree(options | {"shuffle": False})
 
@@ -347,7 +364,9 @@ class DynamicTreeModel:
 
     @property
     def nobs(self) -> int:
-        """Rows of the data."""
+        """Rows of the data, but for those of weight 0."""
+        if self.weights is not None:
+            return int(np.count_nonzero(self.weights))
         return 0 if self.endog is None else len(self.endog)
 
     @property
@@ -384,9 +403,15 @@ class DynamicTreeModel:
         return table_of(plain_data(data, self.design.columns))
 
     def rows(
-        self, design: Design, endog: Any, exog: Any = None
-    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
-        """Features and responses of raw data, by the rule for missing values.
+        self,
+        design: Design,
+        endog: Any,
+        exog: Any = None,
+        given: RowWeights | None = None,
+    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]], Vector | None]:
+        """Features, responses and weights of raw data, by the rule for missing values.
+
+        Rows of weight 0 are left out.
 
         Parameters
         ----------
@@ -394,6 +419,7 @@ class DynamicTreeModel:
             The terms, with all levels that have come.
         endog, exog
             As for `DynamicTreeResults.append`.
+        given : RowWeights, optional
 
         Returns
         -------
@@ -402,9 +428,10 @@ class DynamicTreeModel:
         responses : list of length n_rows
         designs : list of (int, Design)
             As from `Design.grown`.
+        weights : ndarray of shape (n_rows,), or None
         """
         if _is_empty(endog) and (exog is None or _is_empty(exog)):
-            return np.empty((0, len(design.names))), [], []
+            return np.empty((0, len(design.names))), [], [], None
         if exog is not None:
             if self.formula is not None:
                 raise ValueError(
@@ -412,36 +439,51 @@ class DynamicTreeModel:
                     "the response."
                 )
             table = with_response(self.table_of(exog), endog, self.endog_names)
-            return self._rows_of(design, table)
+            return self._rows_of(design, table, given)
         endog = plain_data(endog, (*design.columns, *design.response.columns))
         if is_row(endog) and not design.brings(endog):
+            weights = None if given is None else np.array([given.of_row(endog)])
+            if weights is not None and not weights[0]:
+                return np.empty((0, len(design.names))), [], [], None
             row, response = design.encode_row(endog), design.response_of(endog)
             design.count(table_of([endog]))
-            return *self._complete(row, [response])[:2], []
-        return self._rows_of(design, table_of([endog] if is_row(endog) else endog))
+            return *self._complete(row, [response])[:2], [], weights
+        table = table_of([endog] if is_row(endog) else endog)
+        return self._rows_of(design, table, given)
 
     def _rows_of(
-        self, design: Design, table: Table
-    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
+        self, design: Design, table: Table, given: RowWeights | None
+    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]], Vector | None]:
         """The same of a table that has the response."""
+        weights = None if given is None else given.of(table)
+        table = weighing(table, weights)
+        if weights is not None:
+            weights = weights[weights > 0.0]
         designs = design.grown(table)
         wider = designs[-1][1] if designs else design
         rows, responses = wider.encode(table), wider.responses(table)
         rows, responses, kept = self._complete(rows, responses)
+        if weights is not None and kept is not None:
+            weights = weights[kept]
         if kept is None or not designs:
             design.count(table, designs)
-            return rows, responses, designs
+            return rows, responses, designs, weights
         table = table.take(kept)  # rows that are left out bring no levels
         designs = design.grown(table)
         design.count(table, designs)
         wider = designs[-1][1] if designs else design
-        return wider.encode(table), responses, designs
+        return wider.encode(table), responses, designs, weights
 
     def _complete(
-        self, rows: Matrix, responses: list[Any]
+        self, rows: Matrix, responses: list[Any], weights: Vector | None = None
     ) -> tuple[Matrix, list[Any], NDArray[np.int64] | None]:
-        """Rows by the rule for missing values, and which they are if not all."""
+        """Rows by the rule for missing values, and which they are if not all.
+
+        In rows of weight 0 anything may be missing.
+        """
         no_response = np.array([is_missing(y) for y in responses], dtype=bool)
+        if weights is not None:
+            no_response &= weights > 0.0
         missing, kept = no_response | np.isnan(rows).any(axis=1), None
         if self.missing == "drop":
             kept = np.flatnonzero(~missing)
@@ -480,7 +522,7 @@ class DynamicTreeModel:
             If the model has no data, or they are none for these trees.
         """
         results = DynamicTreeResults(self, self._unlearned("fit"))
-        results.tree.update(self.exog, self.endog, progress=progress)
+        results.tree.update(self.exog, self.endog, self.weights, progress=progress)
         return results
 
     def _unlearned(self, what: str) -> Trees:
@@ -507,23 +549,11 @@ class DynamicTreeModel:
         """
         tree = self._unlearned("fitted")
         assert self.exog is not None
-        assert self.endog is not None
-        foreseen: list[Any] = []
-        evidence = [0.0]
-        for k, y in enumerate(self.endog):
-            row = self.exog[k : k + 1]
-            prediction = tree.predict(row)
-            if isinstance(prediction, Prediction):
-                foreseen.append(float(prediction.mean[0]) if k else np.nan)
-            else:
-                foreseen.append(prediction.label[0])
-            tree.update(row, [y], progress=False)
-            evidence.append(tree.log_evidence)
-        return foreseen, np.diff(evidence)
+        return replayed(tree, self.exog, self.endog, self.weights)
 
     def remove_data(self) -> None:
         """Let go of the data; `fit` is no longer possible."""
-        self.endog = self.exog = self.table = self._blank = None
+        self.endog = self.exog = self.weights = self.table = self._blank = None
 
     def notes(self, design: Design) -> dict[str, Any]:
         """What a file keeps beside the trees, which know the terms of `design`."""

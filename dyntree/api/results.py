@@ -11,6 +11,7 @@ import numpy as np
 from dyntree import checkpoint, params
 from dyntree.api.fitted_model import FittedModel
 from dyntree.api.predictions import PredictionResults
+from dyntree.api.row_weights import RowWeights
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table, is_row, plain_data
 from dyntree.encoding.targets import label_list
@@ -253,7 +254,7 @@ class DynamicTreeResults:
         return table.series(values, self.model.endog_names)
 
     def get_prediction(
-        self, exog: Any = None, transform: bool = True
+        self, exog: Any = None, transform: bool = True, *, weights: Any = None
     ) -> PredictionResults:
         """Predictive distribution of each row.
 
@@ -261,29 +262,42 @@ class DynamicTreeResults:
         ----------
         exog, transform
             As in `predict`.
+        weights : array_like of shape (n_rows,), float, or str, optional
+            Weights > 0 of the responses that are foreseen, where weights divide
+            variances; by default 1. A text is the name of a column.
 
         Returns
         -------
         PredictionResults
         """
-        return PredictionResults(*self._prediction(exog, transform))
+        given = RowWeights.given(weights, None)
+        return PredictionResults(*self._prediction(exog, transform, given))
 
     def _prediction(
-        self, exog: Any, transform: bool
+        self, exog: Any, transform: bool, given: RowWeights | None = None
     ) -> tuple[Prediction | ClassPrediction, Table]:
         """What the trees say of raw data, and the table they came as."""
         if not params.flag("transform", transform):
-            return self.tree.predict(params.as_array("exog", exog)), Table({})
+            weights = None if given is None else given.values
+            rows = params.as_array("exog", exog)
+            return self.tree.predict(rows, weights), Table({})
         table = self.model.table if exog is None else self.model.table_of(exog)
         if table is None:
             raise ValueError(
                 "exog must be given, because the model has no data: it was loaded from "
                 "a file, or they were removed; got None."
             )
-        return self.tree.predict(self.design.encode(table)), table
+        weights = None if given is None else given.of(table)
+        return self.tree.predict(self.design.encode(table), weights), table
 
     def append(
-        self, endog: Any, exog: Any = None, *, progress: Progress = None
+        self,
+        endog: Any,
+        exog: Any = None,
+        *,
+        weights: Any = None,
+        freq_weights: Any = None,
+        progress: Progress = None,
     ) -> Self:
         """Learn further rows.
 
@@ -297,6 +311,9 @@ class DynamicTreeResults:
             row is left, by ``missing="drop"`` or from the start, nothing is learned.
         exog : as for `predict`, optional
             For models made from endog and exog: the inputs.
+        weights, freq_weights : array_like of shape (n_rows,), float, or str, optional
+            Weights of these rows, of the kind that the model was made with; by default
+            1. A text is the name of a column of theirs. Rows of weight 0 are left out.
         progress
             As in `DynamicTree.update`, which also says what bad rows and interrupts do.
 
@@ -304,17 +321,23 @@ class DynamicTreeResults:
         -------
         self
         """
-        rows, responses, designs = self.model.rows(self.design, endog, exog)
+        given = RowWeights.given(weights, freq_weights)
+        if given is not None:
+            options = self.inner.options
+            given.check_model(options.meaning_of_weights, options.model == "class")
+        rows, responses, designs, held = self.model.rows(
+            self.design, endog, exog, given
+        )
         if not len(rows):
             check_progress(progress)
         elif designs:
-            self._append_levels(rows, responses, designs, progress)
+            self._append_levels(rows, responses, designs, held, progress)
         elif len(rows) == 1 and isinstance(self.tree, StreamingTree | AveragedStream):
             check_progress(progress)
             (y,) = responses if self.inner.classes is None else label_list(responses, 1)
-            self.tree.learn_row(rows, y)
+            self.tree.learn_row(rows, y, 1.0 if held is None else float(held[0]))
         else:
-            self.tree.update(rows, responses, progress=progress)
+            self.tree.update(rows, responses, held, progress=progress)
         return self
 
     def _append_levels(
@@ -322,13 +345,15 @@ class DynamicTreeResults:
         rows: Matrix,
         responses: list[Any],
         designs: list[tuple[int, Design]],
+        weights: Vector | None,
         progress: Progress,
     ) -> None:
         """Learn rows that bring levels; the design goes as far as the trees do."""
         steps = [(row, design.features()) for row, design in designs]
         growth = Growth(self.design.features(), steps, designs[-1][1].widen)
         try:
-            self.tree.update(GrowingRows(rows, growth), responses, progress=progress)
+            late = GrowingRows(rows, growth)
+            self.tree.update(late, responses, weights, progress=progress)
         finally:
             names = self.inner.feature_names
             known = [self.design, *(design for _, design in designs)]

@@ -70,12 +70,13 @@ FOLDER_ORDER = {
         {"feature_map"}, {"growing_map", "design"},
     ],
     "trees": [
-        {"state", "forest_options"}, {"learning"}, {"files", "forest_files", "base"},
+        {"state", "forest_options"}, {"learning"}, {"files", "base"}, {"forest_files"},
         {"answers"}, {"model", "random_trees"}, {"streaming"}, {"averages"},
         {"factory"},
     ],
     "trees/learning": [
-        {"scaling", "growth", "levels"}, {"check", "parts", "windows"}, {"warmup"},
+        {"scaling", "growth", "levels", "weights"}, {"check", "parts", "windows"},
+        {"warmup"},
     ],
     "trees/answers": [{"predictions"}, {"criteria"}, {"sensitivity"}, {"view"}],
     "trees/averages": [{"view", "memories"}, {"base"}, {"stream", "tables"}],
@@ -118,8 +119,11 @@ FOLDER_ORDER = {
 # Faces that use another. Plots are a face for people and where the others draw; they
 # know none of them. A formula makes results, and these make predictions.
 FACE_USES = {
-    "formula": {"results", "terms", "formula_files"},
-    "results": {"predictions", "plots", "formula", "fitted_model"},
+    "formula": {
+        "results", "terms", "formula_files", "fitted_model", "replay", "row_weights",
+    },
+    "results": {"predictions", "plots", "formula", "fitted_model", "row_weights"},
+    "fitted_model": {"row_weights"},
     "draws": {"plots"}, "report": {"plots"}, "rmirror": {"plots"},
 }  # fmt: skip
 # Packages that only the function which uses them may import.
