@@ -97,16 +97,21 @@ def evaluate(arguments: argparse.Namespace) -> None:
     """Predict, score and learn a table row by row; print scores beside a baseline."""
     import pandas as pd
 
-    if arguments.weights is not None:
-        raise ValueError("--weights is for fit and stream; evaluate takes none.")
-    model, X, y, _, notes = _model_and_rows(arguments)
+    model, X, y, weights, notes = _model_and_rows(arguments)
+    if weights is not None and arguments.html is not None:
+        raise ValueError("--weights does not go with --html, which takes notes.")
     learner: Any = model
     if arguments.html is not None:
         from dyntree.api.plots import Recorder
 
         learner = Recorder(model, max(1, len(y) // N_NOTES))
     seen = prequential(
-        learner, X, y, start=arguments.start, progress=_progress(arguments)
+        learner,
+        X,
+        y,
+        sample_weight=weights,
+        start=arguments.start,
+        progress=_progress(arguments),
     )
     if arguments.out is not None:
         columns: dict[str, Any] = {"row": seen.rows, "loss": seen.losses}

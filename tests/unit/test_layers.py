@@ -57,7 +57,7 @@ CORE_FOLDERS = {
 PYTHON_ORDER = [
     {"_core"}, {"errors"}, {"labels"}, {"params"}, {"runtime"}, {"online"},
     {"encoding", "storage"}, {"summaries", "checkpoint"}, {"trees", "mixtures"},
-    {"datasets", "repeats", "evaluate"}, {"config"},
+    {"scores"}, {"datasets", "repeats", "evaluate"}, {"config"},
     {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
 ]  # fmt: skip

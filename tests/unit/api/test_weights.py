@@ -252,6 +252,8 @@ def test_the_shell_takes_a_column_of_weights(
         assert len(pd.read_csv(out)) == 80  # those of weight 0 are foreseen
         assert said("stream", path, *asked[:2], *asked[6:], "--resume") == 1
         assert "--resume needs the" in capsys.readouterr().err
+        assert said("evaluate", path, *asked[:10], "--start", 20) == 0
+        assert "rows predicted" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
