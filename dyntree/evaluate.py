@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from dyntree import params
@@ -19,66 +18,17 @@ from dyntree.errors import NotReadyError
 from dyntree.online import Learner, OnlineModel, check_online_model
 from dyntree.runtime.parallel import Brake, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.scores import (
+    ClassScores,
+    Codes,
+    RealScores,
+    class_scores,
+    real_scores,
+)
+from dyntree.scores import auc as auc  # known by this name, too
 from dyntree.summaries import ClassPrediction, Prediction, student_log_density
-
-Codes = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class ClassScores:
-    """How well labels were foreseen.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows scored.
-    error : float
-        Share of rows whose most probable label was wrong.
-    auc : float
-        Area under the ROC curve, averaged over labels against the rest (for two labels
-        that is the usual one); NaN unless two labels occur.
-    log_loss : float
-        Minus the mean log probability of the true label, in nats, over the rows whose
-        label the model had met or knew by name; NaN where there are none.
-    brier : float
-        Mean squared distance between probabilities and the true label's indicator.
-    n_new_labels : int
-        Rows whose label the model could not know. They count as errors, and with
-        probability 0 for their label in `brier` and `auc`; `log_loss` leaves them out.
-    """
-
-    n_rows: int
-    error: float
-    auc: float
-    log_loss: float
-    brier: float
-    n_new_labels: int = 0
-
-
-@dataclass(frozen=True)
-class RealScores:
-    """How well real responses were foreseen.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows scored.
-    rmse : float
-        Root mean squared error of the predictive mean, in units of y.
-    log_density : float
-        Mean log predictive density.
-    coverage : float
-        Share of rows inside the central interval.
-    interval_score : float
-        Mean width of the interval plus (2 / alpha) times the distance by which rows
-        fall outside (Gneiting and Raftery 2007, equation 43); low is good.
-    """
-
-    n_rows: int
-    rmse: float
-    log_density: float
-    coverage: float
-    interval_score: float
+from dyntree.trees.base import TreeModel
+from dyntree.trees.learning.weights import check_weights, refuse_r
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +54,8 @@ class Prequential:
         Of the model; of the trivial model that knows the earlier responses only.
     seconds_per_row : float
         Time to predict and learn a row.
+    weights : ndarray of shape (n_scored,) or None
+        By which rows count in the scores, where they were given.
     """
 
     rows: Codes
@@ -115,6 +67,7 @@ class Prequential:
     scores: ClassScores | RealScores
     baseline: ClassScores | RealScores
     seconds_per_row: float
+    weights: Vector | None = None
 
     @property
     def losses(self) -> Vector:
@@ -146,6 +99,7 @@ def prequential(
     X: Any,
     y: Any,
     *,
+    sample_weight: Any = None,
     start: int = 0,
     level: float = 0.9,
     progress: Progress = None,
@@ -163,6 +117,11 @@ def prequential(
     y : array_like of shape (n_rows,)
         Responses or labels. Native models take new labels as they come, each scored as
         `ClassScores` says; under R's rules all must be among the model's own.
+    sample_weight : array_like of shape (n_rows,) or float, optional
+        Weights >= 0 of the rows, for models of trees: with them rows are learned, and
+        count in all scores, those of the baseline too, which itself knows none. Where
+        weights divide variances a response is foreseen as one of its weight. Rows of
+        weight 0 are foreseen, but neither learned nor counted.
     start : int, default 0
         First row that is scored; those before it are learned at once. Rows that come
         before the model can predict are learned and not scored.
@@ -206,6 +165,7 @@ def prequential(
         )
     rows, y = model.preview(X, y, start)
     n_rows = len(y)
+    weights, own = _weights_for(model, sample_weight, n_rows)
     if start >= n_rows:
         raise ValueError(
             f"start must be below the number of rows, {n_rows}; got {start}."
@@ -216,26 +176,60 @@ def prequential(
     clock = time.perf_counter()
     with rows_bar(progress, n_rows, "prequential") as tell:
         if start:
-            model.update(take(X, slice(start)), y[:start], progress=False)
+            _learn(model, take(X, slice(start)), y, weights, slice(start))
             tell(start)
             clock = time.perf_counter()
         for t in range(start, n_rows):
             row = take(rows if model.is_ready else X, slice(t, t + 1))
             if model.is_ready:
                 scored.append(t)
-                foreseen.append(_foresee(model.predict(row), y[t], tails))
-            model.update(row, y[t : t + 1], progress=False)
+                answer = model.predict(row, *own(t))
+                foreseen.append(_foresee(answer, y[t], tails))
+            _learn(model, row, y, weights, slice(t, t + 1))
             tell(1)
     clock = time.perf_counter() - clock
-    if not scored:
+    counted = None if weights is None else weights[scored]
+    if not scored or (counted is not None and not counted.any()):
         raise ValueError(
-            f"no row was scored: the model needs more than the {n_rows} rows given."
+            f"no row was scored: the model needs more than the {n_rows} rows given, "
+            "and some of them a weight above 0."
         )
     seconds = clock / (n_rows - start)
     if model.classes is None:
-        return _real_record(y, scored, foreseen, share, seconds)
+        return _real_record(y, scored, foreseen, share, seconds, counted)
     classes = tuple(dict.fromkeys([*model.classes, *y]))
-    return _class_record(classes, y, scored, foreseen, seconds)
+    return _class_record(classes, y, scored, foreseen, seconds, counted)
+
+
+def _weights_for(
+    model: Any, sample_weight: Any, n_rows: int
+) -> tuple[Vector | None, Callable[[int], tuple[float, ...]]]:
+    """Weights of the rows, and what of them a prediction of one is to be told."""
+    if sample_weight is None:
+        return None, lambda row: ()
+    if not isinstance(model, TreeModel):
+        raise ValueError(
+            "sample_weight is for models of trees; got it with a "
+            f"{type(model).__name__}."
+        )
+    options = model.state.options
+    refuse_r(options)
+    weights = check_weights(sample_weight, n_rows)
+    if not weights.any():
+        raise ValueError("sample_weight must be > 0 in one row at least; all are 0.")
+    if options.meaning_of_weights == "frequency":
+        return weights, lambda row: ()
+    return weights, lambda row: (float(weights[row]) or 1.0,)
+
+
+def _learn(
+    model: Any, X: Any, y: list[Any], weights: Vector | None, rows: slice
+) -> None:
+    """Let a model learn some rows, those in X, if one of them weighs anything."""
+    if weights is None:
+        model.update(X, y[rows], progress=False)
+    elif weights[rows].any():
+        model.update(X, y[rows], weights[rows], progress=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,6 +329,7 @@ def prequential_each(
     X: Any,
     y: Any,
     *,
+    sample_weight: Any = None,
     start: int = 0,
     level: float = 0.9,
     threads: int | None = None,
@@ -346,7 +341,7 @@ def prequential_each(
     ----------
     models : mapping of str to DynamicTree, StreamingTree or another OnlineModel
         By name, such as streams with several windows. Copies of them learn.
-    X, y, start, level
+    X, y, sample_weight, start, level
         As in `prequential`.
     threads : int, optional
         Models at a time; as in `fit_repeats`, so that an enclosing
@@ -384,7 +379,10 @@ def prequential_each(
     learners = {name: _learner(model, X) for name, model in models.items()}
     for name, (model, _) in learners.items():
         check_online_model(f"models[{name!r}]", model)
-    jobs = [(model, rows, y, start, level) for model, rows in learners.values()]
+    jobs = [
+        (model, rows, y, sample_weight, start, level)
+        for model, rows in learners.values()
+    ]
     with rows_bar(progress, len(jobs), "models") as tell:
         seen = side_by_side(_evaluated, jobs, n_jobs, lambda: tell(1))
     return dict(zip(models, seen, strict=True))
@@ -396,9 +394,18 @@ def _learner(model: Any, X: Any) -> tuple[Any, Any]:
 
 
 def _evaluated(
-    model: OnlineModel, X: Any, y: Any, start: int, level: float, brake: Brake
+    model: OnlineModel,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    start: int,
+    level: float,
+    brake: Brake,
 ) -> Prequential:
-    return prequential(model.copy(), X, y, start=start, level=level, progress=brake)
+    return prequential(
+        model.copy(), X, y, sample_weight=sample_weight, start=start, level=level,
+        progress=brake,
+    )  # fmt: skip
 
 
 def _real_record(
@@ -407,6 +414,7 @@ def _real_record(
     foreseen: list[Foreseen],
     level: float,
     seconds: float,
+    weights: Vector | None,
 ) -> Prequential:
     """Scores of the responses foreseen, and of the trivial baseline."""
     mean = np.array([row.mean for row in foreseen])
@@ -421,9 +429,10 @@ def _real_record(
         log_density=density,
         interval=interval,
         classes=None,
-        scores=real_scores(came, mean, density, interval, level),
-        baseline=_real_baseline(earlier, came, level),
+        scores=real_scores(came, mean, density, interval, level, weights),
+        baseline=_real_baseline(earlier, came, level, weights),
         seconds_per_row=seconds,
+        weights=weights,
     )
 
 
@@ -433,6 +442,7 @@ def _class_record(
     scored: list[int],
     foreseen: list[Foreseen],
     seconds: float,
+    weights: Vector | None,
 ) -> Prequential:
     """Scores of the labels foreseen, and of the trivial baseline."""
     codes = label_codes(y, classes).astype(np.int64)
@@ -449,9 +459,10 @@ def _class_record(
         log_density=density,
         interval=None,
         classes=classes,
-        scores=class_scores(came, proba, density, came < n_known),
-        baseline=_class_baseline(earlier, came, n_known, len(classes)),
+        scores=class_scores(came, proba, density, came < n_known, weights),
+        baseline=_class_baseline(earlier, came, n_known, len(classes), weights),
         seconds_per_row=seconds,
+        weights=weights,
     )
 
 
@@ -477,64 +488,8 @@ def _foresee(
     return Foreseen(answer.mean[0], density, answer.quantile(tails)[0])
 
 
-def class_scores(
-    y: Codes,
-    proba: Vector,
-    log_density: Vector,
-    known: NDArray[np.bool_] | None = None,
-) -> ClassScores:
-    """Score probabilities of shape (n_rows, n_classes) against label codes y.
-
-    `known` says which rows had a label that the model could know, by default all.
-    """
-    hit = np.zeros_like(proba)
-    hit[np.arange(len(y)), y] = 1.0
-    foreseen = log_density if known is None else log_density[known]
-    return ClassScores(
-        n_rows=len(y),
-        error=float(np.mean(proba.argmax(axis=1) != y)),
-        auc=auc(y, proba),
-        log_loss=float(-np.mean(foreseen)) if len(foreseen) else float("nan"),
-        brier=float(np.mean(((proba - hit) ** 2).sum(axis=1))),
-        n_new_labels=len(y) - len(foreseen),
-    )
-
-
-def auc(y: Codes, proba: Vector) -> float:
-    """Area under the ROC curve, averaged over labels against the rest.
-
-    It is the probability that a row with the label is ranked above one without it, ties
-    counting half (Mann and Whitney 1947).
-    """
-    from scipy.stats import rankdata  # slow to import
-
-    areas = []
-    for k in range(proba.shape[1]):
-        positive = y == k
-        n, m = int(positive.sum()), int((~positive).sum())
-        if n and m:
-            rank = rankdata(proba[:, k])
-            areas.append((rank[positive].sum() - n * (n + 1) / 2) / (n * m))
-    return float(np.mean(areas)) if areas else float("nan")
-
-
-def real_scores(
-    y: Vector, mean: Vector, log_density: Vector, interval: Vector, level: float
-) -> RealScores:
-    """Score means and central intervals of probability `level`."""
-    low, high = interval.T
-    outside = np.maximum(0.0, np.maximum(low - y, y - high))
-    return RealScores(
-        n_rows=len(y),
-        rmse=float(np.sqrt(np.mean((y - mean) ** 2))),
-        log_density=float(np.mean(log_density)),
-        coverage=float(np.mean(outside == 0.0)),
-        interval_score=float(np.mean(high - low + 2.0 / (1.0 - level) * outside)),
-    )
-
-
 def _class_baseline(
-    earlier: Codes, y: Codes, n_known: Codes, n_classes: int
+    earlier: Codes, y: Codes, n_known: Codes, n_classes: int, weights: Vector | None
 ) -> ClassScores:
     """Running label frequencies under a Dirichlet prior of total weight 1.
 
@@ -548,10 +503,12 @@ def _class_baseline(
     proba = counts / counts.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore"):
         density = np.log(proba[np.arange(len(y)), y])
-    return class_scores(y, proba, density, y < n_known)
+    return class_scores(y, proba, density, y < n_known, weights)
 
 
-def _real_baseline(earlier: Vector, y: Vector, level: float) -> RealScores:
+def _real_baseline(
+    earlier: Vector, y: Vector, level: float, weights: Vector | None
+) -> RealScores:
     """Running normal model with flat prior: Student's t about the mean so far."""
     response = np.concatenate([earlier, y])
     shift = response[0]
@@ -567,7 +524,7 @@ def _real_baseline(earlier: Vector, y: Vector, level: float) -> RealScores:
         density = student_log_density(y - mean, scale, df)
         half = scale * stdtrit(df, (1.0 + level) / 2.0)
     interval: Vector = np.column_stack([mean - half, mean + half])
-    return real_scores(y, mean, density, interval, level)
+    return real_scores(y, mean, density, interval, level, weights)
 
 
 def compare(records: Mapping[str, Prequential], names: Sequence[str]) -> str:

@@ -30,7 +30,10 @@ DRIFT_FORGET = 0.95  # the factor that `drift` stands for
 N_SCALE = 10  # rows that fix the scale of regression under the native rules
 DISCARDS = ("alc", "entropy", "age", "random")
 LINEAR_ONLY = ("intercept", "first_split", "n_basis")
-NATIVE_ONLY = ("prior", "class_mass", "max_retired_mass", "categories", "new_levels")
+NATIVE_ONLY = (
+    "prior", "class_mass", "max_retired_mass", "categories", "new_levels", "weighting",
+)  # fmt: skip
+WEIGHTINGS = ("variance", "frequency")
 SCORES = ("alm", "alc", "ei", "ieci", "qei", "qentropy")
 
 MAX_SEED = 2**32 - 1  # what R's set.seed can tell apart
@@ -241,6 +244,11 @@ def _is_default(value: Any, default: Any) -> bool:
     return not isinstance(value, np.ndarray) and bool(value == default)
 
 
+def meaning_of_weights(model: str, weighting: str | None) -> str:
+    """What weights of rows mean in such a model, where an option is None by default."""
+    return weighting or ("frequency" if model == "class" else "variance")
+
+
 @dataclass(frozen=True)
 class TreeOptions:
     """Options of one dynamic tree, checked and complete but for the data's width.
@@ -280,6 +288,8 @@ class TreeOptions:
         Native rules: levels of columns of strings, as the user named them.
     new_levels : {"grow", "missing", "error"}
         Native rules: what a level means that comes once there are trees.
+    weighting : {"variance", "frequency"} or None
+        Native rules: what weights of rows mean; None stands for a default.
     """
 
     model: str = "constant"
@@ -299,6 +309,7 @@ class TreeOptions:
     max_retired_mass: float | None = None
     categories: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     new_levels: str = "grow"
+    weighting: str | None = None
 
     def __post_init__(self) -> None:
         one_of("model", self.model, MODELS)
@@ -306,6 +317,13 @@ class TreeOptions:
         one_of("intercept", self.intercept, INTERCEPTS)
         one_of("proposal", self.proposal, PROPOSALS)
         one_of("new_levels", self.new_levels, NEW_LEVELS)
+        if self.weighting is not None:
+            one_of("weighting", self.weighting, WEIGHTINGS)
+            if self.model == "class" and self.weighting != "frequency":
+                raise ValueError(
+                    "weighting='variance' needs real responses: labels have no "
+                    "variance; with model='class' weights are frequencies."
+                )
         count("n_particles", self.n_particles, 1, MAX_PARTICLES)
         if self.min_leaf is not None:
             count("min_leaf", self.min_leaf, 1, MAX_ROWS)
@@ -335,6 +353,11 @@ class TreeOptions:
         if self.categories is not None:
             object.__setattr__(self, "categories", level_table(self.categories))
         self._check_classes()
+
+    @property
+    def meaning_of_weights(self) -> str:
+        """What weights of rows mean, "variance" or "frequency"."""
+        return meaning_of_weights(self.model, self.weighting)
 
     def _refuse_r(self) -> None:
         if self.n_start is not None:

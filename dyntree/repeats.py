@@ -12,7 +12,9 @@ from dyntree.online import OnlineModel, check_online_model
 from dyntree.runtime.parallel import side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import spawned
-from dyntree.trees.averages.tables import AveragedTrees, learned_in_order
+from dyntree.trees.averages.tables import AveragedTrees, Table, learned_in_order
+from dyntree.trees.base import TreeModel
+from dyntree.trees.learning.weights import weighed
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 
@@ -23,6 +25,7 @@ def fit_repeats(
     y: Any,
     n_repeats: int = 10,
     *,
+    sample_weight: Any = None,
     shuffle: bool = True,
     threads: int | None = None,
     progress: Progress = None,
@@ -41,6 +44,8 @@ def fit_repeats(
     y : array_like of shape (n_rows,)
         Responses, or labels of a class model.
     n_repeats : int, default 10
+    sample_weight : array_like of shape (n_rows,) or float, optional
+        Weights of the rows, as for ``DynamicTree.update``; for models of trees.
     shuffle : bool, default True
         Whether all repeats but the first learn the rows in random orders; False for
         streams, whose order has a meaning.
@@ -98,13 +103,21 @@ def fit_repeats(
         )
     if model.is_frozen:
         raise ValueError("model must not be frozen: it would learn nothing.")
+    weights = None
+    if sample_weight is not None:
+        if not isinstance(model, TreeModel):
+            raise ValueError(
+                "sample_weight is for models of trees; got it with a "
+                f"{type(model).__name__}."
+            )
+        X, y, weights = weighed(model.state.options, X, y, sample_weight)
     _, y = model.preview(X, y)
+    table = Table(X, y, weights)
     seeds = spawned(model.seed, n_repeats)
     jobs = [
         (
             model.reseeded(seed),
-            X,
-            y,
+            table,
             np.random.default_rng(seed).permutation(len(y)) if shuffle and k else None,
             k == 0,
         )

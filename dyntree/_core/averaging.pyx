@@ -113,7 +113,7 @@ cdef void regressed(
 
 def stack(
     const double[:, :, ::1] proba, const double[::1] y, double[::1] coef,
-    double[:, ::1] covariance,
+    double[:, ::1] covariance, const double[::1] times=None,
 ):
     """Foresee labels by a regression on the models' log probabilities, then learn them.
 
@@ -127,11 +127,14 @@ def stack(
         Mean of the coefficients, changed in place.
     covariance : ndarray of shape (n_models, n_models)
         Theirs, changed in place.
+    times : ndarray of shape (n_rows,), optional
+        How often each row came, 1 by default.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        Log probability of the label that came; NaN where a model has none.
+        Log probability of the label that came, as often as it did; NaN where a model
+        has none.
 
     Notes
     -----
@@ -143,13 +146,15 @@ def stack(
     """
     cdef Py_ssize_t n = proba.shape[0], m = coef.shape[0], n_classes = proba.shape[2]
     cdef Py_ssize_t t, k, l, c
-    cdef double spread, slope
+    cdef double spread, slope, w = 1.0
     cdef bint unseen
     check_width(proba.shape[1], m)
     check_width(covariance.shape[0], m)
     check_width(covariance.shape[1], m)
     if y.shape[0] != n:
         raise ValueError(f"y must have one value a row, {n}; got {y.shape[0]}.")
+    if times is not None and times.shape[0] != n:
+        raise ValueError(f"times must be {n}; got {times.shape[0]}.")
     for t in range(n):
         if not 0.0 <= y[t] < n_classes:
             raise ValueError(f"y must be below {n_classes}; got {y[t]} in row {t}.")
@@ -167,8 +172,10 @@ def stack(
                     log_p[k, c] = log(max(proba[t, k, c], LEAST))
             if unseen:
                 continue
+            if times is not None:
+                w = times[t]
             regressed(&log_p[0, 0], &coef[0], &q[0], m, n_classes)
-            out[t] = log(max(q[<Py_ssize_t> y[t]], LEAST))
+            out[t] = w * log(max(q[<Py_ssize_t> y[t]], LEAST))
             for k in range(m):
                 mean[k] = 0.0
                 for c in range(n_classes):
@@ -182,7 +189,7 @@ def stack(
                     for l in range(m):
                         Pz[k] += covariance[k, l] * z[l]
                     spread += z[k] * Pz[k]
-                slope = q[c] / (1.0 + q[c] * spread)    # Sherman and Morrison (1950)
+                slope = w * q[c] / (1.0 + w * q[c] * spread)    # Sherman and Morrison (1950)
                 for k in range(m):
                     for l in range(m):
                         covariance[k, l] -= slope * (Pz[k] * Pz[l])
@@ -190,7 +197,7 @@ def stack(
                 z[k] = log_p[k, <Py_ssize_t> y[t]] - mean[k]
             for k in range(m):
                 for l in range(m):
-                    coef[k] += covariance[k, l] * z[l]
+                    coef[k] += w * (covariance[k, l] * z[l])
     return found
 
 

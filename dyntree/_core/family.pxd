@@ -8,7 +8,6 @@ cimport cython
 cdef class Family:
     cdef readonly int stride
     cdef void add(self, double *row, const double *x, double y, double weight) noexcept nogil
-    cdef void remove(self, double *row, const double *x, double y) noexcept nogil
     cdef void merge(self, double *into, const double *other) noexcept nogil
     cdef void scale(self, double *row, double factor) noexcept nogil
     cdef void clear(self, double *row) noexcept nogil
@@ -28,6 +27,7 @@ cdef class Counts(Family):          # weight, then one weight per class
 @cython.final
 cdef class Cross(Family):           # packed cross products of (1, z, t), standardised
     cdef readonly int n_columns
+    cdef readonly int first             # where the products start: 1 where 0 counts rows
     cdef double *centre             # (n_columns,) frozen; then scale, then scratch
     cdef double *spread             # (n_columns,) 0 = the column is not in the regression
     cdef double *vector             # (n_columns + 2,)

@@ -8,15 +8,15 @@ from dyntree._core.linalg cimport packed_size
 
 
 cdef class Family:
-    """Additive statistics: observations can be added, removed, pooled, discounted."""
+    """Additive statistics: observations can be added, pooled, discounted.
+
+    Adding an observation with minus its weight takes it away.
+    """
 
     cdef void add(
         self, double *row, const double *x, double y, double weight
     ) noexcept nogil:
         row[0] += weight
-
-    cdef void remove(self, double *row, const double *x, double y) noexcept nogil:
-        row[0] -= 1.0
 
     cdef void merge(self, double *into, const double *other) noexcept nogil:
         accumulate(into, other, self.stride)
@@ -53,12 +53,6 @@ cdef class Moments(Family):
             row[1] += weight * y
         row[2] += weight * (y * y)
 
-    cdef void remove(self, double *row, const double *x, double y) noexcept nogil:
-        row[0] -= 1.0
-        if self.has_level:
-            row[1] -= y
-        row[2] -= y * y
-
 
 cdef class Regression(Moments):
     """Moments of y, the Gram matrix X'X and X'y of the first `n_basis` columns."""
@@ -87,17 +81,6 @@ cdef class Regression(Moments):
                 g += 1
             v[j] += weight * (y * x[j])
 
-    cdef void remove(self, double *row, const double *x, double y) noexcept nogil:
-        cdef int i, j
-        cdef double *g = self.gram(row)
-        cdef double *v = self.cross(row)
-        Moments.remove(self, row, x, y)
-        for j in range(self.n_basis):
-            for i in range(j + 1):
-                g[0] -= x[j] * x[i]
-                g += 1
-            v[j] -= y * x[j]
-
 
 @cython.final
 cdef class Counts(Family):
@@ -113,10 +96,6 @@ cdef class Counts(Family):
         row[0] += weight
         row[1 + <int> y] += weight
 
-    cdef void remove(self, double *row, const double *x, double y) noexcept nogil:
-        row[0] -= 1.0
-        row[1 + <int> y] -= 1.0
-
 
 @cython.final
 cdef class Cross(Family):
@@ -124,17 +103,23 @@ cdef class Cross(Family):
 
     z = (x - centre) / spread and t likewise, fixed before the first row is added, so
     that sums of any leaves can be pooled. A missing column has z = 0, in every leaf
-    alike. Entry 0 of a row is its weight.
+    alike. The products stand from entry `first` of a row on.
+
+    A weight is a frequency, and the first product is the number of rows. Or it divides
+    a row's variance: then entry 0 counts rows, and the products come after it.
 
     Parameters
     ----------
     n_columns : int
         Leading columns of x that enter; 0 keeps weight, sum and sum of squares of t.
+    counts_rows : bool, default False
+        Whether weights divide variances.
     """
 
-    def __cinit__(self, int n_columns):
+    def __cinit__(self, int n_columns, bint counts_rows=False):
         self.n_columns = n_columns
-        self.stride = packed_size(n_columns + 2)
+        self.first = counts_rows
+        self.stride = self.first + packed_size(n_columns + 2)
         self.centre = <double *> calloc(4 * n_columns + 2, sizeof(double))
         if self.centre == NULL:
             raise MemoryError()
@@ -177,10 +162,10 @@ cdef class Cross(Family):
         cdef int i, j
         cdef double *v = self.vector
         self.fill(v, x, y)
+        if self.first:
+            row[0] += 1.0 if weight > 0.0 else -1.0
+            row += 1
         for j in range(self.n_columns + 2):
             for i in range(j + 1):
                 row[0] += weight * (v[i] * v[j])
                 row += 1
-
-    cdef void remove(self, double *row, const double *x, double y) noexcept nogil:
-        self.add(row, x, y, -1.0)

@@ -139,10 +139,11 @@ cdef extern from *:
     }
 
     SIZED Lanes explain_sized(
-        const int n, int has_level, const double **x, const double *restrict centres,
-        const double *restrict inverses, const double *restrict columns,
-        const double *restrict rows, const double *restrict mean,
-        const double *restrict variance, Lanes *restrict scratch
+        const int n, int has_level, const double **x, const double *restrict noise,
+        const double *restrict centres, const double *restrict inverses,
+        const double *restrict columns, const double *restrict rows,
+        const double *restrict mean, const double *restrict variance,
+        Lanes *restrict scratch
     ) {
         Lanes own[2 * SIZES], *w = n < SIZES ? own : scratch, *v = w + n;
         Lanes kappa = alike(0.0), centre = kappa, spread = kappa, t;
@@ -172,20 +173,20 @@ cdef extern from *:
             spread = plus(spread, times(alike(variance[i]), t), t);
         }
         spread = plus(spread, centre, centre);
-        kappa = shifted(kappa, 1.0);
+        kappa = added(of_four(noise[0], noise[1], noise[2], noise[3]), kappa);
         return (Lanes) {spread.a / kappa.a, spread.b / kappa.b};
     }
     static Lanes explain_four(int n, int has_level, const double **x,
-                              const double *centres, const double *inverses,
-                              const double *columns, const double *rows,
-                              const double *mean, const double *variance,
-                              Lanes *scratch) {
+                              const double *noise, const double *centres,
+                              const double *inverses, const double *columns,
+                              const double *rows, const double *mean,
+                              const double *variance, Lanes *scratch) {
         Lanes worth;
         if (!has_level)
-            return explain_sized(n, 0, x, centres, inverses, columns, rows, mean,
-                                 variance, scratch);
-        FOR_SIZE(worth =, n, explain_sized, 1, x, centres, inverses, columns, rows, mean,
-                 variance, scratch)
+            return explain_sized(n, 0, x, noise, centres, inverses, columns, rows,
+                                 mean, variance, scratch);
+        FOR_SIZE(worth =, n, explain_sized, 1, x, noise, centres, inverses, columns,
+                 rows, mean, variance, scratch)
         return worth;
     }
     """
@@ -200,5 +201,5 @@ cdef extern from *:
     void factor_four(int n, int first, const double **g, Lanes level, const double *point, const double *slopes, Lanes *u, double *half, double *residual) noexcept nogil
     # at four rows x, w = (1, z) or z with z = (x - centre) inverse, of n entries; with C
     # upper triangular n x n, stored square by columns and by rows, v = C'w and u = C v:
-    # ((mean'u)^2 + sum_j variance_j u_j^2) / (1 + v'v); scratch has room for 2 n
-    Lanes explain_four(int n, int has_level, const double **x, const double *centres, const double *inverses, const double *columns, const double *rows, const double *mean, const double *variance, Lanes *scratch) noexcept nogil
+    # ((mean'u)^2 + sum_j variance_j u_j^2) / (noise + v'v); scratch has room for 2 n
+    Lanes explain_four(int n, int has_level, const double **x, const double *noise, const double *centres, const double *inverses, const double *columns, const double *rows, const double *mean, const double *variance, Lanes *scratch) noexcept nogil

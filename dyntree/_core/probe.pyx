@@ -91,11 +91,6 @@ def family_add(
     family.add(&row[0], &x[0], y, weight)
 
 
-def family_remove(Family family, double[::1] row, const double[::1] x, double y):
-    """Take an observation from the sums in `row`."""
-    family.remove(&row[0], &x[0], y)
-
-
 def family_merge(Family family, double[::1] into, const double[::1] other):
     """Add the sums of `other` to `into`."""
     family.merge(&into[0], &other[0])

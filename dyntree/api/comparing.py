@@ -13,10 +13,10 @@ from dyntree.api.orders import evidence_over_orders
 from dyntree.api.results import DynamicTreeResults
 from dyntree.encoding.targets import label_codes
 from dyntree.encoding.values import Vector
-from dyntree.evaluate import class_scores, real_scores
 from dyntree.runtime.parallel import Brake, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn
+from dyntree.scores import class_scores, real_scores
 from dyntree.summaries import ClassPrediction
 
 if TYPE_CHECKING:
@@ -275,6 +275,9 @@ def _score(
     assert whole.data is not None
     assert whole.table is not None
     assert whole.endog is not None
+    for name in ("weights", "freq_weights"):
+        if whole.weights is not None and options.get(name) is not None:
+            options = options | {name: whole.weights}  # of the rows that are left
     model = DynamicTreeModel.from_formula(
         formula, whole.data.frame, subset=~held, **options
     )

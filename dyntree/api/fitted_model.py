@@ -1,14 +1,17 @@
-"""What results ask of the model of a formula that they are of."""
+"""What results ask of the model of a formula that they are of, and its data."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from numpy.typing import NDArray
 
+from dyntree.api.model_rows import NewRows
+from dyntree.api.row_weights import RowWeights
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.residuals import OneStepAhead
 from dyntree.trees.factory import Trees
 
@@ -19,6 +22,7 @@ class FittedModel(Protocol):
     design: Design
     endog: NDArray[Any] | None
     exog: Matrix | None
+    weights: Vector | None
     table: Table | None
 
     @property
@@ -29,12 +33,21 @@ class FittedModel(Protocol):
         """Return raw data as a table."""
 
     def rows(
-        self, design: Design, endog: Any, exog: Any = None
-    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
-        """Return features, responses, and designs with levels that come late."""
+        self,
+        design: Design,
+        endog: Any,
+        exog: Any = None,
+        given: RowWeights | None = None,
+    ) -> NewRows:
+        """Return raw data as they are learned."""
 
     def with_rows(
-        self, design: Design, endog: Any, exog: Any = None, start: Trees | None = None
+        self,
+        design: Design,
+        endog: Any,
+        exog: Any = None,
+        given: RowWeights | None = None,
+        start: Trees | None = None,
     ) -> Self:
         """Return the same model of other rows, by trees that go on or begin."""
 
@@ -49,3 +62,19 @@ class FittedModel(Protocol):
 
     def notes(self, design: Design) -> dict[str, Any]:
         """Return what a file keeps beside the trees."""
+
+
+@dataclass(frozen=True)
+class ModelData:
+    """What a model was made of.
+
+    Attributes
+    ----------
+    frame : frame, or dict of columns
+        In the caller's type.
+    row_labels : Index, or None
+        Its index, where it has one.
+    """
+
+    frame: Any
+    row_labels: Any

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import replace
 from html import escape
 from typing import Any, Self
 
@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
+from dyntree.api.fitted_model import ModelData
 from dyntree.api.formula_files import MISSING, file_notes, read_design
-from dyntree.api.model_rows import NO_EXOG, ModelRows
+from dyntree.api.model_rows import ModelRows, NewRows
 from dyntree.api.results import DynamicTreeResults
+from dyntree.api.row_weights import RowWeights, weighing
 from dyntree.api.terms import parse, without
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
@@ -28,7 +30,7 @@ from dyntree.encoding.tables import (
     with_response,
 )
 from dyntree.encoding.targets import sorted_labels
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import CheckpointError, UnseenLevelWarning
 from dyntree.labels import Level
 from dyntree.params import NIG
@@ -38,23 +40,7 @@ from dyntree.trees.factory import Trees, make_tree
 
 # of the trees; categories are the design's
 OPTIONS = {**params.TREE_OPTIONS, **params.STREAM_OPTIONS, "n_clouds": 1, "seed": None}
-del OPTIONS["categories"]
-
-
-@dataclass(frozen=True)
-class ModelData:
-    """What a model was made of.
-
-    Attributes
-    ----------
-    frame : frame, or dict of columns
-        In the caller's type.
-    row_labels : Index, or None
-        Its index, where it has one.
-    """
-
-    frame: Any
-    row_labels: Any
+del OPTIONS["categories"], OPTIONS["weighting"]  # which weights tell
 
 
 class DynamicTreeModel(ModelRows):
@@ -70,6 +56,8 @@ class DynamicTreeModel(ModelRows):
     exog : array_like of shape (n_rows, n_columns), or frame
         Inputs. Columns of arrays are called x1, x2, ... Recarrays, and model matrices
         of formulaic and patsy, have the names of their columns.
+    weights, freq_weights
+        As in `from_formula`; a column that is named here is no input.
     missing : {"none", "drop", "raise"}, default "none"
         Rows with missing values: "none" keeps those whose inputs are missing, which
         trees take, and refuses missing responses; "drop" leaves out every row with any;
@@ -89,6 +77,8 @@ class DynamicTreeModel(ModelRows):
         Responses as they are learned, labels as objects; None in a model without data.
     exog : ndarray of shape (n_rows, n_features), or None
         Features as they are learned.
+    weights : ndarray of shape (n_rows,), or None
+        Weights of the rows, where some were given.
     table : Table, or None
         The data they were made of, in the caller's type.
     formula : str, or None
@@ -110,6 +100,7 @@ class DynamicTreeModel(ModelRows):
 
     endog: NDArray[Any] | None = None
     exog: Matrix | None = None
+    weights: Vector | None = None
     table: Table | None = None
     grows: bool = False  # whether rows of the data bring levels
     _blank: Trees | None = None
@@ -119,6 +110,8 @@ class DynamicTreeModel(ModelRows):
         endog: Any,
         exog: Any,
         *,
+        weights: Any = None,
+        freq_weights: Any = None,
         missing: str = "none",
         new_levels: str = "grow",
         categories: Mapping[str, Sequence[Level]] | None = None,
@@ -145,11 +138,15 @@ class DynamicTreeModel(ModelRows):
         options = params.given_options(locals(), OPTIONS)
         endog, name = response_of(endog)
         table = with_response(table_of_inputs(exog), endog, name)
-        terms = [[Expression.column(c)] for c in table.names if c != name]
+        given = RowWeights.given(weights, freq_weights)
+        beside = {name, given.column if given else None}
+        terms = [[Expression.column(c)] for c in table.names if c not in beside]
         response = Expression.column(name)
+        held = None if given is None else given.of(table)
         self._begin(
-            None, table, response, terms, missing, new_levels, categories, options
-        )
+            None, table, response, terms, missing, new_levels, categories, options,
+            given, held,
+        )  # fmt: skip
 
     @classmethod
     def from_formula(
@@ -159,6 +156,8 @@ class DynamicTreeModel(ModelRows):
         *,
         subset: Sequence[Any] | None = None,
         drop_cols: Sequence[str] | None = None,
+        weights: Any = None,
+        freq_weights: Any = None,
         missing: str = "none",
         new_levels: str = "grow",
         categories: Mapping[str, Sequence[Level]] | None = None,
@@ -207,6 +206,12 @@ class DynamicTreeModel(ModelRows):
             ``data.loc[subset]`` takes, labels or a mask, a Series by its index.
         drop_cols : sequence of str, optional
             Terms to leave out, as the formula has them.
+        weights : array_like of shape (n_rows,), float, or str, optional
+            Weights >= 0 that divide the variance of a response, as in statsmodels' WLS
+            and R's lm: one a row of `data`, or the name of a column, for which ``.``
+            does not stand then. Rows of weight 0 are foreseen, but not learned.
+        freq_weights : array_like of shape (n_rows,), float, or str, optional
+            How often each row counts instead, as in statsmodels' GLM; for labels, too.
         missing : {"none", "drop", "raise"}, default "none"
             Rows with missing values: "none" keeps those whose inputs are missing, which
             trees take, and refuses missing responses; "drop" leaves out every row with
@@ -297,15 +302,20 @@ class DynamicTreeModel(ModelRows):
         """
         options = params.given_options(locals(), OPTIONS)
         table = table_of(data)
+        given = RowWeights.given(weights, freq_weights)
+        held = None if given is None else given.of(table)
         if subset is not None:
-            table = table.take(table.positions(subset))
-        response, terms = parse(formula, table.names)
+            rows = table.positions(subset)
+            table, held = table.take(rows), None if held is None else held[rows]
+        beside = (given.column,) if given and given.column else ()
+        response, terms = parse(formula, table.names, beside)
         if drop_cols is not None:
             terms = without(terms, drop_cols)
         made = cls.__new__(cls)
         made._begin(
-            formula, table, response, terms, missing, new_levels, categories, options
-        )
+            formula, table, response, terms, missing, new_levels, categories, options,
+            given, held,
+        )  # fmt: skip
         return made
 
     def _begin(
@@ -318,11 +328,14 @@ class DynamicTreeModel(ModelRows):
         new_levels: str,
         categories: Mapping[str, Sequence[Level]] | None,
         options: dict[str, Any],
+        given: RowWeights | None,
+        weights: Vector | None,
     ) -> None:
         """Learn from the data what terms mean, and make trees that know no row."""
         model, classes = options["model"], options["classes"]
+        learned = weighing(table, weights)
         design = Design.learn(
-            table,
+            learned,
             response,
             terms,
             is_class=None if model is None else model == "class",
@@ -332,15 +345,20 @@ class DynamicTreeModel(ModelRows):
         if model is None:
             options["model"] = "class" if design.is_class else "constant"
         self._describe(design, formula, missing)
+        if given is not None:
+            options["weighting"] = given.meaning
+            given.check_model("frequency" if design.is_class else given.meaning, True)
         rows, responses = design.encode(table), design.responses(table)
-        self.exog, responses, kept = self._complete(rows, responses)
+        self.exog, responses, kept = self._complete(rows, responses, weights)
+        if weights is not None:
+            self.weights = weights if kept is None else weights[kept]
         if not len(responses):
             raise ValueError("data must have at least one complete row; got none.")
         kind = object if design.is_class else np.float64
         self.endog = np.fromiter(responses, dtype=kind, count=len(responses))
         self.table = table if kept is None else table.take(kept)
         if classes is None and design.is_class:
-            options["classes"] = table.levels(response.columns[0])
+            options["classes"] = learned.levels(response.columns[0])
             options["classes"] = options["classes"] or sorted_labels(responses)
         self._blank = make_tree(options | {"shuffle": False})
 
@@ -370,7 +388,9 @@ class DynamicTreeModel(ModelRows):
 
     @property
     def nobs(self) -> int:
-        """Rows of the data."""
+        """Rows of the data, but for those of weight 0."""
+        if self.weights is not None:
+            return int(np.count_nonzero(self.weights))
         return 0 if self.endog is None else len(self.endog)
 
     @property
@@ -413,11 +433,16 @@ class DynamicTreeModel(ModelRows):
             If the model has no data, or they are none for these trees.
         """
         results = DynamicTreeResults(self, self.unlearned("fit"))
-        results.tree.update(self.exog, self.endog, progress=progress)
+        results.tree.update(self.exog, self.endog, self.weights, progress=progress)
         return results
 
     def with_rows(
-        self, design: Design, endog: Any, exog: Any = None, start: Trees | None = None
+        self,
+        design: Design,
+        endog: Any,
+        exog: Any = None,
+        given: RowWeights | None = None,
+        start: Trees | None = None,
     ) -> Self:
         """The same terms and options with other rows.
 
@@ -427,6 +452,7 @@ class DynamicTreeModel(ModelRows):
             The terms, with all levels that have come.
         endog, exog
             As for `DynamicTreeResults.append`.
+        given : RowWeights, optional
         start : Trees, optional
             That know features and rows, and go on; by default new ones.
 
@@ -439,21 +465,19 @@ class DynamicTreeModel(ModelRows):
         ValueError
             As `rows`; or if there is no row, or no model with data to begin anew.
         """
-        if exog is not None and self.formula is not None:
-            raise ValueError(NO_EXOG)
         if start is None:
             self.unlearned("apply")
         table = self._table_with_response(design, endog, exog)
-        rows, responses, designs, table = self._rows_of(design, table)
-        if not responses:
+        found = self._rows_of(design, table, given)
+        if not found.responses:
             raise ValueError("data must have at least one complete row; got none.")
         made = copy(self)
-        made.design, made.grows = design, start is not None and bool(designs)
-        if start is None and designs:
-            made.design = designs[-1][1]
+        made.design, made.grows = design, start is not None and bool(found.designs)
+        if start is None and found.designs:
+            made.design = found.designs[-1][1]
         kind = object if design.is_class else np.float64
-        made.exog, made.table = rows, table
-        made.endog = np.fromiter(responses, dtype=kind, count=len(responses))
+        made.exog, made.table, made.weights = found.features, found.table, found.weights
+        made.endog = np.fromiter(found.responses, kind, count=len(found.responses))
         made._blank = self._blank if start is None else start.copy()
         return made
 
@@ -481,24 +505,28 @@ class DynamicTreeModel(ModelRows):
         assert self.exog is not None
         assert self.endog is not None
         assert self.table is not None
+        divides = fit.inner.options.meaning_of_weights == "variance"
         notes, evidence = Notes(), [fit.llf]
         for k, y in enumerate(self.endog):
-            row = asked = self.exog[k : k + 1]
-            designs: list[tuple[int, Design]] = []
+            one = slice(k, k + 1)
+            weight = None if self.weights is None else self.weights[one]
+            asked, new = self.exog[one], NewRows(self.exog[one], [y], weights=weight)
             if self.grows:  # features come with the rows that bring their levels
                 table = self.table.take(np.array([k]))
                 with warnings.catch_warnings():  # which it is learned with next
                     warnings.simplefilter("ignore", UnseenLevelWarning)
                     asked = fit.design.encode(table)
-                row, _, designs, _ = self._rows_of(fit.design, table)
-            notes.add(fit.tree.predict(asked), y, not fit.nobs)
-            fit.learn(row, [y], designs)
+                new = replace(self._rows_of(fit.design, table), weights=weight)
+            own = weight if weight is not None and divides and weight[0] else None
+            notes.add(fit.tree.predict(asked, own), y, not fit.nobs)
+            if weight is None or weight[0]:
+                fit.learn(new)
             evidence.append(fit.llf)
         return notes.record(np.diff(evidence))
 
     def remove_data(self) -> None:
         """Let go of the data; `fit` is no longer possible."""
-        self.endog = self.exog = self.table = self._blank = None
+        self.endog = self.exog = self.weights = self.table = self._blank = None
 
     def notes(self, design: Design) -> dict[str, Any]:
         """What a file keeps beside the trees, which know the terms of `design`."""

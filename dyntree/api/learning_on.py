@@ -6,6 +6,8 @@ from typing import Any, Self
 
 from dyntree import params
 from dyntree.api.fitted_model import FittedModel
+from dyntree.api.model_rows import NewRows
+from dyntree.api.row_weights import RowWeights
 from dyntree.encoding.design import Design
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix
@@ -52,6 +54,8 @@ class LearningResults:
         endog: Any,
         exog: Any = None,
         *,
+        weights: Any = None,
+        freq_weights: Any = None,
         copy: bool = False,
         progress: Progress = None,
     ) -> Self:
@@ -67,6 +71,9 @@ class LearningResults:
             row is left, by ``missing="drop"`` or from the start, nothing is learned.
         exog : as for `predict`, optional
             For models made from endog and exog: the inputs.
+        weights, freq_weights : array_like of shape (n_rows,), float, or str, optional
+            Weights of these rows, of the kind that the model was made with; by default
+            1. A text is the name of a column of theirs. Rows of weight 0 are left out.
         copy : bool, default False
             Leave these results as they are, and return others that have learned.
         progress
@@ -82,13 +89,30 @@ class LearningResults:
         apply : The same model of other rows, from the beginning.
         """
         if params.flag("copy", copy):
-            return self.copy().append(endog, exog, progress=progress)
-        rows, responses, designs = self.model.rows(self.design, endog, exog)
-        self.learn(rows, responses, designs, progress)
+            return self.copy().append(
+                endog, exog, weights=weights, freq_weights=freq_weights,
+                progress=progress,
+            )  # fmt: skip
+        given = self._given(weights, freq_weights)
+        self.learn(self.model.rows(self.design, endog, exog, given), progress)
         return self
 
+    def _given(self, weights: Any, freq_weights: Any) -> RowWeights | None:
+        """Weights of further rows, which must mean what those of the model do."""
+        given = RowWeights.given(weights, freq_weights)
+        if given is not None:
+            options = self.inner.options
+            given.check_model(options.meaning_of_weights, options.model == "class")
+        return given
+
     def extend(
-        self, endog: Any, exog: Any = None, *, progress: Progress = None
+        self,
+        endog: Any,
+        exog: Any = None,
+        *,
+        weights: Any = None,
+        freq_weights: Any = None,
+        progress: Progress = None,
     ) -> Self:
         """Learn further rows in a copy, whose data are these rows alone.
 
@@ -98,7 +122,7 @@ class LearningResults:
 
         Parameters
         ----------
-        endog, exog, progress
+        endog, exog, weights, freq_weights, progress
             As in `append`; there must be a row.
 
         Returns
@@ -116,11 +140,21 @@ class LearningResults:
         >>> fit.nobs, later.nobs, later.resid.shape
         (60, 62, (2,))
         """
-        model = self.model.with_rows(self.design, endog, exog, self.tree)
+        given = self._given(weights, freq_weights)
+        model = self.model.with_rows(self.design, endog, exog, given, self.tree)
         later = type(self)(model, self.tree.copy())
-        return later.append(endog, exog, progress=progress)
+        later.learn(self.model.rows(self.design, endog, exog, given), progress)
+        return later
 
-    def apply(self, endog: Any, exog: Any = None, *, progress: Progress = None) -> Self:
+    def apply(
+        self,
+        endog: Any,
+        exog: Any = None,
+        *,
+        weights: Any = None,
+        freq_weights: Any = None,
+        progress: Progress = None,
+    ) -> Self:
         """Fit the same model to other rows, from the beginning.
 
         Terms, with their levels, knots and scales, options and seed are those of this
@@ -128,7 +162,7 @@ class LearningResults:
 
         Parameters
         ----------
-        endog, exog, progress
+        endog, exog, weights, freq_weights, progress
             As in `append`; there must be a row.
 
         Returns
@@ -140,53 +174,44 @@ class LearningResults:
         ValueError
             As `append`; or if the model has no data: it was loaded from a file.
         """
-        model = self.model.with_rows(self.design, endog, exog)
+        given = self._given(weights, freq_weights)
+        model = self.model.with_rows(self.design, endog, exog, given)
         results = type(self)(model, model.unlearned("apply"))
-        results.tree.update(model.exog, model.endog, progress=progress)
+        results.tree.update(model.exog, model.endog, model.weights, progress=progress)
         return results
 
-    def learn(
-        self,
-        rows: Matrix,
-        responses: list[Any],
-        designs: list[tuple[int, Design]],
-        progress: Progress = False,
-    ) -> None:
+    def learn(self, new: NewRows, progress: Progress = False) -> None:
         """Learn rows of features, with the designs that their levels bring.
 
         Parameters
         ----------
-        rows, responses, designs
+        new : NewRows
             As from `DynamicTreeModel.rows`.
         progress
             As in `append`.
         """
+        rows, responses, held = new.features, new.responses, new.weights
         if not len(rows):
             check_progress(progress)
-        elif designs:
-            self._append_levels(rows, responses, designs, progress)
+        elif new.designs:
+            self._append_levels(new, progress)
         elif len(rows) == 1 and isinstance(self.tree, StreamingTree | AveragedStream):
             check_progress(progress)
             (y,) = responses if self.inner.classes is None else label_list(responses, 1)
-            self.tree.learn_row(rows, y)
+            self.tree.learn_row(rows, y, 1.0 if held is None else float(held[0]))
         else:
-            self.tree.update(rows, responses, progress=progress)
+            self.tree.update(rows, responses, held, progress=progress)
 
-    def _append_levels(
-        self,
-        rows: Matrix,
-        responses: list[Any],
-        designs: list[tuple[int, Design]],
-        progress: Progress,
-    ) -> None:
+    def _append_levels(self, new: NewRows, progress: Progress) -> None:
         """Learn rows that bring levels; the design goes as far as the trees do."""
-        steps = [(row, design.features()) for row, design in designs]
-        growth = Growth(self.design.features(), steps, designs[-1][1].widen)
+        steps = [(row, design.features()) for row, design in new.designs]
+        growth = Growth(self.design.features(), steps, new.designs[-1][1].widen)
+        late = GrowingRows(new.features, growth)
         try:
-            self.tree.update(GrowingRows(rows, growth), responses, progress=progress)
+            self.tree.update(late, new.responses, new.weights, progress=progress)
         finally:
             names = self.inner.feature_names
-            known = [self.design, *(design for _, design in designs)]
+            known = [self.design, *(design for _, design in new.designs)]
             self.design = next(design for design in known if design.names == names)
 
     def copy(self) -> Self:

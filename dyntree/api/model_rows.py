@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.api.row_weights import RowWeights, weighing
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import (
     Table,
@@ -16,9 +18,30 @@ from dyntree.encoding.tables import (
     table_of_inputs,
     with_response,
 )
-from dyntree.encoding.values import Matrix, is_missing
+from dyntree.encoding.values import Matrix, Vector, is_missing
 
-NO_EXOG = "exog must be None for a model made by formula: give data with the response."
+
+@dataclass(frozen=True)
+class NewRows:
+    """Raw data as a model learns them.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_rows, n_features)
+        By the last of the designs.
+    responses : list of length n_rows
+    designs : list of (int, Design)
+        Levels that come, as from `Design.grown`.
+    weights : ndarray of shape (n_rows,), or None
+    table : Table or None
+        The rows; None for a bare one, and where there is none.
+    """
+
+    features: Matrix
+    responses: list[Any]
+    designs: list[tuple[int, Design]] = field(default_factory=list)
+    weights: Vector | None = None
+    table: Table | None = None
 
 
 class ModelRows:
@@ -40,9 +63,15 @@ class ModelRows:
         return table_of(plain_data(data, self.design.columns))
 
     def rows(
-        self, design: Design, endog: Any, exog: Any = None
-    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]]]:
-        """Features and responses of raw data, by the rule for missing values.
+        self,
+        design: Design,
+        endog: Any,
+        exog: Any = None,
+        given: RowWeights | None = None,
+    ) -> NewRows:
+        """Features, responses and weights of raw data, by the rule for missing values.
+
+        Rows of weight 0 are left out.
 
         Parameters
         ----------
@@ -50,27 +79,27 @@ class ModelRows:
             The terms, with all levels that have come.
         endog, exog
             As for `DynamicTreeResults.append`.
+        given : RowWeights, optional
 
         Returns
         -------
-        rows : ndarray of shape (n_rows, n_features)
-            By the last of the designs.
-        responses : list of length n_rows
-        designs : list of (int, Design)
-            As from `Design.grown`.
+        NewRows
         """
+        nothing = NewRows(np.empty((0, len(design.names))), [])
         if _is_empty(endog) and (exog is None or _is_empty(exog)):
-            return np.empty((0, len(design.names))), [], []
-        if exog is not None:
-            if self.formula is not None:
-                raise ValueError(NO_EXOG)
-        else:
+            return nothing
+        if exog is None:
             endog = plain_data(endog, self._columns(design))
-        if exog is None and is_row(endog) and not design.brings(endog):
-            row, response = design.encode_row(endog), design.response_of(endog)
-            design.count(table_of([endog]))
-            return *self._complete(row, [response])[:2], []
-        return self._rows_of(design, self._table_with_response(design, endog, exog))[:3]
+            if is_row(endog) and not design.brings(endog):
+                weights = None if given is None else np.array([given.of_row(endog)])
+                if weights is not None and not weights[0]:
+                    return nothing
+                row, response = design.encode_row(endog), design.response_of(endog)
+                design.count(table_of([endog]))
+                rows, responses, _ = self._complete(row, [response])
+                return NewRows(rows, responses, weights=weights if len(rows) else None)
+        table = self._table_with_response(design, endog, exog)
+        return self._rows_of(design, table, given)
 
     @staticmethod
     def _columns(design: Design) -> tuple[str, ...]:
@@ -80,30 +109,46 @@ class ModelRows:
     def _table_with_response(self, design: Design, endog: Any, exog: Any) -> Table:
         """Raw data and responses as one table."""
         if exog is not None:
+            if self.formula is not None:
+                raise ValueError(
+                    "exog must be None for a model made by formula: give data with the "
+                    "response."
+                )
             return with_response(self.table_of(exog), endog, self.endog_names)
         endog = plain_data(endog, self._columns(design))
         return table_of([endog] if is_row(endog) else endog)
 
     def _rows_of(
-        self, design: Design, table: Table
-    ) -> tuple[Matrix, list[Any], list[tuple[int, Design]], Table]:
-        """The same of a table that has the response, and its rows that were taken."""
+        self, design: Design, table: Table, given: RowWeights | None = None
+    ) -> NewRows:
+        """The same of a table that has the response."""
+        weights = None if given is None else given.of(table)
+        table = weighing(table, weights)
+        if weights is not None:
+            weights = weights[weights > 0.0]
         designs = design.grown(table)
         wider = designs[-1][1] if designs else design
         rows, responses = wider.encode(table), wider.responses(table)
         rows, responses, kept = self._complete(rows, responses)
-        table = table if kept is None else table.take(kept)
+        if kept is not None:
+            table = table.take(kept)
+            weights = None if weights is None else weights[kept]
         if kept is not None and designs:  # rows that are left out bring no levels
             designs = design.grown(table)
             rows = (designs[-1][1] if designs else design).encode(table)
         design.count(table, designs)
-        return rows, responses, designs, table
+        return NewRows(rows, responses, designs, weights, table)
 
     def _complete(
-        self, rows: Matrix, responses: list[Any]
+        self, rows: Matrix, responses: list[Any], weights: Vector | None = None
     ) -> tuple[Matrix, list[Any], NDArray[np.int64] | None]:
-        """Rows by the rule for missing values, and which they are if not all."""
+        """Rows by the rule for missing values, and which they are if not all.
+
+        In rows of weight 0 anything may be missing.
+        """
         no_response = np.array([is_missing(y) for y in responses], dtype=bool)
+        if weights is not None:
+            no_response &= weights > 0.0
         missing, kept = no_response | np.isnan(rows).any(axis=1), None
         if self.missing == "drop":
             kept = np.flatnonzero(~missing)

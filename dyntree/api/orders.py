@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.api.fitted_model import FittedModel
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.parallel import Brake, side_by_side
 from dyntree.runtime.progress import Progress, rows_bar
 from dyntree.runtime.seeds import spawned
@@ -50,7 +50,13 @@ def evidence_over_orders(
     trees = [model.unlearned("log evidence over row orders") for model in models]
     shuffle = not any(isinstance(one, StreamingTree | AveragedStream) for one in trees)
     jobs = [
-        (one.reseeded(own), model.exog, model.endog, own if k and shuffle else None)
+        (
+            one.reseeded(own),
+            model.exog,
+            model.endog,
+            model.weights,
+            own if k and shuffle else None,
+        )
         for one, model in zip(trees, models, strict=True)
         for k, own in enumerate(spawned(seed, n_repeats))
     ]
@@ -60,11 +66,17 @@ def evidence_over_orders(
 
 
 def _evidence(
-    tree: Trees, rows: Matrix, y: NDArray[Any], shuffled_by: int | None, brake: Brake
+    tree: Trees,
+    rows: Matrix,
+    y: NDArray[Any],
+    weights: Vector | None,
+    shuffled_by: int | None,
+    brake: Brake,
 ) -> float:
     """Log evidence of rows in their order, or in the random one of a seed."""
     order = np.arange(len(y))
     if shuffled_by is not None:
         order = np.random.default_rng(shuffled_by).permutation(len(y))
-    tree.update(rows[order], list(y[order]), progress=brake)
+    held = None if weights is None else weights[order]
+    tree.update(rows[order], list(y[order]), held, progress=brake)
     return float(tree.log_evidence)

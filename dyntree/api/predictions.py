@@ -43,10 +43,12 @@ class PredictionResults:
         self._n_seen = 0 if tree is None else tree.n_seen
 
     @classmethod
-    def of(cls, tree: Trees, rows: Matrix, table: Table) -> PredictionResults:
+    def of(
+        cls, tree: Trees, rows: Matrix, table: Table, weights: Any = None
+    ) -> PredictionResults:
         """What trees foresee of rows of features, which came as a table."""
         with tree.exclusive():
-            prediction = tree.predict(rows)
+            prediction = tree.predict(rows, weights)
             if isinstance(prediction, Prediction):
                 return cls(prediction, table)
             return cls(prediction, table, tree, rows)

@@ -13,6 +13,7 @@ from dyntree.api.learning_on import LearningResults
 from dyntree.api.one_step import OneStepResults
 from dyntree.api.orders import evidence_over_orders
 from dyntree.api.predictions import PredictionResults
+from dyntree.api.row_weights import RowWeights
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.inverses import Inverse
 from dyntree.encoding.tables import Table, is_row, plain_data
@@ -201,16 +202,22 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
     @overload
     def get_prediction(
         self, exog: Any = ..., transform: bool = ..., *,
-        back_transform: Literal[False] = ...,
+        back_transform: Literal[False] = ..., weights: Any = ...,
     ) -> PredictionResults: ...  # fmt: skip
 
     @overload
     def get_prediction(
-        self, exog: Any = ..., transform: bool = ..., *, back_transform: Literal[True]
-    ) -> BackTransformedResults: ...
+        self, exog: Any = ..., transform: bool = ..., *,
+        back_transform: Literal[True], weights: Any = ...,
+    ) -> BackTransformedResults: ...  # fmt: skip
 
     def get_prediction(
-        self, exog: Any = None, transform: bool = True, *, back_transform: bool = False
+        self,
+        exog: Any = None,
+        transform: bool = True,
+        *,
+        back_transform: bool = False,
+        weights: Any = None,
     ) -> PredictionResults | BackTransformedResults:
         """Predictive distribution of each row.
 
@@ -221,6 +228,9 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
         back_transform : bool, default False
             True: of the column that the response was made from, as of z where the
             response is ``np.log(z)``.
+        weights : array_like of shape (n_rows,), float, or str, optional
+            Weights > 0 of the responses that are foreseen, where weights divide
+            variances; by default 1. A text is the name of a column.
 
         Returns
         -------
@@ -229,8 +239,12 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
         inverse = None
         if params.flag("back_transform", back_transform):
             inverse = Inverse.of(self._number_response())
+        given = RowWeights.given(weights, None)
         rows, table = self._asked(exog, transform)
-        found = PredictionResults.of(self.tree, rows, table)
+        held = None
+        if given is not None:
+            held = given.of(table) if transform else given.values
+        found = PredictionResults.of(self.tree, rows, table, held)
         return found if inverse is None else BackTransformedResults(found, inverse)
 
     def _asked(self, exog: Any, transform: bool) -> tuple[Matrix, Table]:

@@ -151,12 +151,19 @@ class MultiResponseResults(Mapping[str, DynamicTreeResults]):
         """
         return {name: fit.get_prediction(exog, transform) for name, fit in self.items()}
 
-    def append(self, data: Any, *, progress: Progress = None) -> Self:
+    def append(
+        self,
+        data: Any,
+        *,
+        weights: Any = None,
+        freq_weights: Any = None,
+        progress: Progress = None,
+    ) -> Self:
         """Learn further rows, all responses or none.
 
         Parameters
         ----------
-        data, progress
+        data, weights, freq_weights, progress
             As in `DynamicTreeResults.append`.
 
         Returns
@@ -168,7 +175,13 @@ class MultiResponseResults(Mapping[str, DynamicTreeResults]):
         The fits learn in copies, which take their place once all have learned.
         """
         self._results = {
-            name: fit.append(data, copy=True, progress=progress)
+            name: fit.append(
+                data,
+                weights=weights,
+                freq_weights=freq_weights,
+                copy=True,
+                progress=progress,
+            )
             for name, fit in self.items()
         }
         return self

@@ -22,7 +22,7 @@ POWERS = ("**", "^")
 
 
 def parse(
-    formula: str, columns: Sequence[str]
+    formula: str, columns: Sequence[str], beside: Sequence[str] = ()
 ) -> tuple[Expression, list[list[Expression]]]:
     """Response and terms of a formula; each term is the list of its factors.
 
@@ -33,6 +33,8 @@ def parse(
         trees need none.
     columns : sequence of str
         What ``.`` stands for, without those of the response.
+    beside : sequence of str, optional
+        Columns that it does not stand for.
 
     Returns
     -------
@@ -74,7 +76,8 @@ def parse(
         name = left if left in columns else response_name(formula)
         response = Expression.column(name) if plain else _response(left)
         written = stand_ins.written(tokenize(stand_ins.unquoted(right)))
-        inputs = [stand_ins.of(n) for n in columns if n not in response.columns]
+        others = {*response.columns, *beside}
+        inputs = [stand_ins.of(n) for n in columns if n not in others]
         found = Formula(
             f"1 ~ {written}",  # the left is read above
             _context={"__formulaic_variables_available__": inputs},

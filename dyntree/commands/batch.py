@@ -11,6 +11,7 @@ from dyntree import checkpoint
 from dyntree.api.formula_files import file_notes, read_design
 from dyntree.commands.formulas import designed
 from dyntree.commands.options import (
+    check_weights_asked,
     kinds_of,
     leaf_model_of,
     model_options,
@@ -48,8 +49,9 @@ SCORES = {
 
 def fit(arguments: argparse.Namespace) -> None:
     """Learn a table and save the model."""
-    model, X, y, notes = _model_and_rows(arguments)
-    model.update(X, y, progress=_progress(arguments))
+    model, X, y, weights, notes = _model_and_rows(arguments)
+    given = (X, y) if weights is None else (X, y, weights)
+    model.update(*given, progress=_progress(arguments))
     checkpoint.save_with(model, notes, arguments.out)
 
 
@@ -95,14 +97,21 @@ def evaluate(arguments: argparse.Namespace) -> None:
     """Predict, score and learn a table row by row; print scores beside a baseline."""
     import pandas as pd
 
-    model, X, y, notes = _model_and_rows(arguments)
+    model, X, y, weights, notes = _model_and_rows(arguments)
+    if weights is not None and arguments.html is not None:
+        raise ValueError("--weights does not go with --html, which takes notes.")
     learner: Any = model
     if arguments.html is not None:
         from dyntree.api.plots import Recorder
 
         learner = Recorder(model, max(1, len(y) // N_NOTES))
     seen = prequential(
-        learner, X, y, start=arguments.start, progress=_progress(arguments)
+        learner,
+        X,
+        y,
+        sample_weight=weights,
+        start=arguments.start,
+        progress=_progress(arguments),
     )
     if arguments.out is not None:
         columns: dict[str, Any] = {"row": seen.rows, "loss": seen.losses}
@@ -156,15 +165,18 @@ def info(arguments: argparse.Namespace) -> None:
 
 def _model_and_rows(
     arguments: argparse.Namespace,
-) -> tuple[Any, Any, Any, dict[str, Any]]:
-    """A fresh model, inputs, responses, and what to remember of them."""
+) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    """A fresh model, inputs, responses, weights, and what to remember of them."""
     options, formula = model_options(arguments), arguments.formula
+    check_weights_asked(arguments)
     new_model(options)  # wrong ones are told before a long table is read
     left = response_name(formula)
     known = kinds_of(options, left)
     read = _read(arguments, known, left)
     table = table_of(read.frame)
-    design = designed(formula, table, options)
+    by = arguments.weights
+    weights = None if by is None else read.columns([by])[by].to_numpy()
+    design = designed(formula, table, options, by)
     warn_of_levels(read.frame, options.get("categories", {}))
     if design is not None:
         read.check([*design.columns, *design.response.columns])
@@ -176,14 +188,15 @@ def _model_and_rows(
         # the design has the levels
         model = new_model(options | {"model": kind, "categories": None})
         notes = file_notes(design, formula, "none")
-        return model, _features(design, table), design.responses(table), notes
-    response, inputs = split_formula(formula, table.names)
+        responses = design.responses(table)
+        return model, _features(design, table), responses, weights, notes
+    response, inputs = split_formula(formula, table.names, by)
     y, X = read.columns([response])[response].to_numpy(), read.columns(inputs)
     options = {"model": leaf_model_of(y.tolist())} | options
     named = options.get("categories", {})
     warn_of_text(X, [name for name in inputs if name not in named])
     notes = {"formula": formula, "response": response}
-    return new_model(options), X, y, notes
+    return new_model(options), X, y, weights, notes
 
 
 def _read(

@@ -35,8 +35,15 @@ def is_plain(formula: str, columns: Sequence[str]) -> bool:
     return all(name in columns or not SPECIAL.search(name) for name in names)
 
 
-def designed(formula: str, table: Table, options: Mapping[str, Any]) -> Design | None:
+def designed(
+    formula: str,
+    table: Table,
+    options: Mapping[str, Any],
+    weights: str | None = None,
+) -> Design | None:
     """The terms of a formula for a model with these options; None for a plain one.
+
+    A column of weights is none of those that ``.`` stands for.
 
     Raises
     ------
@@ -52,7 +59,8 @@ def designed(formula: str, table: Table, options: Mapping[str, Any]) -> Design |
             f"formula must be of plain columns under --rules r; got {formula!r}."
         )
     levels = options.get("categories") or {}
-    response, terms = parse(formula, table.names)
+    beside = () if weights is None else (weights,)
+    response, terms = parse(formula, table.names, beside)
     return Design.learn(
         table,
         response,

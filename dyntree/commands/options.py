@@ -9,6 +9,7 @@ from typing import Any
 
 from dyntree import params
 from dyntree.commands.rows import level_cell
+from dyntree.encoding.expressions import response_name
 from dyntree.labels import level_text
 from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, StreamOptions, TreeOptions
 from dyntree.trees.factory import Trees, make_tree, only_for_windows
@@ -18,7 +19,7 @@ SHELL_NAMES = {
     name: f"--{name.replace('_', '-')}"
     for name in (
         "model", "window", "discard", "forget", "drift", "rejuvenate_every", "rules",
-        "intercept", "min_leaf", "new_levels",
+        "intercept", "min_leaf", "new_levels", "weighting",
     )
 }  # fmt: skip
 
@@ -77,6 +78,15 @@ def add_model(
         f" a column of its own, a missing value, an error; default "
         f"{TreeOptions.new_levels}",
     )  # fmt: skip
+    group.add_argument(
+        "--weights", metavar="COLUMN",
+        help="column of the table with the weight of each row; it is no input",
+    )  # fmt: skip
+    group.add_argument(
+        "--weighting", choices=params.WEIGHTINGS,
+        help="what weights mean: they divide the variance of real responses, or count "
+        "rows; default variance, or for labels frequency",
+    )  # fmt: skip
     group.add_argument("--seed", type=int, metavar="N", help="drawn where absent")
 
 
@@ -99,6 +109,21 @@ def kinds_of(options: Mapping[str, Any], response: str) -> dict[str, str]:
     return kinds
 
 
+def check_weights_asked(arguments: argparse.Namespace) -> None:
+    """Raise ValueError for weights that cannot be: of R's rules, or of the response."""
+    if arguments.weights is None:
+        return
+    if arguments.rules == "r":
+        raise ValueError(
+            "--weights is for --rules native: CRAN dynaTree has no weights."
+        )
+    if arguments.weights == response_name(arguments.formula):
+        raise ValueError(
+            f"--weights must name another column than the response; got "
+            f"{arguments.weights!r}."
+        )
+
+
 def leaf_model_of(y: Sequence[Any]) -> str:
     """Responses -> what leaves hold where no option says: "class" for labels."""
     first = next((value for value in y if isinstance(value, str) or value == value), 0)
@@ -113,6 +138,7 @@ def in_shell_words(message: str) -> str:
     >>> in_shell_words("Name all levels: categories={'a': [...]}. Use model='class'.")
     'Name all levels: --levels a=A,B,... Use --model class.'
     """
+    message = re.sub(r"\bsample_weight\b", "--weights", message)
     message = re.sub(r"categories=\{'([^']*)': \[\.\.\.\]\}\.?", LEVELS, message)
     for name in params.given_options(SHELL_NAMES, TREE_OPTIONS, STREAM_OPTIONS):
         flag = SHELL_NAMES[name]

@@ -25,6 +25,7 @@ from dyntree import checkpoint
 from dyntree.api.formula_files import file_notes, read_design
 from dyntree.commands.formulas import designed, encoded_row
 from dyntree.commands.options import (
+    check_weights_asked,
     kinds_of,
     leaf_model_of,
     model_options,
@@ -45,6 +46,7 @@ from dyntree.encoding.tables import Table
 from dyntree.errors import NotReadyError
 from dyntree.storage.atomic_files import beginning, sweep
 from dyntree.summaries import ClassPrediction
+from dyntree.trees.learning.weights import check_weights
 
 TICK = 1.0  # seconds between two words on progress
 
@@ -95,6 +97,9 @@ class Session:
             "quantiles": arguments.quantiles,
             "options": model_options(arguments),
         }
+        check_weights_asked(arguments)
+        if arguments.weights is not None:
+            wanted["weights"] = arguments.weights
         self.resumed = self.path is not None and os.path.exists(self.path)
         if self.path is not None and Path(self.path).parent.is_dir():
             sweep(self.path)
@@ -130,11 +135,12 @@ class Session:
             self.notes.setdefault(name, value)  # older ones have none
         if not {*wanted, "inputs", "rows", "learned", "bytes"} <= {*self.notes}:
             raise ValueError(f"{self.path} is no checkpoint of a stream.")
-        for name, value in wanted.items():
-            if self.notes[name] != value:
+        for name in {**wanted, "weights": None}:
+            first, now = self.notes.get(name), wanted.get(name)
+            if first != now:
                 raise ValueError(
-                    f"--resume needs the {name} of the first call, "
-                    f"{self.notes[name]!r}; got {value!r}."
+                    f"--resume needs the {name} of the first call, {first!r}; got "
+                    f"{now!r}."
                 )
 
     def begin(self, row: Row, out: BinaryIO) -> None:
@@ -177,12 +183,14 @@ class Session:
         """Response and inputs; for terms of all kinds the first call makes a design."""
         notes, empty = self.notes, Table(dict.fromkeys(columns, ()))
         if self.design is None and notes["inputs"] is None:
-            self.design = designed(notes["formula"], empty, self.options)
+            self.design = designed(
+                notes["formula"], empty, self.options, notes.get("weights")
+            )
             if self.design is not None:
                 notes |= file_notes(self.design, notes["formula"], "none")
                 self.model = new_model(self.options | {"categories": None})
         if self.design is None:
-            return split_formula(notes["formula"], columns)
+            return split_formula(notes["formula"], columns, notes.get("weights"))
         check_columns(empty, self.design.response.columns + self.design.columns)
         return self.design.response.label, list(self.design.columns)
 
@@ -196,12 +204,13 @@ class Session:
         """Predict a row, write its line, learn it if it has a response."""
         notes = self.notes
         try:
-            x, y = self._read(row)
+            (x, y), weight = self._read(row), self._weight(row)
             line = {"row": notes["rows"], "y": y} | self._foreseen(x, y)
             out.write(WRITERS[notes["format"]](line))
             out.flush()
-            if y is not None:
-                self.model.update(x, [y], progress=False)
+            if y is not None and weight != 0.0:  # of weight 0: foreseen, not learned
+                more = () if weight is None else ([weight],)
+                self.model.update(x, [y], *more, progress=False)
                 notes["learned"] += 1
         except ValueError as error:
             message = str(error).replace(" in row 0", "")  # of the one row it was given
@@ -224,6 +233,19 @@ class Session:
             if values.get(name) is not None:
                 self.named.look(name, [values[name]])
         return values, y
+
+    def _weight(self, row: Row) -> float | None:
+        """Weight of a row, where a column has weights."""
+        name = self.notes.get("weights")
+        if name is None:
+            return None
+        if name not in row:
+            raise ValueError(
+                f"--weights must name a column, one of {[*row]}; got {name!r}."
+            )
+        decimal = self.notes["decimal"]
+        value = Kinds({name: "number"}, "", decimal).values(row, [name])[name]
+        return float(check_weights([value], 1, "--weights")[0])
 
     def _kinds(self, response: str) -> Kinds:
         """What columns hold, as far as it is known; what is found is added to it."""

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 LOOKED_AT = 100  # values of a column, before it is told that none is a named level
 
 
-def split_formula(formula: str, columns: Sequence[str]) -> tuple[str, list[str]]:
+def split_formula(
+    formula: str, columns: Sequence[str], weights: str | None = None
+) -> tuple[str, list[str]]:
     """Response and inputs that a formula names.
 
     Parameters
@@ -38,6 +40,8 @@ def split_formula(formula: str, columns: Sequence[str]) -> tuple[str, list[str]]
         ``"y ~ ."`` or ``"y ~ a + b"``, by plain column names.
     columns : sequence of str
         Columns that there are.
+    weights : str, optional
+        One that ``.`` does not stand for.
 
     Raises
     ------
@@ -55,7 +59,7 @@ def split_formula(formula: str, columns: Sequence[str]) -> tuple[str, list[str]]
             f"formula must be like 'y ~ .' or 'y ~ a + b'; got {formula!r}."
         )
     if inputs == ["."]:
-        inputs = [name for name in columns if name != response]
+        inputs = [name for name in columns if name not in (response, weights)]
     absent = [name for name in inputs if name not in columns]
     if absent or not inputs:
         raise ValueError(

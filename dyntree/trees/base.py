@@ -12,6 +12,7 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.storage.plain import plain
 from dyntree.trees.learning.check import is_idle, is_plain_row, previewed
+from dyntree.trees.learning.weights import weighed
 from dyntree.trees.state import TreeState
 
 
@@ -153,15 +154,18 @@ class TreeModel:
         for state in self.states:
             state.features = features
 
-    def _take_rows(self, X: Any, y: Any, progress: Progress, *more: Any) -> Self:
+    def _take_rows(
+        self, X: Any, y: Any, sample_weight: Any, progress: Progress, *more: Any
+    ) -> Self:
         """Learn rows: one that needs no encoding by `learn_row`, others by `_learn`."""
         with self._lock:
+            X, y, weights = weighed(self.state.options, X, y, sample_weight)
             if progress in (None, False) and is_plain_row(self.state, X, y):
-                self.learn_row(X, y.item())
+                self.learn_row(X, y.item(), 1.0 if weights is None else weights.item())
             else:
                 check_progress(progress)
                 if not is_idle(self.state, X, y):
-                    self._learn(X, y, *more, progress)
+                    self._learn(X, y, weights, *more, progress)
         return self
 
     def leave_new_levels_to_another(self) -> None:

@@ -35,13 +35,15 @@ MAX_COLUMNS = 1 << 20
 MAX_COUNT = 1 << 62
 BLOCK = 1 << 13  # leaf rows looked at together
 GROWING = {"fresh_roots", "waiting"}  # arrays of trees that are still growing
-POSITIVE = ("b0", "kappa0", "relaxed", "y_spread", "y_unit", "spreads", "n_told")
+POSITIVE = ("b0", "kappa0", "relaxed", "y_spread", "y_unit", "spreads", "n_told",
+            "mean_weight")  # fmt: skip
+ROUNDING = 1e-9  # of weights that were added and taken away
 
 
 # what a file says by not naming an option, by its rules: those from before it do not
 UNSAID: dict[str, dict[str, Any]] = {
-    "native": {"new_levels": "missing"},
-    "r": {"new_levels": "grow"},
+    "native": {"new_levels": "missing", "weighting": None},
+    "r": {"new_levels": "grow", "weighting": None},
 }
 
 
@@ -119,6 +121,7 @@ def _check_tree(state: TreeState, header: Header, arrays: Arrays) -> None:
     waiting = arrays["waiting_X"]
     fits = waiting.dtype == np.float64 and waiting.ndim == 2
     demand(fits and isinstance(header["waiting_y"], list), "no rows can wait like that")
+    take_weights(state, header, header["cloud"] is not None)
     if header["cloud"] is None:
         demand(arrays.keys() == {"waiting_X"}, "it has arrays without a use")
         _check_waiting(state, waiting, header["waiting_y"])
@@ -135,10 +138,29 @@ def _check_tree(state: TreeState, header: Header, arrays: Arrays) -> None:
         cloud = {name: arrays[name] for name in arrays if name != "waiting_X"}
         wanted = cloud_options(options, features.n_features)
         wanted["prior"] = _prior_as_learned(header["cloud"]["prior"], wanted["prior"])
+        if "weighting" in header["cloud"]:
+            demand(options.rules == "native", "R's rules know no weights")
+            wanted["weighting"] = options.meaning_of_weights
         check_cloud(header["cloud"], cloud, wanted)
     if features is not None:
         native = options.rules == "native"
         demand(features.allow_missing == native, "its columns follow other rules")
+
+
+def take_weights(state: TreeState, header: Header, has_trees: bool) -> None:
+    """Take over what a header tells of weights; an error unless that can be."""
+    options = state.options
+    if header.keys() & {"waiting_weights", "weight_unit"}:
+        demand(options.rules == "native", "R's rules know no weights")
+    if "weight_unit" in header:
+        divides = options.meaning_of_weights == "variance"
+        demand(divides and has_trees, "weights have an odd unit")
+        state.weight_unit = params.positive("weight_unit", header["weight_unit"])
+    if "waiting_weights" in header:
+        weights = [params.positive("a weight", w) for w in header["waiting_weights"]]
+        same = len(weights) == len(header["waiting_y"]) and not has_trees
+        demand(same, "other rows have weights")
+        state.waiting_weights = np.array(weights, dtype=np.float64)
 
 
 def _prior_as_learned(
@@ -295,6 +317,10 @@ def _check_rows(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
     if options["model"] == "class":
         places = np.arange(options["n_classes"], dtype=np.float64)
         demand(np.all(np.isin(y, places)), "y names labels that there are not")
+    if "weights" in arrays:
+        weights = arrays["weights"]
+        good = len(weights) == len(y) and np.all(np.isfinite(weights) & (weights > 0))
+        demand(good, "weights are odd")
     known = np.all((ids >= 0) & (ids < header["n_seen"]))
     demand(known and len(np.unique(ids)) == len(ids), "row_ids are no row numbers")
 
@@ -342,7 +368,11 @@ def _check_sums(
     native = options["rules"] == "native"
     classes = options["n_classes"] if options["model"] == "class" else 0
     retired = sums[:, stride]
-    demand(np.all(sums[:, 0] == forest.n_rows), "leaf_sums does not weigh the rows")
+    if options.get("weighting") == "frequency":
+        forest.check_masses(sums[:, 0])
+    else:
+        good = np.all(sums[:, 0] == forest.n_rows)
+        demand(good, "leaf_sums does not weigh the rows")
     demand(np.all(np.isfinite(retired) & (retired >= 0.0)), "a retired weight is odd")
     if classes:
         forest.check_labels(sums[:, 1:stride])
@@ -480,15 +510,29 @@ class Forest:
                 demand(np.array_equal(left, self.is_left[node]), "a row is astray")
                 node = up
 
+    def check_masses(self, masses: NDArray[np.float64]) -> None:
+        """Leaves weigh what their rows do together, shape (n_leaves,)."""
+        weights = self.arrays["weights"]
+        for first, last, row, leaf in self._leaf_rows():
+            found = np.bincount(leaf - first, weights[row], minlength=last - first)
+            good = np.abs(masses[first:last] - found) <= ROUNDING * (1.0 + found)
+            demand(np.all(good), "leaf_sums does not weigh the rows")
+
     def check_labels(self, counts: NDArray[np.float64]) -> None:
         """Leaves count the labels of their rows, shape (n_leaves, n_classes)."""
         n_classes = counts.shape[1]
         codes = self.arrays["y"].astype(np.int64)
+        weights = self.arrays.get("weights")
         for first, last, row, leaf in self._leaf_rows():
             places = (leaf - first) * n_classes + codes[row]
-            found = np.bincount(places, minlength=(last - first) * n_classes)
-            good = np.array_equal(counts[first:last].ravel(), found)
-            demand(good, "labels are miscounted")
+            found = np.bincount(
+                places,
+                None if weights is None else weights[row],
+                minlength=(last - first) * n_classes,
+            )
+            off = np.abs(counts[first:last].ravel() - found)
+            least = 0.0 if weights is None else ROUNDING * (1.0 + found)
+            demand(np.all(off <= least), "labels are miscounted")
 
     def _leaf_rows(self) -> Iterator[tuple[int, int, Ints, Ints]]:
         """Some whole leaves at a time, first .. last - 1: their rows, and whose."""

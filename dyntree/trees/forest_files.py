@@ -17,6 +17,7 @@ from dyntree._core.trees.forest import CUT, KNOT, Forest
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.errors import CheckpointError
 from dyntree.online import Arrays, Header
+from dyntree.trees.files import take_weights
 from dyntree.trees.forest_options import ForestOptions
 from dyntree.trees.state import TreeState
 
@@ -33,9 +34,12 @@ def demand(holds: Any, fault: str) -> None:
 
 def forest_arrays(state: TreeState, is_frozen: bool) -> tuple[Header, Arrays]:
     """State of random trees -> its header and its arrays."""
+    said = asdict(state.options)
+    if said["weighting"] is None:  # as in files from before there were weights
+        del said["weighting"]
     header: Header = {
         "kind": "RandomTreesStream",
-        "options": asdict(state.options),
+        "options": said,
         "is_frozen": is_frozen,
         **state.header(),
         "forest": None,
@@ -57,6 +61,7 @@ def forest_state(header: Header, arrays: Arrays) -> tuple[TreeState, bool]:
     state = TreeState(options, seed)
     if header["features"] is not None:
         state.features = FeatureMap.from_header(header["features"])
+    take_weights(state, header, header["forest"] is not None)
     waiting = arrays["waiting_X"]
     demand(waiting.dtype == np.float64 and waiting.ndim == 2, "no rows can wait so")
     if header["forest"] is None:
@@ -67,6 +72,9 @@ def forest_state(header: Header, arrays: Arrays) -> tuple[TreeState, bool]:
         demand(state.features is not None and not waiting.size, "columns are missing")
         assert state.features is not None
         own = {name: array for name, array in arrays.items() if name != "waiting_X"}
+        if "weighting" in header["forest"]:
+            meant = header["forest"]["weighting"] == options.meaning_of_weights
+            demand(meant, "its weights mean something else")
         check_forest(header["forest"], own, options, state.features.n_features)
         source = CounterSource.from_state(own["random_state"])
         state.cloud = Forest.from_arrays(header["forest"], own, source)
@@ -88,7 +96,8 @@ def check_forest(
     held = len(arrays["y"])  # fewer than there were after remove_data
     demand(held <= min(n_seen, wanted["n_held"]), "too many rows are held")
     shapes: dict[str, Any] = {name: ((n,), kind) for name, kind in FIELDS.items()}
-    n_sums = wanted["n_classes"] or 2
+    kind = header.get("weighting")
+    n_sums = wanted["n_classes"] or 2 + (kind == "variance")
     shapes |= {
         "sums": ((n, n_sums), np.float64), "n_knots": ((n_trees,), np.int64),
         "n_spare": ((n_trees,), np.int64),
@@ -97,6 +106,8 @@ def check_forest(
         "y": ((held,), np.float64),
         "random_state": (arrays["random_state"].shape, np.uint64),
     }  # fmt: skip
+    if kind is not None:
+        shapes["weights"] = (held,), np.float64
     demand({*arrays} == {*shapes, "reference"}, "arrays are missing, or too many")
     for name, (shape, kind) in shapes.items():
         fits = arrays[name].shape == shape and arrays[name].dtype == kind
@@ -128,6 +139,8 @@ def check_rows(arrays: Arrays, wanted: dict[str, Any], n_seen: int) -> None:
         codes = (y >= 0) & (y < n_classes) & (y == np.floor(y))
         demand(codes.all(), "a row has no label")
     demand(np.isfinite(y).all(), "a response is odd")
+    weights = arrays.get("weights", np.ones(len(y)))
+    demand((np.isfinite(weights) & (weights > 0.0)).all(), "a weight is odd")
     rows = np.arange(n_seen - len(y), n_seen)
     demand(((before >= -1) & (before < rows)).all(), "rows lead nowhere")
 

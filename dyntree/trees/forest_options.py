@@ -32,6 +32,7 @@ class ForestOptions:
     class_mass: float = 1.0
     categories: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     new_levels: str = "grow"
+    weighting: str | None = None
 
     rules: ClassVar[str] = "native"
     intercept: ClassVar[str] = "implicit"
@@ -50,10 +51,16 @@ class ForestOptions:
         params.positive("class_mass", self.class_mass)
         params.one_of("new_levels", self.new_levels, params.NEW_LEVELS)
         shared = params.TreeOptions(
-            model=self.model, classes=self.classes, categories=self.categories
-        )
+            model=self.model, classes=self.classes, categories=self.categories,
+            weighting=self.weighting,
+        )  # fmt: skip
         object.__setattr__(self, "classes", shared.classes)
         object.__setattr__(self, "categories", shared.categories)
+
+    @property
+    def meaning_of_weights(self) -> str:
+        """What weights of rows mean, as of `dyntree.params.TreeOptions`."""
+        return params.meaning_of_weights(self.model, self.weighting)
 
     @property
     def n_particles(self) -> int:

@@ -24,6 +24,7 @@ from dyntree.trees.learning.parts import (
     learn_rows,
 )
 from dyntree.trees.learning.warmup import take_in
+from dyntree.trees.learning.weights import weighed
 from dyntree.trees.learning.windows import rejuvenate, row_positions
 from dyntree.trees.state import TreeState, with_ones
 
@@ -100,6 +101,12 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         as missing, with a warning the first time; or it is an error. To questions it
         is missing, or an error: only rows that are learned bring columns. Linear leaves
         regress on those that they began with; splits use them all.
+    weighting : {"variance", "frequency"}, optional
+        Native rules: what weights of rows mean. A row of weight w has the variance
+        sigma^2 / w, as in weighted least squares ("variance", the default for real
+        responses); or it counts as w equal rows ("frequency", what weights of labels
+        always mean). Weights that divide variances are counted in the mean weight of
+        the first ten rows, so that their unit does not matter.
     seed : int, optional
         Drawn from the system where absent, and kept as `seed`. Under R's rules, as in
         ``set.seed``.
@@ -157,6 +164,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         max_retired_mass: float | None = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
+        weighting: str | None = None,
         seed: int | None = None,
     ) -> None:
         options = TreeOptions(**params.given_options(locals(), TREE_OPTIONS))
@@ -181,7 +189,9 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         return False
 
     @locked
-    def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
+    def update(
+        self, X: Any, y: Any, sample_weight: Any = None, *, progress: Progress = None
+    ) -> Self:
         """Learn rows in order.
 
         Parameters
@@ -197,6 +207,10 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         y : array_like of shape (n_rows,)
             Responses, or labels of a class model. They belong to the rows of X by their
             places; where X and y both have an index, these must be equal.
+        sample_weight : array_like of shape (n_rows,) or float, optional
+            Weights >= 0 of the rows, of which one at least is not 0; a number is that
+            of all, and 1 the default. What they mean says the option `weighting`. Rows
+            of weight 0 are left out before anything else. (Native rules.)
         progress : bool, callable or None, default None
             True: progress bar; False: none; None: a bar for long work on a terminal;
             a callable is called with (rows done, rows in all).
@@ -214,10 +228,11 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         """
         check_progress(progress)
         state = self.state
+        X, y, weights = weighed(state.options, X, y, sample_weight)
         if is_idle(state, X, y):
             return self
         before = state.n_seen
-        rows, responses, growth = take_in(state, X, y)
+        rows, responses, growth = take_in(state, X, y, weights)
         n_kept = state.n_seen - before
         learn = partial(learn_rows, state)
         learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)

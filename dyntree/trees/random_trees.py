@@ -6,6 +6,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
+
 from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.online import Arrays, Header
@@ -20,6 +22,7 @@ from dyntree.trees.forest_options import FOREST_OPTIONS, ForestOptions
 from dyntree.trees.learning.check import checked, scaled_row
 from dyntree.trees.learning.parts import learn_in_parts
 from dyntree.trees.learning.warmup import take_in
+from dyntree.trees.learning.weights import Responses, one_weight, row_weight
 from dyntree.trees.state import TreeState
 
 
@@ -50,7 +53,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         Latest rows that are held, for cuts.
     max_nodes : int, default 8192
         Nodes of a tree; for more, leaves are given up that no row came to longest.
-    classes, class_mass, categories, new_levels
+    classes, class_mass, categories, new_levels, weighting
         As in `DynamicTree`.
     seed : int, optional
         Drawn from the system where absent.
@@ -96,6 +99,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         class_mass: float = 1.0,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
+        weighting: str | None = None,
         seed: int | None = None,
     ) -> None:
         options: Any = ForestOptions(**params.given_options(locals(), FOREST_OPTIONS))
@@ -118,7 +122,13 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         return self
 
     def update(
-        self, X: Any, y: Any, *, threads: int | None = None, progress: Progress = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        threads: int | None = None,
+        progress: Progress = None,
     ) -> Self:
         """Learn rows in order.
 
@@ -127,41 +137,55 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         not depend on it. Other parameters, what is returned and what bad rows and
         interrupts do are those of `DynamicTree.update`.
         """
-        return self._take_rows(X, y, progress, params.n_threads(threads))
+        n_threads = params.n_threads(threads)
+        return self._take_rows(X, y, sample_weight, progress, n_threads)
 
-    def learn_row(self, row: Matrix, y: Any) -> None:
+    def learn_row(self, row: Matrix, y: Any, weight: float = 1.0) -> None:
         """Learn one row by a shorter way; see `StreamingTree.learn_row`."""
         state = self.state
         with self._lock:
+            weight = one_weight(state.options, weight)
+            if weight == 0.0:
+                return
             known = state.options.classes
             is_new = known is not None and y not in known
             if state.cloud is None or self.is_frozen or is_new:
-                self._learn(row, [y], 1, None)
+                self._learn(row, [y], np.array([weight]), 1, None)
                 return
             place = y if known is None else known.index(y)
-            self.learn_encoded(*scaled_row(state, row, place))
+            row, response = scaled_row(state, row, place)
+            self.learn_encoded(row, Responses(response, row_weight(state, weight)))
 
     def learn_encoded(
-        self, rows: Matrix, responses: Vector, proba: Matrix | None = None,
+        self, rows: Matrix, responses: Responses, proba: Matrix | None = None,
         n_threads: int = 1,
     ) -> Vector:  # fmt: skip
         """Learn rows as the core has them; see `StreamingTree.learn_encoded`."""
-        found: Vector = self.state.cloud.update(rows, responses, proba, n_threads)
+        found: Vector = self.state.cloud.update(
+            rows, responses.y, proba, n_threads, responses.weights
+        )
         return found
 
-    def _learn(self, X: Any, y: Any, n_threads: int, progress: Progress) -> None:
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        weights: Vector | None,
+        n_threads: int,
+        progress: Progress,
+    ) -> None:
         """Check and learn rows of any form."""
         state = self.state
         if self.is_frozen:
             checked(state, X, y)
             return
         before = state.n_seen
-        rows, responses, growth = take_in(state, X, y)
+        rows, responses, growth = take_in(state, X, y, weights)
         n_kept = state.n_seen - before
         learn = partial(self._learn_some, n_threads)
         learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
 
-    def _learn_some(self, n_threads: int, rows: Matrix, responses: Vector) -> int:
+    def _learn_some(self, n_threads: int, rows: Matrix, responses: Responses) -> int:
         """Learn encoded rows; returns how many."""
         return len(self.learn_encoded(rows, responses, None, n_threads))
 

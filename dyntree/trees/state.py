@@ -10,7 +10,7 @@ import numpy as np
 
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import NewLevels
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.params import N_SCALE, TreeOptions
 
@@ -41,6 +41,10 @@ class TreeState:
         Kinds of warnings that were given.
     new_levels : NewLevels or None
         How many levels came new; None where another model that learns the same counts.
+    waiting_weights : ndarray of shape (n_waiting,) or None
+        Weights of the rows kept back, None where all are 1.
+    weight_unit : float
+        What weights that divide variances are divided by: the mean of the first ones.
     lock : RLock
         Held by whoever learns or asks.
     """
@@ -55,6 +59,8 @@ class TreeState:
     settles_all: bool = False
     warned: set[str] = field(default_factory=set)
     new_levels: NewLevels | None = field(default_factory=NewLevels)
+    waiting_weights: Vector | None = None
+    weight_unit: float = 1.0
     lock: Any = field(default_factory=RLock)
 
     @property
@@ -101,16 +107,23 @@ class TreeState:
 
     def header(self) -> dict[str, Any]:
         """What a file tells of it besides options and trees."""
-        return {
+        weights = self.waiting_weights
+        header: dict[str, Any] = {
             "seed": self.seed,
             "features": None if self.features is None else self.features.to_header(),
             "waiting_y": list(self.waiting_y),
         }
+        if weights is not None:
+            header["waiting_weights"] = weights.tolist()
+        if self.weight_unit != 1.0:
+            header["weight_unit"] = self.weight_unit
+        return header
 
     def nbytes(self) -> int:
         """Bytes held by trees, rows and scratch."""
         if self.cloud is None:
-            return int(self.waiting_X.nbytes) + 8 * len(self.waiting_y)
+            n_lists = 1 if self.waiting_weights is None else 2
+            return int(self.waiting_X.nbytes) + 8 * n_lists * len(self.waiting_y)
         return int(self.cloud.nbytes())
 
     def ready(self, what: str) -> Any:
@@ -156,6 +169,8 @@ class TreeState:
             self.waiting_X.copy(),
             list(self.waiting_y),
             new_levels=None if self.new_levels is None else self.new_levels.copy(),
+            waiting_weights=self.waiting_weights,  # which nobody changes
+            weight_unit=self.weight_unit,
         )
 
 

@@ -6,6 +6,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
+
 from dyntree import checkpoint, params
 from dyntree._core.trees.window import roll
 from dyntree.encoding.values import Matrix, Vector
@@ -21,6 +23,7 @@ from dyntree.trees.files import stream_arrays, stream_state
 from dyntree.trees.learning.check import checked, scaled_row
 from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
 from dyntree.trees.learning.warmup import take_in
+from dyntree.trees.learning.weights import Responses, one_weight, row_weight
 from dyntree.trees.learning.windows import learn_in_window
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState
@@ -65,7 +68,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         As in `DynamicTree`.
     first_split, n_basis, classes, prior, class_mass, max_retired_mass
         As in `DynamicTree`.
-    categories, new_levels, seed
+    categories, new_levels, weighting, seed
         As in `DynamicTree`.
 
     Attributes
@@ -114,6 +117,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         max_retired_mass: float | None = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
+        weighting: str | None = None,
         seed: int | None = None,
     ) -> None:
         given = locals()
@@ -152,15 +156,17 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         """What all random draws of the tree come from."""
         return self.state.seed
 
-    def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
+    def update(
+        self, X: Any, y: Any, sample_weight: Any = None, *, progress: Progress = None
+    ) -> Self:
         """Learn rows in order, retiring one for each that the window cannot hold.
 
         A frozen model checks the rows and learns nothing from them. Parameters, what is
         returned and what bad rows and interrupts do are those of `DynamicTree.update`.
         """
-        return self._take_rows(X, y, progress)
+        return self._take_rows(X, y, sample_weight, progress)
 
-    def learn_row(self, row: Matrix, y: Any) -> None:
+    def learn_row(self, row: Matrix, y: Any, weight: float = 1.0) -> None:
         """Learn one row by a shorter way than `update` (native rules).
 
         Parameters
@@ -169,30 +175,35 @@ class StreamingTree(JointDraws, checkpoint.Stored):
             Encoded and checked.
         y : float or label
             Checked.
+        weight : float, default 1.0
+            As in `update`; a row of weight 0 is left out.
         """
         state = self.state
         with self._lock:
-            cloud, known = state.cloud, state.options.classes
+            weight = one_weight(state.options, weight)
+            if weight == 0.0:
+                return
+            known = state.options.classes
             is_new = known is not None and y not in known
-            if cloud is None or self.is_frozen or is_new:
-                self._learn(row, [y], None)
+            if state.cloud is None or self.is_frozen or is_new:
+                self._learn(row, [y], np.array([weight]), None)
                 return
             place = y if known is None else known.index(y)
             row, response = scaled_row(state, row, place)
-            before = cloud.n_degenerate
-            roll(cloud, row, response, *self.options.terms)
-            warn_degenerate(cloud.n_degenerate - before)
+            weights = row_weight(state, weight)
+            before = state.cloud.n_degenerate
+            roll(state.cloud, row, response, *self.options.terms, weights=weights)
+            warn_degenerate(state.cloud.n_degenerate - before)
 
     def learn_encoded(
-        self, rows: Matrix, responses: Vector, proba: Matrix | None = None
+        self, rows: Matrix, responses: Responses, proba: Matrix | None = None
     ) -> Vector:
         """Learn rows as the core has them (native rules, once there are trees).
 
         Parameters
         ----------
         rows : ndarray of shape (n_rows, n_features)
-        responses : ndarray of shape (n_rows,)
-            Responses, or places of labels.
+        responses : Responses of length n_rows
         proba : ndarray of shape (n_rows, n_classes), optional
             Becomes the probabilities at each row before it is learned.
 
@@ -202,27 +213,31 @@ class StreamingTree(JointDraws, checkpoint.Stored):
             Log predictive densities, each given the rows before.
         """
         found: Vector = roll(
-            self.state.cloud, rows, responses, *self.options.terms, proba
-        )
+            self.state.cloud, rows, responses.y, *self.options.terms, proba,
+            responses.weights,
+        )  # fmt: skip
         return found
 
-    def _learn(self, X: Any, y: Any, progress: Progress) -> None:
+    def _learn(
+        self, X: Any, y: Any, weights: Vector | None, progress: Progress
+    ) -> None:
         """Check and learn rows of any form."""
         state = self.state
         if self.is_frozen:
             checked(state, X, y)
             return
         before = state.n_seen
-        rows, responses, growth = take_in(state, X, y, self.options.check_model)
+        check = self.options.check_model
+        rows, responses, growth = take_in(state, X, y, weights, check)
         n_kept = state.n_seen - before
         learn = partial(learn_in_window, state, self.options)
         learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
 
     def predict(
-        self, X: Any, *, threads: int | None = None
+        self, X: Any, sample_weight: Any = None, *, threads: int | None = None
     ) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X; see `DynamicTree.predict`."""
-        return self.tree.predict(X, threads=threads)
+        return self.tree.predict(X, sample_weight, threads=threads)
 
     def remove_data(self) -> Self:
         """Let go of every row; see `DynamicTree.remove_data`."""

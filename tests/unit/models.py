@@ -177,7 +177,7 @@ class Pressed:
     def __init__(self, call: Any, late: bool) -> None:
         self.call, self.late = call, late
 
-    def __call__(self, *arguments: Any) -> None:
+    def __call__(self, *arguments: Any, **more: Any) -> None:
         if self.late:
-            self.call(*arguments)
+            self.call(*arguments, **more)
         raise KeyboardInterrupt

@@ -437,3 +437,66 @@ def test_what_are_no_models_is_refused(models: Any, message: str) -> None:
 def test_what_cannot_learn_is_refused_by_name(model: Any) -> None:
     with pytest.raises(ValueError, match="model must be a model that learns online"):
         prequential(model, *data("constant"))
+
+
+# ------------------------------------------------------------ weights
+@pytest.mark.parametrize("weighting", ["variance", "frequency"])
+def test_rows_are_foreseen_learned_and_scored_by_weight(weighting: str) -> None:
+    rng = np.random.default_rng(5)
+    X, w = rng.random((60, 2)), rng.choice([0.0, 0.5, 3.0], 60)
+    y = np.sin(6 * X[:, 0]) + 0.3 * rng.standard_normal(60)
+    made = {"weighting": weighting, "n_particles": 20, "seed": 1}
+    model, own = DynamicTree(**made), DynamicTree(**made)
+    seen = prequential(model, X, y, sample_weight=w, start=20)
+    own.update(X[:20], y[:20], w[:20])
+    mean, density = [], []
+    for k in range(20, 60):
+        more = (w[k] or 1.0,) if weighting == "variance" else ()
+        told = own.predict(X[k : k + 1], *more)
+        mean.append(told.mean[0])
+        density.append(told.log_density([y[k]])[0])
+        if w[k]:
+            own.update(X[k : k + 1], y[k : k + 1], w[k : k + 1])
+    assert model.log_evidence == own.log_evidence
+    np.testing.assert_array_equal(seen.mean, mean)
+    np.testing.assert_array_equal(seen.weights, w[20:])
+    assert seen.scores.log_density == pytest.approx(np.average(density, weights=w[20:]))
+    rmse = np.sqrt(np.average((y[20:] - mean) ** 2, weights=w[20:]))
+    assert seen.scores.rmse == pytest.approx(rmse, rel=1e-12)
+    once = prequential(DynamicTree(**made), X, y, sample_weight=1.0, start=20)
+    plain = prequential(DynamicTree(**made), X, y, start=20)
+    np.testing.assert_array_equal(once.log_density, plain.log_density)
+    assert once.scores.rmse == pytest.approx(plain.scores.rmse, rel=1e-12)
+
+
+def test_scores_of_labels_count_frequencies_as_rows() -> None:
+    """A weight of 3 is the row three times; ties in probabilities count half."""
+    rng = np.random.default_rng(6)
+    y, w = rng.integers(0, 3, 40), rng.integers(1, 4, 40)
+    proba = np.round(rng.dirichlet(np.ones(3), 40), 1) + 0.1
+    proba /= proba.sum(axis=1, keepdims=True)
+    density, known = np.log(proba[np.arange(40), y]), rng.random(40) < 0.8
+    weighted = class_scores(y, proba, density, known, w.astype(float))
+    again = np.repeat(np.arange(40), w)
+    rows = class_scores(y[again], proba[again], density[again], known[again])
+    for name in ("error", "auc", "log_loss", "brier"):
+        assert getattr(weighted, name) == pytest.approx(getattr(rows, name), rel=1e-12)
+
+
+def test_weights_that_score_nothing_are_refused() -> None:
+    X, y = np.random.default_rng(7).random((30, 1)), np.arange(30.0)
+    tree = DynamicTree(n_particles=5, seed=1)
+    for weights, words in [
+        (-1.0, "sample_weight must be finite"),
+        (0.0, "must be > 0 in one row"),
+        ([1.0], "one value a row"),
+        (np.r_[np.ones(20), np.zeros(10)], "a weight above 0"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            prequential(tree.copy(), X, y, sample_weight=weights, start=20)
+    own = DynamicTree(rules="r", n_particles=5, seed=1)
+    with pytest.raises(ValueError, match="CRAN dynaTree has no weights"):
+        prequential(own, X, y, sample_weight=2.0)
+    plots = pytest.importorskip("dyntree.api.plots")
+    with pytest.raises(ValueError, match="is for models of trees"):
+        prequential(plots.Recorder(tree), X, y, sample_weight=2.0)

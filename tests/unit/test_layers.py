@@ -58,7 +58,7 @@ CORE_FOLDERS = {
 PYTHON_ORDER = [
     {"_core"}, {"errors"}, {"labels"}, {"params"}, {"runtime"}, {"online"},
     {"encoding", "storage"}, {"summaries", "checkpoint", "posterior"}, {"residuals"},
-    {"trees", "mixtures"}, {"datasets", "repeats", "evaluate"}, {"config"},
+    {"trees", "mixtures"}, {"scores"}, {"datasets", "repeats", "evaluate"}, {"config"},
     {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
 ]  # fmt: skip
@@ -71,12 +71,13 @@ FOLDER_ORDER = {
         {"feature_map", "inverses"}, {"growing_map", "design"}, {"moves"},
     ],
     "trees": [
-        {"state", "forest_options"}, {"learning"}, {"files", "forest_files", "base"},
+        {"state", "forest_options"}, {"learning"}, {"files", "base"}, {"forest_files"},
         {"answers"}, {"model", "random_trees"}, {"streaming"}, {"averages"},
         {"factory"},
     ],
     "trees/learning": [
-        {"scaling", "growth", "levels"}, {"check", "parts", "windows"}, {"warmup"},
+        {"scaling", "growth", "levels", "weights"}, {"check", "parts", "windows"},
+        {"warmup"},
     ],
     "trees/answers": [
         {"draws"}, {"predictions"}, {"criteria"}, {"sensitivity"}, {"view"},
@@ -121,12 +122,17 @@ FOLDER_ORDER = {
 # Faces that use another. Plots are a face for people and where the others draw; they
 # know none of them. A formula makes results, and these make predictions.
 FACE_USES = {
-    "formula": {"results", "terms", "formula_files", "model_rows"},
+    "formula": {
+        "results", "terms", "formula_files", "fitted_model", "model_rows",
+        "row_weights",
+    },
     "results": {
         "predictions", "effects", "plots", "formula", "fitted_model", "one_step",
-        "learning_on", "back_transform", "orders",
+        "learning_on", "back_transform", "orders", "row_weights",
     },
-    "one_step": {"plots", "fitted_model"}, "learning_on": {"fitted_model"},
+    "one_step": {"plots", "fitted_model"},
+    "fitted_model": {"row_weights", "model_rows"}, "model_rows": {"row_weights"},
+    "learning_on": {"fitted_model", "model_rows", "row_weights"},
     "effects": {"fitted_model"}, "back_transform": {"predictions"},
     "orders": {"fitted_model"}, "comparing": {"formula", "results", "orders"},
     "several": {"formula", "results", "predictions"},

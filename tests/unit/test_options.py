@@ -28,11 +28,11 @@ DECLARED = {**TREE_OPTIONS, **STREAM_OPTIONS, "seed": None}
 # categories, and in river levels are columns like others.
 OF_R = {"rules", "n_start", "variance_prior"}
 LEVELS = {"categories", "new_levels"}
-REGRESSION = {"prior", "intercept", "first_split", "n_basis", "model"}
+REGRESSION = {"prior", "intercept", "first_split", "n_basis", "model", "weighting"}
 WINDOW = set(STREAM_OPTIONS)
 COMMAND = {
     "model", "window", "discard", "forget", "drift", "rejuvenate_every", "n_particles",
-    "rules", "intercept", "min_leaf", "categories", "new_levels", "seed",
+    "rules", "intercept", "min_leaf", "categories", "new_levels", "weighting", "seed",
 }  # fmt: skip
 
 # What a face has of its own, and the defaults it changes: whole tables are held by
@@ -92,7 +92,7 @@ FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]
     "sklearn classifier": (
         lambda: arguments(sklearn("DynamicTreeClassifier")),
         OF_R | REGRESSION | {"classes", "categories", "seed"},
-        WHOLE | CLOUDS,
+        WHOLE | CLOUDS | {"class_weight": None},
     ),
     "river regressor": (
         lambda: arguments(river("RiverDynamicTreeRegressor")),
@@ -106,14 +106,16 @@ FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]
     ),
     "arrays": (
         lambda: arguments(DynamicTreeModel),
-        OF_R,
+        OF_R | {"weighting"},  # which weights tell
         WHOLE
+        | {"weights": None, "freq_weights": None}
         | {"model": None, "missing": "none", "new_levels": "grow", "n_clouds": 1},
     ),
     "formula": (
         lambda: arguments(DynamicTreeModel.from_formula),
-        OF_R,
+        OF_R | {"weighting"},
         WHOLE
+        | {"weights": None, "freq_weights": None}
         | {"model": None, "missing": "none", "new_levels": "grow", "n_clouds": 1}
         | {"subset": None, "drop_cols": None},
     ),
@@ -136,8 +138,8 @@ FORESTS: dict[str, tuple[Callable[[], Any], set[str], dict[str, Any]]] = {
     ),
     "sklearn classifier": (
         lambda: sklearn("RandomTreesClassifier"),
-        {"model", "classes", "categories"},
-        JOBS,
+        {"model", "classes", "categories", "weighting"},
+        JOBS | {"class_weight": None},
     ),
     "river regressor": (
         lambda: river("RiverRandomTreesRegressor"),
@@ -146,7 +148,7 @@ FORESTS: dict[str, tuple[Callable[[], Any], set[str], dict[str, Any]]] = {
     ),
     "river classifier": (
         lambda: river("RiverRandomTreesClassifier"),
-        LEVELS | {"model", "classes"},
+        LEVELS | {"model", "classes", "weighting"},
         {"new_columns": "grow", "seed": None},
     ),
 }

@@ -46,7 +46,7 @@ cdef class Cloud(Particles):
             raise MemoryError()
         for k in range(y.shape[0]):
             self.moves.observe(&X[k, 0])
-            self.pool.put(&X[k, 0], y[k])
+            self.pool.put(&X[k, 0], y[k], 1.0)
         try:
             self.start_trees(<int32_t> y.shape[0])
         except MemoryError:
@@ -56,8 +56,11 @@ cdef class Cloud(Particles):
         if not self.numerics.asks_held:
             self.pool.seen = self.pool.spans()
 
-    def check_rows(self, const double[:, ::1] X, const double[::1] y):
-        """Raise ValueError unless X and y fit the cloud and each other."""
+    def check_rows(
+        self, const double[:, ::1] X, const double[::1] y,
+        const double[::1] weights=None,
+    ):
+        """Raise ValueError unless X, y and weights fit the cloud and each other."""
         if X.shape[1] != self.pool.n_features:
             raise ValueError(
                 f"X must have {self.pool.n_features} columns; got {X.shape[1]}."
@@ -66,6 +69,13 @@ cdef class Cloud(Particles):
             raise ValueError(
                 f"X and y must have equally many rows; got {X.shape[0]} and "
                 f"{y.shape[0]}."
+            )
+        if weights is not None and not (
+            self.pool.is_weighted and weights.shape[0] == y.shape[0]
+        ):
+            raise ValueError(
+                f"weights need a weighted cloud, and must be {y.shape[0]}; got "
+                f"{weights.shape[0]}."
             )
         cdef Py_ssize_t k
         if self.leaf_model.n_classes:
@@ -77,7 +87,8 @@ cdef class Cloud(Particles):
                     )
 
     def update(
-        self, const double[:, ::1] X, const double[::1] y, int64_t every=0, report=None
+        self, const double[:, ::1] X, const double[::1] y, int64_t every=0, report=None,
+        const double[::1] weights=None,
     ):
         """Learn rows in order.
 
@@ -91,6 +102,8 @@ cdef class Cloud(Particles):
             Called between resampling and moving with the row number, the rows retired,
             the distinct particles kept, the variance of the weights and the averages
             of depth, leaves, rows per leaf and retired weight per leaf.
+        weights : ndarray of shape (n_rows,), optional
+            > 0, for a weighted cloud; 1 by default.
 
         Returns
         -------
@@ -102,7 +115,7 @@ cdef class Cloud(Particles):
         An interrupt is answered between rows: the cloud then is what it was after the
         last complete one.
         """
-        self.check_rows(X, y)
+        self.check_rows(X, y, weights)
         if not self.n_particles:
             raise ValueError("update needs a cloud that was started; call start first.")
         log_densities = np.zeros(y.shape[0])
@@ -110,11 +123,14 @@ cdef class Cloud(Particles):
         cdef Py_ssize_t k
         for k in range(y.shape[0]):
             PyErr_CheckSignals()
-            self.learn(&X[k, 0], y[k], &out[k], every, report)
+            self.learn(
+                &X[k, 0], y[k], 1.0 if weights is None else weights[k], &out[k], every,
+                report,
+            )
         return log_densities
 
     cdef int learn(
-        self, const double *x, double y, double *log_density, int64_t every,
+        self, const double *x, double y, double w, double *log_density, int64_t every,
         object report,
     ) except -1:
         """Put one row in the pool and take a step; if not learned, it is out again."""
@@ -125,7 +141,7 @@ cdef class Cloud(Particles):
         if self.fresh.n:
             self.fresh.reserve(self.pool.n_rows + 1)
         before = self.fix_units(x, y) if self.leaf_model.n_open else None
-        s = self.pool.put(x, y)
+        s = self.pool.put(x, y, w)
         self.moves.observe(x)
         status = self.step(s, log_density, every, report)
         if status == NOT_LEARNED:
@@ -139,6 +155,8 @@ cdef class Cloud(Particles):
             if not self.numerics.asks_held:
                 self.pool.seen.widen(x)
             self.log_evidence += log_density[0]
+            if self.leaf_model.y_open and self.pool.is_weighted:
+                self.extra_told += self.leaf_model.times(w) - 1.0
             if self.next_look < INFINITY:
                 look(self)
         return self.raise_failure(status)
@@ -153,7 +171,7 @@ cdef class Cloud(Particles):
         if fixed == 0:
             return None
         if fixed & RESPONSE_UNIT:
-            self.log_evidence -= self.pool.n_seen * log(self.leaf_model.response_unit())
+            self.log_evidence -= self.n_told * log(self.leaf_model.response_unit())
         self.renew()
         return before
 
@@ -253,7 +271,7 @@ cdef class Cloud(Particles):
         PyErr_CheckSignals()
         self.retire([position], forget)
         cdef double log_density
-        self.learn(&X[0, 0], y[0], &log_density, 0, None)
+        self.learn(&X[0, 0], y[0], 1.0, &log_density, 0, None)
         return log_density
 
     cdef bint retire_slot(self, slot_t s, double forget) noexcept nogil:
@@ -396,6 +414,14 @@ cdef class Cloud(Particles):
             type(self), *self.to_arrays(), self.source if source is None else source
         )
 
+    def with_weights(self, weighting):
+        """A cloud like this one whose rows may have weights; now all of them weigh 1."""
+        return self.from_arrays(
+            *snapshot.with_weights(
+                *self.to_arrays(), weighting, self.arena.stride
+            ), self.source
+        )
+
     def with_classes(self, int n_classes):
         """A cloud like this one whose leaves count n_classes labels, the new ones last.
         """
@@ -446,6 +472,10 @@ cdef class Cloud(Particles):
         if held or self.fades or self.numerics.asks_held:
             return self.pool.spans().bounds()
         return self.pool.seen.bounds()
+
+    def weights(self):
+        """Weights of the active rows in internal order, ndarray of float64."""
+        return self.pool.weights()
 
     def row_ids(self):
         """Ids of the active rows in internal order, ndarray of int64."""
@@ -503,6 +533,16 @@ cdef class Cloud(Particles):
         """Rows with inputs of linear leaves at most so many spreads from their centres,
         and the range of each column of which values were moved; None if none were."""
         return self.leaf_model.within_reach(X, limit, self.pool.seen)
+
+    @property
+    def weighting(self):
+        """What weights of rows mean, None where all of them weigh 1."""
+        return self.options.get("weighting")
+
+    @property
+    def n_told(self):
+        """Rows seen; while responses had no unit, each as often as its frequency."""
+        return self.pool.n_seen + self.extra_told
 
     @property
     def n_active(self):

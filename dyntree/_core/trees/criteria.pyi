@@ -7,7 +7,13 @@ Vector = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 def alc_rectangle(
-    c: Cloud, X: Vector, lower: Vector, upper: Vector, categorical: Flags, approx: bool
+    c: Cloud,
+    X: Vector,
+    lower: Vector,
+    upper: Vector,
+    categorical: Flags,
+    approx: bool,
+    weights: Vector | None = None,
 ) -> Vector: ...
 def alc_active(
     c: Cloud, lower: Vector, upper: Vector, categorical: Flags, approx: bool

@@ -48,7 +48,7 @@ cdef double reduction_below(Rectangle r, handle_t h, double *x) noexcept nogil:
     cdef int32_t itself = 0
     if h < 0:
         leaf = r.c.arena.leaf(h)
-        r.reductions(leaf, x, &itself, 1, &value)
+        r.reductions(leaf, x, &itself, 1, NULL, &value)
         r.c.leaf_model.round_row(leaf, x)
         return value
     node = r.c.arena.node(h)
@@ -74,7 +74,9 @@ cdef int credit_below(Rectangle r, handle_t h) noexcept nogil:
         if leaf.n_rows and leaf.stamp != r.c.stamp and leaf.credit == NULL:
             if r.c.arena.reserve_credit(leaf) < 0:
                 return -1
-            r.reductions(leaf, r.c.pool.x_, leaf.rows, leaf.n_rows, leaf.credit)
+            r.reductions(
+                leaf, r.c.pool.x_, leaf.rows, leaf.n_rows, r.c.pool.w_, leaf.credit
+            )
             leaf.stamp = r.c.stamp
         if leaf.stamp == r.c.stamp:
             for k in range(leaf.n_rows):
@@ -103,6 +105,7 @@ cdef class _Reductions:
     cdef DistinctTrees distinct
     cdef BlockPartition block   # the block's points, parted by the splits met
     cdef const double *rows     # of the block
+    cdef const double *weights  # of its rows, or NULL
     cdef double *sums
     cdef double[::1] found      # (BLOCK,) scratch
 
@@ -115,12 +118,15 @@ cdef class _Reductions:
     def __dealloc__(self):
         close_block(&self.block)
 
-    cdef int add(self, const double *rows, int32_t n, double *sums) noexcept nogil:
+    cdef int add(
+        self, const double *rows, const double *weights, int32_t n, double *sums
+    ) noexcept nogil:
         """Add the sums at n <= BLOCK rows; -1: no memory."""
         cdef int32_t tree
         if open_block(&self.block, rows, n, self.c.pool.n_features) < 0:
             return -1
         self.rows = rows
+        self.weights = weights
         self.sums = sums
         self.c.stamp += 1
         for tree in range(self.distinct.n_trees):
@@ -163,7 +169,9 @@ cdef class _Reductions:
         if leaf.stamp == self.c.stamp:
             return
         leaf.stamp = self.c.stamp
-        self.rectangle.reductions(leaf, self.rows, which, n, &self.found[0])
+        self.rectangle.reductions(
+            leaf, self.rows, which, n, self.weights, &self.found[0]
+        )
         for k in range(n):
             self.sums[which[k]] += self.distinct.count[-h] * self.found[k]
 
@@ -223,7 +231,9 @@ cdef class _Losses:
             h = node.right
 
 
-def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
+def alc_rectangle(
+    Particles c, X, lower, upper, categorical, approx, const double[::1] weights=None
+):
     """Average reduction of variance over a rectangle, were a row of X sampled.
 
     Parameters
@@ -233,6 +243,8 @@ def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
     lower, upper : ndarray of shape (n_features,)
     categorical : ndarray of bool of shape (n_features,)
     approx : bool
+    weights : ndarray of shape (n_rows,), optional
+        Weights of the responses that would be sampled; 1 by default.
 
     Returns
     -------
@@ -260,7 +272,8 @@ def alc_rectangle(Particles c, X, lower, upper, categorical, approx):
         with nogil:
             while j < n and status == 0:
                 status = reductions.add(
-                    &rows[j, 0], <int32_t> min(BLOCK, n - j), &sums[j]
+                    &rows[j, 0], NULL if weights is None else &weights[j],
+                    <int32_t> min(BLOCK, n - j), &sums[j],
                 )
                 j += BLOCK
         if status:

@@ -6,8 +6,10 @@ from dyntree._core.trees.random_trees cimport RandomTrees, Room
 cdef class Forest(RandomTrees):
     cdef int make_ready(self, int32_t n) except -1
     cdef double take(
-        self, const double *x, double y, Room *room, double *ahead, double *proba
+        self, const double *x, double y, double w, Room *room, double *ahead,
+        double *proba,
     ) except? -1.0
+    cdef double log_mean(self, const double *ahead, int64_t stride) noexcept nogil
     cdef double together(
         self, const double *ahead, int64_t stride, double y, double *proba
     ) noexcept nogil

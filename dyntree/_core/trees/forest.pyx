@@ -34,7 +34,7 @@ cdef class Forest(RandomTrees):
 
     def update(
         self, const double[:, ::1] X, const double[::1] y, double[:, ::1] proba=None,
-        int n_threads=1,
+        int n_threads=1, const double[::1] weights=None,
     ):
         """Learn rows in order.
 
@@ -47,6 +47,8 @@ cdef class Forest(RandomTrees):
             Becomes the probabilities of the classes before each row.
         n_threads : int
             Threads over trees, of no effect on what is learned.
+        weights : ndarray of shape (n_rows,), optional
+            > 0, for a weighted forest; 1 by default.
 
         Returns
         -------
@@ -55,7 +57,14 @@ cdef class Forest(RandomTrees):
             leaves complete rows, of which `n_seen` tells.
         """
         cdef int64_t done = 0, n_rows = y.shape[0], row
-        cdef int32_t n, k, i, width = max(self.n_classes, 1)
+        cdef int32_t n, k, i, width = self.n_ahead
+        if weights is not None and (
+            self.weighting is None or weights.shape[0] != n_rows
+        ):
+            raise ValueError(
+                f"weights need a weighted forest, and must be {n_rows}; got "
+                f"{weights.shape[0]}."
+            )
         log_densities = np.empty(n_rows)
         cdef double[::1] out = log_densities
         cdef Room *rooms = <Room *> calloc(n_threads, sizeof(Room))
@@ -74,7 +83,10 @@ cdef class Forest(RandomTrees):
                 self.make_ready(n)
                 ahead = np.empty((self.n_trees, n, width))
                 for i in range(n):
-                    self.ring.put(&X[done + i, 0], y[done + i])
+                    self.ring.put(
+                        &X[done + i, 0], y[done + i],
+                        1.0 if weights is None else weights[done + i],
+                    )
                 for k in prange(
                     self.n_trees, nogil=True, num_threads=n_threads, schedule="dynamic"
                 ):
@@ -100,19 +112,20 @@ cdef class Forest(RandomTrees):
         return 0
 
     cdef double take(
-        self, const double *x, double y, Room *room, double *ahead, double *proba
+        self, const double *x, double y, double w, Room *room, double *ahead,
+        double *proba,
     ) except? -1.0:
         """Learn a row as `update` does; gives its log density.
 
-        `ahead` is scratch, (n_trees, n_classes or 1).
+        `ahead` is scratch, (n_trees, n_ahead).
         """
-        cdef int32_t k, width = max(self.n_classes, 1)
+        cdef int32_t k, width = self.n_ahead
         cdef int64_t row = self.ring.n_seen
         cdef double found
         if not self.has_unit:
             self.until_unit(np.array([y]))
         self.make_ready(1)
-        self.ring.put(x, y)
+        self.ring.put(x, y, w)
         for k in range(self.n_trees):
             self.teach(k, row, 1, room, ahead + k * width)
         found = self.together(ahead, width, y, proba)
@@ -127,15 +140,10 @@ cdef class Forest(RandomTrees):
         What the next tree said stands `stride` doubles on; `proba` may be NULL.
         """
         cdef int32_t k, c
-        cdef double total, found = ahead[0]
+        cdef double total, found
         if not self.n_classes:
-            for k in range(1, self.n_trees):
-                total = ahead[k * stride]
-                if found == total:      # both may be infinite
-                    found += M_LN2
-                else:
-                    found = fmax(found, total) + log1p(exp(-fabs(found - total)))
-            return found - log(self.n_trees)
+            return self.log_mean(ahead, stride)
+        found = 0.0
         for c in range(self.n_classes):
             total = 0.0
             for k in range(self.n_trees):
@@ -145,7 +153,21 @@ cdef class Forest(RandomTrees):
                 proba[c] = total
             if c == <int32_t> y:
                 found = log(total)
+        if self.weighting is not None:
+            return self.log_mean(ahead + self.n_classes, stride)
         return found
+
+    cdef double log_mean(self, const double *ahead, int64_t stride) noexcept nogil:
+        """Log of the mean over trees of densities whose logarithms these are."""
+        cdef double other, found = ahead[0]
+        cdef int32_t k
+        for k in range(1, self.n_trees):
+            other = ahead[k * stride]
+            if found == other:          # both may be infinite
+                found += M_LN2
+            else:
+                found = fmax(found, other) + log1p(exp(-fabs(found - other)))
+        return found - log(self.n_trees)
 
     def until_unit(self, y):
         """How many responses may come before one gives the unit; the first may do so.
@@ -365,6 +387,7 @@ cdef class Forest(RandomTrees):
         Columns of X beyond those of the header's forest are new.
         """
         options = {name: header[name] for name in OPTIONS}
+        options["weighting"] = header.get("weighting")
         options["n_features"] = arrays["X"].shape[1]
         cdef Forest forest = cls(source, **options)
         cdef RandomTree *t
@@ -414,6 +437,8 @@ cdef class Forest(RandomTrees):
         arrays["head"][:] = -1
         arrays["held"][:] = 0
         arrays["X"], arrays["y"] = arrays["X"][:0].copy(), arrays["y"][:0].copy()
+        if "weights" in arrays:
+            arrays["weights"] = arrays["weights"][:0].copy()
         arrays["before"] = np.empty((self.n_trees, 0), dtype=np.int64)
         arrays["reference"] = np.full_like(arrays["reference"], np.nan)
         return self.from_arrays(header, arrays, self.source)
@@ -425,6 +450,16 @@ cdef class Forest(RandomTrees):
         fresh[:, :self.n_classes] = arrays["sums"]
         arrays["sums"] = fresh
         return self.from_arrays(header | {"n_classes": n_classes}, arrays, self.source)
+
+    def with_weights(self, weighting):
+        """The forest whose rows may have weights; now all of them weigh 1."""
+        header, arrays = self.to_arrays()
+        if weighting == "variance":
+            arrays["sums"] = np.column_stack([arrays["sums"], arrays["total"]])
+        arrays["weights"] = np.ones(len(arrays["y"]))
+        return self.from_arrays(
+            header | {"weighting": weighting}, arrays, self.source
+        )
 
     def widened(self, widen):
         """The forest with more columns; `widen` gives the rows held their values."""

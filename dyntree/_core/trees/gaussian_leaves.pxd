@@ -18,6 +18,13 @@ their grain hides: the posterior's scale is bn = b0 + max(residual, n grain) / 2
 Retired rows are part of the posterior. A split may release them, and is then judged on
 active rows alone; or its children inherit a share, which is part of their prior: the
 evidence of a leaf is that of its rows given what it inherited.
+
+Rows may have weights. A frequency f counts a row f times, and all of the above holds for
+n = sum f. A weight w that divides the variance, sigma^2 / w, leaves n the number of rows;
+squares and cross products, means and spreads are weighted, and the prior counts in the
+mean weight omega of the rows held: precisions of slopes, and what stands for an empty
+leaf, have the factor omega. The constant (sum log w) / 2, equal in all trees of the same
+rows, belongs to densities alone: one row says of a level what any other does.
 """
 cimport cython
 
@@ -46,6 +53,9 @@ cdef enum:
 
 cdef class GaussianLeaves(LeafModel):
     cdef Cross cross
+    cdef int first          # where the products start in a row of sums
+    cdef int n_products
+    cdef readonly double omega      # mean weight, where weights divide variances; else 1
     cdef readonly double b0
     cdef readonly double kappa0     # prior weight of an anchored level; 0: it is flat
     cdef bint is_flat       # the first unit of weight fixes the level
@@ -57,13 +67,13 @@ cdef class GaussianLeaves(LeafModel):
     cdef int skip           # 1: no level
     # scratch, in one piece that starts with the first
     cdef double *total_row                  # (stride,) active and retired sums together
-    cdef Lanes *factors                     # (stride,) factors of sums that are judged
-    cdef double *point                      # (stride,) v v' of v = (1, m, m_y)
+    cdef Lanes *factors                     # (n_products,) factors of sums that are judged
+    cdef double *point                      # (n_products,) v v' of v = (1, m, m_y)
     cdef double *slopes                     # (n_terms,) prior precision of terms 1, 2, ...
     cdef double *spreads                    # (n_terms + 1,) of rows and responses, s
     cdef double *widest                     # (n_terms,) 3 g
     cdef double *grid_slopes                # (N_RELAX, n_terms) `slopes` on the grid
-    cdef double *lifted                     # (LANES, stride) sums of less than one row
+    cdef double *lifted                     # (LANES, n_products) of less than one row
     cdef double *survey                     # (stride,) sums of all leaves
     cdef double *predicted                  # (n_out,) as of `predict`
     cdef double *inverse_columns            # (n_terms, n_terms) inverse factor of a leaf
@@ -79,6 +89,8 @@ cdef class GaussianLeaves(LeafModel):
     @cython.final
     cdef double beyond_level(self, double weight) noexcept nogil
     @cython.final
+    cdef double rest_of_row(self, const double *row) noexcept nogil
+    @cython.final
     cdef const double *whole(self, const double *row, double *room) noexcept nogil
     @cython.final
     cdef double factorise(self, const double *row, double *u, double *residual) noexcept nogil
@@ -89,7 +101,7 @@ cdef class GaussianLeaves(LeafModel):
     @cython.final
     cdef double evidence(self, double weight, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
     @cython.final
-    cdef double held(self, double weight, double residual) noexcept nogil
+    cdef double held(self, const double *row, double residual) noexcept nogil
     @cython.final
     cdef double half_prior_log_det(self, double kappa0, const double *slopes) noexcept nogil
     @cython.final
@@ -97,7 +109,11 @@ cdef class GaussianLeaves(LeafModel):
     @cython.final
     cdef double *inherited(self, const Leaf *leaf) noexcept nogil
     @cython.final
-    cdef double share(self, const Leaf *parent, double n_rows) noexcept nogil
+    cdef double share(self, const Leaf *parent, double mass) noexcept nogil
+    @cython.final
+    cdef double locate(self, const Leaf *leaf, const double *x, double *v, double *kappa) noexcept nogil
+    @cython.final
+    cdef double repeated(self, const Leaf *leaf, const double *x, double y, double times) noexcept nogil
     @cython.final
     cdef double whiten(self, const Leaf *leaf, const double *x, double *v) noexcept nogil
     @cython.final

@@ -11,7 +11,7 @@ from dyntree._core.lanes cimport (
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.memory cimport resize
 from dyntree._core.trees.leaf cimport LEAST_DF
-from dyntree._core.trees.nodes cimport EVIDENCE, retired_weight
+from dyntree._core.trees.nodes cimport EVIDENCE, WEIGHT, retired_weight
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.rmath cimport log_gamma
 
@@ -43,6 +43,8 @@ cdef class GaussianLeaves(LeafModel):
         0 for a flat level, else the prior weight of an anchored one.
     has_evidence : bool, default True
         False for the prior model: every log evidence and log density is 0.
+    divides : bool, default False
+        Whether weights of rows divide their variance; else they are frequencies.
 
     Notes
     -----
@@ -58,21 +60,29 @@ cdef class GaussianLeaves(LeafModel):
     in place of L, log|P0| = log kappa0 + sum_j log l_j, and v = n without the term in s_y.
     So it is where there is no level, but for kappa0.
 
+    Weights w that divide variances: of W'W and W't the weighted sums; omega L in place of
+    L. The rest of a row weighs k = W'W[0, 0] / n, omega if empty, and adds
+    (1 - n) log(k) / 2, so that a part of a row says of the level what it does at w = 1.
+
     Ties. A density says nothing within the grain of a response: n equal ones would have
-    an evidence without bound as b0 falls. The residual counts as n `grain` at least; see
+    an evidence without bound as b0 falls. The residual counts as n `grain` at least (of
+    weighted rows: as their total weight by it); see
     `ties.hidden_variance`.
     """
 
     def __init__(
         self, int n_columns, bint has_level, double b0, double kappa0,
-        bint has_evidence=True,
+        bint has_evidence=True, bint divides=False,
     ):
         cdef int size = packed_size(n_columns + 2), n_terms = n_columns + 1, k
-        self.cross = Cross(n_columns)
+        self.cross = Cross(n_columns, divides)
+        self.first = self.cross.first
+        self.n_products = size
+        self.omega = 1.0
         self.family = self.cross
         self.addends = Addends(self.cross)
         self.n_basis = n_columns
-        self.n_derived = FACTOR + 2 * size
+        self.n_derived = FACTOR + size + self.family.stride
         self.n_out = 3 + LANES * (n_columns + 1)
         self.skip = not has_level
         self.has_level = has_level
@@ -84,14 +94,14 @@ cdef class GaussianLeaves(LeafModel):
         self.logs = True
         self.may_inherit = has_evidence
         resize(
-            <void **> &self.total_row, (3 + 2 * LANES) * size + self.n_out
-            + 2 * n_terms * n_terms + (5 + N_RELAX + 2 * LANES) * n_terms + 1,
+            <void **> &self.total_row,
+            2 * self.first + (3 + 2 * LANES) * size + self.n_out + 2 * n_terms * n_terms + (5 + N_RELAX + 2 * LANES) * n_terms + 1,
             sizeof(double),
         )
-        self.factors = <Lanes *> (self.total_row + size)
-        self.point = self.total_row + (1 + LANES) * size
+        self.factors = <Lanes *> (self.total_row + self.family.stride)
+        self.point = self.total_row + self.family.stride + LANES * size
         self.survey = self.point + size
-        self.predicted = self.survey + size
+        self.predicted = self.survey + self.family.stride
         self.inverse_columns = self.predicted + self.n_out
         self.inverse_rows = self.inverse_columns + n_terms * n_terms
         self.means = self.inverse_rows + n_terms * n_terms
@@ -111,11 +121,17 @@ cdef class GaussianLeaves(LeafModel):
     cdef double factorise(
         self, const double *row, double *u, double *residual
     ) noexcept nogil:
-        """Factor prior precision + cross products into u; returns half log|P|."""
-        return factor_of(
+        """Factor prior precision + cross products into u; returns half log|P|.
+
+        Where it is of less than a row, what that lacks is taken off; see the notes. The
+        residual is not below what the grain hides.
+        """
+        cdef double half = factor_of(
             self.n_basis + 2, self.skip, self.whole(row, self.lifted), self.kappa0,
             self.point, self.slopes, u, residual,
         )
+        residual[0] = self.held(row, residual[0])
+        return half - self.rest_of_row(row)
 
     cdef void factorise_lanes(
         self, const double **rows, Lanes *u, double *half_log_det, double *residual
@@ -124,29 +140,42 @@ cdef class GaussianLeaves(LeafModel):
         cdef const double *whole[LANES]
         cdef int k
         for k in range(LANES):
-            whole[k] = self.whole(rows[k], self.lifted + k * self.family.stride)
+            whole[k] = self.whole(rows[k], self.lifted + k * self.n_products)
         factor_four(
             self.n_basis + 2, self.skip, whole, alike(self.kappa0), self.point,
             self.slopes, u, half_log_det, residual,
         )
+        for k in range(LANES):
+            residual[k] = self.held(rows[k], residual[k])
+            half_log_det[k] -= self.rest_of_row(rows[k])
 
     cdef const double *whole(self, const double *row, double *room) noexcept nogil:
-        """The sums, or where a flat level has less than one row, those with the rest.
+        """The products, or where a flat level has less than one row, those with the rest.
 
-        The rest of a row stands at the sums' own means, or at those of all rows.
+        The rest of a row stands at the sums' own means, or at those of all rows, and has
+        their mean weight.
         """
-        cdef double n = row[0], rest = 1.0 - n, share
+        cdef const double *g = row + self.first
+        cdef double n = row[0], rest, share
         cdef int i, j
         if not self.is_flat or n >= 1.0:
-            return row
+            return g
+        rest = (1.0 - n) * (g[0] / n) if n > 0.0 else self.omega
         for j in range(self.n_basis + 2):
             for i in range(j + 1):
                 if n > 0.0:
-                    share = rest * (row[at(0, i)] / n) * (row[at(0, j)] / n)
+                    share = rest * (g[at(0, i)] / g[0]) * (g[at(0, j)] / g[0])
                 else:
-                    share = self.point[at(i, j)]
-                room[at(i, j)] = row[at(i, j)] + share
+                    share = rest * self.point[at(i, j)]
+                room[at(i, j)] = g[at(i, j)] + share
         return room
+
+    cdef inline double rest_of_row(self, const double *row) noexcept nogil:
+        """Half the logarithm of what the rest of a row weighs, as far as it is one."""
+        cdef double n = row[0]
+        if not self.first or not self.is_flat or n >= 1.0 or not n > 0.0:
+            return 0.0
+        return 0.5 * (1.0 - n) * log(row[1] / n)
 
     cdef inline double beyond_level(self, double weight) noexcept nogil:
         """The weight that says something of the variance, v."""
@@ -163,9 +192,9 @@ cdef class GaussianLeaves(LeafModel):
             total += log(slopes[1 + j])
         return 0.5 * total
 
-    cdef inline double held(self, double weight, double residual) noexcept nogil:
+    cdef inline double held(self, const double *row, double residual) noexcept nogil:
         """The residual, or what the grain of as many responses hides where it is more."""
-        cdef double least = weight * self.grain
+        cdef double least = row[self.first] * self.grain
         return residual if residual > least else least
 
     cdef inline double log_gamma_shape(self, double weight) noexcept nogil:
@@ -185,7 +214,7 @@ cdef class GaussianLeaves(LeafModel):
         cdef double v = self.beyond_level(weight), shape = SHAPE_0 + 0.5 * v
         return (
             half_log_det - 0.5 * v * LOG_2PI + SHAPE_0 * log_b0
-            - shape * log(b0 + 0.5 * self.held(weight, residual))
+            - shape * log(b0 + 0.5 * residual)
             + self.log_gamma_shape(v) - self.log_gammas[0]
             - min(weight, 1.0) * self.level_unit
         )
@@ -205,7 +234,7 @@ cdef class GaussianLeaves(LeafModel):
         cdef double v = self.beyond_level(row[0]), residual, half
         half = self.factorise(row, d + FACTOR, &residual)
         d[SHAPE] = SHAPE_0 + 0.5 * v
-        d[SCALE] = self.b0 + 0.5 * self.held(row[0], residual)
+        d[SCALE] = self.b0 + 0.5 * residual
         d[T_CONSTANT] = (
             self.log_gamma_shape(v + 1.0) - self.log_gamma_shape(v)
             - 0.5 * (log(2.0 * d[SHAPE]) + LOG_PI)
@@ -223,22 +252,27 @@ cdef class GaussianLeaves(LeafModel):
 
     cdef inline double *inherited(self, const Leaf *leaf) noexcept nogil:
         """Sums of the retired rows that the leaf got from its parent."""
-        return leaf.derived + FACTOR + self.family.stride
+        return leaf.derived + FACTOR + self.n_products
 
-    cdef double share(self, const Leaf *parent, double n_rows) noexcept nogil:
-        """Factor on the parent's retired sums for a child with n_rows active rows."""
+    cdef double share(self, const Leaf *parent, double mass) noexcept nogil:
+        """Factor on the parent's retired sums for a child whose active rows weigh that."""
         return min(
-            n_rows / <double> parent.n_rows, HANDED_ON * n_rows / retired_weight(parent)
+            mass / parent.active[WEIGHT], HANDED_ON * mass / retired_weight(parent)
         )
 
-    cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil:
+    cdef double mass(self, const Leaf *leaf, ActivePool d) noexcept nogil:
+        return leaf.n_rows if self.first else LeafModel.mass(self, leaf, d)
+
+    cdef void inherit(
+        self, Leaf *child, const Leaf *parent, ActivePool d
+    ) noexcept nogil:
         cdef double *inherited = self.inherited(child)
         cdef double factor
         cdef int k
         if not retired_weight(parent) > 0.0:
             self.release(child)
             return
-        factor = self.share(parent, child.n_rows)
+        factor = self.share(parent, self.mass(child, d))
         for k in range(self.family.stride):
             child.retired[k] = inherited[k] = factor * parent.retired[k]
         child.derived[RETIRED] = child.derived[INHERITED] = NAN
@@ -322,9 +356,9 @@ cdef class GaussianLeaves(LeafModel):
         return leaf.derived[ACTIVE]
 
     cdef void child_share(
-        self, double n_rows, const Leaf *parent, double *out
+        self, double mass, const Leaf *parent, double *out
     ) noexcept nogil:
-        cdef double factor = self.share(parent, n_rows)
+        cdef double factor = self.share(parent, mass)
         cdef int k
         for k in range(self.family.stride):
             out[k] = factor * parent.retired[k]
@@ -354,16 +388,23 @@ cdef class GaussianLeaves(LeafModel):
             total += v[i] * v[i]
         return total
 
+    cdef double locate(
+        self, const Leaf *leaf, const double *x, double *v, double *kappa
+    ) noexcept nogil:
+        """Mean at x on the frozen scale, and its variance over sigma^2; v is scratch."""
+        cdef const double *last = leaf.derived + FACTOR + at(0, self.n_basis + 1)
+        cdef double location = 0.0
+        cdef int i
+        kappa[0] = self.whiten(leaf, x, v)
+        for i in range(self.skip, self.n_basis + 1):
+            location += v[i] * last[i]
+        return location
+
     cdef void predict(
         self, const Leaf *leaf, const double *x, double *out
     ) noexcept nogil:
         cdef const double *d = leaf.derived
-        cdef const double *last = d + FACTOR + at(0, self.n_basis + 1)
-        cdef double *v = out + 3
-        cdef double kappa = self.whiten(leaf, x, v), location = 0.0
-        cdef int i
-        for i in range(self.skip, self.n_basis + 1):
-            location += v[i] * last[i]
+        cdef double kappa, location = self.locate(leaf, x, out + 3, &kappa)
         out[0] = self.cross.y_centre + self.cross.y_spread * location
         out[1] = self.cross.y_spread * sqrt(d[SCALE] / d[SHAPE] * (1.0 + kappa))
         out[2] = 2.0 * d[SHAPE]
@@ -393,18 +434,38 @@ cdef class GaussianLeaves(LeafModel):
             out[2] = 2.0 * d[SHAPE]
             out += stride
 
-    cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
-        """Log density of the predictive Student t."""
-        cdef double *out = self.predicted
-        cdef double z, df
+    cdef double density(
+        self, Leaf *leaf, double *x, double y, double weight
+    ) noexcept nogil:
+        """Log density of the predictive Student t, or of several equal responses."""
+        cdef const double *d = leaf.derived
+        cdef double z, scale, location, kappa, df = 2.0 * d[SHAPE]
         if not self.has_evidence:
             return 0.0
-        self.predict(leaf, x, out)
-        df = out[2]
-        z = (y - out[0]) / out[1]
+        if weight != 1.0 and not self.first:
+            return self.repeated(leaf, x, y, weight)
+        location = self.locate(leaf, x, self.predicted, &kappa)
+        location = self.cross.y_centre + self.cross.y_spread * location
+        scale = self.cross.y_spread * sqrt(d[SCALE] / d[SHAPE] * (1.0 / weight + kappa))
+        z = (y - location) / scale
+        return d[T_CONSTANT] - 0.5 * (df + 1.0) * log1p(z * z / df) - log(scale)
+
+    cdef double repeated(
+        self, const Leaf *leaf, const double *x, double y, double times
+    ) noexcept nogil:
+        """Log density of that many responses y at x together; `times` may be any > 0.
+
+        It is what a row of such a frequency adds to the log evidence.
+        """
+        cdef const double *d = leaf.derived
+        cdef double kappa, location = self.locate(leaf, x, self.predicted, &kappa)
+        cdef double off = (y - self.cross.y_centre) * self.cross.y_inverse - location
+        cdef double gain = 0.5 * times * off * off / (1.0 + times * kappa)
         return (
-            leaf.derived[T_CONSTANT] - 0.5 * (df + 1.0) * log1p(z * z / df)
-            - log(out[1])
+            log_gamma(d[SHAPE] + 0.5 * times) - log_gamma(d[SHAPE])
+            - d[SHAPE] * log1p(gain / d[SCALE]) - 0.5 * log1p(times * kappa)
+            - 0.5 * times * (log(d[SCALE] + gain) + LOG_2PI)
+            - times * log(self.cross.y_spread)
         )
 
     # ------------------------------------------------------------ criteria
@@ -485,22 +546,29 @@ cdef class GaussianLeaves(LeafModel):
     cdef void explain_rows(
         self, const Leaf *leaf, const double *mean, const double *variance,
         const double *rows, int32_t width, const int32_t *which, int32_t n,
-        double *out,
+        const double *weights, double *out,
     ) noexcept nogil:
-        """With u = P^-1 (1, x): ((1, mean)'u)^2 + sum_j variance_j u_j^2 over 1 + kappa.
+        """With u = P^-1 (1, x): ((1, mean)'u)^2 + sum_j variance_j u_j^2 over what a
+        response varies by, 1 / w + kappa.
         """
         cdef int first = self.skip, n_terms = self.n_basis + 1 - first, i
         cdef Lanes worth
         cdef const double *x[LANES]
+        cdef double[LANES] noise
         cdef int32_t k = 0, m, a
+        for a in range(LANES):
+            noise[a] = 1.0
         self.invert_factor(leaf, self.inverse_columns, self.inverse_rows)
         for i in range(n_terms):
             self.means[i] = mean[first + i - 1] if first + i else 1.0
             self.variances[i] = variance[first + i - 1] if first + i else 0.0
         while k < n:
             m = gather_lanes(rows, width, which + k, n - k, x)
+            if weights != NULL:
+                for a in range(m):
+                    noise[a] = 1.0 / weights[which[k + a]]
             worth = explain_four(
-                n_terms, 1 - first, x, self.cross.centre, self.cross.inverse,
+                n_terms, 1 - first, x, noise, self.cross.centre, self.cross.inverse,
                 self.inverse_columns, self.inverse_rows, self.means, self.variances,
                 self.explained,
             )

@@ -68,15 +68,16 @@ cdef class LeafModel:
     # discount the retired sums
     cdef void fade(self, Leaf *leaf, double factor) noexcept nogil
     # a child's share of its parent's retired sums, or nothing of them
-    cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil
+    cdef void inherit(self, Leaf *child, const Leaf *parent, ActivePool d) noexcept nogil
+    cdef double mass(self, const Leaf *leaf, ActivePool d) noexcept nogil
     cdef void release(self, Leaf *child) noexcept nogil
     # `into` holds the rows of all; its sums become theirs, left to right
     cdef void pool(self, Leaf *into, Leaf **leaves, int n, ActivePool d) noexcept nogil
     # what `pool` would sum: active and retired rows together, and those inherited;
     # returns the weight of the retired ones before it is held to the most there may be
     cdef double pool_sums(self, Leaf **leaves, int n, double *total, double *inherited) noexcept nogil
-    # predictive density of (x, y); may round x where rounds_rows says so
-    cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil
+    # predictive density of (x, y) of that weight; may round x where rounds_rows says so
+    cdef double density(self, Leaf *leaf, double *x, double y, double weight) noexcept nogil
     # log evidence of each of n <= LANES rows of sums, one after the other
     cdef void log_evidences(self, const double *sums, int n, double *out) noexcept nogil
     # that of a leaf's active sums alone, and given its retired ones
@@ -114,16 +115,17 @@ cdef class LeafModel:
     # gives c0, fills u (2 n_basis + 1) and kappa, the variance at x
     cdef double lift(self, const Leaf *leaf, const double *x, double *u, double *kappa) noexcept nogil
     # at the same kind of rows: mean of that covariance squared, z having independent
-    # coordinates, over 1 + kappa
-    cdef void explain_rows(self, const Leaf *leaf, const double *mean, const double *variance, const double *rows, int32_t width, const int32_t *which, int32_t n, double *out) noexcept nogil
+    # coordinates, over 1 / weights[which[k]] + kappa; NULL: all weights are 1
+    cdef void explain_rows(self, const Leaf *leaf, const double *mean, const double *variance, const double *rows, int32_t width, const int32_t *which, int32_t n, const double *weights, double *out) noexcept nogil
     # mean of kappa over independent coordinates; v is scratch of n_basis + 1
     cdef double mean_kappa(self, const Leaf *leaf, const double *mean, const double *variance, double *v) noexcept nogil
     # the prior that a cloud tunes. First its place by all rows that the leaves hold, summed
-    # leaf by leaf, and by the responses of the active ones, which are sorted: UNKNOWN where
-    # they cannot tell, else whether it moved; n_seen rows have been learned so far
+    # leaf by leaf, and by the responses of the active ones, which are sorted, and their
+    # weights (NULL: 1): UNKNOWN where they cannot tell, else whether it moved; n_seen rows
+    # have been learned so far
     cdef void begin_survey(self) noexcept nogil
     cdef void survey_leaf(self, const Leaf *leaf, double multiplicity) noexcept nogil
-    cdef Place take_place(self, double *y, int32_t n, int64_t n_seen) noexcept nogil
+    cdef Place take_place(self, double *y, const double *weights, int32_t n, int64_t n_seen) noexcept nogil
     # then at most N_PRIORS scores of a grid of points, and the choice
     cdef void score_priors(self, const Leaf *leaf, double multiplicity, double *scores) noexcept nogil
     cdef bint adopt_prior(self, const double *scores) noexcept nogil
@@ -131,5 +133,7 @@ cdef class LeafModel:
     # from the rows `seen`; which ones, as flags. Leaves must be refreshed after that
     cdef int fix_units(self, const double *x, double y, Spans seen) noexcept
     cdef double response_unit(self) noexcept nogil
+    # responses that one of such a weight stands for
+    cdef double times(self, double weight) noexcept nogil
     # refresh, and all that refreshing keeps, after the prior has moved
     cdef void refresh_all(self, Leaf *leaf) noexcept nogil

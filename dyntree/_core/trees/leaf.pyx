@@ -23,13 +23,13 @@ cdef class LeafModel:
 
     cdef void add_row(self, double *sums, ActivePool d, slot_t s) noexcept nogil:
         if self.addends is None:
-            self.family.add(sums, d.x(s), d.y(s), 1.0)
+            self.family.add(sums, d.x(s), d.y(s), d.w(s))
         else:
             self.addends.add(sums, d, s)
 
     cdef void remove_row(self, double *sums, ActivePool d, slot_t s) noexcept nogil:
         if self.addends is None:
-            self.family.remove(sums, d.x(s), d.y(s))
+            self.family.add(sums, d.x(s), d.y(s), -d.w(s))
         else:
             self.addends.remove(sums, d, s)
 
@@ -90,7 +90,19 @@ cdef class LeafModel:
     cdef void fade(self, Leaf *leaf, double factor) noexcept nogil:
         self.family.scale(leaf.retired, factor)
 
-    cdef void inherit(self, Leaf *child, const Leaf *parent) noexcept nogil:
+    cdef double mass(self, const Leaf *leaf, ActivePool d) noexcept nogil:
+        """Weight of the leaf's rows, which are not summed yet."""
+        cdef double total = 0.0
+        cdef int k
+        if d.w_ == NULL:
+            return leaf.n_rows
+        for k in range(leaf.n_rows):
+            total += d.w(leaf.rows[k])
+        return total
+
+    cdef void inherit(
+        self, Leaf *child, const Leaf *parent, ActivePool d
+    ) noexcept nogil:
         """Share in proportion to the active rows (CRAN; Anagnostopoulos 2013, 3.2)."""
         cdef double weight = 0.0, total = retired_weight(parent), factor
         cdef int k
@@ -137,7 +149,9 @@ cdef class LeafModel:
         inherited[0] = 0.0
         return weight
 
-    cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
+    cdef double density(
+        self, Leaf *leaf, double *x, double y, double weight
+    ) noexcept nogil:
         return 1.0
 
     cdef void predict(
@@ -167,7 +181,7 @@ cdef class LeafModel:
     cdef void explain_rows(
         self, const Leaf *leaf, const double *mean, const double *variance,
         const double *rows, int32_t width, const int32_t *which, int32_t n,
-        double *out,
+        const double *weights, double *out,
     ) noexcept nogil:
         pass
 
@@ -240,7 +254,7 @@ cdef class LeafModel:
         pass
 
     cdef Place take_place(
-        self, double *y, int32_t n, int64_t n_seen
+        self, double *y, const double *weights, int32_t n, int64_t n_seen
     ) noexcept nogil:
         return KEPT
 
@@ -257,6 +271,9 @@ cdef class LeafModel:
 
     cdef double response_unit(self) noexcept nogil:
         return 1.0
+
+    cdef double times(self, double weight) noexcept nogil:
+        return weight
 
     cdef void refresh_all(self, Leaf *leaf) noexcept nogil:
         self.refresh(leaf)

@@ -460,8 +460,8 @@ cdef class Moves:
         self.left.n_rows = n_left
         self.right.n_rows = n_right
         if move.inherits:
-            self.model.inherit(self.left, leaf)
-            self.model.inherit(self.right, leaf)
+            self.model.inherit(self.left, leaf, self.pool)
+            self.model.inherit(self.right, leaf, self.pool)
         else:
             self.model.release(self.left)
             self.model.release(self.right)

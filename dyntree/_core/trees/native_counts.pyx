@@ -76,8 +76,19 @@ cdef class NativeMultinomial(LeafModel):
     cdef double size(self, const Leaf *leaf) noexcept nogil:
         return leaf.n_rows + retired_weight(leaf)
 
-    cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
-        return log(self.probability(leaf, <int> y))
+    cdef double density(
+        self, Leaf *leaf, double *x, double y, double weight
+    ) noexcept nogil:
+        """Log probability of the label, or of as many equal ones together."""
+        cdef int k = <int> y
+        cdef double n = leaf.active[0] + retired_weight(leaf)
+        cdef double c = leaf.active[1 + k] + leaf.retired[1 + k]
+        if weight == 1.0:
+            return log(self.probability(leaf, k))
+        return (
+            self.log_gamma_mass(n) - self.log_gamma_mass(n + weight)
+            + self.log_gamma_share(c + weight) - self.log_gamma_share(c)
+        )
 
     cdef double probability(self, const Leaf *leaf, int k) noexcept nogil:
         return (

@@ -86,9 +86,9 @@ cdef class NativeGaussian(GaussianLeaves):
 
     def __init__(
         self, int n_columns, bint has_level, double b0, double kappa0,
-        bint has_evidence=True,
+        bint has_evidence=True, bint divides=False,
     ):
-        super().__init__(n_columns, has_level, b0, kappa0, has_evidence)
+        super().__init__(n_columns, has_level, b0, kappa0, has_evidence, divides)
         self.is_anchored = kappa0 > 0.0
         self.relaxed = 1.0
         self.n_points = N_KAPPA if self.is_anchored else N_RELAX
@@ -114,7 +114,7 @@ cdef class NativeGaussian(GaussianLeaves):
         cdef int j, n_used = 0
         for j in range(self.n_basis):
             n_used += self.cross.spread[j] > 0.0
-        self.slope_unit = SLOPE_UNIT * max(n_used, 1)
+        self.slope_unit = SLOPE_UNIT * max(n_used, 1) * self.omega
         self.n_open = self.n_basis - n_used + self.y_open
 
     cdef int fix_units(self, const double *x, double y, Spans seen) noexcept:
@@ -142,6 +142,9 @@ cdef class NativeGaussian(GaussianLeaves):
 
     cdef double response_unit(self) noexcept nogil:
         return self.cross.y_spread
+
+    cdef double times(self, double weight) noexcept nogil:
+        return 1.0 if self.first else weight
 
     cdef Units units(self, Spans seen):
         """Units that rows may fix, as they are now."""
@@ -229,6 +232,7 @@ cdef class NativeGaussian(GaussianLeaves):
             "middle": [self.point[at(0, 1 + j)] for j in range(self.n_basis + 1)],
             "spreads": [self.spreads[1 + j] for j in range(n_spreads)],
             "y_unit": self.y_unit, "grain": self.grain,
+            **({"mean_weight": self.omega} if self.first else {}),
             **({} if self.is_anchored else {
                 "widest": [self.widest[1 + j] for j in range(self.n_basis)],
                 "n_told": self.n_told,
@@ -239,6 +243,7 @@ cdef class NativeGaussian(GaussianLeaves):
     def from_state(self, state):
         """Take over what `to_state` gave."""
         self.b0 = state["b0"]
+        self.omega = state.get("mean_weight", 1.0)
         if self.is_anchored:
             self.kappa0 = state["kappa0"]
         else:
@@ -331,40 +336,49 @@ cdef class NativeGaussian(GaussianLeaves):
 
     cdef double spread_in(self, const double *sums, int i) noexcept nogil:
         """Standard deviation of term i; 0 where rounding could have made it."""
-        cdef double mean = sums[at(0, i)] / sums[0], square = sums[at(i, i)] / sums[0]
+        cdef const double *g = sums + self.first
+        cdef double mean = g[at(0, i)] / g[0], square = g[at(i, i)] / g[0]
         cdef double variance = square - mean * mean
         return sqrt(variance) if variance > ROUNDING * square else 0.0
 
     cdef bint is_displaced(self, const double *sums) noexcept nogil:
-        """Whether means or spreads of the rows are far from where the prior stands."""
+        """Whether means, spreads or weights of the rows are far from the prior's own."""
+        cdef const double *g = sums + self.first
         cdef int i, y = self.n_basis + 1
-        cdef double spread, ratio
+        cdef double spread, ratio, weight = g[0] / sums[0]
+        if (
+            weight > OTHER_SPREAD * self.omega or weight * OTHER_SPREAD < self.omega
+        ):
+            return True
         for i in range(1, y + 1):
             spread = self.spread_in(sums, i)
             if spread == 0.0:
                 continue
             if not self.skip and (
-                fabs(sums[at(0, i)] / sums[0] - self.point[at(0, i)]) > DISPLACED * spread
+                fabs(g[at(0, i)] / g[0] - self.point[at(0, i)]) > DISPLACED * spread
             ):
                 return True
             if i == y:
-                return fabs(log10(spread * spread / self.y_unit)) > OTHER_UNIT
+                return fabs(log10(weight * spread * spread / self.y_unit)) > OTHER_UNIT
             ratio = spread / self.spreads[i]
             if ratio > OTHER_SPREAD or ratio * OTHER_SPREAD < 1.0:
                 return True
         return False
 
     cdef void place_prior(self, const double *sums) noexcept nogil:
-        """Bring the prior to the means and spreads of the rows."""
-        cdef int i, j, y = self.n_basis + 1
+        """Bring the prior to the means, spreads and weights of the rows."""
+        cdef const double *g = sums + self.first
+        cdef int i, y = self.n_basis + 1
         cdef double spread
+        self.omega = g[0] / sums[0]
+        self.count_columns()
         for i in range(1, y + 1):
             spread = self.spread_in(sums, i)
-            self.point[at(0, i)] = 0.0 if self.skip else sums[at(0, i)] / sums[0]
+            self.point[at(0, i)] = 0.0 if self.skip else g[at(0, i)] / g[0]
             if spread > 0.0:
                 self.spreads[i] = spread
             if i == y and spread > 0.0:
-                self.y_unit = 10.0 ** round(2.0 * log10(spread))
+                self.y_unit = 10.0 ** round(2.0 * log10(spread) + log10(self.omega))
         self.multiply_out()
 
     cdef void multiply_out(self) noexcept nogil:
@@ -397,9 +411,9 @@ cdef class NativeGaussian(GaussianLeaves):
         return moved
 
     cdef Place take_place(
-        self, double *y, int32_t n, int64_t n_seen
+        self, double *y, const double *weights, int32_t n, int64_t n_seen
     ) noexcept nogil:
-        cdef double grain = hidden_variance(y, n)
+        cdef double grain = hidden_variance(y, NULL if self.first else weights, n)
         cdef Place place = KEPT
         if grain < 0.0 or not self.survey[0] > 1.0:
             return UNKNOWN
@@ -435,7 +449,8 @@ cdef class NativeGaussian(GaussianLeaves):
                     n_terms + 1, self.skip, whole,
                     KAPPAS[k] if self.is_anchored else 0.0, self.point,
                     self.grid_slopes + k * n_terms, <double *> self.factors, &residual,
-                )
+                ) - self.rest_of_row(row)
+                residual = self.held(row, residual)
             for i in range(N_B):
                 scores[i * self.n_points + k] += multiplicity * self.evidence(
                     row[0], self.half_log_priors[k] - half, residual,

@@ -17,4 +17,5 @@ def learn(
     row: Vector,
     y: float,
     proba: Vector | None = None,
+    weight: float = 1.0,
 ) -> Vector: ...

@@ -202,7 +202,8 @@ def proba(members, const double[:, ::1] row):
 
 
 def learn(
-    members, terms, const double[:, ::1] row, double y, double[:, ::1] proba=None
+    members, terms, const double[:, ::1] row, double y, double[:, ::1] proba=None,
+    double weight=1.0,
 ):
     """Let every model learn a row.
 
@@ -218,6 +219,8 @@ def learn(
         Response, or place of the label.
     proba : ndarray of shape (n_members, n_classes), optional
         Written: what each model says of the classes before it learns.
+    weight : float, default 1.0
+        Of the row; another than 1 is for weighted models.
 
     Returns
     -------
@@ -230,6 +233,8 @@ def learn(
     cdef double *ahead
     cdef double *told
     cdef Room room
+    if weight != 1.0 and any(member.weighting is None for member in members):
+        raise ValueError(f"members must be weighted for a weight of {weight}.")
     if len(terms) != len(members) or proba is not None and (
         proba.shape[0] != len(members) or proba.shape[1] != n_classes
     ):
@@ -238,12 +243,12 @@ def learn(
         if classes_of(member) != n_classes:
             raise ValueError("members must have the same classes.")
         if isinstance(member, Forest):
-            most = max(most, (<Forest> member).n_trees)
+            most = max(most, (<Forest> member).n_trees * (<Forest> member).n_ahead)
     if n_classes and not (0 <= y < n_classes and y == <int> y):
         raise ValueError(f"y must be a label 0..{n_classes - 1}; got {y}.")
     found = np.zeros(len(members))
     cdef double[::1] out = found
-    ahead = <double *> malloc(<size_t> most * max(n_classes, 1) * sizeof(double))
+    ahead = <double *> malloc(<size_t> most * sizeof(double))
     if ahead == NULL:
         raise MemoryError()
     try:
@@ -252,12 +257,15 @@ def learn(
             if isinstance(member, Forest):
                 try:
                     (<Forest> member).open(&room)
-                    out[k] = (<Forest> member).take(x, y, &room, ahead, told)
+                    out[k] = (<Forest> member).take(x, y, weight, &room, ahead, told)
                 finally:
                     (<Forest> member).close(&room)
             else:
                 window, rule, forget, every = terms[k]
-                take(<Cloud?> member, x, y, window, rule, forget, every, told, &out[k])
+                take(
+                    <Cloud?> member, x, y, weight, window, rule, forget, every, told,
+                    &out[k],
+                )
     finally:
         free(ahead)
     return found

@@ -35,6 +35,7 @@ cdef class Particles:
     cdef readonly int64_t n_degenerate      # steps whose densities were all zero or NaN
     cdef readonly bint fades                # rows have retired with forgetting
     cdef readonly double log_evidence       # sum of log predictive densities
+    cdef readonly double extra_told         # frequencies beyond 1 while responses had no unit
     cdef readonly double next_look          # rows seen at which the prior is looked at
     cdef readonly int64_t last_look         # rows seen at the last look
     cdef handle_t *roots

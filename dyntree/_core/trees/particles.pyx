@@ -26,13 +26,13 @@ FIRST_LOOK = 16.0                   # rows seen at the first look at the prior
 PROPOSALS = {"luall": LUALL, "luvar": LUVAR, "reject": REJECT}
 
 
-def _native_leaves(model, n_basis, intercept, n_classes, prior):
+def _native_leaves(model, n_basis, intercept, n_classes, prior, weighting):
     """The leaf model of that name under native rules."""
     if model == "class":
         return NativeMultinomial(n_classes, prior["class_mass"])
     return NativeGaussian(
         n_basis if model == "linear" else 0, intercept, prior["b0"],
-        prior.get("kappa0", 0.0), model != "prior",
+        prior.get("kappa0", 0.0), model != "prior", weighting == "variance",
     )
 
 
@@ -89,13 +89,16 @@ cdef class Particles:
         clouds of earlier versions have a "kappa0", the weight of an anchored level.
     max_retired : float, optional
         Most weight that a leaf's retired sums may have.
+    weighting : {"variance", "frequency"}, optional
+        Native rules: rows have weights, which divide their variance or say how often
+        they stand there; labels have the latter. Without it all of them weigh 1.
     """
 
     def __init__(
         self, RandomSource source, *, model, n_features, n_particles, min_leaf,
         tree_prior=(0.95, 2.0), proposal="luvar", variance_prior=(0.0, 0.0),
         intercept=True, n_basis=None, first_split=0, n_classes=0, rules="r",
-        prior=None, max_retired=None,
+        prior=None, max_retired=None, weighting=None,
     ):
         basis = n_features if n_basis is None else n_basis
         self.options = {
@@ -106,9 +109,13 @@ cdef class Particles:
             "first_split": first_split, "n_classes": n_classes, "rules": rules,
             "prior": None if prior is None else dict(prior), "max_retired": max_retired,
         }
+        if weighting is not None:
+            self.options["weighting"] = weighting
         self.source = source
         if rules == "native":
-            self.leaf_model = _native_leaves(model, basis, intercept, n_classes, prior)
+            self.leaf_model = _native_leaves(
+                model, basis, intercept, n_classes, prior, weighting
+            )
             self.numerics = NativeNumerics()
             kind = SharedMoves
         else:
@@ -120,7 +127,7 @@ cdef class Particles:
         if max_retired is not None:
             self.leaf_model.max_retired = max_retired
         self.next_look = FIRST_LOOK if prior and prior["adaptive"] else INFINITY
-        self.pool = ActivePool(n_features)
+        self.pool = ActivePool(n_features, weighting is not None)
         self.arena = Arena(
             self.leaf_model.family.stride, self.leaf_model.n_derived, n_features
         )
@@ -257,7 +264,9 @@ cdef class Particles:
                     return -1
                 if self.leaf_model.rounds_rows:
                     memcpy(self.row_before, x, n_bytes)
-                e.density = self.leaf_model.density(leaf, x, self.pool.y(s))
+                e.density = self.leaf_model.density(
+                    leaf, x, self.pool.y(s), self.pool.w(s)
+                )
                 e.weighed = True
                 if self.leaf_model.rounds_rows and memcmp(self.row_before, x, n_bytes):
                     self.stamp += 1

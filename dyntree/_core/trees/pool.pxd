@@ -8,19 +8,21 @@ from dyntree._core.types cimport slot_t
 @cython.final
 cdef class ActivePool:
     cdef readonly int32_t n_features
+    cdef readonly bint is_weighted
     cdef int32_t n_rows        # rows held now
     cdef int64_t n_seen        # rows ever put; the next row's id
     cdef int32_t capacity
     cdef Spans seen                     # of every row learned, where rules ask for it
     cdef double *x_                     # (capacity, n_features)
     cdef double *y_                     # (capacity,)
+    cdef double *w_                     # (capacity,) weights; NULL: all are 1
     cdef int64_t *ids                   # (capacity,)
     cdef slot_t *order                  # position -> slot, the internal order
     cdef slot_t *vacant                 # stack of free slots
     cdef int32_t *n_gaps                # (n_features,) rows held without a value
 
     cdef int reserve(self, int32_t n_rows) except -1
-    cdef slot_t put(self, const double *x, double y) noexcept nogil
+    cdef slot_t put(self, const double *x, double y, double w) noexcept nogil
     cdef void free(self, int32_t position) noexcept nogil
     cdef void count_gaps(self, slot_t s, int32_t by) noexcept nogil
     cdef int32_t position_of(self, slot_t s) noexcept nogil
@@ -28,3 +30,5 @@ cdef class ActivePool:
         return self.x_ + <size_t> s * self.n_features
     cdef inline double y(self, slot_t s) noexcept nogil:
         return self.y_[s]
+    cdef inline double w(self, slot_t s) noexcept nogil:
+        return 1.0 if self.w_ == NULL else self.w_[s]

@@ -16,6 +16,8 @@ cdef class ActivePool:
     ----------
     n_features : int
         Columns of a row.
+    is_weighted : bool, default False
+        Whether rows have weights; else all of them weigh 1.
 
     Notes
     -----
@@ -25,8 +27,9 @@ cdef class ActivePool:
     `seen` by it; no row that leaves makes it narrower.
     """
 
-    def __cinit__(self, int32_t n_features):
+    def __cinit__(self, int32_t n_features, bint is_weighted=False):
         self.n_features = n_features
+        self.is_weighted = is_weighted
         self.seen = Spans(n_features)
         self.n_gaps = <int32_t *> calloc(n_features + 1, sizeof(int32_t))
         if self.n_gaps == NULL:
@@ -35,6 +38,7 @@ cdef class ActivePool:
     def __dealloc__(self):
         c_free(self.x_)
         c_free(self.y_)
+        c_free(self.w_)
         c_free(self.ids)
         c_free(self.order)
         c_free(self.vacant)
@@ -48,6 +52,8 @@ cdef class ActivePool:
         capacity = max(n_rows, min(2 * capacity, capacity + (1 << 20)), 8)
         resize(<void **> &self.x_, <size_t> capacity * self.n_features, sizeof(double))
         resize(<void **> &self.y_, capacity, sizeof(double))
+        if self.is_weighted:
+            resize(<void **> &self.w_, capacity, sizeof(double))
         resize(<void **> &self.ids, capacity, sizeof(int64_t))
         resize(<void **> &self.order, capacity, sizeof(slot_t))
         resize(<void **> &self.vacant, capacity, sizeof(slot_t))
@@ -57,11 +63,13 @@ cdef class ActivePool:
         self.capacity = capacity
         return 0
 
-    cdef slot_t put(self, const double *x, double y) noexcept nogil:
+    cdef slot_t put(self, const double *x, double y, double w) noexcept nogil:
         """Seat a row, last in the order; room has been reserved."""
         cdef slot_t s = self.vacant[self.capacity - self.n_rows - 1]
         memcpy(self.x(s), x, self.n_features * sizeof(double))
         self.y_[s] = y
+        if self.w_ != NULL:
+            self.w_[s] = w
         self.ids[s] = self.n_seen
         self.order[self.n_rows] = s
         self.n_rows += 1
@@ -110,6 +118,15 @@ cdef class ActivePool:
             id_view[k] = self.ids[self.order[k]]
         return X, y, ids
 
+    def weights(self):
+        """Weights of the rows held, in internal order; a copy."""
+        w = np.ones(self.n_rows)
+        cdef double[::1] view = w
+        cdef int32_t k
+        for k in range(self.n_rows):
+            view[k] = self.w(self.order[k])
+        return w
+
     def spans(self):
         """Ranges of the rows held; a new `Spans`."""
         cdef Spans spans = Spans(self.n_features)
@@ -119,17 +136,19 @@ cdef class ActivePool:
         return spans
 
     def load(self, const double[:, ::1] X, const double[::1] y, const int64_t[::1] ids,
-             int64_t n_seen):
+             int64_t n_seen, const double[::1] weights=None):
         """Fill an empty pool with rows in internal order."""
         cdef Py_ssize_t k
         self.reserve(<int32_t> y.shape[0])
         for k in range(y.shape[0]):
-            self.ids[self.put(&X[k, 0], y[k])] = ids[k]
+            self.ids[
+                self.put(&X[k, 0], y[k], 1.0 if weights is None else weights[k])
+            ] = ids[k]
         self.n_seen = n_seen
 
     def nbytes(self):
         """Bytes reserved for rows."""
         return self.capacity * (
-            (self.n_features + 1) * sizeof(double) + sizeof(int64_t)
+            (self.n_features + 1 + self.is_weighted) * sizeof(double) + sizeof(int64_t)
             + 2 * sizeof(slot_t)
         ) + self.n_features * sizeof(int32_t)

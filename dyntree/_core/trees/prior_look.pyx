@@ -36,14 +36,16 @@ cdef int look(Particles c) except -1:
     counts = np.empty(c.arena.live_leaves, dtype=np.int64)
     met = np.empty(c.arena.live_leaves, dtype=np.int32)
     changes = np.empty(c.arena.live_leaves)
-    held = np.empty(c.pool.n_rows + 1)
+    held = np.empty((2, c.pool.n_rows + 1))
     cdef int64_t[::1] count = counts
-    cdef double[::1] change = changes, responses = held
+    cdef double[::1] change = changes, responses = held[0], weights = held[1]
     cdef handle_t[::1] handles = met
     c.moves.reserve(0, c.arena.live_leaves + 1)
     with nogil:
         n_distinct = list_leaves(c, &handles[0], &count[0])
-        moved = choose(c, &handles[0], &count[0], n_distinct, &responses[0])
+        moved = choose(
+            c, &handles[0], &count[0], n_distinct, &responses[0], &weights[0]
+        )
         if moved:
             follow(c, &handles[0], n_distinct, &change[0])
             if c.fresh.n:
@@ -57,9 +59,12 @@ cdef int look(Particles c) except -1:
 
 cdef bint choose(
     Particles c, const handle_t *handles, const int64_t *count, int32_t n_distinct,
-    double *responses,
+    double *responses, double *weights,
 ) noexcept nogil:
-    """Place and choose the prior by these leaves; whether anything changed."""
+    """Place and choose the prior by these leaves; whether anything changed.
+
+    The last two are scratch, with room for all rows.
+    """
     cdef double[N_PRIORS] scores
     cdef Place place
     cdef int32_t k
@@ -70,7 +75,10 @@ cdef bint choose(
         )
     for k in range(c.pool.n_rows):
         responses[k] = c.pool.y(c.pool.order[k])
-    place = c.leaf_model.take_place(responses, c.pool.n_rows, c.pool.n_seen)
+        weights[k] = c.pool.w(c.pool.order[k])
+    place = c.leaf_model.take_place(
+        responses, weights if c.pool.is_weighted else NULL, c.pool.n_rows, c.pool.n_seen
+    )
     if place == UNKNOWN:
         return False
     for k in range(N_PRIORS):

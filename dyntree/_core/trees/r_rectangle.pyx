@@ -133,7 +133,7 @@ cdef class RRectangle(Rectangle):
 
     cdef void reductions(
         self, const Leaf *leaf, const double *rows, const int32_t *which, int32_t n,
-        double *out,
+        const double *weights, double *out,
     ) noexcept nogil:
         cdef int32_t k
         for k in range(n):

@@ -162,7 +162,9 @@ cdef class RGaussian(LeafModel):
             memset(inverse, 0, size * sizeof(double))
             t[LOG_DET] = 0.0
 
-    cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
+    cdef double density(
+        self, Leaf *leaf, double *x, double y, double weight
+    ) noexcept nogil:
         """Predictive density; implicit leaves round x as R does."""
         cdef double *t = leaf.derived
         cdef double kappa = t[SPREAD], level = t[LEVEL], precision
@@ -410,7 +412,9 @@ cdef class RMultinomial(LeafModel):
                 post += log_gamma(leaf.active[k] + (leaf.retired[k] + mass))
         leaf.derived[EVIDENCE] = post - self.n_classes * self.share_gammas[0]
 
-    cdef double density(self, Leaf *leaf, double *x, double y) noexcept nogil:
+    cdef double density(
+        self, Leaf *leaf, double *x, double y, double weight
+    ) noexcept nogil:
         return self.probability(leaf, <int> y)
 
     cdef double probability(self, const Leaf *leaf, int k) noexcept nogil:

@@ -16,6 +16,8 @@ cdef struct CutRoom:        # scratch of one thread
     int64_t *ids            # (most_rows,) rows of the leaf, the newest first
     const double **rows     # (most_rows,)
     double *responses       # (most_rows,)
+    double *weights         # (most_rows,)
+    double *masses          # (4 n_classes,) counts of weighted rows
     double *values          # (most_rows,) of the candidate
     int32_t *cells          # (4 n_classes,) counts
     double *low             # (n_features,) of the rows
@@ -27,6 +29,8 @@ cdef bint goes_left(const Cut *cut, const double *x) noexcept nogil
 cdef class CutLaw:
     cdef:
         int32_t n_classes               # 0: real responses
+        bint is_weighted
+        bint divides                    # whether weights divide variances, or count
         int32_t n_features
         readonly int32_t most_rows
         readonly int32_t n_candidates
@@ -39,7 +43,8 @@ cdef class CutLaw:
     cdef int open(self, CutRoom *room) except -1
     cdef void close(self, CutRoom *room) noexcept nogil
     cdef double counts_evidence(self, const double *counts) noexcept nogil
-    cdef double normal_evidence(self, double n, double total, double square) noexcept nogil
+    # of n responses, whose precisions sum to g: of y - mean, and of its square
+    cdef double normal_evidence(self, double n, double g, double total, double square) noexcept nogil
     # the rows named by `ids` are in the ring; False where no two of them differ
     cdef bint draw(
         self, RowRing ring, CutRoom *room, int32_t n, RandomStream *s, Cut *best
@@ -52,6 +57,9 @@ cdef class CutLaw:
     cdef double place(
         self, RowRing ring, const CutRoom *room, int32_t n, const Cut *cut, double low,
         double high, RandomStream *s
+    ) noexcept nogil
+    cdef double score_weighted(
+        self, const CutRoom *room, int32_t n, double at, int32_t other, double other_at
     ) noexcept nogil
     cdef double score(self, const CutRoom *room, int32_t n, double at) noexcept nogil
     cdef double score_four(

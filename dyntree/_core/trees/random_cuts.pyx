@@ -46,13 +46,17 @@ cdef class CutLaw:
     n_candidates : int
     class_mass : float
         Of the Dirichlet prior of a leaf, spread evenly over the classes.
+    weighting : {"variance", "frequency"}, optional
+        What weights of rows mean; without it all weigh 1.
     """
 
     def __cinit__(
         self, int32_t n_features, int32_t n_classes, int32_t most_rows,
-        int32_t n_candidates, double class_mass,
+        int32_t n_candidates, double class_mass, weighting=None,
     ):
         cdef int32_t n
+        self.is_weighted = weighting is not None
+        self.divides = weighting == "variance"
         self.n_features, self.n_classes = n_features, n_classes
         self.most_rows, self.n_candidates = most_rows, n_candidates
         self.share = class_mass / max(n_classes, 1)
@@ -74,6 +78,9 @@ cdef class CutLaw:
         resize(<void **> &room.rows, n, sizeof(double *))
         resize(<void **> &room.responses, n, sizeof(double))
         resize(<void **> &room.values, n, sizeof(double))
+        if self.is_weighted:
+            resize(<void **> &room.weights, n, sizeof(double))
+            resize(<void **> &room.masses, 4 * max(self.n_classes, 1), sizeof(double))
         resize(<void **> &room.cells, 4 * max(self.n_classes, 1), sizeof(int32_t))
         resize(<void **> &room.low, d, sizeof(double))
         resize(<void **> &room.high, d, sizeof(double))
@@ -84,6 +91,8 @@ cdef class CutLaw:
         free(room.ids)
         free(room.rows)
         free(room.responses)
+        free(room.weights)
+        free(room.masses)
         free(room.values)
         free(room.cells)
         free(room.low)
@@ -101,13 +110,17 @@ cdef class CutLaw:
         return found - log_gamma(total + mass) + log_gamma(mass)
 
     cdef double normal_evidence(
-        self, double n, double total, double square
+        self, double n, double g, double total, double square
     ) noexcept nogil:
-        """Of n responses with such sums of (y - mean) and its square; n may be any."""
+        """Of n responses with such sums of (y - mean) and its square; n may be any.
+
+        Those whose weights divide variances have weighted sums, g is that of weights,
+        and half the sum of their logarithms is left out; else g is n.
+        """
         cdef double k, shape, rate = LEAF_SHARE * SHAPE * self.variance
         if n <= 0.0:
             return 0.0
-        k = MEAN_ROWS + n
+        k = MEAN_ROWS + g
         shape = SHAPE + 0.5 * n
         return (
             0.5 * log(MEAN_ROWS / k) + SHAPE * log(rate)
@@ -125,6 +138,8 @@ cdef class CutLaw:
         for i in range(n):
             room.rows[i] = ring.row(room.ids[i])
             room.responses[i] = ring.response(room.ids[i])
+            if self.is_weighted:
+                room.weights[i] = ring.weight(room.ids[i])
         for j in range(self.n_features):
             room.low[j], room.high[j] = INFINITY, -INFINITY
             for i in range(n):
@@ -258,9 +273,11 @@ cdef class CutLaw:
 
     cdef double score(self, const CutRoom *room, int32_t n, double at) noexcept nogil:
         """Log evidence of the two parts."""
-        cdef double[6] sums     # n, total and square of left and right
-        cdef double off, found = 0.0
+        cdef double[8] sums     # n, g, total and square of left and right
+        cdef double off, f = 1.0, g = 1.0, found = 0.0
         cdef int32_t i, k, n_left = 0, C = self.n_classes
+        if C and self.is_weighted:
+            return self.score_weighted(room, n, at, -1, 0.0)
         if C:
             memset(room.cells, 0, 2 * C * sizeof(int32_t))
             for i in range(n):
@@ -273,16 +290,37 @@ cdef class CutLaw:
             for k in range(2 * C):
                 found += self.share_gammas[room.cells[k]]
             return found - self.mass_gammas[n_left] - self.mass_gammas[n - n_left]
-        memset(sums, 0, 6 * sizeof(double))
+        memset(sums, 0, 8 * sizeof(double))
         for i in range(n):
-            k = 0 if room.values[i] <= at else 3
+            k = 0 if room.values[i] <= at else 4
             off = room.responses[i] - self.mean
-            sums[k] += 1.0
-            sums[k + 1] += off
-            sums[k + 2] += off * off
-        return self.normal_evidence(sums[0], sums[1], sums[2]) + (
-            self.normal_evidence(sums[3], sums[4], sums[5])
+            if self.is_weighted:
+                g = room.weights[i]
+                f = 1.0 if self.divides else g
+            sums[k] += f
+            sums[k + 1] += g
+            sums[k + 2] += g * off
+            sums[k + 3] += g * off * off
+        return self.normal_evidence(sums[0], sums[1], sums[2], sums[3]) + (
+            self.normal_evidence(sums[4], sums[5], sums[6], sums[7])
         )
+
+    cdef double score_weighted(
+        self, const CutRoom *room, int32_t n, double at, int32_t other, double other_at
+    ) noexcept nogil:
+        """Log evidence of the labels of the two parts, or with another cut of the four.
+        """
+        cdef double found = 0.0
+        cdef int32_t i, part, C = self.n_classes
+        memset(room.masses, 0, 4 * C * sizeof(double))
+        for i in range(n):
+            part = 0 if room.values[i] <= at else 1
+            if other >= 0 and not room.rows[i][other] <= other_at:
+                part += 2
+            room.masses[part * C + <int32_t> room.responses[i]] += room.weights[i]
+        for part in range(4):
+            found += self.counts_evidence(room.masses + part * C)
+        return found
 
     cdef double score_four(
         self, const CutRoom *room, int32_t n, double at, int32_t other, double other_at
@@ -291,6 +329,8 @@ cdef class CutLaw:
         cdef double found = 0.0
         cdef int32_t[4] sizes
         cdef int32_t i, k, part, C = self.n_classes
+        if self.is_weighted:
+            return self.score_weighted(room, n, at, other, other_at)
         memset(sizes, 0, 4 * sizeof(int32_t))
         memset(room.cells, 0, 4 * C * sizeof(int32_t))
         for i in range(n):

@@ -30,7 +30,8 @@ cdef struct Knot:           # a node of a random tree
 
 cdef struct RandomTree:
     Knot *knots             # (room,)
-    double *sums            # (room, n_sums): counts, or mean and squares about it
+    double *sums            # (room, n_sums): counts, or mean and squares about it, and
+                            # the sum of weights where they divide variances
     int32_t *spare          # left ones of pairs that were given up
     int64_t *before         # (places of the ring,) row that the same leaf held before
     int32_t n_knots, n_spare, room
@@ -49,6 +50,8 @@ cdef class RandomTrees:
         CutLaw law
         RandomTree *trees
         int32_t n_trees, n_classes, n_sums, n_own
+        int32_t n_ahead                 # what a tree says of a row: see `teach`
+        readonly str weighting          # what weights of rows mean; None: all weigh 1
         int32_t most_knots, most_depth, least_held, regrow_every, regrow_rows
         double log_discount             # 0: nothing fades
         double prior_odds               # log rho / (1 - rho)
@@ -67,10 +70,20 @@ cdef class RandomTrees:
     cdef double learn_row(
         self, RandomTree *t, int64_t row, Room *room, RandomStream *s
     ) noexcept nogil
-    cdef double ahead_of_label(self, RandomTree *t, int32_t n, int32_t y, Room *room) noexcept nogil
-    cdef double ahead_of_value(self, RandomTree *t, int32_t n, double y, Room *room) noexcept nogil
-    cdef double log_density(self, const double *own, double y) noexcept nogil
-    cdef void add(self, RandomTree *t, int32_t v, double y, double weight) noexcept nogil
+    cdef double ahead_of_label(
+        self, RandomTree *t, int32_t n, int32_t y, double w, Room *room
+    ) noexcept nogil
+    cdef double ahead_of_value(
+        self, RandomTree *t, int32_t n, double y, double w, Room *room
+    ) noexcept nogil
+    # of a real response of weight w
+    cdef double log_density(self, const double *own, double y, double w) noexcept nogil
+    # of w equal labels, which came c times among n
+    cdef double log_repeated(self, double n, double c, double w) noexcept nogil
+    # `kept` is what is left of a row of weight w
+    cdef void add(self, RandomTree *t, int32_t v, double y, double kept, double w) noexcept nogil
+    # the sum of weights that the mean of a knot is of
+    cdef double precision(self, const RandomTree *t, int32_t v) noexcept nogil
     cdef bint is_pure(self, const RandomTree *t, int32_t v) noexcept nogil
     cdef void grow_leaf(
         self, RandomTree *t, int32_t v, int64_t row, Room *room, RandomStream *s

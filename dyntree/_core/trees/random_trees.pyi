@@ -7,6 +7,7 @@ class RandomTrees:
     source: CounterSource
     ring: RowRing
     options: dict[str, Any]
+    weighting: str | None
     has_unit: bool
     log_evidence: float
     def __init__(
@@ -25,4 +26,5 @@ class RandomTrees:
         most_depth: int,
         class_mass: float,
         split_share: float,
+        weighting: str | None = None,
     ) -> None: ...

@@ -42,15 +42,18 @@ cdef class RandomTrees:
         Of the Dirichlet prior of a leaf.
     split_share : float in (0, 1)
         rho: prior probability that a node is no leaf.
+    weighting : {"variance", "frequency"}, optional
+        Rows have weights, which divide their variance or say how often they came.
     """
 
     def __cinit__(
         self, CounterSource source, *, int32_t n_features, int32_t n_classes,
         int32_t n_trees, double discount, int32_t least_held, int32_t most_held,
         int32_t n_candidates, int64_t n_held, int32_t most_nodes, int32_t most_depth,
-        double class_mass, double split_share,
+        double class_mass, double split_share, weighting=None,
     ):
         cdef int32_t k
+        cdef bint divides = weighting == "variance"
         self.source = source
         self.options = {
             "n_features": n_features, "n_classes": n_classes, "n_trees": n_trees,
@@ -59,10 +62,16 @@ cdef class RandomTrees:
             "most_depth": most_depth, "class_mass": class_mass,
             "split_share": split_share,
         }
-        self.ring = RowRing(n_features, n_held)
-        self.law = CutLaw(n_features, n_classes, most_held, n_candidates, class_mass)
+        if weighting is not None:
+            self.options["weighting"] = weighting
+        self.weighting = weighting
+        self.ring = RowRing(n_features, n_held, weighting is not None)
+        self.law = CutLaw(
+            n_features, n_classes, most_held, n_candidates, class_mass, weighting
+        )
         self.n_trees, self.n_classes = n_trees, n_classes
-        self.n_sums = n_classes if n_classes else 2
+        self.n_sums = n_classes if n_classes else 2 + divides
+        self.n_ahead = n_classes + (weighting is not None) if n_classes else 1
         self.n_own = n_classes if n_classes else 4
         self.most_knots, self.most_depth = most_nodes, most_depth
         self.least_held = least_held
@@ -154,7 +163,7 @@ cdef class RandomTrees:
         With `fades` the knots fade to that time for good.
         """
         cdef int32_t v = 0, n = 0, c
-        cdef double kept, total, rows, off
+        cdef double kept, total, known, rows, off
         cdef double *sums
         cdef double *own
         cdef Knot *knot
@@ -179,13 +188,14 @@ cdef class RandomTrees:
                         total + self.n_classes * self.law.share
                     )
             else:
-                rows = MEAN_ROWS + total
+                known = kept * sums[2] if self.law.divides else total
+                rows = MEAN_ROWS + known
                 off = sums[0] - self.law.mean
                 own[0] = rows
-                own[1] = (MEAN_ROWS * self.law.mean + total * sums[0]) / rows
+                own[1] = (MEAN_ROWS * self.law.mean + known * sums[0]) / rows
                 own[2] = SHAPE + 0.5 * total
                 own[3] = LEAF_SHARE * SHAPE * self.law.variance + 0.5 * (
-                    kept * sums[1] + MEAN_ROWS * total / rows * off * off
+                    kept * sums[1] + MEAN_ROWS * known / rows * off * off
                 )
             n += 1
             if knot.left < 0:
@@ -200,14 +210,14 @@ cdef class RandomTrees:
         self, RandomTree *t, int64_t row, Room *room, RandomStream *s
     ) noexcept nogil:
         """Learn a row of the ring; returns its log density given those before."""
-        cdef double y = self.ring.response(row), found
+        cdef double y = self.ring.response(row), w = self.ring.weight(row), found
         cdef int32_t h, v, n = self.walk(t, self.ring.row(row), row, True, room)
         if self.n_classes:
-            found = self.ahead_of_label(t, n, <int32_t> y, room)
+            found = self.ahead_of_label(t, n, <int32_t> y, w, room)
         else:
-            found = self.ahead_of_value(t, n, y, room)
+            found = self.ahead_of_value(t, n, y, w, room)
         for h in range(n):
-            self.add(t, room.path[h], y, 1.0)
+            self.add(t, room.path[h], y, 1.0, w)
         v = room.path[n - 1]
         t.before[row % self.ring.places] = t.knots[v].head
         t.knots[v].head = row
@@ -216,63 +226,107 @@ cdef class RandomTrees:
         return found
 
     cdef double ahead_of_label(
-        self, RandomTree *t, int32_t n, int32_t y, Room *room
+        self, RandomTree *t, int32_t n, int32_t y, double w, Room *room
     ) noexcept nogil:
-        """`ahead` becomes the predictive along a path; the odds learn label y."""
+        """`ahead` becomes the predictive along a path; the odds learn label y.
+
+        Gives its log probability, of as often as its weight says.
+        """
         cdef int32_t h, c, C = self.n_classes
         cdef const double *own = room.own + <int64_t> (n - 1) * C
-        cdef double w
-        cdef Knot *v
+        cdef double share, gain, here, most, found = 0.0
+        cdef bint is_one = w == 1.0
+        cdef Knot *v = &t.knots[room.path[n - 1]]
         memcpy(room.ahead, own, C * sizeof(double))
+        if not is_one:
+            found = self.log_repeated(
+                v.total, t.sums[<int64_t> room.path[n - 1] * C + y], w
+            )
         for h in range(n - 2, -1, -1):
             v = &t.knots[room.path[h]]
             own = room.own + <int64_t> h * C
-            w = self.pruned(v, 1.0)
-            v.odds = fmin(fmax(v.odds + log(room.ahead[y] / own[y]), -MOST_ODDS), MOST_ODDS)
+            share = self.pruned(v, 1.0)
+            if is_one:
+                gain = log(room.ahead[y] / own[y])
+            else:
+                here = self.log_repeated(
+                    v.total, t.sums[<int64_t> room.path[h] * C + y], w
+                )
+                gain = found - here
+                most = fmax(here, found)
+                found = most + log(
+                    share * exp(here - most) + (1.0 - share) * exp(found - most)
+                )
+            v.odds = fmin(fmax(v.odds + gain, -MOST_ODDS), MOST_ODDS)
             for c in range(C):
-                room.ahead[c] = w * own[c] + (1.0 - w) * room.ahead[c]
-        return log(room.ahead[y])
+                room.ahead[c] = share * own[c] + (1.0 - share) * room.ahead[c]
+        return log(room.ahead[y]) if is_one else found
 
-    cdef double log_density(self, const double *own, double y) noexcept nogil:
-        """Of the Student t that a leaf of real responses predicts."""
-        cdef double df = 2.0 * own[2]
-        cdef double square = own[3] / own[2] * (1.0 + 1.0 / own[0])
-        cdef double z = (y - own[1]) * (y - own[1]) / square
+    cdef double log_repeated(self, double n, double c, double w) noexcept nogil:
+        cdef double share = self.law.share, mass = self.n_classes * share
+        return (
+            log_gamma(mass + n) - log_gamma(mass + n + w)
+            + log_gamma(share + c + w) - log_gamma(share + c)
+        )
+
+    cdef double log_density(self, const double *own, double y, double w) noexcept nogil:
+        """Of the Student t that a leaf of real responses predicts, or of w equal ones."""
+        cdef double df = 2.0 * own[2], square, z, gain
+        if w != 1.0 and not self.law.divides:
+            gain = 0.5 * w * (y - own[1]) * (y - own[1]) / (1.0 + w / own[0])
+            return (
+                log_gamma(own[2] + 0.5 * w) - log_gamma(own[2])
+                - own[2] * log1p(gain / own[3]) - 0.5 * log1p(w / own[0])
+                - 0.5 * w * log(2.0 * M_PI * (own[3] + gain))
+            )
+        square = own[3] / own[2] * (1.0 / w + 1.0 / own[0])
+        z = (y - own[1]) * (y - own[1]) / square
         return (
             log_gamma(own[2] + 0.5) - log_gamma(own[2]) - 0.5 * log(df * M_PI * square)
             - (own[2] + 0.5) * log1p(z / df)
         )
 
     cdef double ahead_of_value(
-        self, RandomTree *t, int32_t n, double y, Room *room
+        self, RandomTree *t, int32_t n, double y, double w, Room *room
     ) noexcept nogil:
         """Log density along a path; the odds learn y."""
-        cdef double found = self.log_density(room.own + <int64_t> (n - 1) * 4, y)
-        cdef double here, w, most
+        cdef double found = self.log_density(room.own + <int64_t> (n - 1) * 4, y, w)
+        cdef double here, share, most
         cdef int32_t h
         cdef Knot *v
         for h in range(n - 2, -1, -1):
             v = &t.knots[room.path[h]]
-            here = self.log_density(room.own + <int64_t> h * 4, y)
-            w = self.pruned(v, 1.0)
+            here = self.log_density(room.own + <int64_t> h * 4, y, w)
+            share = self.pruned(v, 1.0)
             v.odds = fmin(fmax(v.odds + found - here, -MOST_ODDS), MOST_ODDS)
             most = fmax(found, here)
-            found = most + log(w * exp(here - most) + (1.0 - w) * exp(found - most))
+            found = most + log(
+                share * exp(here - most) + (1.0 - share) * exp(found - most)
+            )
         return found
 
-    cdef void add(self, RandomTree *t, int32_t v, double y, double weight) noexcept nogil:
+    cdef void add(
+        self, RandomTree *t, int32_t v, double y, double kept, double w
+    ) noexcept nogil:
         """Count a response in a knot."""
         cdef double *sums = t.sums + <int64_t> v * self.n_sums
-        cdef double off
-        t.knots[v].total += weight
+        cdef double off, weight = kept * w
+        t.knots[v].total += kept if self.law.divides else weight
+        if self.law.divides:
+            sums[2] += weight
         if self.n_classes:
             sums[<int32_t> y] += weight
-        elif t.knots[v].total == weight:    # the first, whose mean no rounding moves
+        elif self.precision(t, v) == weight:    # the first, whose mean no rounding moves
             sums[0] = y
         else:
             off = y - sums[0]
-            sums[0] += weight * off / t.knots[v].total
+            sums[0] += weight * off / self.precision(t, v)
             sums[1] += fmax(weight * off * (y - sums[0]), 0.0)
+
+    cdef double precision(self, const RandomTree *t, int32_t v) noexcept nogil:
+        if self.law.divides:
+            return t.sums[<int64_t> v * self.n_sums + 2]
+        return t.knots[v].total
 
     # ------------------------------------------------------------ growth
     cdef bint is_pure(self, const RandomTree *t, int32_t v) noexcept nogil:
@@ -339,7 +393,10 @@ cdef class RandomTrees:
         for i in range(n - 1, -1, -1):
             c = left + (0 if goes_left(&cut, room.cut.rows[i]) else 1)
             kept = self.kept(ids[i], row)
-            self.add(t, c, room.cut.responses[i], kept)
+            self.add(
+                t, c, room.cut.responses[i], kept,
+                1.0 if room.cut.weights == NULL else room.cut.weights[i],
+            )
             t.before[ids[i] % self.ring.places] = t.knots[c].head
             t.knots[c].head = ids[i]
             t.knots[c].held += 1
@@ -350,11 +407,13 @@ cdef class RandomTrees:
     cdef double evidence(self, const RandomTree *t, int32_t v) noexcept nogil:
         """Log evidence of all that a knot has counted."""
         cdef const double *sums = t.sums + <int64_t> v * self.n_sums
-        cdef double n = t.knots[v].total, off
+        cdef double n = self.precision(t, v), off
         if self.n_classes:
             return self.law.counts_evidence(sums)
         off = sums[0] - self.law.mean
-        return self.law.normal_evidence(n, n * off, sums[1] + n * off * off)
+        return self.law.normal_evidence(
+            t.knots[v].total, n, n * off, sums[1] + n * off * off
+        )
 
     cdef double evidence_of_both(
         self, RandomTree *t, int32_t left, double *counts
@@ -362,7 +421,7 @@ cdef class RandomTrees:
         """Log evidence of the rows of two children together; `counts` is scratch."""
         cdef const double *a = t.sums + <int64_t> left * self.n_sums
         cdef const double *b = a + self.n_sums
-        cdef double n_a = t.knots[left].total, n_b = t.knots[left + 1].total
+        cdef double n_a = self.precision(t, left), n_b = self.precision(t, left + 1)
         cdef double off_a, off_b
         cdef int32_t c
         if self.n_classes:
@@ -371,7 +430,8 @@ cdef class RandomTrees:
             return self.law.counts_evidence(counts)
         off_a, off_b = a[0] - self.law.mean, b[0] - self.law.mean
         return self.law.normal_evidence(
-            n_a + n_b, n_a * off_a + n_b * off_b,
+            t.knots[left].total + t.knots[left + 1].total, n_a + n_b,
+            n_a * off_a + n_b * off_b,
             a[1] + b[1] + n_a * off_a * off_a + n_b * off_b * off_b,
         )
 
@@ -428,11 +488,15 @@ cdef class RandomTrees:
     cdef void teach(
         self, int32_t k, int64_t first, int32_t n_rows, Room *room, double *out
     ) noexcept nogil:
-        """Let a tree learn rows of the ring; `out` (n_rows, n_classes or 1) foresees."""
+        """Let a tree learn rows of the ring; `out` (n_rows, n_ahead) foresees.
+
+        That is the log density of a real response; or probabilities of the labels, and
+        beside them the log probability of one that has a weight.
+        """
         cdef RandomTree *t = &self.trees[k]
         cdef RandomStream s
         cdef int64_t row
-        cdef int32_t width = max(self.n_classes, 1)
+        cdef int32_t width = self.n_ahead
         cdef double found
         for row in range(first, first + n_rows):
             if self.regrow_every and row and row % self.regrow_every == 0 and (
@@ -443,7 +507,9 @@ cdef class RandomTrees:
             s = self.source.open(row, k, CUTTING)
             found = self.learn_row(t, row, room, &s)
             if self.n_classes:
-                memcpy(out, room.ahead, width * sizeof(double))
+                memcpy(out, room.ahead, self.n_classes * sizeof(double))
+                if self.n_ahead > self.n_classes:
+                    out[self.n_classes] = found
             else:
                 out[0] = found
             out += width

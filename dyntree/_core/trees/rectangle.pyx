@@ -124,15 +124,15 @@ cdef class Rectangle:
 
     cdef void reductions(
         self, const Leaf *leaf, const double *rows, const int32_t *which, int32_t n,
-        double *out,
+        const double *weights, double *out,
     ) noexcept nogil:
-        """Q / (df - 2) times the mean of c(z)^2 / (1 + kappa): Cohn (1996) for a leaf.
+        """Q / (df - 2) times the mean of c(z)^2 / (1 / w + kappa): Cohn (1996) for a leaf.
 
-        Without a regression all rows of a leaf fare alike.
+        Without a regression all rows of a leaf fare alike, if they weigh the same.
         """
         cdef double df = self.c.leaf_model.variance_df(leaf)
         cdef double weight = self.weight(leaf), factor
-        cdef bint alike = self.c.leaf_model.n_basis == 0
+        cdef bint alike = self.c.leaf_model.n_basis == 0 and weights == NULL
         cdef int32_t k
         if df <= 0.0 or weight == 0.0:
             for k in range(n):
@@ -142,7 +142,7 @@ cdef class Rectangle:
         self.moments(leaf)
         self.c.leaf_model.explain_rows(
             leaf, self.mean, self.variance, rows, self.c.pool.n_features, which,
-            1 if alike else n, out,
+            1 if alike else n, weights, out,
         )
         for k in range(n):
             out[k] = out[0] if alike and k else factor * out[k]

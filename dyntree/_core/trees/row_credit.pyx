@@ -3,7 +3,7 @@ import numpy as np
 
 from libc.math cimport log, sqrt
 
-from dyntree._core.trees.nodes cimport is_gap_cut, retired_weight
+from dyntree._core.trees.nodes cimport WEIGHT, is_gap_cut, retired_weight
 from dyntree._core.trees.tree cimport all_came, gather
 
 
@@ -103,7 +103,7 @@ cdef class RowCredit:
 
     cdef int reach_leaf(self, Leaf *leaf, int32_t n, PathStep *above) noexcept nogil:
         """The same for a leaf; the last way adds up the credit of its rows."""
-        cdef double count
+        cdef double count, held
         cdef int32_t k
         if not leaf.n_rows or not all_came(
             &leaf.stamp, &leaf.entry, &leaf.ways, leaf.refs, self.c.stamp, n
@@ -113,7 +113,8 @@ cdef class RowCredit:
             return -1
         count = leaf.entry
         if self.rectangle is not None:
-            count *= sqrt((leaf.n_rows + retired_weight(leaf)) / leaf.n_rows)
+            held = leaf.active[WEIGHT]
+            count *= sqrt((held + retired_weight(leaf)) / held)
             if above != NULL and not self.rectangle.approx:
                 count *= above.share
         for k in range(leaf.n_rows):
@@ -129,7 +130,7 @@ cdef class RowCredit:
         if self.rectangle is not None:
             narrow(self.rectangle, above)
             self.rectangle.reductions(
-                leaf, self.c.pool.x_, leaf.rows, leaf.n_rows, leaf.credit
+                leaf, self.c.pool.x_, leaf.rows, leaf.n_rows, self.c.pool.w_, leaf.credit
             )
             return 0
         for k in range(self.c.leaf_model.n_classes):

@@ -14,13 +14,15 @@ cdef class RowRing:
         int64_t first                   # number of the first that was not let go
         double *rows                    # (places, n_features,)
         double *responses               # (places,)
+        double *weights                 # (places,); NULL: all are 1
         double *reference               # (n_features, N_REFERENCE): sorted
         int32_t *n_reference            # (n_features,)
 
     # row number `row`, of those held
     cdef const double *row(self, int64_t row) noexcept nogil
     cdef double response(self, int64_t row) noexcept nogil
-    cdef void put(self, const double *x, double y) noexcept nogil
+    cdef double weight(self, int64_t row) noexcept nogil
+    cdef void put(self, const double *x, double y, double w) noexcept nogil
     # the first number, from one on, of rows at which references are due
     cdef int64_t next_due(self, int64_t row) noexcept nogil
     cdef void refresh(self) noexcept nogil

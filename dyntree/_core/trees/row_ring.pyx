@@ -25,12 +25,16 @@ cdef class RowRing:
     n_features : int
     room : int
         Rows that are held.
+    is_weighted : bool, default False
+        Whether rows have weights; else all weigh 1.
     """
 
-    def __cinit__(self, int32_t n_features, int64_t room):
+    def __cinit__(self, int32_t n_features, int64_t room, bint is_weighted=False):
         self.n_features, self.room, self.places = n_features, room, room + AHEAD
         resize(<void **> &self.rows, self.places * n_features, sizeof(double))
         resize(<void **> &self.responses, self.places, sizeof(double))
+        if is_weighted:
+            resize(<void **> &self.weights, self.places, sizeof(double))
         resize(<void **> &self.reference, N_REFERENCE * n_features, sizeof(double))
         resize(<void **> &self.n_reference, n_features, sizeof(int32_t))
         memset(self.n_reference, 0, n_features * sizeof(int32_t))
@@ -38,6 +42,7 @@ cdef class RowRing:
     def __dealloc__(self):
         free(self.rows)
         free(self.responses)
+        free(self.weights)
         free(self.reference)
         free(self.n_reference)
 
@@ -47,12 +52,17 @@ cdef class RowRing:
     cdef double response(self, int64_t row) noexcept nogil:
         return self.responses[row % self.places]
 
-    cdef void put(self, const double *x, double y) noexcept nogil:
+    cdef double weight(self, int64_t row) noexcept nogil:
+        return 1.0 if self.weights == NULL else self.weights[row % self.places]
+
+    cdef void put(self, const double *x, double y, double w) noexcept nogil:
         cdef int64_t place = self.n_seen % self.places
         memcpy(
             self.rows + place * self.n_features, x, self.n_features * sizeof(double)
         )
         self.responses[place] = y
+        if self.weights != NULL:
+            self.weights[place] = w
         self.n_seen += 1
 
     cdef int64_t next_due(self, int64_t row) noexcept nogil:
@@ -109,7 +119,8 @@ cdef class RowRing:
 
     def nbytes(self):
         """Bytes held."""
-        return (self.places * (self.n_features + 1) + self.n_features * (
+        cdef int64_t n_columns = self.n_features + 1 + (self.weights != NULL)
+        return (self.places * n_columns + self.n_features * (
             N_REFERENCE + 1
         )) * sizeof(double)
 
@@ -127,6 +138,11 @@ cdef class RowRing:
             responses[k] = self.response(self.n_seen - n + k)
         return X, y
 
+    def held_weights(self):
+        """Weights of the rows that are held, oldest first."""
+        cdef int64_t n = min(self.n_seen - self.first, self.room)
+        return np.array([self.weight(self.n_seen - n + k) for k in range(n)], float)
+
     def to_arrays(self):
         """Rows and references, by name; `from_arrays` takes them back."""
         X, y = self.held()
@@ -138,7 +154,10 @@ cdef class RowRing:
                 &out[j, 0], self.reference + <int64_t> j * N_REFERENCE,
                 self.n_reference[j] * sizeof(double),
             )
-        return {"X": X, "y": y, "reference": values}
+        arrays = {"X": X, "y": y, "reference": values}
+        if self.weights != NULL:
+            arrays["weights"] = self.held_weights()
+        return arrays
 
     @classmethod
     def from_arrays(cls, arrays, int64_t room, int64_t n_seen):
@@ -149,14 +168,15 @@ cdef class RowRing:
         cdef const double[:, ::1] X = arrays["X"]
         cdef const double[::1] y = arrays["y"]
         cdef const double[:, ::1] known = arrays["reference"]
-        cdef RowRing ring = cls(<int32_t> X.shape[1], room)
+        cdef const double[::1] weights = arrays.get("weights")
+        cdef RowRing ring = cls(<int32_t> X.shape[1], room, weights is not None)
         cdef int32_t j, n
         cdef Py_ssize_t k
         ring.n_seen = n_seen - X.shape[0]
         if X.shape[0] < min(n_seen, room):
             ring.first = ring.n_seen
         for k in range(X.shape[0]):
-            ring.put(&X[k, 0], y[k])
+            ring.put(&X[k, 0], y[k], 1.0 if weights is None else weights[k])
         for j in range(<int32_t> known.shape[0]):
             n = 0
             while n < N_REFERENCE and not isnan(known[j, n]):

@@ -111,6 +111,9 @@ def to_arrays(Particles cloud, bint growing):
         "leaf_credit": np.array(credit, dtype=np.float64),
         "random_state": cloud.source.state,
     }
+    if cloud.pool.is_weighted:
+        header["extra_told"] = cloud.extra_told
+        arrays["weights"] = cloud.pool.weights()
     if not cloud.numerics.asks_held:
         arrays["spans"] = cloud.pool.seen.table.copy()
     if n_fresh:
@@ -128,7 +131,7 @@ def from_arrays(kind, header, arrays, RandomSource source):
     """The cloud of class `kind` that `to_arrays` described, drawing from `source`."""
     counters = (
         "n_retired", "n_seen", "n_degenerate", "time", "log_evidence", "next_look",
-        "last_look", "fades", "leaf_model", "open_columns",
+        "last_look", "fades", "leaf_model", "open_columns", "extra_told",
     )
     options = {name: header[name] for name in header if name not in counters}
     cdef Particles cloud = kind(source, **options)
@@ -151,7 +154,10 @@ def from_arrays(kind, header, arrays, RandomSource source):
     cdef Leaf *leaf
     if a.reserve(n_nodes, n_leaves) < 0:
         raise MemoryError()
-    cloud.pool.load(arrays["X"], arrays["y"], arrays["row_ids"], header["n_seen"])
+    cloud.pool.load(
+        arrays["X"], arrays["y"], arrays["row_ids"], header["n_seen"],
+        arrays.get("weights"),
+    )
     if "spans" in arrays:
         cloud.pool.seen.table[...] = arrays["spans"]
     cdef handle_t[::1] node_at = np.empty(n_nodes + 1, dtype=np.int32)
@@ -199,6 +205,7 @@ def from_arrays(kind, header, arrays, RandomSource source):
     look = header["next_look"]
     cloud.next_look = INFINITY if look is None else look
     cloud.last_look = header["last_look"]
+    cloud.extra_told = header.get("extra_told", 0.0)
     return cloud
 
 
@@ -235,6 +242,22 @@ def with_classes(header, arrays, int n_classes):
     return dict(header, n_classes=n_classes), dict(arrays, leaf_sums=sums)
 
 
+def with_weights(header, arrays, weighting, int stride):
+    """Header and arrays of a cloud whose rows may have weights; all weigh 1 until then.
+
+    Where they divide variances, sums of regression leaves count rows in front: what is
+    now their first product.
+    """
+    sums = arrays["leaf_sums"]
+    if weighting == "variance":
+        starts = [0, stride, sums.shape[1] - stride]    # active, retired, inherited ones
+        sums = np.insert(sums, starts, sums[:, starts], axis=1)
+    return (
+        dict(header, weighting=weighting, extra_told=0.0),
+        dict(arrays, leaf_sums=sums, weights=np.ones(len(arrays["y"]))),
+    )
+
+
 def without_rows(header, arrays, int stride):
     """Header and arrays of a cloud all of whose rows are retired."""
     sums, shape = arrays["leaf_sums"].copy(), arrays["leaf_shape"].copy()
@@ -245,8 +268,8 @@ def without_rows(header, arrays, int stride):
     spans[:, 2] = 0.0
     spans[:, 3] = arrays["spans"][:, 3]
     kept = {name: arrays[name][:0] for name in (
-        "X", "y", "row_ids", "leaf_rows", "leaf_credit",
-    )}
+        "X", "y", "row_ids", "leaf_rows", "leaf_credit", "weights",
+    ) if name in arrays}
     return (
         dict(header, n_retired=header["n_seen"]),
         dict(arrays, leaf_sums=sums, leaf_shape=shape, spans=spans, **kept),

@@ -47,6 +47,8 @@ cdef class SplitSearch:
     cdef int32_t stride
     cdef double *sums                   # (N_CUTS + 2, stride) sums below cuts, and others
     cdef double *missing                # those of the rows without a value
+    cdef int32_t[N_CUTS + 2] n_below    # rows in each of the sums
+    cdef int32_t n_missing
     cdef double *left                   # (stride,) of a cut's children
     cdef double *right
     cdef int32_t *parts                 # (n_seats,) between which cuts a row lies

@@ -106,6 +106,7 @@ cdef class SplitSearch:
         for j in range(n):
             edges[j] = cuts[j].value
         memset(count, 0, (n + 2) * sizeof(int32_t))
+        memset(self.n_below, 0, (n + 2) * sizeof(int32_t))
         for k in range(leaf.n_rows):
             x = self.pool.x(leaf.rows[k])[variable]
             j = n + 1 if isnan(x) else n_below(edges, n, x)
@@ -117,6 +118,7 @@ cdef class SplitSearch:
                 n_places += 1
             else:
                 place[j] = n_places - 1
+            self.n_below[place[j]] += count[j]
             if j < n:
                 cuts[j].place = place[j]
             if count[j] > count[most]:
@@ -137,6 +139,8 @@ cdef class SplitSearch:
             accumulate(
                 self.sums + j * stride, self.sums + (j - 1) * stride, stride
             )
+            self.n_below[j] += self.n_below[j - 1]
+        self.n_missing = count[n + 1]
         self.missing = self.sums + (n_places - 1) * stride
 
     cdef bint alike(self, const Cut *cut, const Cut *other) noexcept nogil:
@@ -144,7 +148,7 @@ cdef class SplitSearch:
         return (
             other != NULL and cut.place == other.place
             and is_gap_cut(cut.value) == is_gap_cut(other.value)
-            and (cut.missing_left == other.missing_left or self.missing[0] == 0.0)
+            and (cut.missing_left == other.missing_left or self.n_missing == 0)
         )
 
     cdef void ask(
@@ -175,8 +179,8 @@ cdef class SplitSearch:
         the log evidence of its children: given what they inherit, or as if nothing had
         been retired.
         """
-        cdef int32_t stride = self.stride, j, least
-        cdef double n_known = first.n_rows - self.missing[0]
+        cdef int32_t stride = self.stride, j, least, n_left
+        cdef int32_t n_known = first.n_rows - self.n_missing
         cdef const double *below
         cdef Cut *cut
         cdef Cut *before = NULL
@@ -185,9 +189,10 @@ cdef class SplitSearch:
             cut = &cuts[j]
             e = &entries[cut.entry]
             below = self.sums + cut.place * stride
+            n_left = self.n_below[cut.place]
             least = 1 if is_gap_cut(cut.value) else self.min_leaf
             cut.missing_left = (
-                not is_gap_cut(cut.value) and cut.side * n_known < below[0]
+                not is_gap_cut(cut.value) and cut.side * n_known < n_left
             )
             if cut.inherits:            # one of another pass stands before these
                 cut.like = e.last_inheriting if e.last_inheriting >= cuts else NULL
@@ -203,11 +208,11 @@ cdef class SplitSearch:
             memcpy(self.left, below, stride * sizeof(double))
             if cut.missing_left:
                 accumulate(self.left, self.missing, stride)
+                n_left += self.n_missing
             cut.odds = -INFINITY
-            if min(self.left[0], first.n_rows - self.left[0]) < least:
+            if min(n_left, first.n_rows - n_left) < least:
                 continue
             subtract(self.right, first.active, self.left, stride)
-            self.right[0] = first.n_rows - self.left[0]
             cut.odds = 0.0
             self.ask(self.arena.leaf(e.leaf), cut, self.left)
             self.ask(self.arena.leaf(e.leaf), cut, self.right)

@@ -16,5 +16,6 @@ def roll(
     rule: str,
     forget: float,
     every: int = 0,
-    proba: Vector | None = ...,
+    proba: Vector | None = None,
+    weights: Vector | None = None,
 ) -> Vector: ...

@@ -27,6 +27,9 @@ class RiverRandomTreesRegressor(StreamRegressor):
     ----------
     n_trees, discount, min_split, n_candidates, window, max_nodes
         As in `dyntree.RandomTreesStream`; with a `discount` below 1 trees follow drift.
+    weighting : {"variance", "frequency"}, optional
+        What weights of rows mean: each divides the variance of its response (the
+        default), or says how often the row counts; see `DynamicTree`.
     new_columns, seed
         As in `RiverDynamicTreeRegressor`.
 
@@ -53,6 +56,7 @@ class RiverRandomTreesRegressor(StreamRegressor):
         n_candidates: int = 16,
         window: int = 4096,
         max_nodes: int = 8192,
+        weighting: str | None = None,
         new_columns: str = "grow",
         seed: int | None = None,
     ) -> None:

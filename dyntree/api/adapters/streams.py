@@ -28,6 +28,7 @@ from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.learning.growth import with_columns
 from dyntree.trees.learning.levels import warn_full
+from dyntree.trees.learning.weights import check_weights, one_weight
 from dyntree.trees.random_trees import RandomTreesStream
 from dyntree.trees.streaming import StreamingTree
 
@@ -82,7 +83,7 @@ class StreamAdapter(base.Estimator):
     stream: Stream
     _told = False  # of levels without end
     _new_levels: NewLevels | None = None  # in pickles from before
-    learn_one: Callable[[Row, Any], None]
+    learn_one: Callable[[Row, Any, float], None]
 
     def _begin(self, arguments: Mapping[str, Any]) -> None:
         """Keep the arguments of `__init__`, and make a stream that has seen no row."""
@@ -95,8 +96,11 @@ class StreamAdapter(base.Estimator):
     def _stream_of(self, arguments: Mapping[str, Any]) -> Stream:
         """Make the stream that arguments of `__init__` stand for."""
 
-    def _learn(self, x: Row, y: Any) -> None:
+    def _learn(self, x: Row, y: Any, w: float) -> None:
         """Learn a row whose response was checked; an error leaves all as it was."""
+        w = one_weight(self.stream.state.options, w, "w")
+        if w == 0.0:
+            return
         with self.stream.exclusive():
             columns = self._columns
             may_grow = self.new_columns == "grow" or not columns.names
@@ -107,14 +111,14 @@ class StreamAdapter(base.Estimator):
                 self._new_levels = self._new_levels or NewLevels()
                 columns.count(x, self._new_levels)
             if not (may_grow and columns.is_new(x)) or self.stream.is_frozen:
-                self.stream.learn_row(columns.encode(x), y)
+                self.stream.learn_row(columns.encode(x), y, w)
                 return
             wider = columns.grown(x)
             row, features = wider.encode(x), wider.features()
             try:
                 with with_columns(self.stream.states, features, wider.widen):
                     self._columns = wider
-                    self.stream.learn_row(row, y)
+                    self.stream.learn_row(row, y, w)
             except BaseException:  # an interrupt may come after the row was learned
                 if self.stream.feature_names != wider.names:
                     self._columns = columns
@@ -128,18 +132,21 @@ class StreamAdapter(base.Estimator):
         ]
         return np.concatenate([np.empty((0, self._columns.width)), *rows])
 
-    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = 1.0) -> None:
         """Learn rows in order, as `learn_one` would, up to the first that is bad.
 
         Parameters
         ----------
         X : DataFrame of shape (n_rows, n_features)
         y : Series of shape (n_rows,)
+        w : float or array_like of shape (n_rows,), default 1.0
+            Weights of the rows.
         """
         records = records_of(X)
-        pairs = zip(records, responses_of(y, len(records)), strict=True)
-        for row, (x, response) in enumerate(pairs):
-            numbered(row, self.learn_one, x, response)
+        weights = check_weights(w, len(records), "w").tolist()
+        rows = zip(records, responses_of(y, len(records)), weights, strict=True)
+        for row, (x, response, weight) in enumerate(rows):
+            numbered(row, self.learn_one, x, response, weight)
 
     @property
     def _raw_memory_usage(self) -> int:
@@ -149,7 +156,7 @@ class StreamAdapter(base.Estimator):
 class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
     """A stream of real responses as a regressor of river."""
 
-    def learn_one(self, x: Row, y: float) -> None:
+    def learn_one(self, x: Row, y: float, w: float = 1.0) -> None:
         """Learn a row.
 
         Parameters
@@ -157,6 +164,9 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         x : dict
             Numbers and text; what is None, NaN or absent is missing.
         y : float
+        w : float, default 1.0
+            Weight >= 0 of the row; what it means says `weighting`. A row of weight 0 is
+            left out.
 
         Raises
         ------
@@ -169,7 +179,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
                 f"y must be a number of at most {LARGEST:g} in size; got {y!r}. Leave "
                 "such rows out; labels need RiverDynamicTreeClassifier."
             )
-        self._learn(x, response)
+        self._learn(x, response, w)
 
     def predict_one(self, x: Row, with_dist: bool = False) -> float | RowDistribution:
         """Predictive mean at a row; before any row it is 0.
@@ -240,7 +250,7 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
     def _multiclass(self) -> bool:
         return True
 
-    def learn_one(self, x: Row, y: Hashable) -> None:
+    def learn_one(self, x: Row, y: Hashable, w: float = 1.0) -> None:
         """Learn a row and its label, known or new.
 
         Parameters
@@ -248,13 +258,15 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
         x : dict
             Numbers and text; what is None, NaN or absent is missing.
         y : hashable
+        w : float, default 1.0
+            How often the row counts, >= 0; a row of weight 0 is left out.
 
         Raises
         ------
         ValueError
             On bad values; the model is then what it was before.
         """
-        self._learn(x, y if type(y) in LABEL else label_list([y], 1)[0])
+        self._learn(x, y if type(y) in LABEL else label_list([y], 1)[0], w)
 
     def predict_proba_one(self, x: Row) -> dict[Hashable, float]:
         """Probability of each label that has come; {} before any.

@@ -55,6 +55,9 @@ class RiverDynamicTreeRegressor(StreamRegressor):
         those that are averaged.
     intercept, proposal, min_leaf, tree_prior, prior, max_retired_mass
         As in `DynamicTree`.
+    weighting : {"variance", "frequency"}, optional
+        What weights of rows mean: each divides the variance of its response (the
+        default), or says how often the row counts; see `DynamicTree`.
     new_columns : {"grow", "ignore"}, default "grow"
         What features and levels do that come after the first row: make the model wider,
         which copies it, or nothing. Ignore them where there is no end of them, as with
@@ -95,6 +98,7 @@ class RiverDynamicTreeRegressor(StreamRegressor):
         tree_prior: tuple[float, float] | None = None,
         prior: str | NIG = "adaptive",
         max_retired_mass: float | None = None,
+        weighting: str | None = None,
         new_columns: str = "grow",
         seed: int | None = None,
     ) -> None:

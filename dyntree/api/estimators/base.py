@@ -109,14 +109,19 @@ class OnlineMixin:
         """Rows as they are, once scikit-learn has checked their columns."""
         return validate_data(self, X, reset=first, skip_check_array=True)
 
-    def _learn(self, rows: Matrix, responses: Any, first: bool) -> Self:
+    def _learn(
+        self, rows: Matrix, responses: Any, first: bool, sample_weight: Any = None
+    ) -> Self:
         """Give rows to the model, at first to a new one."""
         model = self._fresh() if first else self.model_
+        given = [rows, responses]
+        if sample_weight is not None:
+            given.append(sample_weight)
         if isinstance(model, TreeAverage | RandomTreesStream):
             threads = threads_of(self.n_jobs)
-            model.update(rows, responses, threads=threads, progress=False)
+            model.update(*given, threads=threads, progress=False)
         else:
-            model.update(rows, responses, progress=False)
+            model.update(*given, progress=False)
         self.model_ = model
         return self
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dyntree import params
 from dyntree.api.estimators.base import RandomState
 from dyntree.api.estimators.supervised import OnlineClassifier, OnlineRegressor
@@ -19,6 +21,9 @@ class RandomTreesRegressor(OnlineRegressor):
     ----------
     n_trees, discount, min_split, n_candidates, window, max_nodes, new_levels
         As in `dyntree.RandomTreesStream`.
+    weighting : {"variance", "frequency"}, optional
+        What weights of rows mean: each divides the variance of its response (the
+        default), or says how often the row counts; see `DynamicTree`.
     n_jobs : int, optional
         Trees that learn side by side, and threads of a prediction; -1 for all cores, by
         default one. Results do not depend on it.
@@ -56,6 +61,7 @@ class RandomTreesRegressor(OnlineRegressor):
         window: int = 4096,
         max_nodes: int = 8192,
         new_levels: str = "grow",
+        weighting: str | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -77,6 +83,9 @@ class RandomTreesClassifier(OnlineClassifier):
         As in `dyntree.RandomTreesStream`.
     class_mass, new_levels
         As in `dyntree.RandomTreesStream`.
+    class_weight : dict, "balanced" or None, default None
+        Weights of the labels, times those of the rows; "balanced", of `fit` alone:
+        such that the labels weigh the same together. By default all weigh 1.
     n_jobs, random_state
         As in `RandomTreesRegressor`.
 
@@ -115,6 +124,7 @@ class RandomTreesClassifier(OnlineClassifier):
         max_nodes: int = 8192,
         class_mass: float = 1.0,
         new_levels: str = "grow",
+        class_weight: str | dict[Any, float] | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:

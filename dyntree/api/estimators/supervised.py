@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,18 +17,21 @@ from dyntree.api.estimators.base import OnlineMixin, is_column, seed_of
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.posterior import PosteriorDraws
+from dyntree.trees.learning.weights import check_weights
 
 
 class TreesMixin(OnlineMixin):
     """An estimator whose model is made of trees."""
 
     n_features_in_: int
+    weighting: str | None = None  # of pickles from before
     get_params: Callable[..., dict[str, Any]]
 
     def _options(self, **more: Any) -> dict[str, Any]:
         """Options of a model: the parameters with a seed, and further ones."""
         options = self.get_params(deep=False)
         del options["n_jobs"]
+        options.pop("class_weight", None)
         return options | {"seed": seed_of(options.pop("random_state"))} | more
 
     def posterior_draws(
@@ -108,7 +112,7 @@ class TreesMixin(OnlineMixin):
 class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
     """A regressor whose `_fresh` makes its model."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn rows in order, and nothing else: what was learned before is dropped.
 
         Parameters
@@ -116,6 +120,9 @@ class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
         X : array_like of shape (n_rows, n_features)
             NaN for what is missing.
         y : array_like of shape (n_rows,)
+        sample_weight : array_like of shape (n_rows,) or float, optional
+            Weights >= 0, by default 1; what they mean says `weighting`. Rows of weight
+            0 are left out.
 
         Returns
         -------
@@ -126,17 +133,20 @@ class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
         ValueError
             On bad rows or parameters.
         """
-        return self._learn(*self._checked(X, y, True, y_numeric=True), True)
+        rows, responses = self._checked(X, y, True, y_numeric=True)
+        return self._learn(rows, responses, True, sample_weight)
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn more rows in order; parameters and returns are those of `fit`.
 
         A first call is a `fit`. Later ones go on with the parameters of the first.
         """
         if self._is_plain(X) and is_column(y, X) and y.dtype == np.float64:
-            return self._learn(X, y, False)  # the model refuses what is not finite
+            # the model refuses what is not finite
+            return self._learn(X, y, False, sample_weight)
         first = not hasattr(self, "model_")
-        return self._learn(*self._checked(X, y, first, y_numeric=True), first)
+        rows, responses = self._checked(X, y, first, y_numeric=True)
+        return self._learn(rows, responses, first, sample_weight)
 
     def predict(
         self, X: Any, return_std: bool = False
@@ -186,8 +196,18 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
     """A classifier whose `_fresh` makes its model, for labels among `classes_`."""
 
     classes_: NDArray[Any]
+    class_weight: str | dict[Any, float] | None = None  # of pickles from before
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def _weights(self, labels: Any, sample_weight: Any) -> Any:
+        """Weights of rows times those of their classes; None where all are 1."""
+        if self.class_weight is None:
+            return sample_weight
+        by_class = compute_sample_weight(self.class_weight, labels)
+        if sample_weight is None:
+            return by_class
+        return by_class * check_weights(sample_weight, len(labels))
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn rows in order, and nothing else: what was learned before is dropped.
 
         Parameters
@@ -196,6 +216,9 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
             NaN for what is missing.
         y : array_like of shape (n_rows,)
             Labels.
+        sample_weight : array_like of shape (n_rows,) or float, optional
+            How often each row counts, >= 0, by default once; times `class_weight`. Rows
+            of weight 0 are left out.
 
         Returns
         -------
@@ -209,10 +232,14 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
         rows, labels = self._checked(X, y, True)
         check_labels(labels)
         self.classes_ = np.unique(labels)
-        return self._learn(rows, labels, True)
+        return self._learn(rows, labels, True, self._weights(labels, sample_weight))
 
     def partial_fit(
-        self, X: Any, y: Any, classes: Sequence[Hashable] | None = None
+        self,
+        X: Any,
+        y: Any,
+        classes: Sequence[Hashable] | None = None,
+        sample_weight: Any = None,
     ) -> Self:
         """Learn more rows in order, on top of what was learned before.
 
@@ -223,6 +250,8 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
         classes : array_like of shape (n_classes,), optional
             All labels that may ever come; needed at the first call, if that is no
             `fit`.
+        sample_weight : array_like of shape (n_rows,) or float, optional
+            As in `fit`.
 
         Returns
         -------
@@ -233,10 +262,15 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
         ValueError
             On bad rows or parameters, missing or changed classes, unknown labels.
         """
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' needs all rows at once, in fit; partial_fit "
+                "takes weights of the classes: class_weight={...}."
+            )
         if classes is None and self._is_plain(X) and is_column(y, X):
             known = self.classes_
             if y.dtype == known.dtype and {*y.tolist()} <= {*known.tolist()}:
-                return self._learn(X, y, False)
+                return self._learn(X, y, False, self._weights(y, sample_weight))
         first = not hasattr(self, "model_")
         rows, labels = self._checked(X, y, first)
         check_labels(labels)
@@ -261,7 +295,8 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
                 "every label at the first call: classes=[...]."
             )
         self.classes_ = given
-        return self._learn(rows, labels, first)
+        weights = self._weights(labels, sample_weight)
+        return self._learn(rows, labels, first, weights)
 
     def predict_proba(self, X: Any) -> Matrix:
         """Probability of each label, in the order of `classes_`.

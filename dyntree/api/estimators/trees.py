@@ -57,6 +57,9 @@ class DynamicTreeRegressor(OnlineRegressor):
         As in `DynamicTree`.
     prior, max_retired_mass, new_levels
         As in `DynamicTree`.
+    weighting : {"variance", "frequency"}, optional
+        What weights of rows mean: each divides the variance of its response (the
+        default), or says how often the row counts; see `DynamicTree`.
     n_jobs : int, optional
         Clouds that learn side by side, and threads of a prediction; -1 for all cores.
         By default one, or what an enclosing ``joblib.parallel_config`` says. Results
@@ -106,6 +109,7 @@ class DynamicTreeRegressor(OnlineRegressor):
         prior: str | NIG = "adaptive",
         max_retired_mass: float | None = None,
         new_levels: str = "grow",
+        weighting: str | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -137,6 +141,9 @@ class DynamicTreeClassifier(OnlineClassifier):
         As in `DynamicTreeRegressor`.
     proposal, min_leaf, tree_prior, class_mass, max_retired_mass, new_levels
         As in `DynamicTree`.
+    class_weight : dict, "balanced" or None, default None
+        Weights of the labels, times those of the rows; "balanced", of `fit` alone:
+        such that the labels weigh the same together. By default all weigh 1.
     n_jobs : int, optional
         Clouds that learn side by side, and threads of a prediction; -1 for all cores.
         By default one, or what an enclosing ``joblib.parallel_config`` says. Results
@@ -184,6 +191,7 @@ class DynamicTreeClassifier(OnlineClassifier):
         class_mass: float = 1.0,
         max_retired_mass: float | None = None,
         new_levels: str = "grow",
+        class_weight: str | dict[Any, float] | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:

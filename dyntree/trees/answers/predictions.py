@@ -20,13 +20,21 @@ from dyntree.summaries import ClassPrediction, Prediction, TreeStats
 from dyntree.trees.answers.draws import JointDraws
 from dyntree.trees.learning.check import extended, stored
 from dyntree.trees.learning.scaling import on_scale
+from dyntree.trees.learning.weights import response_weights, reweighed
 
 
-def mixture_of(cloud: Any, rows: Matrix, n_threads: int = 1) -> Any:
-    """Predictive of real responses at encoded rows, as of `query.mixture`."""
+def mixture_of(
+    cloud: Any, rows: Matrix, n_threads: int = 1, weights: Vector | None = None
+) -> Any:
+    """Predictive of real responses at encoded rows, as of `query.mixture`.
+
+    `weights`, of shape (n_rows,), divide the variance of each response about its mean.
+    """
     if isinstance(cloud, Forest):
-        return cloud.mixture(rows)
-    return query.mixture(cloud, rows, n_threads)
+        parts = cloud.mixture(rows)
+    else:
+        parts = query.mixture(cloud, rows, n_threads)
+    return parts if weights is None else reweighed(parts, weights)
 
 
 def proba_of(cloud: Any, rows: Matrix, n_threads: int = 1) -> Matrix:
@@ -76,7 +84,7 @@ class TreePredictions(JointDraws):
         return np.asarray(self.state.cloud.row_ids())
 
     def predict(
-        self, X: Any, *, threads: int | None = None
+        self, X: Any, sample_weight: Any = None, *, threads: int | None = None
     ) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X.
 
@@ -84,6 +92,9 @@ class TreePredictions(JointDraws):
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
             Under native rules values may be missing (NaN).
+        sample_weight : array_like of shape (n_rows,) or float, optional
+            Weights > 0 of the responses that are predicted, where weights divide
+            variances (see `weighting`); 1 by default.
         threads : int, optional
             Threads over rows, default DYNTREE_NUM_THREADS or 1. The answer does not
             depend on it.
@@ -99,13 +110,15 @@ class TreePredictions(JointDraws):
             state = self.state
             cloud, classes = state.cloud, state.options.classes
             if cloud is None:
+                response_weights(state, None, sample_weight)
                 if state.options.rules == "r":
                     raise state.not_ready("predict")
                 return self._predict_cold(X)
             rows = stored(state, X)
+            weights = response_weights(state, len(rows), sample_weight)
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
             if classes is None:
-                parts = mixture_of(cloud, rows, n_threads)
+                parts = mixture_of(cloud, rows, n_threads, weights)
                 least_df = LEAST_DF if state.options.rules == "native" else 0.0
                 return Prediction.of_mixture(parts, n_threads, least_df)
             if state.options.rules == "native":

@@ -42,6 +42,7 @@ from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.answers.view import Rehearsal
 from dyntree.trees.averages.view import AverageView, picked
 from dyntree.trees.learning.check import stored
+from dyntree.trees.learning.weights import response_weights
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState
 
@@ -178,7 +179,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
 
     # ------------------------------------------------------------ predictions
     def predict(
-        self, X: Any, *, threads: int | None = None
+        self, X: Any, sample_weight: Any = None, *, threads: int | None = None
     ) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X: the mixture of the members'.
 
@@ -187,16 +188,20 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         n_threads = params.n_threads(threads)
         with self._lock:
             if not self.is_ready:
-                return self._trees[0].predict(X)
+                return self._trees[0].predict(X, sample_weight)
             rows = self._member_rows(X)
+            weights = [
+                response_weights(state, len(rows[0]), sample_weight)
+                for state in self.states
+            ]
             n_threads = n_threads if len(rows[0]) > 1 else 1
             if self.is_classifier:
                 proba = self._proba(rows, n_threads)
                 entropy: Vector = entr(proba).sum(axis=1)
                 return ClassPrediction(proba, self.classes or (), entropy)
             parts = [
-                mixture_of(state.cloud, own, n_threads)
-                for state, own in zip(self.states, rows, strict=True)
+                mixture_of(state.cloud, own, n_threads, w)
+                for state, own, w in zip(self.states, rows, weights, strict=True)
             ]
             return Prediction.of_mixture(
                 joined(parts, self.weights), n_threads, LEAST_DF

@@ -42,10 +42,12 @@ MEMORIES: dict[str, tuple[dict[str, Any], ...]] = {
 }
 # Clouds that are averaged may err each in its own way: their class trees grow deeper.
 AVERAGED_PRIOR = {"class": (0.95, 0.5)}
-FORESTS_SHARE = ("model", "classes", "class_mass", "categories", "new_levels")
+FORESTS_SHARE = (
+    "model", "classes", "class_mass", "categories", "new_levels", "weighting",
+)  # fmt: skip
 SHARED = {
     "model", "rules", "n_start", "variance_prior", "classes", "categories",
-    "new_levels",
+    "new_levels", "weighting",
 }  # fmt: skip
 
 

@@ -39,6 +39,12 @@ from dyntree.trees.learning.growth import Growth
 from dyntree.trees.learning.parts import degenerate_rows_warned, learn_in_parts
 from dyntree.trees.learning.scaling import on_scale
 from dyntree.trees.learning.warmup import keep_or_plant, take_new_labels
+from dyntree.trees.learning.weights import (
+    Responses,
+    admit_weights,
+    one_weight,
+    row_weight,
+)
 from dyntree.trees.random_trees import RandomTreesStream
 from dyntree.trees.streaming import StreamingTree
 
@@ -95,8 +101,8 @@ class AveragedStream(TreeAverage):
         What leaves hold; as in `DynamicTree`.
     members : sequence of dict, optional
         The memories: options of `StreamingTree` a member, such as ``{"window": 50,
-        "forget": 0.9}``; none of ``rules``, ``classes``, ``categories`` and ``seed``,
-        which all members share. A member that names ``n_trees`` is a
+        "forget": 0.9}``; none of ``rules``, ``classes``, ``categories``, ``weighting``
+        and ``seed``, which all members share. A member that names ``n_trees`` is a
         `RandomTreesStream` with these options, for constant leaves and labels; the
         first one is a window. By default seven windows for real responses, larger
         ones where leaves need more rows, with three forests beside constant leaves;
@@ -116,7 +122,7 @@ class AveragedStream(TreeAverage):
         The same, but (0.95, 0.5) by default for labels.
     first_split, n_basis
         As in `DynamicTree`.
-    classes, prior, class_mass, max_retired_mass, categories, new_levels
+    classes, prior, class_mass, max_retired_mass, categories, new_levels, weighting
         As in `DynamicTree`.
     seed : int, optional
         Drawn from the system where absent; members have seeds of their own from it.
@@ -177,6 +183,7 @@ class AveragedStream(TreeAverage):
         max_retired_mass: float | None = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
+        weighting: str | None = None,
         seed: int | None = None,
     ) -> None:
         shared = averaged_options(locals())
@@ -254,7 +261,13 @@ class AveragedStream(TreeAverage):
 
     # ------------------------------------------------------------ learning
     def update(
-        self, X: Any, y: Any, *, threads: int | None = None, progress: Progress = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        threads: int | None = None,
+        progress: Progress = None,
     ) -> Self:
         """Learn rows in order: every member learns each of them.
 
@@ -263,24 +276,38 @@ class AveragedStream(TreeAverage):
         not depend on it. Other parameters, what is returned and what bad rows and
         interrupts do are those of `DynamicTree.update`.
         """
-        return self._take_rows(X, y, progress, params.n_threads(threads))
+        n_threads = params.n_threads(threads)
+        return self._take_rows(X, y, sample_weight, progress, n_threads)
 
-    def learn_row(self, row: Matrix, y: Any) -> None:
+    def learn_row(self, row: Matrix, y: Any, weight: float = 1.0) -> None:
         """Learn one row by a shorter way; see `StreamingTree.learn_row`."""
         with self._lock:
             state = self.state
+            weight = one_weight(state.options, weight)
+            if weight == 0.0:
+                return
             known = state.options.classes
             is_new = known is not None and y not in known
             if not self.is_ready or self.is_frozen or is_new:
-                self._learn(row, [y], 1, None)
+                self._learn(row, [y], np.array([weight]), 1, None)
                 return
             place = y if known is None else known.index(y)
             self._check_same_rows()
             row, response = scaled_row(state, row, place)
+            weights = row_weight(state, weight)
+            for other in self.states[1:]:
+                admit_weights(other, weights)
             with degenerate_rows_warned(self.states):
-                self._teach(row, response, map)
+                self._teach(row, Responses(response, weights), map)
 
-    def _learn(self, X: Any, y: Any, n_threads: int, progress: Progress) -> None:
+    def _learn(
+        self,
+        X: Any,
+        y: Any,
+        weights: Vector | None,
+        n_threads: int,
+        progress: Progress,
+    ) -> None:
         """Check and learn rows of any form."""
         if self.is_frozen:
             checked(self.state, X, y)
@@ -288,7 +315,7 @@ class AveragedStream(TreeAverage):
         self._check_same_rows()
         before = self.n_seen
         with late_interrupts():  # all members know the same, and keep what waited
-            rows, responses, growth, n_old = self._keep_or_plant(X, y)
+            rows, responses, growth, n_old = self._keep_or_plant(X, y, weights)
             if n_old:
                 width = len(self.feature_names)
                 old = np.ascontiguousarray(rows[:n_old, :width])
@@ -306,24 +333,28 @@ class AveragedStream(TreeAverage):
                 partial(self._teach, run=run),
             )  # fmt: skip
 
-    def _keep_or_plant(self, X: Any, y: Any) -> tuple[Matrix, Vector, Growth, int]:
+    def _keep_or_plant(
+        self, X: Any, y: Any, weights: Vector | None
+    ) -> tuple[Matrix, Responses, Growth, int]:
         """Let all members check rows, and keep them back or plant trees.
 
         The first member encodes and checks for all; returns what `keep_or_plant` does.
         """
         if self.is_ready:
             lead, *others = self.states
-            found = keep_or_plant(lead, X, y)
+            found = keep_or_plant(lead, X, y, weights)
             for state in others:
+                admit_weights(state, found[1].weights)
                 take_new_labels(state, list(lead.options.classes or ()))
             return found
         fresh = self._members_for(X, y)
-        found = keep_or_plant(fresh[0].state, X, y, fresh[0].options.check_model)
+        check = fresh[0].options.check_model
+        found = keep_or_plant(fresh[0].state, X, y, weights, check)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the first has said it
             for member in fresh[1:]:
                 member.state.new_levels = None
-                keep_or_plant(member.state, X, y, member.options.check_model)
+                keep_or_plant(member.state, X, y, weights, member.options.check_model)
         self.members = fresh
         return found
 
@@ -347,7 +378,9 @@ class AveragedStream(TreeAverage):
             new.state.n_scale = old.state.n_scale
         return fresh
 
-    def _teach(self, rows: Matrix, responses: Vector, run: Callable[..., Any]) -> int:
+    def _teach(
+        self, rows: Matrix, responses: Responses, run: Callable[..., Any]
+    ) -> int:
         """Let every member learn rows, and the rows move the weights; returns how many.
 
         An interrupt waits until all members have learned all rows.
@@ -355,12 +388,13 @@ class AveragedStream(TreeAverage):
         n_classes = len(self.classes or ()) if self._stacks else 0
         proba = np.empty((len(self.members), len(rows), n_classes))
         ahead = proba if n_classes else [None] * len(proba)
-        had_unit, n_before = self.state.cloud.has_unit, self.n_seen
+        had_unit, n_before = self.state.cloud.has_unit, self.state.cloud.n_told
         with late_interrupts():
             if len(rows) == 1:
                 found = one_row.learn(
                     self._clouds, [member.options.terms for member in self.members],
-                    rows, responses[0], proba[:, 0] if n_classes else None,
+                    rows, responses.y[0], proba[:, 0] if n_classes else None,
+                    1.0 if responses.weights is None else responses.weights[0],
                 )[None]  # fmt: skip
             else:
                 learned = run(
@@ -378,24 +412,27 @@ class AveragedStream(TreeAverage):
         return len(rows)
 
     def _first_varying_response(
-        self, responses: Vector, n_before: int
+        self, responses: Responses, n_before: float
     ) -> tuple[int, float] | None:
         """Return the place of the first response that differs from all before, or None.
 
         Beside it stands what its unit takes off the log density of all before it, which
-        were told in a unit of 1.
+        were told in a unit of 1; `n_before` of them came with earlier calls.
         """
         cloud = self.state.cloud
         if not cloud.has_unit:
             return None
         scale = cloud.prior_point
-        first = int(np.argmax(responses != scale["y_centre"]))
-        return first, (n_before + first) * float(np.log(scale["y_spread"]))
+        first = int(np.argmax(responses.y != scale["y_centre"]))
+        told: float = first
+        if cloud.weighting == "frequency" and responses.weights is not None:
+            told = float(responses.weights[:first].sum())
+        return first, (n_before + told) * float(np.log(scale["y_spread"]))
 
     def _weigh(
         self,
         log_densities: Matrix,
-        responses: Vector,
+        responses: Responses,
         proba: Any,
         fixed: tuple[int, float] | None = None,
     ) -> None:
@@ -410,7 +447,9 @@ class AveragedStream(TreeAverage):
         )
         self._note(weights)
         if self._stacks:
-            regressed = averaging.stack(proba, responses, self._coef, self._covariance)
+            regressed = averaging.stack(
+                proba, responses.y, self._coef, self._covariance, responses.weights
+            )
             both = np.column_stack([found, regressed])
             found = averaging.weigh(
                 both, STACK_DISCOUNT, 1.0, self._log_shares, np.empty_like(both)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import RLock
 from typing import Any, Self
 
@@ -29,6 +29,7 @@ from dyntree.trees.learning.check import extended, is_idle
 from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
 from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.warmup import take_new_labels
+from dyntree.trees.learning.weights import check_admissible, weighed
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.random_trees import RandomTreesStream
 from dyntree.trees.state import TreeState
@@ -43,10 +44,40 @@ KINDS: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True)
+class Table:
+    """Rows that several models learn, each in an order of its own.
+
+    Attributes
+    ----------
+    X
+        Rows in any form.
+    y : list of length n_rows
+    weights : ndarray of shape (n_rows,) or None
+        > 0; None: all are 1.
+    """
+
+    X: Any
+    y: list[Any]
+    weights: Vector | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def at(self, rows: NDArray[np.int64]) -> Table:
+        """Some of the rows, in that order."""
+        weights = None if self.weights is None else self.weights[rows]
+        return Table(take(self.X, rows), [self.y[k] for k in rows.tolist()], weights)
+
+    def teach(self, member: Any, progress: Any) -> Any:
+        """Let a model learn all rows; models without weights need not know of them."""
+        more = () if self.weights is None else (self.weights,)
+        return member.update(self.X, self.y, *more, progress=progress)
+
+
 def learned_in_order(
     member: Any,
-    X: Any,
-    y: list[Any],
+    table: Table,
     order: NDArray[np.int64] | None,
     tells: bool,
     brake: Brake,
@@ -60,15 +91,12 @@ def learned_in_order(
         member.state.settles_all = True  # whatever the order, columns are the same
     if not tells and hasattr(member, "tree"):
         member.tree.leave_new_levels_to_another()
-    if order is not None:
-        X, y = take(X, order), [y[k] for k in order.tolist()]
-    return member.update(X, y, progress=brake)
+    return (table if order is None else table.at(order)).teach(member, brake)
 
 
 def learned_and_tested(
     member: Any,
-    X: Any,
-    y: list[Any],
+    table: Table,
     order: NDArray[np.int64] | None,
     tells: bool,
     brake: Brake,
@@ -81,16 +109,17 @@ def learned_and_tested(
     member.state.settles_all = True
     if not tells:
         member.tree.leave_new_levels_to_another()
-    order = np.arange(len(y)) if order is None else order
-    ends = np.linspace(len(y) // 2, len(y), N_BLOCKS + 1).astype(np.int64)
-    proba = np.full((len(y), len(member.classes)), np.nan)
+    n_rows = len(table)
+    order = np.arange(n_rows) if order is None else order
+    ends = np.linspace(n_rows // 2, n_rows, N_BLOCKS + 1).astype(np.int64)
+    proba = np.full((n_rows, len(member.classes)), np.nan)
     for block in np.split(order, ends[:-1]):
         if not len(block):
             continue
-        rows = take(X, block)
+        part = table.at(block)
         if member.is_ready:
-            proba[block] = member.predict(rows).proba
-        member.update(rows, [y[k] for k in block.tolist()], progress=brake)
+            proba[block] = member.predict(part.X).proba
+        part.teach(member, brake)
     return member, proba
 
 
@@ -105,25 +134,29 @@ def pooled(proba: Sequence[Matrix], powers: Sequence[float]) -> Matrix:
 
 
 def fitted_powers(
-    proba: Sequence[Matrix], labels: NDArray[np.int64]
+    proba: Sequence[Matrix],
+    labels: NDArray[np.int64],
+    weights: Vector | None = None,
 ) -> tuple[float, ...]:
     """Powers >= 0 at which a product of probabilities foresees labels best.
 
     They have normal priors, about equal shares of one. Labels are places among the
-    columns of each array of `proba`.
+    columns of each array of `proba`; each counts as often as its weight, or once.
     """
     from scipy.optimize import minimize  # slow to import
 
     log_p = np.array([np.log(np.maximum(one, FLOOR)) for one in proba])
-    own = log_p[:, np.arange(len(labels)), labels].sum(axis=1)
+    own = log_p[:, np.arange(len(labels)), labels]
+    times = np.ones((len(labels), 1)) if weights is None else weights[:, None]
+    own = (own * times[:, 0]).sum(axis=1)
     share = 1.0 / len(proba)
 
     def loss(powers: Vector) -> tuple[float, Vector]:
         scores = np.tensordot(powers, log_p, 1)
         total = logsumexp(scores, axis=1, keepdims=True)
-        expected = (np.exp(scores - total) * log_p).sum(axis=(1, 2))
+        expected = (times * np.exp(scores - total) * log_p).sum(axis=(1, 2))
         off = (powers - share) / POWER_SD
-        value = 0.5 * off @ off + total.sum() - powers @ own
+        value = 0.5 * off @ off + (times * total).sum() - powers @ own
         return float(value), off / POWER_SD + expected - own
 
     start, bounds = np.full(len(proba), share), [(0.0, None)] * len(proba)
@@ -156,7 +189,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         The same, but (0.95, 0.5) by default for labels.
     first_split, n_basis
         As in `DynamicTree`.
-    classes, prior, class_mass, max_retired_mass, categories, new_levels
+    classes, prior, class_mass, max_retired_mass, categories, new_levels, weighting
         As in `DynamicTree`.
     seed : int, optional
         Drawn from the system where absent; clouds have seeds of their own from it.
@@ -219,6 +252,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         max_retired_mass: float | None = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
+        weighting: str | None = None,
         seed: int | None = None,
     ) -> None:
         options = averaged_options(locals())
@@ -310,13 +344,19 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     # ------------------------------------------------------------ learning
     def update(
-        self, X: Any, y: Any, *, threads: int | None = None, progress: Progress = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        threads: int | None = None,
+        progress: Progress = None,
     ) -> Self:
         """Let every cloud learn the rows, each in an order of its own.
 
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As in `DynamicTree.update`.
         threads : int, optional
             Clouds at a time: default DYNTREE_NUM_THREADS, or ``n_jobs`` of an enclosing
@@ -341,15 +381,18 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         check_progress(progress)
         n_jobs = params.n_jobs(threads)
         with self._lock:
+            X, y, weights = weighed(self.state.options, X, y, sample_weight)
             if is_idle(self.state, X, y):
                 return self
             growth = X.growth if isinstance(X, GrowingRows) else None
             self._check_same_rows()
             X, y = self._checked(X.rows if isinstance(X, GrowingRows) else X, y, growth)
+            check_admissible(self.states, weights, len(y))
             if self.is_frozen:
                 return self
+            table = Table(X, y, weights)
             if len(y) == 1 and growth is None:
-                self._learn_one(X, y, progress)
+                self._learn_one(table, progress)
                 return self
             fresh = [member.copy() for member in self.members]
             if growth is not None:
@@ -358,7 +401,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                     pass  # for good, of these copies
             self._prepare(fresh, X, y)
             jobs = [
-                (member, X, y, self._order(k, len(y)), False)
+                (member, table, self._order(k, len(y)), False)
                 for k, member in enumerate(fresh)
             ]
             ahead = self.is_classifier and self.shuffle and len(y) >= 2 * FEWEST
@@ -369,7 +412,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             if ahead:
                 found, proba = (list(part) for part in zip(*found, strict=True))
                 labels = label_codes(y, found[0].classes).astype(np.int64)
-                powers = _powers_by(self._kinds(proba), labels) or powers
+                powers = _powers_by(self._kinds(proba), labels, weights) or powers
             self.members, self.powers = found, powers
         return self
 
@@ -407,14 +450,14 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         each = np.array(self.powers) / total / [n, n_forests]
         return np.repeat(each, [n, n_forests])
 
-    def _learn_one(self, X: Any, y: list[Any], progress: Progress) -> None:
+    def _learn_one(self, table: Table, progress: Progress) -> None:
         """Let every cloud learn a row that was checked; an interrupt waits for all."""
         with rows_bar(progress, len(self.members), "clouds") as tell:
             tell(len(self.members))  # before, as it may raise
             with late_interrupts():
                 for member in self.members:
                     member.tree.leave_new_levels_to_another()
-                    member.update(X, y, progress=False)
+                    table.teach(member, False)
 
     def _checked(self, X: Any, y: Any, growth: Growth | None) -> tuple[Any, list[Any]]:
         """Rows and responses that all clouds can learn, once they have the columns."""
@@ -493,7 +536,9 @@ def _share_labels(state: TreeState, labels: list[Any]) -> None:
 
 
 def _powers_by(
-    kinds: Sequence[NDArray[Any]], labels: NDArray[np.int64]
+    kinds: Sequence[NDArray[Any]],
+    labels: NDArray[np.int64],
+    weights: Vector | None,
 ) -> tuple[float, ...] | None:
     """Powers by what clouds and forests foresaw, or None where that is too little.
 
@@ -506,4 +551,5 @@ def _powers_by(
     if known.sum() < FEWEST:
         return None
     means = [np.nansum(proba, axis=0)[known] / n[known, None] for proba, n in pairs]
-    return fitted_powers(means, labels[known])
+    own = None if weights is None else weights[known]
+    return fitted_powers(means, labels[known], own)

@@ -8,21 +8,22 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.values import Matrix
 from dyntree.errors import DegenerateWeightsWarning, warn
 from dyntree.runtime.progress import Progress, rows_bar
 from dyntree.trees.learning.growth import Growth, with_columns
+from dyntree.trees.learning.weights import Responses
 from dyntree.trees.state import TreeState
 
 CHUNK_SECONDS = 0.1  # between two moves of a progress bar
 
-Learn = Callable[[Matrix, Vector], int]
+Learn = Callable[[Matrix, Responses], int]
 
 
 def learn_in_parts(
     states: Sequence[TreeState],
     rows: Matrix,
-    responses: Vector,
+    responses: Responses,
     growth: Growth,
     progress: Progress,
     n_kept: int,
@@ -38,7 +39,7 @@ def learn_in_parts(
         Of the trees that learn, which know the same columns.
     rows : ndarray of shape (n_rows, n_stored)
         With all columns of the last.
-    responses : ndarray of shape (n_rows,)
+    responses : Responses of length n_rows
     growth : Growth
         Where among the rows columns begin.
     progress
@@ -71,9 +72,9 @@ def learn_in_parts(
             size = max(1, min(4 * size, int(done * CHUNK_SECONDS / (clock + 1e-9))))
 
 
-def learn_rows(state: TreeState, rows: Matrix, responses: Vector) -> int:
+def learn_rows(state: TreeState, rows: Matrix, responses: Responses) -> int:
     """Let a tree learn rows, none of which retires; returns how many."""
-    return len(state.cloud.update(rows, responses))
+    return len(state.cloud.update(rows, responses.y, weights=responses.weights))
 
 
 @contextmanager

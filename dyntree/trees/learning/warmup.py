@@ -20,16 +20,27 @@ from dyntree.trees.forest_options import ForestOptions
 from dyntree.trees.learning.check import checked, responses_of, warn_once_if_full
 from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.levels import count_new
-from dyntree.trees.learning.parts import degenerate_rows_warned
+from dyntree.trees.learning.parts import degenerate_rows_warned, learn_rows
 from dyntree.trees.learning.scaling import frozen_scale, on_scale
+from dyntree.trees.learning.weights import (
+    Responses,
+    admit_weights,
+    in_units,
+    joined,
+    unit_of,
+)
 from dyntree.trees.state import TreeState, n_ones, n_waiting, with_ones
 
 Check = Callable[[TreeOptions], None]
 
 
 def take_in(
-    state: TreeState, X: Any, y: Any, check: Check | None = None
-) -> tuple[Matrix, Vector, Growth]:
+    state: TreeState,
+    X: Any,
+    y: Any,
+    weights: Vector | None = None,
+    check: Check | None = None,
+) -> tuple[Matrix, Responses, Growth]:
     """Check rows and handle the warm-up; return the rows that are still to be learned.
 
     Until there are trees, they are kept back; once there are enough,
@@ -40,6 +51,8 @@ def take_in(
     state : TreeState
     X, y
         As for `update`.
+    weights : ndarray of shape (n_rows,), optional
+        > 0; 1 by default.
     check : callable, optional
         Given the options, complete, of trees that are to be planted; may raise.
 
@@ -47,13 +60,13 @@ def take_in(
     -------
     rows : ndarray of shape (n_rows, n_stored)
         As the cloud stores them, with all columns of the last.
-    responses : ndarray of shape (n_rows,)
+    responses : Responses of length n_rows
     growth : Growth
         What comes of the columns among these rows.
     """
     waits = state.cloud is None  # rows that were kept back must not be lost
     with late_interrupts() if waits else nullcontext():
-        rows, responses, growth, n_old = keep_or_plant(state, X, y, check)
+        rows, responses, growth, n_old = keep_or_plant(state, X, y, weights, check)
         if n_old:
             assert state.features is not None
             width = state.features.n_features + state.ones
@@ -63,8 +76,12 @@ def take_in(
 
 
 def keep_or_plant(
-    state: TreeState, X: Any, y: Any, check: Check | None = None
-) -> tuple[Matrix, Vector, Growth, int]:
+    state: TreeState,
+    X: Any,
+    y: Any,
+    weights: Vector | None = None,
+    check: Check | None = None,
+) -> tuple[Matrix, Responses, Growth, int]:
     """Keep rows back, or plant trees on the first of them; learn no further row.
 
     Parameters are those of `take_in`, and so is what is returned; but the rows have
@@ -75,9 +92,13 @@ def keep_or_plant(
         last, coded = growth.features, state.cloud is None
         count_new(state.new_levels, state.features, last, rows, coded)
     if state.cloud is not None:
+        weights = in_units(weights, state.weight_unit, len(rows))
+        admit_weights(state, weights)
         take_new_labels(state, labels)
-        return with_ones(rows, ones), responses_of(state, labels), growth, 0
+        responses = Responses(responses_of(state, labels), weights)
+        return with_ones(rows, ones), responses, growth, 0
     n_before = len(state.waiting_y)
+    weights = joined(state.waiting_weights, n_before, weights, len(rows))
     if n_before:
         rows = np.concatenate([growth.widen(state.waiting_X), rows])
     labels = [*state.waiting_y, *labels]
@@ -93,13 +114,20 @@ def keep_or_plant(
     if len(labels) < n_first:
         state.features = growth.features
         state.waiting_X, state.waiting_y = rows, labels
-        return np.empty((0, rows.shape[1] + ones)), np.empty(0), growth, 0
-    cloud, options, responses = plant(
+        state.waiting_weights = weights
+        none = np.empty((0, rows.shape[1] + ones))
+        return none, Responses(np.empty(0)), growth, 0
+    unit = unit_of(options, None if weights is None else weights[: state.n_scale])
+    weights = in_units(weights, unit, len(rows), n_before)
+    cloud, options, known = plant(
         options, rows[:, :width], labels, state.seed, state.n_scale
     )
-    rows = on_scale(cloud, growth.features, rows, responses, n_before)
+    rows = on_scale(cloud, growth.features, rows, known, n_before)
     state.features, state.options, state.cloud = first, options, cloud
     state.waiting_X, state.waiting_y = np.empty((0, 0)), []
+    state.waiting_weights, state.weight_unit = None, unit
+    admit_weights(state, weights)
+    responses = Responses(known, weights)
     held, rows = options.n_start or 0, with_ones(rows, ones)
     n_old = max(0, n_before - held)
     return rows[held:], responses[held:], growth.since(held), n_old
@@ -134,14 +162,14 @@ def take_new_labels(state: TreeState, labels: list[Any]) -> None:
         state.options = replace(state.options, classes=(*known, *fresh))
 
 
-def _learn_old(state: TreeState, rows: Matrix, responses: Vector) -> None:
+def _learn_old(state: TreeState, rows: Matrix, responses: Responses) -> None:
     """Learn what earlier calls have kept back; an interrupt waits for all of it."""
     interrupt = None
     first = state.n_seen
     with degenerate_rows_warned([state]):
         while (done := state.n_seen - first) < len(rows):
             try:
-                state.cloud.update(rows[done:], responses[done:])
+                learn_rows(state, rows[done:], responses[done:])
             except KeyboardInterrupt as error:
                 interrupt = error
     if interrupt is not None:

@@ -11,6 +11,7 @@ from dyntree import params
 from dyntree._core.trees.window import next_to_go, roll
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import StreamOptions
+from dyntree.trees.learning.weights import Responses
 from dyntree.trees.state import TreeState
 
 
@@ -65,12 +66,13 @@ def _rejuvenate_once(cloud: Any) -> None:
 
 
 def learn_in_window(
-    state: TreeState, options: StreamOptions, rows: Matrix, responses: Vector
+    state: TreeState, options: StreamOptions, rows: Matrix, responses: Responses
 ) -> int:
     """Learn some rows, at least one, and retire as many; returns how many."""
+    y, weights = responses.y, responses.weights
     if state.options.rules == "r":
-        return _replace(state.cloud, options, rows, responses)
-    return len(roll(state.cloud, rows, responses, *options.terms))
+        return _replace(state.cloud, options, rows, y)
+    return len(roll(state.cloud, rows, y, *options.terms, weights=weights))
 
 
 def _replace(

@@ -53,7 +53,7 @@ def test_add_then_remove_restores(name: str) -> None:
     family, ones = FAMILIES[name], np.ones(12)
     row = added(family, range(12), ones)
     for k in (11, 3, 7):
-        probe.family_remove(family, row, X[k], Y[k])
+        probe.family_add(family, row, X[k], Y[k], -1.0)
     kept = [k for k in range(12) if k not in (11, 3, 7)]
     assert row.tolist() == sums(family, kept, ones).tolist()
 

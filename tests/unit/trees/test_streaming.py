@@ -327,11 +327,11 @@ def test_an_interrupt_as_trees_are_planted_keeps_the_rows_of_earlier_calls(
     expected = native("linear", "age").update(X[:10], y[:10])
     plain, calls = Cloud.update, []
 
-    def pressed(cloud: Cloud, *arguments: Any) -> Any:
+    def pressed(cloud: Cloud, *arguments: Any, **more: Any) -> Any:
         calls.append(len(arguments[0]))
         if len(calls) == 1:
             raise KeyboardInterrupt
-        return plain(cloud, *arguments)
+        return plain(cloud, *arguments, **more)
 
     class Pressed(Cloud):
         update = pressed

@@ -1,0 +1,103 @@
+"""Weights of rows as formulas take them: values, or the name of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.tables import Table
+from dyntree.encoding.values import Vector
+from dyntree.trees.learning.weights import check_weights
+
+MEANINGS = {"weights": "variance", "freq_weights": "frequency"}
+
+
+@dataclass(frozen=True)
+class RowWeights:
+    """What was given for the weights of some rows.
+
+    Attributes
+    ----------
+    argument : {"weights", "freq_weights"}
+        By which they came.
+    values : array_like of shape (n_rows,), float or str
+        A number is that of all rows, a text the name of a column.
+    """
+
+    argument: str
+    values: Any
+
+    @classmethod
+    def given(cls, weights: Any, freq_weights: Any) -> Self | None:
+        """Those of two arguments of which one at least is None; None: both are."""
+        if weights is not None and freq_weights is not None:
+            raise ValueError(
+                "weights and freq_weights must not both be given: the first divide "
+                "variances, the second count rows."
+            )
+        if freq_weights is not None:
+            return cls("freq_weights", freq_weights)
+        return None if weights is None else cls("weights", weights)
+
+    @property
+    def meaning(self) -> str:
+        """What they mean, as the option `weighting` has it."""
+        return MEANINGS[self.argument]
+
+    @property
+    def column(self) -> str | None:
+        """The column that they are, where one was named."""
+        return self.values if isinstance(self.values, str) else None
+
+    def check_model(self, meaning: str, is_class: bool) -> None:
+        """Raise ValueError unless weights of such trees mean this."""
+        if self.meaning == meaning:
+            return
+        if is_class:
+            raise ValueError(
+                "weights divide variances, and labels have none; give freq_weights, "
+                "which count rows."
+            )
+        other = next(name for name in MEANINGS if name != self.argument)
+        raise ValueError(
+            f"{self.argument} must not be mixed with {other}, by which the model was "
+            f"made; give {other}, or make another model with {self.argument}."
+        )
+
+    def of(self, table: Table) -> Vector:
+        """Weights of the rows of a table."""
+        values = self.values
+        if self.column is not None:
+            if self.column not in table.names:
+                raise ValueError(
+                    f"{self.argument} must name a column of the data, one of "
+                    f"{list(table.names)}; got {self.column!r}."
+                )
+            values = table.column(self.column)
+        else:
+            check_paired(table.native, values, self.argument, "data")
+        return check_weights(values, table.n_rows, self.argument)
+
+    def of_row(self, row: Mapping[str, Any]) -> float:
+        """Weight of a row that is a dict."""
+        if self.column is None:
+            return float(check_weights(self.values, 1, self.argument)[0])
+        if self.column not in row:
+            raise ValueError(
+                f"{self.argument} must name a column of the data, one of {list(row)}; "
+                f"got {self.column!r}."
+            )
+        return float(check_weights([row[self.column]], 1, self.argument)[0])
+
+
+def weighing(table: Table, weights: Vector | None) -> Table:
+    """The rows of a table that weigh anything; an error where there is none."""
+    if weights is None or weights.all():
+        return table
+    if not weights.any():
+        raise ValueError("weights must be > 0 in one row at least; all are 0.")
+    return table.take(np.flatnonzero(weights))

@@ -1,0 +1,276 @@
+"""Weights of rows as formulas, scikit-learn, river and the shell take them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dyntree import DynamicTree, checkpoint, cli
+from dyntree.errors import UnseenLevelWarning
+from tests.helpers import same_bytes
+
+SMALL: dict[str, Any] = {"n_particles": 20, "seed": 1}
+
+
+def table(n: int = 80) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.random(n), "g": rng.choice(["p", "q"], n)})
+    data["w"] = rng.choice([0.25, 1.0, 4.0], n)
+    data["y"] = np.sin(6 * data.x) + 0.3 * rng.standard_normal(n) / np.sqrt(data.w)
+    data["label"] = np.where(data.y > 0.0, "u", "v")
+    return data
+
+
+def formula(text: str = "y ~ x + g", data: Any = None, **options: Any) -> Any:
+    pytest.importorskip("formulaic", reason="formulaic is not installed")
+    import dyntree.formula.api as dtf
+
+    return dtf.dynamic_tree(text, table() if data is None else data, **SMALL | options)
+
+
+# ------------------------------------------------------------ formulas
+def test_a_column_of_weights_is_no_input() -> None:
+    data = table().drop(columns="label")
+    model = formula("y ~ .", data, weights="w")
+    assert model.exog_names == ["x", "g[p]", "g[q]"]
+    assert formula("y ~ .", data, freq_weights="w").exog_names == model.exog_names
+    assert formula("y ~ x + w", data, weights="w").exog_names == ["x", "w"]
+    from dyntree.api.formula import DynamicTreeModel
+
+    arrays = DynamicTreeModel(data.y, data[["x", "w"]], weights="w", **SMALL)
+    assert arrays.exog_names == ["x"]
+
+
+@pytest.mark.parametrize("kind", ["weights", "freq_weights"])
+def test_formulas_learn_what_update_does(kind: str) -> None:
+    data = table()
+    by_name = formula(**{kind: "w"}).fit()
+    by_array = formula(**{kind: data.w.to_numpy()}).fit()
+    weighting = {"weights": "variance", "freq_weights": "frequency"}[kind]
+    features = pd.DataFrame(by_name.model.exog, columns=by_name.exog_names)
+    tree = DynamicTree(weighting=weighting, **SMALL).update(features, data.y, data.w)
+    assert by_name.llf == by_array.llf == tree.log_evidence
+    assert np.nansum(by_name.llf_obs) == pytest.approx(by_name.llf, abs=1e-9)
+    part = formula(data=data, subset=np.arange(40), **{kind: data.w}).fit()
+    rest = part.append(data[40:60], **{kind: "w"})
+    rest.append(data[60:], **{kind: data.w[60:]})
+    assert (rest.nobs, rest.llf) == (80, by_name.llf)
+    row = data.iloc[0].to_dict()
+    one = by_name.copy().append(row, **{kind: "w"})
+    assert one.llf == by_array.append(row, **{kind: row["w"]}).llf
+
+
+def test_rows_of_weight_zero_are_foreseen_and_not_learned() -> None:
+    data = table()
+    data["w"] = np.where(np.arange(80) < 60, data.w, 0.0)
+    data.loc[79, "g"], data.loc[78, "y"] = "late", np.nan
+    with pytest.warns(UnseenLevelWarning, match="late"):
+        model = formula(data=data, weights="w")
+    assert (model.nobs, model.exog_names) == (60, ["x", "g[p]", "g[q]"])
+    fit = model.fit()
+    assert fit.nobs == 60
+    assert fit.llf == formula(data=data[:60], weights="w").fit().llf
+    assert fit.fittedvalues.notna().sum() == 79  # but for the first
+    assert np.all(fit.llf_obs[60:] == 0.0)
+    before = fit.llf
+    assert fit.append(data[60:], weights=np.r_[1.0, np.zeros(19)]).nobs == 61
+    assert fit.llf != before
+
+
+def test_predictions_by_formula_take_weights() -> None:
+    fit, data = formula(weights="w").fit(), table()[:5]
+    plain = fit.get_prediction(data).summary_frame()
+    for weights in ("w", data.w, data.w.to_numpy()):
+        told = fit.get_prediction(data, weights=weights).summary_frame()
+        pd.testing.assert_series_equal(told["mean"], plain["mean"])
+        width, before = (f.obs_ci_upper - f.obs_ci_lower for f in (told, plain))
+        assert np.all((width < before) == (data.w > 1.0))
+        assert np.all((width > before) == (data.w < 1.0))
+
+
+def test_files_of_formulas_go_on_with_weights(tmp_path: Path) -> None:
+    import dyntree.formula.api as dtf
+
+    data, path = table(), tmp_path / "fit.dyn"
+    for kind in ("weights", "freq_weights"):
+        fit = formula(data=data[:50], **{kind: "w"}).fit()
+        fit.save(path)
+        again = dtf.load(path)
+        for one in (fit, again):
+            one.append(data[50:], **{kind: "w"})
+        assert again.llf == fit.llf
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "words"),
+    [
+        ("y ~ x", {"weights": "w", "freq_weights": "w"}, "must not both be given"),
+        ("y ~ x", {"weights": "v"}, r"name a column of the data, one of \['x'.*'v'"),
+        ("y ~ x", {"weights": [1.0, 2.0]}, "one value a row of X, 80; got 2"),
+        ("y ~ x", {"freq_weights": -1.0}, "freq_weights must be finite and >= 0"),
+        ("y ~ x", {"weights": 0.0}, "must be > 0 in one row at least"),
+        ("y ~ x", {"weights": "g"}, "weights must be numbers"),
+        ("label ~ x", {"weights": "w"}, "labels have none; give freq_weights"),
+    ],
+)
+def test_formulas_refuse_other_weights(text: str, given: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        formula(text, **given)
+
+
+def test_append_takes_weights_of_the_same_meaning() -> None:
+    data = table()
+    for kind, other in (("weights", "freq_weights"), ("freq_weights", "weights")):
+        fit = formula(**{kind: "w"}).fit()
+        with same_bytes(fit.tree), pytest.raises(ValueError, match=f"give {kind}"):
+            fit.append(data, **{other: "w"})
+    fit = formula("label ~ x", freq_weights="w").fit()
+    with same_bytes(fit.tree), pytest.raises(ValueError, match="labels have none"):
+        fit.append(data, weights="w")
+    with same_bytes(fit.tree), pytest.raises(ValueError, match="in row 2"):
+        fit.append(data[:4], freq_weights=[1.0, 2.0, -3.0, 1.0])
+
+
+# ------------------------------------------------------------ scikit-learn
+def estimators() -> Any:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    from dyntree.api import estimators
+
+    return estimators
+
+
+def small(name: str, **options: Any) -> Any:
+    own = {"n_trees": 5} if "Random" in name else {"n_particles": 10, "n_clouds": 2}
+    return getattr(estimators(), name)(random_state=1, **own | options)
+
+
+NAMES = ["DynamicTreeRegressor", "DynamicTreeClassifier", "RandomTreesRegressor",
+         "RandomTreesClassifier"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_estimators_give_weights_to_their_model(name: str) -> None:
+    data = table()
+    X, y = data[["x"]].to_numpy(), data["label" if "Class" in name else "y"].to_numpy()
+    whole = small(name).fit(X, y, data.w)
+    plain = small(name).fit(X, y)
+    assert whole.log_evidence_ != plain.log_evidence_
+    assert small(name).fit(X, y, np.ones(80)).log_evidence_ == plain.log_evidence_
+    with pytest.raises(ValueError, match="sample_weight must have one value"):
+        small(name).fit(X, y, [1.0])
+    more = {"classes": ["u", "v"]} if "Class" in name else {}
+    parts = small(name, **{} if "Random" in name else {"n_clouds": 1})
+    parts.partial_fit(X[:40], y[:40], sample_weight=data.w[:40], **more)
+    parts.partial_fit(X[40:], y[40:], sample_weight=data.w[40:])
+    again = small(name, **{} if "Random" in name else {"n_clouds": 1})
+    assert parts.log_evidence_ == again.fit(X, y, data.w).log_evidence_
+    assert parts.score(X, y, sample_weight=data.w) != parts.score(X, y)
+
+
+@pytest.mark.parametrize("name", ["DynamicTreeClassifier", "RandomTreesClassifier"])
+def test_class_weights_multiply_those_of_rows(name: str) -> None:
+    data = table()
+    X, y = data[["x"]].to_numpy(), data.label.to_numpy()
+    by_class = np.where(y == "u", 3.0, 0.5)
+    expected = small(name).fit(X, y, by_class * data.w).log_evidence_
+    given = small(name, class_weight={"u": 3.0, "v": 0.5}).fit(X, y, data.w)
+    assert given.log_evidence_ == expected
+    share = np.mean(y == "u")
+    even = np.where(y == "u", 0.5 / share, 0.5 / (1.0 - share))
+    balanced = small(name, class_weight="balanced").fit(X, y)
+    expected = small(name).fit(X, y, even).log_evidence_
+    assert balanced.log_evidence_ == pytest.approx(expected, rel=1e-9)
+    with pytest.raises(ValueError, match="class_weight='balanced' needs all rows"):
+        balanced.partial_fit(X, y)
+
+
+def test_regressors_have_a_meaning_of_weights() -> None:
+    data = table()
+    X, y = data[["x"]].to_numpy(), data.y.to_numpy()
+    for name in ("DynamicTreeRegressor", "RandomTreesRegressor"):
+        found = [
+            small(name, weighting=weighting).fit(X, y, data.w).log_evidence_
+            for weighting in (None, "variance", "frequency")
+        ]
+        assert found[0] == found[1] != found[2]
+
+
+# ------------------------------------------------------------ river
+@pytest.mark.parametrize("kind", ["DynamicTree", "RandomTrees"])
+@pytest.mark.parametrize("what", ["Regressor", "Classifier"])
+def test_river_learns_rows_with_weights(kind: str, what: str) -> None:
+    pytest.importorskip("river", reason="river is not installed")
+    from dyntree.api import adapters
+
+    data = table()
+    own = {"n_trees": 5} if kind == "RandomTrees" else {"n_particles": 10, "window": 30}
+    make = getattr(adapters, f"River{kind}{what}")
+    y = data.label if what == "Classifier" else data.y
+    rows = data[["x", "g"]]
+    one, many = make(seed=1, **own), make(seed=1, **own)
+    for x, response, w in zip(rows.to_dict("records"), y, data.w, strict=True):
+        one.learn_one(x, response, w)
+        one.learn_one({"never": 1.0}, response, w=0.0)
+    many.learn_many(rows, y, data.w)
+    assert one.stream.log_evidence == many.stream.log_evidence
+    assert one.stream.n_seen == 80
+    assert "never" not in one.stream.feature_names
+    plain = make(seed=1, **own)
+    plain.learn_many(rows, y)
+    assert plain.stream.log_evidence != one.stream.log_evidence
+    with same_bytes(one.stream), pytest.raises(ValueError, match="w must be finite"):
+        one.learn_one({"x": 0.5}, y[0], w=-1.0)
+
+
+# ------------------------------------------------------------ shell
+def said(*words: Any) -> int:
+    return cli.main([str(word) for word in words])
+
+
+def test_the_shell_takes_a_column_of_weights(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, path = table()[["x", "w", "y"]], tmp_path / "t.csv"
+    data.loc[::7, "w"] = 0.0
+    data.to_csv(path, index=False)
+    for weighting in ("variance", "frequency"):
+        made = tmp_path / f"{weighting}.dyn"
+        asked = ["--formula", "y ~ .", "--weights", "w", "--weighting", weighting]
+        asked += ["--particles", 20, "--seed", 1, "--quiet"]
+        assert said("fit", path, *asked, "--window", 0, "--out", made) == 0
+        tree = DynamicTree(weighting=weighting, **SMALL)
+        tree.update(data[["x"]], data.y, data.w)
+        assert checkpoint.load(made).log_evidence == tree.log_evidence
+        stream, out = tmp_path / f"{weighting}.s", tmp_path / f"{weighting}.csv"
+        asked += ["--window", 500, "--checkpoint", stream, "--out", out]
+        assert said("stream", path, *asked) == 0
+        assert checkpoint.load(stream).log_evidence == tree.log_evidence
+        assert len(pd.read_csv(out)) == 80  # those of weight 0 are foreseen
+        assert said("stream", path, *asked[:2], *asked[6:], "--resume") == 1
+        assert "--resume needs the" in capsys.readouterr().err
+        assert said("evaluate", path, *asked[:10], "--start", 20) == 0
+        assert "rows predicted" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--weights", "v"], "must have the columns ['v']"),
+        (["--weights", "y"], "another column than the response"),
+        (["--weights", "w", "--rules", "r"], "CRAN dynaTree has no weights"),
+        (["--weights", "bad"], "--weights must be finite and >= 0; got -1.0 in row 5"),
+    ],
+)
+def test_the_shell_refuses_other_weights(
+    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, path = table()[["x", "w", "y"]], tmp_path / "t.csv"
+    data["bad"] = np.where(np.arange(80) == 5, -1.0, 1.0)
+    data.to_csv(path, index=False)
+    given = ["--formula", "y ~ x", "--out", tmp_path / "m.dyn", "--particles", 5]
+    assert said("fit", path, *given, *words) == 1
+    assert told in capsys.readouterr().err
