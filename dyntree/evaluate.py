@@ -216,7 +216,7 @@ def _weights_for(
     refuse_r(options)
     weights = check_weights(sample_weight, n_rows)
     if not weights.any():
-        raise ValueError("sample_weight must be > 0 in one row at least; all are 0.")
+        raise ValueError("sample_weight must not be zero in all rows; got 0 in each.")
     if options.meaning_of_weights == "frequency":
         return weights, lambda row: ()
     return weights, lambda row: (float(weights[row]) or 1.0,)

@@ -99,5 +99,5 @@ def weighing(table: Table, weights: Vector | None) -> Table:
     if weights is None or weights.all():
         return table
     if not weights.any():
-        raise ValueError("weights must be > 0 in one row at least; all are 0.")
+        raise ValueError("weights must not be zero in all rows; got 0 in each.")
     return table.take(np.flatnonzero(weights))

@@ -36,7 +36,7 @@ MAX_COUNT = 1 << 62
 BLOCK = 1 << 13  # leaf rows looked at together
 GROWING = {"fresh_roots", "waiting"}  # arrays of trees that are still growing
 POSITIVE = ("b0", "kappa0", "relaxed", "y_spread", "y_unit", "spreads", "n_told",
-            "mean_weight")  # fmt: skip
+            "mean_weight", "weight_unit")  # fmt: skip
 ROUNDING = 1e-9  # of weights that were added and taken away
 
 
@@ -150,13 +150,8 @@ def _check_tree(state: TreeState, header: Header, arrays: Arrays) -> None:
 def take_weights(state: TreeState, header: Header, has_trees: bool) -> None:
     """Take over what a header tells of weights; an error unless that can be."""
     options = state.options
-    if header.keys() & {"waiting_weights", "weight_unit"}:
-        demand(options.rules == "native", "R's rules know no weights")
-    if "weight_unit" in header:
-        divides = options.meaning_of_weights == "variance"
-        demand(divides and has_trees, "weights have an odd unit")
-        state.weight_unit = params.positive("weight_unit", header["weight_unit"])
     if "waiting_weights" in header:
+        demand(options.rules == "native", "R's rules know no weights")
         weights = [params.positive("a weight", w) for w in header["waiting_weights"]]
         same = len(weights) == len(header["waiting_y"]) and not has_trees
         demand(same, "other rows have weights")
@@ -291,6 +286,8 @@ def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
     if "y_open" in state and "y_spread" in like:  # responses that have no unit yet
         demand(state["y_open"] == 1 and state["y_spread"] == 1.0, "y_open is odd")
         like = {"y_open": 1} | like
+    if "weight_unit" in state and "mean_weight" in like:
+        like = {"weight_unit": 1.0} | like
     demand(state.keys() == like.keys(), "leaf_model has other fields")
     for name, model in like.items():
         value = state[name]

@@ -97,6 +97,9 @@ def check_forest(
     demand(held <= min(n_seen, wanted["n_held"]), "too many rows are held")
     shapes: dict[str, Any] = {name: ((n,), kind) for name, kind in FIELDS.items()}
     kind = header.get("weighting")
+    if "weight_unit" in header:
+        demand(kind == "variance", "its weights have an odd unit")
+        params.positive("weight_unit", header["weight_unit"])
     n_sums = wanted["n_classes"] or 2 + (kind == "variance")
     shapes |= {
         "sums": ((n, n_sums), np.float64), "n_knots": ((n_trees,), np.int64),

@@ -24,7 +24,7 @@ from dyntree.trees.learning.parts import (
     learn_rows,
 )
 from dyntree.trees.learning.warmup import take_in
-from dyntree.trees.learning.weights import weighed
+from dyntree.trees.learning.weights import in_units, weighed
 from dyntree.trees.learning.windows import rejuvenate, row_positions
 from dyntree.trees.state import TreeState, with_ones
 
@@ -362,7 +362,8 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         if known is not None and labels[0] not in known:
             return None
         rows = with_ones(rows, state.ones)
-        return rehearsed(cloud, rows, responses_of(state, labels))
+        weights = in_units(None, state.weight_unit, 1)
+        return rehearsed(cloud, rows, responses_of(state, labels), weights)
 
     @locked
     def reseeded(self, seed: int) -> Self:

@@ -43,8 +43,6 @@ class TreeState:
         How many levels came new; None where another model that learns the same counts.
     waiting_weights : ndarray of shape (n_waiting,) or None
         Weights of the rows kept back, None where all are 1.
-    weight_unit : float
-        What weights that divide variances are divided by: the mean of the first ones.
     lock : RLock
         Held by whoever learns or asks.
     """
@@ -60,7 +58,6 @@ class TreeState:
     warned: set[str] = field(default_factory=set)
     new_levels: NewLevels | None = field(default_factory=NewLevels)
     waiting_weights: Vector | None = None
-    weight_unit: float = 1.0
     lock: Any = field(default_factory=RLock)
 
     @property
@@ -72,6 +69,11 @@ class TreeState:
     def n_active(self) -> int:
         """Rows held one by one."""
         return len(self.waiting_y) if self.cloud is None else self.cloud.n_active
+
+    @property
+    def weight_unit(self) -> float:
+        """What weights that divide variances are divided by: the mean of the first."""
+        return 1.0 if self.cloud is None else float(self.cloud.weight_unit)
 
     @property
     def n_retired(self) -> int:
@@ -115,8 +117,6 @@ class TreeState:
         }
         if weights is not None:
             header["waiting_weights"] = weights.tolist()
-        if self.weight_unit != 1.0:
-            header["weight_unit"] = self.weight_unit
         return header
 
     def nbytes(self) -> int:
@@ -170,7 +170,6 @@ class TreeState:
             list(self.waiting_y),
             new_levels=None if self.new_levels is None else self.new_levels.copy(),
             waiting_weights=self.waiting_weights,  # which nobody changes
-            weight_unit=self.weight_unit,
         )
 
 

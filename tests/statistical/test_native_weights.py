@@ -19,6 +19,7 @@ from tests.oracle.native import (
     Place,
     Sums,
     dirichlet_evidence,
+    hidden_variance,
     log_evidence,
 )
 
@@ -342,3 +343,37 @@ def test_coefficients_are_those_of_weighted_least_squares() -> None:
     rss = float(w @ (y - W @ expected) ** 2)
     assert leaf.scale == pytest.approx(rss / 2, rel=1e-11)
     assert 2 * leaf.shape == 60.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("p", [0, 2])
+def test_the_prior_follows_the_weights_of_the_rows(p: int, kind: str) -> None:
+    """Its place is that of weighted means and spreads, and the evidence is told there.
+
+    Rows grow heavier; means and spreads may lag by half a spread and a factor of 1.5,
+    as they do without weights, and so may the mean weight.
+    """
+    X, y, w = weighted(14, n=400)
+    w *= np.linspace(1.0, 20.0, 400)
+    y = np.round(y, 1)  # ties, which tell of a grain
+    cloud = cloud_of(kind, p, n_particles=1, adaptive=True)
+    cloud.update(X, y, weights=w)
+    at = cloud.prior_point
+    f = w if kind == "frequency" else np.ones(400)
+    omega = at.get("mean_weight", 1.0)
+    if kind == "variance":
+        assert w.mean() / 1.5 <= omega <= 1.5 * w.mean()
+        assert at["y_unit"] > 10.0  # the variance of a row of weight 1
+    assert at["grain"] == pytest.approx(
+        hidden_variance(y, w if kind == "frequency" else None), rel=0.3
+    )
+    *spreads, y_spread = at["spreads"]
+    place = Place(
+        tuple(at["middle"]), tuple(spreads), at["grain"], y_spread,
+        tuple(np.array(at["widest"]) / 3.0), omega,
+    )  # fmt: skip
+    expected = Leaf(
+        X[:, :p], y, f, at["b0"], True, place, at["relaxed"],
+        v=w if kind == "variance" else None,
+    )  # fmt: skip
+    assert cloud.tree(0)[4] == pytest.approx(expected.log_evidence, rel=1e-11)

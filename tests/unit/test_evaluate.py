@@ -488,7 +488,7 @@ def test_weights_that_score_nothing_are_refused() -> None:
     tree = DynamicTree(n_particles=5, seed=1)
     for weights, words in [
         (-1.0, "sample_weight must be finite"),
-        (0.0, "must be > 0 in one row"),
+        (0.0, "must not be zero in all rows"),
         ([1.0], "one value a row"),
         (np.r_[np.ones(20), np.zeros(10)], "a weight above 0"),
     ]:

@@ -144,7 +144,8 @@ cdef void describe(
         e[0] = 1.0
         memcpy(e + 1, w.out, 3 * sizeof(double))
         e[4] = without_noise(
-            e[2], c.leaf_model.sum_squares(leaf) / c.leaf_model.df(leaf)
+            e[2],
+            c.leaf_model.noise * c.leaf_model.sum_squares(leaf) / c.leaf_model.df(leaf),
         )
     elif w.kind == MOMENTS:
         c.leaf_model.predict(leaf, x, w.out)
@@ -175,7 +176,7 @@ cdef void describe_all(
         quantile = upper_quantile(w, h, e[2])       # one df for all points
     else:
         noise = (
-            c.leaf_model.sum_squares(c.arena.leaf(h))
+            c.leaf_model.noise * c.leaf_model.sum_squares(c.arena.leaf(h))
             / c.leaf_model.df(c.arena.leaf(h))
         )
     for k in range(n):

@@ -540,6 +540,15 @@ cdef class Cloud(Particles):
         return self.options.get("weighting")
 
     @property
+    def weight_unit(self):
+        """What weights were divided by before they came here; 1 without such."""
+        return self.leaf_model.noise
+
+    def set_weight_unit(self, double unit):
+        """From now on questions are about responses of weight 1 / unit in the cloud's."""
+        self.leaf_model.noise = unit
+
+    @property
     def n_told(self):
         """Rows seen; while responses had no unit, each as often as its frequency."""
         return self.pool.n_seen + self.extra_told

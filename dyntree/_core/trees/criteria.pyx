@@ -244,7 +244,7 @@ def alc_rectangle(
     categorical : ndarray of bool of shape (n_features,)
     approx : bool
     weights : ndarray of shape (n_rows,), optional
-        Weights of the responses that would be sampled; 1 by default.
+        Weights of the responses that would be sampled, in the cloud's unit.
 
     Returns
     -------
@@ -383,7 +383,7 @@ cdef class _References:
         return leaf.entry
 
     cdef double explained(self, int32_t k, double factor) noexcept nogil:
-        """factor c^2 / (1 + kappa) for reference k.
+        """factor c^2 / (noise + kappa) for reference k.
 
         c is the covariance over sigma^2 of the leaf's means at the reference and at the
         row that was met. What is missing in the reference stands at the frozen centre,
@@ -396,7 +396,7 @@ cdef class _References:
             if z[j] == z[j]:
                 total += self.c.leaf_model.coordinate(self.leaf, j, z[j]) * self.lifted[j]
         cov = self.c0 + total
-        return factor * (cov * cov) / (1.0 + self.kappa)
+        return factor * (cov * cov) / (self.c.leaf_model.noise + self.kappa)
 
 
 cdef object weights_for(Particles c, weights, int64_t n_references):

@@ -274,7 +274,9 @@ cdef class Forest(RandomTrees):
                         own = room.own + <int64_t> h * 4
                         w = 1.0 if h == n - 1 else self.pruned(v, self.kept(v.last, now))
                         out[n_found, 0], out[n_found, 1] = rest * w, own[1]
-                        out[n_found, 2] = sqrt(own[3] / own[2] * (1.0 + 1.0 / own[0]))
+                        out[n_found, 2] = sqrt(
+                            own[3] / own[2] * (self.noise + 1.0 / own[0])
+                        )
                         out[n_found, 3] = 2.0 * own[2]
                         out[n_found, 4] = sqrt(own[3] / own[2] / own[0])
                         n_found += 1
@@ -291,6 +293,15 @@ cdef class Forest(RandomTrees):
     def model(self):
         """What leaves hold: "class" or "constant"."""
         return "class" if self.n_classes else "constant"
+
+    @property
+    def weight_unit(self):
+        """As of `Cloud`."""
+        return self.noise
+
+    def set_weight_unit(self, double unit):
+        """As of `Cloud`."""
+        self.noise = unit
 
     @property
     def n_seen(self):
@@ -377,6 +388,8 @@ cdef class Forest(RandomTrees):
         header = self.options | {
             "n_seen": n_seen, "scale": [*self.scale], "log_evidence": self.log_evidence,
         }
+        if self.noise != 1.0:
+            header["weight_unit"] = self.noise
         arrays["random_state"] = self.source.state
         return header, arrays | self.ring.to_arrays()
 
@@ -398,6 +411,7 @@ cdef class Forest(RandomTrees):
         cdef const int32_t[::1] spare = arrays["spare"]
         cdef const unsigned char[::1] bytes_of
         forest.log_evidence = header["log_evidence"]
+        forest.noise = header.get("weight_unit", 1.0)
         forest.ring = RowRing.from_arrays(arrays, header["n_held"], header["n_seen"])
         if not forest.n_classes:
             forest.set_scale(*header["scale"])

@@ -406,7 +406,7 @@ cdef class GaussianLeaves(LeafModel):
         cdef const double *d = leaf.derived
         cdef double kappa, location = self.locate(leaf, x, out + 3, &kappa)
         out[0] = self.cross.y_centre + self.cross.y_spread * location
-        out[1] = self.cross.y_spread * sqrt(d[SCALE] / d[SHAPE] * (1.0 + kappa))
+        out[1] = self.cross.y_spread * sqrt(d[SCALE] / d[SHAPE] * (self.noise + kappa))
         out[2] = 2.0 * d[SHAPE]
 
     cdef void predict_lanes(
@@ -430,7 +430,7 @@ cdef class GaussianLeaves(LeafModel):
             location = plus(location, t, alike(last[i]))
         for i in range(n):
             out[0] = self.cross.y_centre + self.cross.y_spread * lane(location, i)
-            out[1] = self.cross.y_spread * sqrt(variance * (1.0 + lane(kappa, i)))
+            out[1] = self.cross.y_spread * sqrt(variance * (self.noise + lane(kappa, i)))
             out[2] = 2.0 * d[SHAPE]
             out += stride
 
@@ -557,7 +557,7 @@ cdef class GaussianLeaves(LeafModel):
         cdef double[LANES] noise
         cdef int32_t k = 0, m, a
         for a in range(LANES):
-            noise[a] = 1.0
+            noise[a] = self.noise
         self.invert_factor(leaf, self.inverse_columns, self.inverse_rows)
         for i in range(n_terms):
             self.means[i] = mean[first + i - 1] if first + i else 1.0

@@ -45,6 +45,7 @@ cdef class LeafModel:
     cdef readonly int n_open            # columns, and the response, that have no unit yet
     cdef readonly bint y_open           # whether the response has none
     cdef public double max_retired      # most weight a leaf's retired sums may have
+    cdef public double noise    # variance, over sigma^2, of a response that is asked about
 
     # room for the rows of the pool; slot s joins sums, or leaves them
     cdef int reserve(self, ActivePool d) except -1
@@ -115,7 +116,7 @@ cdef class LeafModel:
     # gives c0, fills u (2 n_basis + 1) and kappa, the variance at x
     cdef double lift(self, const Leaf *leaf, const double *x, double *u, double *kappa) noexcept nogil
     # at the same kind of rows: mean of that covariance squared, z having independent
-    # coordinates, over 1 / weights[which[k]] + kappa; NULL: all weights are 1
+    # coordinates, over 1 / weights[which[k]] + kappa; NULL: over `noise` + kappa
     cdef void explain_rows(self, const Leaf *leaf, const double *mean, const double *variance, const double *rows, int32_t width, const int32_t *which, int32_t n, const double *weights, double *out) noexcept nogil
     # mean of kappa over independent coordinates; v is scratch of n_basis + 1
     cdef double mean_kappa(self, const Leaf *leaf, const double *mean, const double *variance, double *v) noexcept nogil

@@ -11,6 +11,7 @@ cdef class LeafModel:
 
     def __cinit__(self, *args, **options):
         self.max_retired = INFINITY
+        self.noise = 1.0
         self.has_level = self.has_evidence = True
         self.n_out = 3
 

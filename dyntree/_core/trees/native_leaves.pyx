@@ -233,6 +233,7 @@ cdef class NativeGaussian(GaussianLeaves):
             "spreads": [self.spreads[1 + j] for j in range(n_spreads)],
             "y_unit": self.y_unit, "grain": self.grain,
             **({"mean_weight": self.omega} if self.first else {}),
+            **({"weight_unit": self.noise} if self.noise != 1.0 else {}),
             **({} if self.is_anchored else {
                 "widest": [self.widest[1 + j] for j in range(self.n_basis)],
                 "n_told": self.n_told,
@@ -244,6 +245,7 @@ cdef class NativeGaussian(GaussianLeaves):
         """Take over what `to_state` gave."""
         self.b0 = state["b0"]
         self.omega = state.get("mean_weight", 1.0)
+        self.noise = state.get("weight_unit", 1.0)
         if self.is_anchored:
             self.kappa0 = state["kappa0"]
         else:

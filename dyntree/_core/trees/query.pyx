@@ -96,7 +96,8 @@ def densities(Particles c, X, y):
             for j in range(n_rows):
                 h = find_leaf(c.arena, c.roots[i], &rows[j, 0])
                 density = c.leaf_model.density(
-                    c.arena.leaf(h), <double *> &rows[j, 0], response[j], 1.0
+                    c.arena.leaf(h), <double *> &rows[j, 0], response[j],
+                    1.0 / c.leaf_model.noise,
                 )
                 sums[j] += exp(density) if c.leaf_model.logs else density
     return total / c.n_particles

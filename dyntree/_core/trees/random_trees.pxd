@@ -56,6 +56,7 @@ cdef class RandomTrees:
         double log_discount             # 0: nothing fades
         double prior_odds               # log rho / (1 - rho)
         readonly bint has_unit          # of real responses
+        double noise                    # as of leaf models
         readonly double log_evidence    # sum of the log densities of all rows
 
     cdef int reserve(self, int64_t n_rows) except -1

@@ -64,7 +64,7 @@ cdef class RandomTrees:
         }
         if weighting is not None:
             self.options["weighting"] = weighting
-        self.weighting = weighting
+        self.weighting, self.noise = weighting, 1.0
         self.ring = RowRing(n_features, n_held, weighting is not None)
         self.law = CutLaw(
             n_features, n_classes, most_held, n_candidates, class_mass, weighting

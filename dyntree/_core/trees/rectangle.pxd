@@ -31,7 +31,7 @@ cdef class Rectangle:
     cdef void leave(self, const Node *node, const Kept *kept) noexcept nogil
     cdef double whole(self) noexcept nogil
     # predictive variance that a response at row which[k] of `rows`, of such a weight (NULL:
-    # of 1), would take off the leaf's share
+    # one that is asked about), would take off the leaf's share
     cdef void reductions(self, const Leaf *leaf, const double *rows, const int32_t *which, int32_t n, const double *weights, double *out) noexcept nogil
     cdef double volume(self, const Leaf *leaf) noexcept nogil
     cdef double weight(self, const Leaf *leaf) noexcept nogil

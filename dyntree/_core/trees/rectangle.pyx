@@ -148,7 +148,8 @@ cdef class Rectangle:
             out[k] = out[0] if alike and k else factor * out[k]
 
     cdef double volume(self, const Leaf *leaf) noexcept nogil:
-        """Integral of the predictive variance Q / df (1 + kappa), or of the entropy."""
+        """Integral of the predictive variance Q / df (noise + kappa), or of the entropy.
+        """
         cdef double p, total = 0.0
         cdef int32_t k
         if self.weight(leaf) == 0.0:
@@ -160,7 +161,7 @@ cdef class Rectangle:
             return self.weight(leaf) * total
         self.moments(leaf)
         return self.weight(leaf) * self.c.leaf_model.sum_squares(leaf) * (
-            1.0 + self.c.leaf_model.mean_kappa(
+            self.c.leaf_model.noise + self.c.leaf_model.mean_kappa(
                 leaf, self.mean, self.variance, self.lifted
             )
         ) / self.c.leaf_model.df(leaf)

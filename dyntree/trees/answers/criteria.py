@@ -17,8 +17,9 @@ from dyntree._core.trees.window import worth
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.locking import locked
 from dyntree.summaries import Relevance
-from dyntree.trees.answers.predictions import TreePredictions
+from dyntree.trees.answers.predictions import TreePredictions, mixture_of
 from dyntree.trees.learning.check import stored
+from dyntree.trees.learning.weights import candidate_weights, response_weights
 from dyntree.trees.state import TreeState
 
 Bounds = Sequence[Sequence[float]] | Matrix
@@ -133,6 +134,7 @@ class TreeCriteria(TreePredictions):
         X: Any,
         rule: str,
         *,
+        sample_weight: Any = None,
         Xref: Any = None,
         q: float = 0.0,
         alpha: float = 2.0,
@@ -152,6 +154,9 @@ class TreeCriteria(TreePredictions):
             rectangle or over `Xref` (Cohn 1996); expected improvement towards the
             minimum; its integrated conditional form (Gramacy and Lee 2011); expected
             improvement and entropy for the contour at q.
+        sample_weight : array_like of shape (n_rows,) or float, optional
+            Weights > 0 of the responses at the candidates, for "alm" and for "alc" over
+            a rectangle; 1 by default.
         Xref : rows like X, optional
             References of "alc" (default: the whole rectangle) and "ieci" (default X).
         q : float, default 0.0
@@ -190,6 +195,13 @@ class TreeCriteria(TreePredictions):
                 "predict(X).entropy."
             )
         state, approx = self.state, params.flag("approx", approx)
+        if sample_weight is not None and (
+            rule not in ("alm", "alc") or Xref is not None
+        ):
+            raise ValueError(
+                "sample_weight is for rule='alm', and for 'alc' over a rectangle; got "
+                f"it with rule={rule!r}{'' if Xref is None else ' and Xref'}."
+            )
         references = None if Xref is None else stored(state, Xref, "Xref")
         rows = stored(state, X)
         if references is not None and not len(references):
@@ -197,7 +209,10 @@ class TreeCriteria(TreePredictions):
         if rule == "alm":
             if state.options.rules == "r":
                 return np.asarray(query.predict(cloud, rows)["var"])
-            return moments(*query.mixture(cloud, rows)[:5], least_df=LEAST_DF)[1]
+            weights = response_weights(state, len(rows), sample_weight)
+            return moments(*mixture_of(cloud, rows, 1, weights)[:5], least_df=LEAST_DF)[
+                1
+            ]
         if rule == "ei":
             return query.mean_improvement(cloud, rows, _incumbent(cloud, rows, best))
         if rule == "qentropy":
@@ -211,7 +226,8 @@ class TreeCriteria(TreePredictions):
         if references is not None:
             return np.asarray(criteria.alc_reference(cloud, rows, references))
         where = region(cloud, state.ones, rows, bounds, categorical)
-        return np.asarray(criteria.alc_rectangle(cloud, rows, *where, approx))
+        weights = candidate_weights(state, len(rows), sample_weight)
+        return np.asarray(criteria.alc_rectangle(cloud, rows, *where, approx, weights))
 
     @locked
     def score_active(self, rule: str) -> Vector:

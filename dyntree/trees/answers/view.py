@@ -207,14 +207,20 @@ class Rehearsal:
         return iter((self.ess, self.n_distinct, self.grow, self.prune))
 
 
-def rehearsed(cloud: Any, row: Matrix, response: Vector) -> Rehearsal:
-    """A cloud, a stored row and its response -> what would come of them on a copy."""
+def rehearsed(
+    cloud: Any, row: Matrix, response: Vector, weights: Vector | None
+) -> Rehearsal:
+    """A cloud, a stored row and its response -> what would come of them on a copy.
+
+    `weights` is as for ``Cloud.update``.
+    """
     cloud = cloud.copy(cloud.source.copy())
     n_before, weights = cloud.n_particles, _weights(cloud, row, response)
     seen: list[tuple[int, Vector]] = []
     cloud.update(
-        row, response, 1, lambda *step: seen.append((step[2], cloud.shapes()[:, 1]))
-    )
+        row, response, 1, lambda *step: seen.append((step[2], cloud.shapes()[:, 1])),
+        weights,
+    )  # fmt: skip
     (kept, before), after = seen[0], cloud.shapes()[:, 1]
     return Rehearsal(
         min(1.0, float(weights.sum() ** 2 / (weights**2).sum() / n_before)),

@@ -291,6 +291,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         X: Any,
         rule: str,
         *,
+        sample_weight: Any = None,
         Xref: Any = None,
         q: float = 0.0,
         alpha: float = 2.0,
@@ -303,7 +304,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
 
         Parameters
         ----------
-        X, rule, Xref, q, alpha, best, categorical, approx
+        X, rule, sample_weight, Xref, q, alpha, best, categorical, approx
             As in `DynamicTree.score`.
         bounds : array_like of shape (n_features, 2), optional
             Rectangle of "alc"; the default covers that of every member.
@@ -316,15 +317,15 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         """
         trees = self._ready("score")
         if rule == "alm" and not self.is_classifier:
-            prediction = self.predict(X)
+            prediction = self.predict(X, sample_weight)
             assert isinstance(prediction, Prediction)
             return prediction.var.copy()
         if rule == "alc" and bounds is None and Xref is None:
             bounds = self._bounds(X)
         scores: Vector = self._tree_average(
             tree.score(
-                X, rule, Xref=Xref, q=q, alpha=alpha, best=best, bounds=bounds,
-                categorical=categorical, approx=approx,
+                X, rule, sample_weight=sample_weight, Xref=Xref, q=q, alpha=alpha,
+                best=best, bounds=bounds, categorical=categorical, approx=approx,
             )
             for tree in trees
         )  # fmt: skip

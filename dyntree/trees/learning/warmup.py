@@ -125,8 +125,8 @@ def keep_or_plant(
     rows = on_scale(cloud, growth.features, rows, known, n_before)
     state.features, state.options, state.cloud = first, options, cloud
     state.waiting_X, state.waiting_y = np.empty((0, 0)), []
-    state.waiting_weights, state.weight_unit = None, unit
-    admit_weights(state, weights)
+    state.waiting_weights = None
+    admit_weights(state, weights, unit)
     responses = Responses(known, weights)
     held, rows = options.n_start or 0, with_ones(rows, ones)
     n_old = max(0, n_before - held)

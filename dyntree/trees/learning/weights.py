@@ -89,7 +89,7 @@ def weighed(
         return X, y, None
     if not weights.any():
         raise ValueError(
-            f"{name} must be > 0 in one row at least; got 0 in all {len(weights)}."
+            f"{name} must not be zero in all rows; got 0 in all {len(weights)}."
         )
     held = np.flatnonzero(weights)
     if len(held) < len(weights):
@@ -160,12 +160,15 @@ def in_units(
     return None if np.all(found == 1.0) else found
 
 
-def admit_weights(state: TreeState, weights: Vector | None) -> None:
-    """Let the cloud know weights, if there are any and it does not yet."""
-    if weights is None or state.cloud.weighting is not None:
+def admit_weights(state: TreeState, weights: Vector | None, unit: float = 1.0) -> None:
+    """Let the cloud know weights and their unit, if it has to and does not yet."""
+    if (weights is None and unit == 1.0) or state.cloud.weighting is not None:
         return
     refuse_anchored(state)
-    state.cloud = state.cloud.with_weights(state.options.meaning_of_weights)
+    cloud = state.cloud.with_weights(state.options.meaning_of_weights)
+    if unit != 1.0:
+        cloud.set_weight_unit(unit)
+    state.cloud = cloud
 
 
 def check_admissible(
@@ -200,7 +203,7 @@ def row_weight(state: TreeState, weight: float) -> Vector | None:
 def response_weights(
     state: TreeState, n_rows: int | None, sample_weight: Any, name: str = NAME
 ) -> Vector | None:
-    """Weights of responses that are asked about, in the model's unit; None: all 1.
+    """Weights of responses that are asked about; None: all 1.
 
     Without a number of rows nothing but the model is checked.
     """
@@ -219,7 +222,21 @@ def response_weights(
     if weights is not None and n_rows and not weights.min() > 0.0:
         row = int(weights.argmin())
         raise ValueError(f"{name} must be > 0 to predict; got 0.0 in row {row}.")
-    return in_units(weights, state.weight_unit, n_rows)
+    return weights
+
+
+def candidate_weights(
+    state: TreeState, n_rows: int, sample_weight: Any
+) -> Vector | None:
+    """Weights of responses that may be sampled, in the model's unit; None: all 1."""
+    if sample_weight is None:
+        return None
+    refuse_r(state.options)
+    weights = check_weights(sample_weight, n_rows)
+    if n_rows and not weights.min() > 0.0:
+        row = int(weights.argmin())
+        raise ValueError(f"{NAME} must be > 0 in candidates; got 0.0 in row {row}.")
+    return weights / state.weight_unit
 
 
 def reweighed(parts: Any, weights: Vector) -> Any:

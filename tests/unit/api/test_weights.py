@@ -112,7 +112,7 @@ def test_files_of_formulas_go_on_with_weights(tmp_path: Path) -> None:
         ("y ~ x", {"weights": "v"}, r"name a column of the data, one of \['x'.*'v'"),
         ("y ~ x", {"weights": [1.0, 2.0]}, "one value a row of X, 80; got 2"),
         ("y ~ x", {"freq_weights": -1.0}, "freq_weights must be finite and >= 0"),
-        ("y ~ x", {"weights": 0.0}, "must be > 0 in one row at least"),
+        ("y ~ x", {"weights": 0.0}, "must not be zero in all rows"),
         ("y ~ x", {"weights": "g"}, "weights must be numbers"),
         ("label ~ x", {"weights": "w"}, "labels have none; give freq_weights"),
     ],

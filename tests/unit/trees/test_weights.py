@@ -93,9 +93,9 @@ def test_equal_weights_divide_out(name: str) -> None:
     X, y, _ = rows(name)
     plain, heavy = MAKERS[name]().update(X, y), MAKERS[name]().update(X, y, 3.0)
     np.testing.assert_array_equal(answers(heavy, X), answers(plain, X))
-    np.testing.assert_array_equal(
-        heavy.predict(X, 3.0).var, plain.predict(X).var
-    )  # a response of weight 3 varies now as one of 1 did
+    # a response of weight 3 varies now as one of 1 did
+    var, again = plain.predict(X).var, heavy.predict(X, 3.0).var
+    np.testing.assert_allclose(again, var, rtol=1e-12)
     assert heavy.predict(X).var.sum() > 1.5 * plain.predict(X).var.sum()
 
 
@@ -107,6 +107,43 @@ def test_the_unit_of_variance_weights_does_not_matter(name: str) -> None:
     np.testing.assert_allclose(answers(other, X), answers(one, X), rtol=1e-9)
     var, again = one.predict(X, 2.0).var, other.predict(X, 1400.0).var
     np.testing.assert_allclose(again, var, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["constant tree", "linear tree", "linear stream"])
+def test_questions_are_about_responses_of_weight_one(name: str) -> None:
+    """In the unit of those who ask: of weights 9 w, one of 9 is what one of 1 was."""
+    X, y, w = rows(name)
+    one, nine = (MAKERS[name]().update(X, y, c * w).tree for c in (1.0, 9.0))
+    for model in (one, nine):
+        np.testing.assert_allclose(model.score(X, "alm"), model.predict(X).var)
+        parts, scale = model.predict(X), model.frozen_view().predictive(X)[1]
+        assert parts.mixture.scale.max() == pytest.approx(scale.max(), rel=1e-12)
+        exact = model.predict(X, 1e9).mixture.scale
+        np.testing.assert_allclose(exact, parts.of_mean.scale, rtol=1e-6)
+    for rule in ("alc", "alm"):
+        plain, same = one.score(X, rule), nine.score(X, rule, sample_weight=9.0)
+        np.testing.assert_allclose(same, plain, rtol=1e-9)
+        assert np.all((nine.score(X, rule) < plain) == (rule == "alc"))
+        each = one.score(X, rule, sample_weight=np.r_[2.0, np.ones(89)])
+        np.testing.assert_allclose(each[1:], plain[1:], rtol=1e-12)
+        assert (each[0] > plain[0]) == (rule == "alc")
+
+
+def test_averages_score_candidates_of_other_weights() -> None:
+    X, y, w = rows("averaged linear trees")
+    for name in ("averaged linear trees", "averaged constant stream"):
+        model = MAKERS[name]().update(X, y, w)
+        for rule in ("alc", "alm"):
+            plain = model.score(X[:5], rule)
+            np.testing.assert_array_equal(
+                model.score(X[:5], rule, sample_weight=1.0), plain
+            )
+            other = model.score(X[:5], rule, sample_weight=3.0)
+            assert np.all((other > plain) == (rule == "alc"))
+    with refused("sample_weight", "rule='ei'"):
+        model.score(X, "ei", sample_weight=2.0)
+    counted = DynamicTree(**SMALL, weighting="frequency").update(X, y, w)
+    assert np.all(counted.score(X, "alc", sample_weight=3.0) > counted.score(X, "alc"))
 
 
 @pytest.mark.parametrize("weighting", ["variance", "frequency"])
@@ -260,7 +297,7 @@ def test_repeats_take_weights() -> None:
         (np.inf, r"sample_weight must be finite and >= 0; got inf in row 3"),
         ("short", "sample_weight must have one value a row of X, 90; got 89"),
         ("wide", r"one value a row of X, 90; got shape \(90, 1\)"),
-        ("zero", "sample_weight must be > 0 in one row at least; got 0 in all 90"),
+        ("zero", "sample_weight must not be zero in all rows; got 0 in all 90"),
         (1e12, r"sample_weight must be at most 1e\+09 times .* got 1e\+12 in row 3"),
         ("text", "sample_weight must be numbers"),
     ],

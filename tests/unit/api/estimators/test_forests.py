@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from dyntree import RandomTreesStream
 from dyntree.api.estimators import RandomTreesClassifier, RandomTreesRegressor
 from tests.helpers import model_bytes
-from tests.unit.models import data, frame, refused
+from tests.unit.models import data, frame, not_of_chance, refused
 
 ESTIMATORS = {
     "constant": RandomTreesRegressor(n_trees=5, random_state=1),
@@ -24,7 +24,10 @@ ESTIMATORS = {
 }
 
 
-@parametrize_with_checks([RandomTreesRegressor(), RandomTreesClassifier()])
+@parametrize_with_checks(
+    [RandomTreesRegressor(), RandomTreesClassifier()],
+    expected_failed_checks=not_of_chance,
+)
 @pytest.mark.usefixtures("global_randomness_on_loan")
 def test_scikit_learns_own_checks(
     estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch

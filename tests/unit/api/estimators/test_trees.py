@@ -31,7 +31,7 @@ from dyntree.api.estimators import (
 from dyntree.errors import DegenerateTreesWarning, NotReadyError
 from dyntree.trees.factory import make_tree
 from tests.helpers import model_bytes
-from tests.unit.models import data, frame, refused
+from tests.unit.models import data, frame, not_of_chance, refused
 
 Estimator = DynamicTreeRegressor | DynamicTreeClassifier
 
@@ -76,7 +76,8 @@ def answers(estimator: Any, X: Any) -> np.ndarray:
         DynamicTreeClassifier(),
         DynamicTreeRegressor("linear", window=60, n_particles=100, drift=True),
         DynamicTreeClassifier(window=60, n_particles=100),
-    ]
+    ],
+    expected_failed_checks=not_of_chance,
 )
 @pytest.mark.usefixtures("global_randomness_on_loan")
 def test_scikit_learns_own_checks(
@@ -149,6 +150,7 @@ def test_a_fit_is_the_models_own(name: str) -> None:
     options["seed"] = options.pop("random_state")
     options["n_clouds"] = 1 if name.endswith("stream") else 10
     del options["n_jobs"]
+    options.pop("class_weight", None)
     if not name.startswith("class"):
         del options["classes"]
     model = make_tree(options).update(X, y)
