@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dyntree import params
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.values import Matrix, Vector, is_missing
 from dyntree.summaries import ClassPrediction, Prediction
 
 LEAST = 2.0**-53  # of a tail: a residual of 8.2 standard deviations
@@ -34,7 +34,8 @@ class OneStepAhead:
     pit : ndarray of shape (n_rows, 2)
         Predictive probabilities of less than y, and of at most y, in the order of
         `classes` for labels. They are equal for real responses, and NaN for those of
-        which nothing was known: the first, and others without a predictive variance.
+        which nothing was known: the first, others without a predictive variance, and
+        rows of weight 0 without a response.
     proba : ndarray of shape (n_rows, n_classes), or None
         Predictive probabilities of labels.
     classes : tuple or None
@@ -146,16 +147,18 @@ class Notes:
         self._y.append(y)
         if isinstance(prediction, ClassPrediction):
             self._classes = prediction.classes
-            p = prediction.proba[0]
+            p, ends = prediction.proba[0], (np.nan, np.nan)
             self._proba.append(p)
-            k = prediction.classes.index(y)
-            ends = float(p[:k].sum()), min(float(p[: k + 1].sum()), 1.0)
+            if not is_missing(y):
+                k = prediction.classes.index(y)
+                ends = float(p[:k].sum()), min(float(p[: k + 1].sum()), 1.0)
             self._answers.append((prediction.label[0], np.nan, *ends))
         elif is_first:
             self._answers.append((np.nan,) * 4)
         else:
             sd = float(np.sqrt(prediction.var[0]))
-            at = float(prediction.cdf([y])[0]) if np.isfinite(sd) else np.nan
+            known = np.isfinite(sd) and not is_missing(y)
+            at = float(prediction.cdf([y])[0]) if known else np.nan
             self._answers.append((float(prediction.mean[0]), sd, at, at))
 
     def record(self, log_density: Sequence[float] | Vector) -> OneStepAhead:
