@@ -210,9 +210,8 @@ class TreeCriteria(TreePredictions):
             if state.options.rules == "r":
                 return np.asarray(query.predict(cloud, rows)["var"])
             weights = response_weights(state, len(rows), sample_weight)
-            return moments(*mixture_of(cloud, rows, 1, weights)[:5], least_df=LEAST_DF)[
-                1
-            ]
+            start, share, mean, scale, df, _ = mixture_of(cloud, rows, 1, weights)
+            return moments(start, share, mean, scale, df, least_df=LEAST_DF)[1]
         if rule == "ei":
             return query.mean_improvement(cloud, rows, _incumbent(cloud, rows, best))
         if rule == "qentropy":
