@@ -16,9 +16,9 @@ The third world has 200 rows and is asked by formula: y ~ x + I(x**2) + C(g) + t
 C(g):t, which is the truth, with ten clouds of 100 trees with linear leaves. Variables
 move through the design.
 
-The bounds are .83 to .97, and .85 to 1 for the treatment in the curved world. Of 150 sets
-a share of .9 strays by .05 once in twenty: least squares, whose intervals are exact, show
-how far the sets themselves are off.
+The bounds are .83 to .97, and .85 to 1 for the treatment in the curved world. Of 150
+sets a share of .9 strays by .05 once in twenty: least squares, whose intervals are
+exact, show how far the sets themselves are off.
 """
 
 from __future__ import annotations
