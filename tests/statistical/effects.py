@@ -15,6 +15,10 @@ are one cloud of 1000 trees, and ten clouds of 100, with linear and constant lea
 The third world has 200 rows and is asked by formula: y ~ x + I(x**2) + C(g) + t +
 C(g):t, which is the truth, with ten clouds of 100 trees with linear leaves. Variables
 move through the design.
+
+The bounds are .83 to .97, and .85 to 1 for the treatment in the curved world. Of 150
+sets a share of .9 strays by .05 once in twenty: least squares, whose intervals are
+exact, show how far the sets themselves are off.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from dyntree.errors import DegenerateTreesWarning
 
 LEVEL, N_DRAWS = 0.9, 1000
 ENDS = [0.5 - LEVEL / 2, 0.5 + LEVEL / 2]
-SETS = {"straight": 100, "curved": 50, "formula": 60}
+SETS = {"straight": 100, "curved": 50, "formula": 150}
 FORMULA = "y ~ x + I(x**2) + C(g) + t + C(g):t"
 POINTS = np.array([[0.5, 0.75, 0.5, 0.0], [0.5, 0.25, 0.5, 1.0]])  # low, high
 Effect = tuple[np.ndarray, np.ndarray | None]
