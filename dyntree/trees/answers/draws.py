@@ -20,6 +20,7 @@ from dyntree.posterior import KINDS, PosteriorDraws
 from dyntree.runtime.locking import locked
 from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.check import stored
+from dyntree.trees.learning.weights import response_weights
 
 LEAST_ROOTS = 5.0  # effective number of first splits below which one cloud is alike
 MOST_VALUES = 1 << 21  # of a block
@@ -45,12 +46,13 @@ class DrawBlock:
     mean: NDArray[np.float64]
     noise: Matrix | None
 
-    def responses(self, rng: np.random.Generator) -> NDArray[Any]:
+    def responses(
+        self, rng: np.random.Generator, weights: Vector | None = None
+    ) -> NDArray[Any]:
         """One response, or place of a label, a draw and row: shape (n_some, n_rows)."""
         if self.noise is not None:
-            drawn: Matrix = self.mean + self.noise * rng.standard_normal(
-                self.mean.shape
-            )
+            noise = self.noise if weights is None else self.noise / np.sqrt(weights)
+            drawn: Matrix = self.mean + noise * rng.standard_normal(self.mean.shape)
             return drawn
         ends = self.mean.cumsum(axis=2)
         u = rng.random(ends.shape[:2]) * ends[:, :, -1]
@@ -93,6 +95,7 @@ def particle_draws(
     rng : Generator
     """
     drawn = LeafDraws(cloud, rows)
+    unit = np.sqrt(cloud.weight_unit)  # of a response of weight 1, in the cloud's
     roots = drawn.roots
     # equal trees by the first particle that has them: a copy has them elsewhere
     _, first, inverse = np.unique(roots, return_index=True, return_inverse=True)
@@ -115,7 +118,7 @@ def particle_draws(
             with np.errstate(invalid="ignore"):  # where a leaf has no distribution
                 off = np.matmul(factor, eps[..., None])[..., 0] * sigma[..., None]
             surface = drawn.values(mean + off, home)
-            yield DrawBlock(some, surface, sigma[:, home])
+            yield DrawBlock(some, surface, unit * sigma[:, home])
 
 
 def _parts(group: Places, n_values: int) -> Iterator[Places]:
@@ -169,7 +172,8 @@ def _forest_draws(
             n, mean, shape, rate = own.T
             sigma = np.sqrt(rate / rng.standard_gamma(shape))
             mean = mean + sigma / np.sqrt(n) * rng.standard_normal(len(own))
-            yield DrawBlock(some, mean[place], sigma[place])
+            unit = np.sqrt(forest.weight_unit)
+            yield DrawBlock(some, mean[place], unit * sigma[place])
 
 
 def moved(proba: Any, kept: Matrix, rest: Matrix) -> Any:
@@ -243,6 +247,7 @@ class JointDraws(TreeModel):
         n_draws: int = 1000,
         kind: str = "mean",
         seed: int | np.random.Generator | None = None,
+        sample_weight: Any = None,
     ) -> PosteriorDraws:
         """Draw from the posterior, jointly at all rows of X.
 
@@ -259,6 +264,9 @@ class JointDraws(TreeModel):
             whose noise is independent between rows.
         seed : int or Generator, optional
             Of the draws. The model's own stream is left alone.
+        sample_weight : array_like of shape (n_rows,), optional
+            For ``kind="obs"``: weights > 0 of the new responses, where weights divide
+            variances; by default 1.
 
         Returns
         -------
@@ -307,18 +315,33 @@ class JointDraws(TreeModel):
         n_draws = params.count("n_draws", n_draws, 1)
         params.one_of("kind", kind, KINDS)
         rng = params.generator(seed)
+        response_weights(self.states[0], None, sample_weight)
+        if sample_weight is not None and kind == "mean":
+            raise ValueError(
+                "sample_weight is that of new responses, kind='obs'; a mean has none. "
+                "Leave it out."
+            )
         self.warn_if_alike()
-        return self.drawn(X, n_draws, kind, rng)
+        return self.drawn(X, n_draws, kind, rng, sample_weight)
 
     @locked
     def drawn(
-        self, X: Any, n_draws: int, kind: str, rng: np.random.Generator
+        self,
+        X: Any,
+        n_draws: int,
+        kind: str,
+        rng: np.random.Generator,
+        sample_weight: Any = None,
     ) -> PosteriorDraws:
         """As `posterior_draws`, of checked arguments and without a warning."""
         values: NDArray[Any] | None = None
+        weights: Vector | None = None
         is_obs = kind == "obs"
         for block in self.draw_blocks(X, n_draws, rng):
-            some = block.responses(rng) if is_obs else block.mean
+            if values is None:
+                n_rows = block.mean.shape[1]
+                weights = response_weights(self.states[0], n_rows, sample_weight)
+            some = block.responses(rng, weights) if is_obs else block.mean
             if values is None:
                 values = np.empty((n_draws, *some.shape[1:]), some.dtype)
             values[block.places] = some

@@ -390,3 +390,36 @@ def test_where_r_leaves_no_freedom_there_is_no_draw() -> None:
         tree.update(X, rng.random(4))
     assert (tree.predict(X).df <= 0.0).all()
     assert np.isnan(tree.posterior_draws(X, 20, seed=1).values).all()
+
+
+WEIGHTED = {
+    "tree": lambda: DynamicTree("linear", n_particles=100, seed=1),
+    "stream": lambda: StreamingTree("constant", window=60, n_particles=100, seed=1),
+    "average": lambda: AveragedTrees("constant", n_clouds=2, n_particles=50, seed=1),
+    "averaged stream": lambda: AveragedStream("constant", n_particles=50, seed=1),
+    "random trees": lambda: RandomTreesStream("constant", seed=1),
+}
+
+
+@pytest.mark.parametrize("make", WEIGHTED.values(), ids=WEIGHTED)
+def test_new_responses_have_the_noise_of_their_weight(make: Any) -> None:
+    """Quartiles of 20,000 draws beside those of `predict`; seeds are fixed.
+
+    A quartile of so many has a standard error of 1 % of the distance of both.
+    """
+    rng = np.random.default_rng(2)
+    X = rng.random((200, 2))
+    y = X[:, 0] + 0.3 * rng.standard_normal(200)
+    model, asked = make(), np.array([[0.2, 0.5], [0.8, 0.5]])
+    model.update(X, y, np.full(200, 4.0))
+    for weight in (None, [1.0, 1.0], [0.25, 9.0]):
+        draws = model.posterior_draws(asked, 20_000, "obs", 3, weight).values
+        found = np.diff(np.quantile(draws, [0.25, 0.75], axis=0), axis=0)[0]
+        told = np.diff(model.predict(asked, weight).quantile([0.25, 0.75]))[:, 0]
+        np.testing.assert_allclose(found, told, rtol=0.06)
+    with pytest.raises(ValueError, match="a mean has none"):
+        model.posterior_draws(asked, 10, "mean", 3, [1.0, 1.0])
+    with pytest.raises(ValueError, match="must be > 0"):
+        model.posterior_draws(asked, 10, "obs", 3, [1.0, 0.0])
+    with pytest.raises(ValueError, match="one value a row"):
+        model.posterior_draws(asked, 10, "obs", 3, [1.0])
