@@ -145,8 +145,8 @@ many as `MiniBatchKMeans.partial_fit` on blocks of 256 and 8 times on blocks of
 1024; one dict at a time 1.7 million, 13 times river's fastest clusterer;
 `OnlineDPMPPCA` 4 million, 6 and 2 times `IncrementalPCA`, which fits one subspace.
 `OnlineHDPHSMM` learns 6 million rows a second of five states in six columns.
-Viterbi with durations to 100 rows decodes 650,000 rows a second of ten states, a
-third of what hmmlearn's does without durations.
+Viterbi with durations to 100 rows decodes 1.6 million rows a second of ten states,
+as many as hmmlearn's does without durations.
 
 `python -m tests.bench.ddp` does the same for dependent mixtures; its last page is
 [`tests/bench/ddp.txt`](../tests/bench/ddp.txt). `DependentDPMixture` redraws 11 million
@@ -188,12 +188,12 @@ columns are many and the own dimension is low.
 peers; the last pages are [`tests/bench/hdp.txt`](../tests/bench/hdp.txt). One sweep
 over 60,000 points in five columns at 80 topics takes 23 ms on one core. A stream of
 435 images (313,200 points, 224 topics) takes 18 seconds and rests in 1 MB. Batch
-learning of 240 news items takes .7 seconds, tomotopy's 1,000 Gibbs sweeps 6, gensim's
-`HdpModel` 9.
+learning of 240 news items takes about as long as tomotopy's 1,000 Gibbs sweeps (8 and
+10 CPU seconds of a busy machine; gensim's `HdpModel` 32).
 
 Where an epoch goes: sweeps, whose products of matrices and exponentials run in tiles
 that a BLAS library does not cut into threads; halving of parts, most of all in
-compression, which takes 7 % of an epoch at 224 topics and 22 % at 85.
+compression, which takes 7 % of an epoch at 224 topics and 15 to 17 % at 85.
 
 ## Large mixtures
 
