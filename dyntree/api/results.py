@@ -370,10 +370,7 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
             notes.append("importance: share of the predicted variance, with its error")
             notes.append("use: share of the trees that split on the input")
         if not n_orders:
-            notes.append(
-                "log-evidence hangs on the seed and the order of the rows: "
-                "summary(n_orders=10) tells how much"
-            )
+            notes.append("log-evidence: summary(n_orders=10) tells its error")
         summary.add_extra_txt(notes)
         return summary
 

@@ -1,6 +1,6 @@
-"""Time of single steps: late ones beside the median, over 10^5 rows.
+"""Time of single steps: late ones beside the median, over 30,000 rows.
 
-Run ``python -m tests.heavy.latency`` on an idle machine; it takes some ten minutes, and
+Run ``python -m tests.heavy.latency`` on an idle machine; it takes some three minutes, and
 the last result is stored beside this file in latency.txt. Each row is given alone, in
 CPU time of the process, to clouds of the stream's own size, to small ones, and to those
 of the benchmarks' online steps, whose window is small beside the cloud. Steps at which
@@ -21,7 +21,7 @@ from dyntree import StreamingTree
 from dyntree._core.trees.window import next_to_go
 from tests.bench.task import Rows
 
-ROWS = 100_000
+ROWS = 30_000
 SIZES = [(1000, 500), (100, 200), (1000, 100)]  # particles, window; first the defaults
 STREAMS = [
     ("constant", {}),
