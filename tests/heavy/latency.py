@@ -1,7 +1,7 @@
 """Time of single steps: late ones beside the median, over 30,000 rows.
 
 Run ``python -m tests.heavy.latency`` on an idle machine; it takes some three minutes,
-and the last result is stored beside this file in latency.txt. Each row is given alone, in
+and the last result is stored beside this file in latency.txt. Each row comes alone, in
 CPU time of the process, to clouds of the stream's own size, to small ones, and to those
 of the benchmarks' online steps, whose window is small beside the cloud. Steps at which
 the cloud looks at its prior stand apart, and count among all of 99.9 %; rejuvenation is
