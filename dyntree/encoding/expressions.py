@@ -238,11 +238,11 @@ def summands(text: str) -> list[str]:
     >>> summands("y + 1")
     ['y + 1']
     """
-    quoted = _Quoted(text)
     try:
+        quoted = _Quoted(text)
         node = ast.parse(quoted.plain, mode="eval").body
-    except (SyntaxError, ValueError) as error:
-        raise _refusal(text, text) from error
+    except (SyntaxError, ValueError):  # which who reads it as one will tell
+        return [text]
     parts: list[ast.expr] = []
     while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         parts.append(node.right)

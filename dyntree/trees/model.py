@@ -210,7 +210,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         sample_weight : array_like of shape (n_rows,) or float, optional
             Weights >= 0 of the rows, of which one at least is not 0; a number is that
             of all, and 1 the default. What they mean says the option `weighting`. Rows
-            of weight 0 are left out before anything else. (Native rules.)
+            of weight 0 are left out before anything else, under native rules.
         progress : bool, callable or None, default None
             True: progress bar; False: none; None: a bar for long work on a terminal;
             a callable is called with (rows done, rows in all).

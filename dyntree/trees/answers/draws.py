@@ -310,7 +310,7 @@ class JointDraws(TreeModel):
         >>> draws = trees.posterior_draws([[0.75, 0.5], [0.25, 0.5]], seed=1)
         >>> difference = draws.contrast([1, -1])
         >>> difference.mean().round(1), difference.conf_int().round(1)
-        (array([1.]), array([[1. , 1.1]]))
+        (array([1.]), array([[1., 1.]]))
         """
         n_draws = params.count("n_draws", n_draws, 1)
         params.one_of("kind", kind, KINDS)

@@ -215,7 +215,7 @@ def rehearsed(
     `weights` is as for ``Cloud.update``.
     """
     cloud = cloud.copy(cloud.source.copy())
-    n_before, weights = cloud.n_particles, _weights(cloud, row, response)
+    n_before, shares = cloud.n_particles, _weights(cloud, row, response)
     seen: list[tuple[int, Vector]] = []
     cloud.update(
         row, response, 1, lambda *step: seen.append((step[2], cloud.shapes()[:, 1])),
@@ -223,7 +223,7 @@ def rehearsed(
     )  # fmt: skip
     (kept, before), after = seen[0], cloud.shapes()[:, 1]
     return Rehearsal(
-        min(1.0, float(weights.sum() ** 2 / (weights**2).sum() / n_before)),
+        min(1.0, float(shares.sum() ** 2 / (shares**2).sum() / n_before)),
         kept / n_before,
         float(np.mean(after > before)),
         float(np.mean(after < before)),
