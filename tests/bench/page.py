@@ -87,19 +87,19 @@ prior and in 999 of 1000. Clouds that are rejuvenated let their fresh trees grow
 at each step; all in one step took up to 880 medians (`python -m tests.heavy.latency`):
 """
 TAIL = """\
-What is not met is of linear leaves, and the reason is the median. Splits of a leaf are
-proposed while it holds twice `min_leaf` rows. Leaves of linear streams are few and
-large: where the window is small beside the cloud, or rows go by ALC, which lets them
-gather in a corner of the inputs, most newcomers meet leaves that hold fewer rows or
-none, and cost little. The others have splits proposed for all particles. Such steps
-are not slow in themselves: 99 % take no longer than in the constant stream of that
-size, and at most 1.8 times as long by ALC.
+The latest steps of a thousand take twelve medians at most. Of a hundred they take up to
+six, where five were meant, and the reason is the median. Splits of a leaf are proposed
+while it holds twice `min_leaf` rows. Leaves of linear streams are few and large: where
+the window is small beside the cloud, or rows go by ALC, which lets them gather in a
+corner of the inputs, most newcomers meet leaves that hold fewer rows or none, and cost
+little. The others have splits proposed for all particles. Such steps are not slow in
+themselves: 99 % take about twice as long as in the constant stream of that size.
 
-By ALC, learning the row alone takes four to five medians of the whole step (99 % of the
-last line of a size beside the third line), and what the other steps take beside
-learning, mostly a visit of all trees for the choice, is up to another (the medians of
-the two lines): little or nothing is left within five for the credit of the rows in the
-leaves that the newcomer changed, which ALC needs.
+By ALC, learning the row alone takes two to three medians of the whole step (99 % of the
+last line beside the third line), and the other steps spend most of their median on a
+visit of all trees for the choice (the medians of the two lines). What is left within
+five medians is for the credit of the rows in the leaves that the newcomer changed,
+which ALC needs.
 
 Four ways to spare work were built and left. To credit only rows that may be worth least
 by what is known of them, who must be found, and to credit by inner products with what a
