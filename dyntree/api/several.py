@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import wraps
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.predictions import PredictionResults
@@ -13,18 +13,48 @@ from dyntree.encoding.expressions import Expression, sides, summands
 from dyntree.encoding.tables import is_row, plain_data
 from dyntree.runtime.progress import Progress
 
+One = TypeVar("One")
 
-class MultiResponseModel(Mapping[str, DynamicTreeModel]):
+
+class ByResponse(Mapping[str, One]):
+    """Something of each response, by name.
+
+    Parameters
+    ----------
+    parts : mapping of str to what there is of a response
+    """
+
+    def __init__(self, parts: Mapping[str, One]) -> None:
+        self._parts = dict(parts)
+
+    def __getitem__(self, name: str) -> One:
+        """What there is of one response."""
+        return self._parts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Names of the responses."""
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        """How many responses there are."""
+        return len(self._parts)
+
+    @property
+    def endog_names(self) -> list[str]:
+        """The responses as the formula has them."""
+        return list(self)
+
+
+class MultiResponseModel(ByResponse[DynamicTreeModel]):
     """Independent models of several responses of the same inputs.
 
     What ``"y1 + y2 ~ x"`` means: as with scikit-learn's `MultiOutputRegressor`, each
     response is learned by trees of its own, and nothing is said of how responses go
-    together.
-    A mapping of response names to models.
+    together. A mapping of response names to models.
 
     Parameters
     ----------
-    models : dict of str to DynamicTreeModel
+    parts : mapping of str to DynamicTreeModel
 
     Examples
     --------
@@ -36,26 +66,6 @@ class MultiResponseModel(Mapping[str, DynamicTreeModel]):
     >>> {name: round(y, 1) for name, y in model.fit().predict({"x": 0.5}).items()}
     {'up': 1.0, 'down': 0.5}
     """
-
-    def __init__(self, models: Mapping[str, DynamicTreeModel]) -> None:
-        self._models = dict(models)
-
-    def __getitem__(self, name: str) -> DynamicTreeModel:
-        """The model of one response."""
-        return self._models[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """Names of the responses."""
-        return iter(self._models)
-
-    def __len__(self) -> int:
-        """How many responses there are."""
-        return len(self._models)
-
-    @property
-    def endog_names(self) -> list[str]:
-        """The responses as the formula has them."""
-        return list(self)
 
     def fit(self, *, progress: Progress = None) -> MultiResponseResults:
         """Fit every model; see `DynamicTreeModel.fit`.
@@ -74,33 +84,13 @@ class MultiResponseModel(Mapping[str, DynamicTreeModel]):
         )
 
 
-class MultiResponseResults(Mapping[str, DynamicTreeResults]):
+class MultiResponseResults(ByResponse[DynamicTreeResults]):
     """Independent fits of several responses; a mapping of names to results.
 
     Parameters
     ----------
-    results : dict of str to DynamicTreeResults
+    parts : mapping of str to DynamicTreeResults
     """
-
-    def __init__(self, results: Mapping[str, DynamicTreeResults]) -> None:
-        self._results = dict(results)
-
-    def __getitem__(self, name: str) -> DynamicTreeResults:
-        """The fit of one response."""
-        return self._results[name]
-
-    def __iter__(self) -> Iterator[str]:
-        """Names of the responses."""
-        return iter(self._results)
-
-    def __len__(self) -> int:
-        """How many responses there are."""
-        return len(self._results)
-
-    @property
-    def endog_names(self) -> list[str]:
-        """The responses as the formula has them."""
-        return list(self)
 
     @property
     def nobs(self) -> dict[str, int]:
@@ -174,7 +164,7 @@ class MultiResponseResults(Mapping[str, DynamicTreeResults]):
         -----
         The fits learn in copies, which take their place once all have learned.
         """
-        self._results = {
+        self._parts = {
             name: fit.append(
                 data,
                 weights=weights,
