@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 
 from dyntree import params
 from dyntree.encoding.feature_map import take
+from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.targets import label_codes
 from dyntree.encoding.values import Vector
 from dyntree.errors import NotReadyError
@@ -165,6 +166,7 @@ def prequential(
         )
     rows, y = model.preview(X, y, start)
     n_rows = len(y)
+    check_paired(X, sample_weight, "sample_weight")
     weights, own = _weights_for(model, sample_weight, n_rows)
     if start >= n_rows:
         raise ValueError(

@@ -230,8 +230,16 @@ class PosteriorDraws:
             columns["mean"] = mean
             columns |= _with_ends(self.kind, se, ends)
         for k, label in enumerate(self.classes or ()):
-            columns[f"p_{label}"] = mean[:, k].copy()
-            columns |= _with_ends(f"p_{label}", se[:, k].copy(), ends[:, k])
+            own = {f"p_{label}": mean[:, k].copy()}
+            own |= _with_ends(f"p_{label}", se[:, k].copy(), ends[:, k])
+            if own.keys() & columns.keys():
+                twice = min(own.keys() & columns.keys())
+                raise ValueError(
+                    f"labels must give columns of different names; {label!r} and one "
+                    f"before give {twice!r}. Take mean(), std() and conf_int(), or "
+                    "rename a label."
+                )
+            columns |= own
         if self.table is not None:
             return self.table.frame(columns)
         import pandas as pd

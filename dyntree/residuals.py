@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dyntree import params
-from dyntree.encoding.values import Matrix, Vector, is_missing
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
 
 LEAST = 2.0**-53  # of a tail: a residual of 8.2 standard deviations
@@ -35,7 +35,8 @@ class OneStepAhead:
         Predictive probabilities of less than y, and of at most y, in the order of
         `classes` for labels. They are equal for real responses, and NaN for those of
         which nothing was known: the first, others without a predictive variance, and
-        rows of weight 0 without a response.
+        labels that came for the first time; and for rows of weight 0, which do not
+        count.
     proba : ndarray of shape (n_rows, n_classes), or None
         Predictive probabilities of labels.
     classes : tuple or None
@@ -141,7 +142,11 @@ class Notes:
         self._classes: tuple[Hashable, ...] | None = None
 
     def add(
-        self, prediction: Prediction | ClassPrediction, y: Any, is_first: bool
+        self,
+        prediction: Prediction | ClassPrediction,
+        y: Any,
+        is_first: bool,
+        counts: bool = True,
     ) -> None:
         """Note what was said of one row, nothing of a first number, and what came."""
         self._y.append(y)
@@ -149,17 +154,25 @@ class Notes:
             self._classes = prediction.classes
             p, ends = prediction.proba[0], (np.nan, np.nan)
             self._proba.append(p)
-            if not is_missing(y):
+            if counts and y in prediction.classes:
                 k = prediction.classes.index(y)
                 ends = float(p[:k].sum()), min(float(p[: k + 1].sum()), 1.0)
-            self._answers.append((prediction.label[0], np.nan, *ends))
+            label = prediction.label[0] if prediction.classes else None
+            self._answers.append((label, np.nan, *ends))
         elif is_first:
             self._answers.append((np.nan,) * 4)
         else:
             sd = float(np.sqrt(prediction.var[0]))
-            known = np.isfinite(sd) and not is_missing(y)
+            known = counts and np.isfinite(sd)
             at = float(prediction.cdf([y])[0]) if known else np.nan
             self._answers.append((float(prediction.mean[0]), sd, at, at))
+
+    def _padded(self) -> Matrix:
+        """Probabilities of all labels; 0 before one was known."""
+        found = np.zeros((len(self._proba), len(self._classes or ())))
+        for row, p in zip(found, self._proba, strict=True):
+            row[: len(p)] = p
+        return found
 
     def record(self, log_density: Sequence[float] | Vector) -> OneStepAhead:
         """What was noted, with the terms of the log evidence."""
@@ -171,6 +184,6 @@ class Notes:
             sd=np.array(sd),
             log_density=np.asarray(log_density, dtype=np.float64),
             pit=np.column_stack([low, high]),
-            proba=None if self._classes is None else np.array(self._proba),
+            proba=None if self._classes is None else self._padded(),
             classes=self._classes,
         )

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree import params
+from dyntree.api.fitted_model import FittedModel
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.orders import evidence_over_orders
 from dyntree.api.results import DynamicTreeResults
@@ -142,6 +144,8 @@ def _mean(values: Vector) -> float:
 
 def _named(fits: Any) -> dict[Any, DynamicTreeResults]:
     """Fits by name or number, known to be of the same responses."""
+    if not isinstance(fits, Mapping | Sequence):
+        raise ValueError(f"fits must be a dict or a list of results; got {fits!r}.")
     named = dict(fits) if isinstance(fits, Mapping) else dict(enumerate(fits))
     if not named:
         raise ValueError("fits must hold one fit at least; got none.")
@@ -155,16 +159,42 @@ def _named(fits: Any) -> dict[Any, DynamicTreeResults]:
                 f"fits must have data; {name!r} has none: it was loaded from a file, "
                 "or they were removed."
             )
-    first, y = next(iter(named.items()))[0], next(iter(named.values())).model.endog
-    assert y is not None
+    first = next(iter(named))
     for name, fit in named.items():
-        if not np.array_equal(fit.model.endog, y):
+        if not _same_rows(next(iter(named.values())), fit):
             raise ValueError(
-                "fits must have the same responses, row by row: densities of others "
-                f"say nothing of one another. Those of {name!r} differ from those of "
-                f"{first!r}; a missing value may have left out rows."
+                "fits must have the same responses, row by row, and count them alike: "
+                f"densities of others say nothing of one another. Those of {name!r} "
+                f"differ from those of {first!r}; a missing value or a weight of 0 may "
+                "have left out rows, or freq_weights count them otherwise."
             )
     return named
+
+
+def _counted(model: FittedModel) -> NDArray[np.bool_]:
+    """Which rows of a model's data weigh anything."""
+    assert model.endog is not None
+    if model.weights is None:
+        return np.ones(len(model.endog), dtype=bool)
+    return np.asarray(model.weights > 0.0)
+
+
+def _frequencies(fit: DynamicTreeResults) -> Vector:
+    """How often each row counts."""
+    counted = _counted(fit.model).astype(np.float64)
+    if fit.inner.options.meaning_of_weights == "frequency":
+        return counted if fit.model.weights is None else fit.model.weights
+    return counted
+
+
+def _same_rows(one: DynamicTreeResults, other: DynamicTreeResults) -> bool:
+    """Whether fits learned the same responses as often."""
+    if not np.array_equal(_frequencies(one), _frequencies(other)):
+        return False
+    counted = _counted(one.model)
+    assert one.model.endog is not None
+    assert other.model.endog is not None
+    return np.array_equal(one.model.endog[counted], other.model.endog[counted])
 
 
 def cross_val(
@@ -205,8 +235,9 @@ def cross_val(
     -------
     DataFrame
         One row a fold, with the scores of held-out rows: those of
-        `evaluate.RealScores` or `evaluate.ClassScores`. Its ``mean()`` tells the model,
-        and ``sem()`` roughly the error of that.
+        `evaluate.RealScores` or `evaluate.ClassScores`, by the weights of the rows
+        where there are some; rows of weight 0 are in no fold. Its ``mean()`` tells the
+        model, and ``sem()`` roughly the error of that.
 
     Raises
     ------
@@ -242,7 +273,9 @@ def cross_val(
         raise ValueError(
             f"n_folds must be at most the number of rows, {whole.nobs}; got {n_folds}."
         )
-    fold = _folds(whole.endog, n_folds, whole.design.is_class, own)
+    fold = np.full(len(whole.endog), -1.0)  # rows of weight 0 are in none
+    counted = np.flatnonzero(_counted(whole))
+    fold[counted] = _folds(whole.endog[counted], n_folds, whole.design.is_class, own)
     kept = {name: value for name, value in options.items() if name != "subset"}
     jobs = [(whole, formula, kept, fold == k, share) for k in range(n_folds)]
     with rows_bar(progress, n_folds, "folds", "fold") as tell:
@@ -275,15 +308,19 @@ def _score(
     assert whole.data is not None
     assert whole.table is not None
     assert whole.endog is not None
+    weights = whole.weights
     for name in ("weights", "freq_weights"):
-        if whole.weights is not None and options.get(name) is not None:
-            options = options | {name: whole.weights}  # of the rows that are left
+        given = options.get(name)
+        if weights is not None and given is not None and not isinstance(given, str):
+            options = options | {name: weights}  # of the rows that are left
     model = DynamicTreeModel.from_formula(
         formula, whole.data.frame, subset=~held, **options
     )
     fit = model.fit(progress=brake)
     rows = fit.design.encode(whole.table.take(np.flatnonzero(held)))
-    answer, y = fit.tree.predict(rows), whole.endog[held]
+    own = None if weights is None else weights[held]
+    divides = fit.inner.options.meaning_of_weights == "variance"
+    answer, y = fit.tree.predict(rows, own if divides else None), whole.endog[held]
     if isinstance(answer, ClassPrediction):
         labels = tuple(dict.fromkeys([*answer.classes, *y]))
         codes = label_codes(list(y), labels).astype(np.int64)
@@ -291,8 +328,9 @@ def _score(
         proba[:, : len(answer.classes)] = answer.proba
         with np.errstate(divide="ignore"):
             density = np.log(proba[np.arange(len(y)), codes])
-        return class_scores(codes, proba, density, codes < len(answer.classes))
+        known = codes < len(answer.classes)
+        return class_scores(codes, proba, density, known, own)
     tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     return real_scores(
-        y, answer.mean, answer.log_density(y), answer.quantile(tails), level
+        y, answer.mean, answer.log_density(y), answer.quantile(tails), level, own
     )

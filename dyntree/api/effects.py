@@ -14,13 +14,17 @@ from dyntree.api.fitted_model import FittedModel
 from dyntree.encoding.design import Design
 from dyntree.encoding.moves import Variable, moved_rows
 from dyntree.encoding.tables import Table
-from dyntree.encoding.values import Matrix, is_missing
+from dyntree.encoding.values import Matrix, Vector, is_missing
 from dyntree.posterior import PosteriorDraws, grouped, interval_levels, shares
 from dyntree.trees.factory import Trees
 
 if TYPE_CHECKING:
     import pandas as pd
 
+ANSWERS = {
+    "term", "contrast", "class", "estimate", "std_error", "conf_low", "conf_high",
+    "p_positive",
+}  # fmt: skip
 COMPARISONS = {"difference": " - ", "ratio": " / "}  # and what stands between names
 
 
@@ -118,7 +122,8 @@ class VariableEffects:
         variables : str or sequence of str, optional
             Columns of the formula, by default all.
         exog : frame, dict of columns, dict, list of dicts, or array, optional
-            Rows to average over; default those of the model.
+            Rows to average over; default those of the model, each as often as its
+            `freq_weights` say, and those of weight 0 not at all.
         contrast : number, (low, high), "sd", "iqr" or "pairwise", optional
             By default 0 to 1 for variables that have only these values, up by one for
             other numbers (a day for times), and each level of a factor against the
@@ -190,7 +195,7 @@ class VariableEffects:
         for variable, move in zip(found, moves, strict=True):
             rows = moved_rows(self.design, table, variable.name, move.settings)
             masks = {group: mask & move.counts for group, mask in groups.items()}
-            averages = self._averages(rows, masks, n_draws, rng)
+            averages = self._averages(rows, masks, self._counts(exog), n_draws, rng)
             for pair in move.pairs:
                 before, after = averages[:, pair.low], averages[:, pair.high]
                 drawn = after - before
@@ -231,10 +236,20 @@ class VariableEffects:
         table, rng = self._table(exog), params.generator(seed)
         groups, names = _groups(table, by)
         rows = self.design.encode(table)
-        averages = self._averages(rows, groups, n_draws, rng)[:, 0]
+        counts = self._counts(exog)
+        averages = self._averages(rows, groups, counts, n_draws, rng)[:, 0]
         import pandas as pd
 
         return pd.DataFrame(self._records({}, names, groups, averages, ends))
+
+    def _counts(self, exog: Any) -> Vector | None:
+        """How often each row of the model's own data counts; None: each once."""
+        weights = self.model.weights
+        if exog is not None or weights is None:
+            return None
+        if self.tree.tree.options.meaning_of_weights == "frequency":
+            return weights
+        return np.asarray(weights > 0.0, dtype=np.float64)
 
     def _names(self, variables: str | Sequence[str] | None) -> list[Any]:
         """Names of the variables asked for, each once."""
@@ -252,6 +267,7 @@ class VariableEffects:
         self,
         rows: Matrix,
         groups: dict[Any, NDArray[np.bool_]],
+        counts: Vector | None,
         n_draws: int,
         rng: np.random.Generator,
     ) -> NDArray[np.float64]:
@@ -262,7 +278,7 @@ class VariableEffects:
         kept.
         """
         n_rows = len(next(iter(groups.values()))) if groups else 0
-        weights = shares(groups, np.ones(n_rows))
+        weights = shares(groups, np.ones(n_rows) if counts is None else counts)
         found: NDArray[np.float64] | None = None
         with self.tree.exclusive():
             self.tree.warn_if_alike()
@@ -314,6 +330,12 @@ def _groups(
     if by is None:
         return grouped(None, table.n_rows), []
     names = [by] if isinstance(by, str) else list(by)
+    taken = [name for name in names if name in ANSWERS]
+    if taken:
+        raise ValueError(
+            f"by must name columns that the answer has none of, {sorted(ANSWERS)}; got "
+            f"{taken[0]!r}. Rename that column."
+        )
     absent = [name for name in names if name not in table.names]
     if absent or not names:
         raise ValueError(

@@ -104,6 +104,7 @@ class DynamicTreeModel(ModelRows):
     table: Table | None = None
     grows: bool = False  # whether rows of the data bring levels
     _blank: Trees | None = None
+    _start: Trees | None = None  # that rows of the data were learned by, if not blank
 
     def __init__(
         self,
@@ -478,7 +479,7 @@ class DynamicTreeModel(ModelRows):
         kind = object if design.is_class else np.float64
         made.exog, made.table, made.weights = found.features, found.table, found.weights
         made.endog = np.fromiter(found.responses, kind, count=len(found.responses))
-        made._blank = self._blank if start is None else start.copy()
+        made._start = None if start is None else start.copy()
         return made
 
     def unlearned(self, what: str) -> Trees:
@@ -489,8 +490,7 @@ class DynamicTreeModel(ModelRows):
                 "or whose data were removed. Make it anew, or go on by append."
             )
         tree = self._blank.copy()
-        if not tree.n_seen:
-            tree.fix_columns(self.design.features())
+        tree.fix_columns(self.design.features())
         return tree
 
     def replay(self) -> OneStepAhead:
@@ -501,7 +501,10 @@ class DynamicTreeModel(ModelRows):
         OneStepAhead
             What was said of each row before it was learned.
         """
-        fit = DynamicTreeResults(self, self.unlearned("fitted"))
+        start = self._start
+        fit = DynamicTreeResults(
+            self, self.unlearned("fitted") if start is None else start.copy()
+        )
         assert self.exog is not None
         assert self.endog is not None
         assert self.table is not None
@@ -518,15 +521,17 @@ class DynamicTreeModel(ModelRows):
                     asked = fit.design.encode(table)
                 new = replace(self._rows_of(fit.design, table), weights=weight)
             own = weight if weight is not None and divides and weight[0] else None
-            notes.add(fit.tree.predict(asked, own), y, not fit.nobs)
-            if weight is None or weight[0]:
+            counts = weight is None or bool(weight[0])
+            notes.add(fit.tree.predict(asked, own), y, not fit.nobs, counts)
+            if counts:
                 fit.learn(new)
             evidence.append(fit.llf)
         return notes.record(np.diff(evidence))
 
     def remove_data(self) -> None:
         """Let go of the data; `fit` is no longer possible."""
-        self.endog = self.exog = self.weights = self.table = self._blank = None
+        self.endog = self.exog = self.weights = self.table = None
+        self._blank = self._start = None
 
     def notes(self, design: Design) -> dict[str, Any]:
         """What a file keeps beside the trees, which know the terms of `design`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self
 
 from dyntree import params
@@ -216,4 +217,4 @@ class LearningResults:
 
     def copy(self) -> Self:
         """Return independent results that would learn alike, of the same model."""
-        return type(self)(self.model, self.tree.copy(), self.design)
+        return type(self)(copy(self.model), self.tree.copy(), self.design)

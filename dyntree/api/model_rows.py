@@ -123,6 +123,8 @@ class ModelRows:
     ) -> NewRows:
         """The same of a table that has the response."""
         weights = None if given is None else given.of(table)
+        if weights is not None and not weights.any():
+            return NewRows(np.empty((0, len(design.names))), [])
         table = weighing(table, weights)
         if weights is not None:
             weights = weights[weights > 0.0]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.api.fitted_model import FittedModel
@@ -115,29 +116,29 @@ class OneStepResults:
     def rsquared(self) -> float:
         """Share of the squared error that one-step-ahead predictions save.
 
-        1 - sum (y - predicted)^2 / sum (y - mean of the rows before)^2: 0 for a model
-        that knows the earlier responses only, negative for a worse one. It needs no
-        correction for the size of the model, for no row is predicted by trees that
-        learned it. `rsquared_final` is the share in the usual sense.
+        1 - sum w (y - predicted)^2 / sum w (y - mean of the rows before)^2: 0 for a
+        model that knows the earlier responses only, negative for a worse one. It needs
+        no correction for the size of the model, for no row is predicted by trees that
+        learned it. Rows count by their weights w, in the mean, too. `rsquared_final` is
+        the share in the usual sense.
         """
-        residuals, y = self._residuals("rsquared")[1:], self.one_step_ahead().y
-        if not len(residuals):
+        residuals, y, w = self._counted("rsquared")
+        if len(y) < 2:
             return float("nan")
-        n = np.arange(1.0, len(y))
         centred = y - y[0]
-        before = np.cumsum(centred[:-1]) / n
-        return _share_saved(residuals, centred[1:] - before)
+        before = np.cumsum((w * centred)[:-1]) / np.cumsum(w[:-1])
+        return _share_saved(residuals[1:], centred[1:] - before, w[1:])
 
     @property
     def rsquared_final(self) -> float:
         """Share of the variance of the model's data that the trees explain now.
 
-        1 - sum (y - predicted)^2 / sum (y - mean)^2, by trees that learned these rows:
-        it is too good, and the more so the more leaves there are.
+        1 - sum w (y - predicted)^2 / sum w (y - mean)^2, by trees that learned these
+        rows: it is too good, and the more so the more leaves there are.
         """
-        self._residuals("rsquared_final")
-        y = self.one_step_ahead().y
-        return _share_saved(y - np.asarray(self.predict()), y - y.mean())
+        _, y, w = self._counted("rsquared_final")
+        errors = (self.one_step_ahead().y - np.asarray(self.predict()))[self._weighs]
+        return _share_saved(errors, y - np.average(y, weights=w), w)
 
     def plot_diagnostics(self, *, ax: Any | Axes = None) -> Figure:
         """Draw whether predictions one step ahead were right; see `plot_diagnostics`.
@@ -155,6 +156,21 @@ class OneStepResults:
         return plots.plot_diagnostics(
             self.one_step_ahead(), response=self.model.endog_names, ax=ax
         )
+
+    @property
+    def _weighs(self) -> NDArray[np.bool_]:
+        """Which rows have a weight above 0."""
+        weights = self.model.weights
+        if weights is None:
+            return np.ones(len(self.one_step_ahead().y), dtype=bool)
+        return np.asarray(weights > 0.0)
+
+    def _counted(self, what: str) -> tuple[Vector, Vector, Vector]:
+        """Residuals, responses and weights of the rows that weigh anything."""
+        residuals, kept = self._residuals(what), self._weighs
+        weights = self.model.weights
+        w = np.ones(int(kept.sum())) if weights is None else weights[kept]
+        return residuals[kept], self.one_step_ahead().y[kept], w
 
     def _residuals(self, what: str) -> Vector:
         """Responses less their predictions; not for labels."""
@@ -174,7 +190,7 @@ class OneStepResults:
         return table.series(np.array(values), name)
 
 
-def _share_saved(errors: Vector, others: Vector) -> float:
-    """How much less the squares of some errors are than those of others."""
-    total = float(others @ others)
-    return 1.0 - float(errors @ errors) / total if total > 0.0 else float("nan")
+def _share_saved(errors: Vector, others: Vector, weights: Vector) -> float:
+    """How much less the weighted squares of some errors are than those of others."""
+    total = float(weights @ others**2)
+    return 1.0 - float(weights @ errors**2) / total if total > 0.0 else float("nan")

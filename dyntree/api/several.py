@@ -119,9 +119,14 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
         first = next(iter(self.values()))
         if transform and is_row(plain_data(exog, first.design.columns)):
             return {name: fit.predict(exog) for name, fit in self.items()}
-        found = {
-            name: fit.get_prediction(exog, transform) for name, fit in self.items()
-        }
+        endog = [fit.model.endog for fit in self.values()]
+        sizes = {len(y) for y in endog if y is not None}
+        if exog is None and len(sizes) > 1:
+            raise ValueError(
+                "exog must be given where fits have other rows, as a missing response "
+                "leaves one out; got None."
+            )
+        found = self.get_prediction(exog, transform)
         columns = {name: one.predicted() for name, one in found.items()}
         return next(iter(found.values())).frame(columns)
 
@@ -225,10 +230,7 @@ def _several(
     options: dict[str, Any],
 ) -> MultiResponseModel:
     """A model of each response; none is an input of another."""
-    if len(set(responses)) < len(responses):
-        raise ValueError(
-            f"formula must have responses that differ; got {formula!r}. Name each once."
-        )
+    differ = "formula must have responses that differ;"
     expressions = [Expression.parse(one) for one in responses]
     columns = {name for one in expressions for name in one.columns}
     models = {}
@@ -242,5 +244,7 @@ def _several(
                 f"formula must not use a response as an input; got {formula!r}, which "
                 f"uses {min(used)!r}."
             )
+        if model.endog_names in models:
+            raise ValueError(f"{differ} got {formula!r}. Name each once.")
         models[model.endog_names] = model
     return MultiResponseModel(models)
