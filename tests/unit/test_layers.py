@@ -134,7 +134,8 @@ FACE_USES = {
     "fitted_model": {"row_weights", "model_rows"}, "model_rows": {"row_weights"},
     "learning_on": {"fitted_model", "model_rows", "row_weights"},
     "effects": {"fitted_model"}, "back_transform": {"predictions"},
-    "orders": {"fitted_model"}, "comparing": {"formula", "fitted_model", "results", "orders"},
+    "orders": {"fitted_model"},
+    "comparing": {"formula", "fitted_model", "results", "orders"},
     "several": {"formula", "results", "predictions"},
     "draws": {"plots"}, "report": {"plots"}, "rmirror": {"plots"},
 }  # fmt: skip
