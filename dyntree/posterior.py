@@ -93,7 +93,8 @@ class PosteriorDraws:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False and dtype is not None and np.dtype(dtype) != self.values.dtype:
             raise ValueError(f"an array of {dtype} cannot be had without a copy.")
-        return np.array(self.values, dtype=dtype, copy=bool(copy) or None)
+        make = np.array if copy else np.asarray  # NumPy 1 knows no copy=None
+        return make(self.values, dtype=dtype)
 
     def __len__(self) -> int:
         return len(self.values)
