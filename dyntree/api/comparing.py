@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree.api.fitted_model import FittedModel
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.orders import evidence_over_orders
 from dyntree.api.results import DynamicTreeResults
@@ -171,27 +169,11 @@ def _named(fits: Any) -> dict[Any, DynamicTreeResults]:
     return named
 
 
-def _counted(model: FittedModel) -> NDArray[np.bool_]:
-    """Which rows of a model's data weigh anything."""
-    assert model.endog is not None
-    if model.weights is None:
-        return np.ones(len(model.endog), dtype=bool)
-    return np.asarray(model.weights > 0.0)
-
-
-def _frequencies(fit: DynamicTreeResults) -> Vector:
-    """How often each row counts."""
-    counted = _counted(fit.model).astype(np.float64)
-    if fit.inner.options.meaning_of_weights == "frequency":
-        return counted if fit.model.weights is None else fit.model.weights
-    return counted
-
-
 def _same_rows(one: DynamicTreeResults, other: DynamicTreeResults) -> bool:
     """Whether fits learned the same responses as often."""
-    if not np.array_equal(_frequencies(one), _frequencies(other)):
+    if not np.array_equal(one.row_counts, other.row_counts):
         return False
-    counted = _counted(one.model)
+    counted = one.model.counted
     assert one.model.endog is not None
     assert other.model.endog is not None
     return np.array_equal(one.model.endog[counted], other.model.endog[counted])
@@ -274,7 +256,7 @@ def cross_val(
             f"n_folds must be at most the number of rows, {whole.nobs}; got {n_folds}."
         )
     fold = np.full(len(whole.endog), -1.0)  # rows of weight 0 are in none
-    counted = np.flatnonzero(_counted(whole))
+    counted = np.flatnonzero(whole.counted)
     fold[counted] = _folds(whole.endog[counted], n_folds, whole.design.is_class, own)
     kept = {name: value for name, value in options.items() if name != "subset"}
     jobs = [(whole, formula, kept, fold == k, share) for k in range(n_folds)]

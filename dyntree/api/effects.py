@@ -35,6 +35,16 @@ class VariableEffects:
     tree: Trees
     design: Design
 
+    @property
+    def row_counts(self) -> Vector:
+        """How often each row of the model's data counts: frequencies, or 0 and 1."""
+        weights = self.model.weights
+        if weights is None or (
+            self.tree.tree.options.meaning_of_weights != "frequency"
+        ):
+            return self.model.counted.astype(np.float64)
+        return weights
+
     def _table(self, exog: Any) -> Table:
         """Raw data as a table; that of the model by default."""
         table = self.model.table if exog is None else self.model.table_of(exog)
@@ -191,11 +201,12 @@ class VariableEffects:
         ]
         moves = [variable.moves(contrast) for variable in found]
         groups, names = _groups(table, by)
+        counts = self.row_counts if exog is None else None
         records = []
         for variable, move in zip(found, moves, strict=True):
             rows = moved_rows(self.design, table, variable.name, move.settings)
             masks = {group: mask & move.counts for group, mask in groups.items()}
-            averages = self._averages(rows, masks, self._counts(exog), n_draws, rng)
+            averages = self._averages(rows, masks, counts, n_draws, rng)
             for pair in move.pairs:
                 before, after = averages[:, pair.low], averages[:, pair.high]
                 drawn = after - before
@@ -236,20 +247,11 @@ class VariableEffects:
         table, rng = self._table(exog), params.generator(seed)
         groups, names = _groups(table, by)
         rows = self.design.encode(table)
-        counts = self._counts(exog)
+        counts = self.row_counts if exog is None else None
         averages = self._averages(rows, groups, counts, n_draws, rng)[:, 0]
         import pandas as pd
 
         return pd.DataFrame(self._records({}, names, groups, averages, ends))
-
-    def _counts(self, exog: Any) -> Vector | None:
-        """How often each row of the model's own data counts; None: each once."""
-        weights = self.model.weights
-        if exog is not None or weights is None:
-            return None
-        if self.tree.tree.options.meaning_of_weights == "frequency":
-            return weights
-        return np.asarray(weights > 0.0, dtype=np.float64)
 
     def _names(self, variables: str | Sequence[str] | None) -> list[Any]:
         """Names of the variables asked for, each once."""

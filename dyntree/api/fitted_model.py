@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.api.model_rows import NewRows
@@ -48,8 +49,12 @@ class FittedModel(Protocol):
         exog: Any = None,
         given: RowWeights | None = None,
         start: Trees | None = None,
-    ) -> Self:
-        """Return the same model of other rows, by trees that go on or begin."""
+    ) -> tuple[Self, NewRows]:
+        """Return the same model of other rows, and these as they are learned."""
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which rows of the data have a weight above 0."""
 
     def unlearned(self, what: str) -> Trees:
         """Return trees that know the features and no row of the model's data."""

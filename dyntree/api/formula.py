@@ -395,6 +395,13 @@ class DynamicTreeModel(ModelRows):
         return 0 if self.endog is None else len(self.endog)
 
     @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which rows of the data have a weight above 0, shape (n_rows,)."""
+        if self.weights is None:
+            return np.ones(self.nobs, dtype=bool)
+        return np.asarray(self.weights > 0.0)
+
+    @property
     def df_model(self) -> int:
         """Number of features."""
         return len(self.exog_names)
@@ -444,7 +451,7 @@ class DynamicTreeModel(ModelRows):
         exog: Any = None,
         given: RowWeights | None = None,
         start: Trees | None = None,
-    ) -> Self:
+    ) -> tuple[Self, NewRows]:
         """The same terms and options with other rows.
 
         Parameters
@@ -459,7 +466,9 @@ class DynamicTreeModel(ModelRows):
 
         Returns
         -------
-        DynamicTreeModel
+        model : DynamicTreeModel
+        new : NewRows
+            Its rows, to be learned.
 
         Raises
         ------
@@ -480,7 +489,7 @@ class DynamicTreeModel(ModelRows):
         made.exog, made.table, made.weights = found.features, found.table, found.weights
         made.endog = np.fromiter(found.responses, kind, count=len(found.responses))
         made._start = None if start is None else start.copy()
-        return made
+        return made, found
 
     def unlearned(self, what: str) -> Trees:
         """Trees that know the features, and no row of the data."""

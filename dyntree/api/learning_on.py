@@ -142,9 +142,9 @@ class LearningResults:
         (60, 62, (2,))
         """
         given = self._given(weights, freq_weights)
-        model = self.model.with_rows(self.design, endog, exog, given, self.tree)
+        model, new = self.model.with_rows(self.design, endog, exog, given, self.tree)
         later = type(self)(model, self.tree.copy())
-        later.learn(self.model.rows(self.design, endog, exog, given), progress)
+        later.learn(new, progress)
         return later
 
     def apply(
@@ -176,7 +176,7 @@ class LearningResults:
             As `append`; or if the model has no data: it was loaded from a file.
         """
         given = self._given(weights, freq_weights)
-        model = self.model.with_rows(self.design, endog, exog, given)
+        model, _ = self.model.with_rows(self.design, endog, exog, given)
         results = type(self)(model, model.unlearned("apply"))
         results.tree.update(model.exog, model.endog, model.weights, progress=progress)
         return results

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.api.fitted_model import FittedModel
@@ -137,7 +136,7 @@ class OneStepResults:
         rows: it is too good, and the more so the more leaves there are.
         """
         _, y, w = self._counted("rsquared_final")
-        errors = (self.one_step_ahead().y - np.asarray(self.predict()))[self._weighs]
+        errors = y - np.asarray(self.predict())[self.model.counted]
         return _share_saved(errors, y - np.average(y, weights=w), w)
 
     def plot_diagnostics(self, *, ax: Any | Axes = None) -> Figure:
@@ -157,17 +156,9 @@ class OneStepResults:
             self.one_step_ahead(), response=self.model.endog_names, ax=ax
         )
 
-    @property
-    def _weighs(self) -> NDArray[np.bool_]:
-        """Which rows have a weight above 0."""
-        weights = self.model.weights
-        if weights is None:
-            return np.ones(len(self.one_step_ahead().y), dtype=bool)
-        return np.asarray(weights > 0.0)
-
     def _counted(self, what: str) -> tuple[Vector, Vector, Vector]:
         """Residuals, responses and weights of the rows that weigh anything."""
-        residuals, kept = self._residuals(what), self._weighs
+        residuals, kept = self._residuals(what), self.model.counted
         weights = self.model.weights
         w = np.ones(int(kept.sum())) if weights is None else weights[kept]
         return residuals[kept], self.one_step_ahead().y[kept], w

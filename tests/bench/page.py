@@ -141,11 +141,11 @@ MIXTURES = """
 `python -m tests.bench.sva` prints what the mixtures find beside their targets, and
 rows per second beside their peers in the same run; the last page is
 [`tests/bench/sva.txt`](../tests/bench/sva.txt). With ten clusters in ten columns,
-on one core: `OnlineDPGMM.update` learns 14 to 16 million rows a second, 23 times as
-many as `MiniBatchKMeans.partial_fit` on blocks of 256 and 8 times on blocks of
-1024; one dict at a time 1.7 million, 13 times river's fastest clusterer;
-`OnlineDPMPPCA` 4 million, 6 and 2 times `IncrementalPCA`, which fits one subspace.
-`OnlineHDPHSMM` learns 6 million rows a second of five states in six columns.
+on a core beside other work: `OnlineDPGMM.update` learns 8 to 11 million rows a second,
+34 times as many as `MiniBatchKMeans.partial_fit` on blocks of 256 and 9 times on blocks
+of 1024; one dict at a time .7 million, 8 times river's fastest clusterer;
+`OnlineDPMPPCA` 4 million, 9 and 3 times `IncrementalPCA`, which fits one subspace.
+`OnlineHDPHSMM` learns 5 million rows a second of five states in six columns.
 Viterbi with durations to 100 rows decodes 1.6 million rows a second of ten states,
 as many as hmmlearn's does without durations.
 
@@ -153,8 +153,8 @@ as many as hmmlearn's does without durations.
 [`tests/bench/ddp.txt`](../tests/bench/ddp.txt). `DependentDPMixture` redraws 11 million
 labels a second of five particles in two columns, 300 times as many as a collapsed Gibbs
 sampler in NumPy over all particles at a time, and 9 million of ten particles in ten
-columns, 230 times. 80 phases of 200 rows a cluster take a quarter of a second with 60
-sweeps a phase.
+columns, 230 times. 80 phases of 200 rows a cluster take .64 seconds of a busy core with
+60 sweeps a phase.
 
 ## Defaults beside peers
 
@@ -194,7 +194,7 @@ learning of 240 news items takes about as long as tomotopy's 1,000 Gibbs sweeps 
 
 Where an epoch goes: sweeps, whose products of matrices and exponentials run in tiles
 that a BLAS library does not cut into threads; halving of parts, most of all in
-compression, which takes 7 % of an epoch at 224 topics and 15 to 17 % at 85.
+compression, which takes 7 % of an epoch at 224 topics and 22 % at 85.
 
 ## Large mixtures
 

@@ -135,7 +135,7 @@ FACE_USES = {
     "learning_on": {"fitted_model", "model_rows", "row_weights"},
     "effects": {"fitted_model"}, "back_transform": {"predictions"},
     "orders": {"fitted_model"},
-    "comparing": {"formula", "fitted_model", "results", "orders"},
+    "comparing": {"formula", "results", "orders"},
     "several": {"formula", "results", "predictions"},
     "draws": {"plots"}, "report": {"plots"}, "rmirror": {"plots"},
 }  # fmt: skip
