@@ -11,9 +11,10 @@ import numpy as np
 from scipy.special import stdtrit
 
 from dyntree import params
+from dyntree.count_summaries import CountPrediction
 from dyntree.encoding.feature_map import take
 from dyntree.encoding.pairing import check_paired
-from dyntree.encoding.targets import label_codes
+from dyntree.encoding.targets import Exposed, label_codes
 from dyntree.encoding.values import Vector
 from dyntree.errors import NotReadyError
 from dyntree.online import Learner, OnlineModel, check_online_model
@@ -29,6 +30,7 @@ from dyntree.scores import (
 from dyntree.scores import auc as auc  # known by this name, too
 from dyntree.summaries import ClassPrediction, Prediction, student_log_density
 from dyntree.trees.base import TreeModel
+from dyntree.trees.learning.exposures import apart, with_exposure
 from dyntree.trees.learning.weights import check_weights, refuse_r
 
 
@@ -101,6 +103,7 @@ def prequential(
     y: Any,
     *,
     sample_weight: Any = None,
+    exposure: Any = None,
     start: int = 0,
     level: float = 0.9,
     progress: Progress = None,
@@ -123,6 +126,8 @@ def prequential(
         count in all scores, those of the baseline too, which itself knows none. Where
         weights divide variances a response is foreseen as one of its weight. Rows of
         weight 0 are foreseen, but neither learned nor counted.
+    exposure : array_like of shape (n_rows,) or float, optional
+        Of counts, which are foreseen and learned with it; 1 by default.
     start : int, default 0
         First row that is scored; those before it are learned at once. Rows that come
         before the model can predict are learned and not scored.
@@ -164,6 +169,8 @@ def prequential(
             f"model must foresee responses; {type(model).__name__} has none. Use "
             "prequential_density(model, X)."
         )
+    if exposure is not None:
+        y = with_exposure(_tree_options(model, "exposure"), X, y, exposure)
     rows, y = model.preview(X, y, start)
     n_rows = len(y)
     check_paired(X, sample_weight, "sample_weight")
@@ -185,7 +192,8 @@ def prequential(
             row = take(rows if model.is_ready else X, slice(t, t + 1))
             if model.is_ready:
                 scored.append(t)
-                answer = model.predict(row, *own(t))
+                over = {"exposure": y[t].exposure} if isinstance(y[t], Exposed) else {}
+                answer = model.predict(row, *own(t), **over)
                 foreseen.append(_foresee(answer, y[t], tails))
             _learn(model, row, y, weights, slice(t, t + 1))
             tell(1)
@@ -209,12 +217,7 @@ def _weights_for(
     """Weights of the rows, and what of them a prediction of one is to be told."""
     if sample_weight is None:
         return None, lambda row: ()
-    if not isinstance(model, TreeModel):
-        raise ValueError(
-            "sample_weight is for models of trees; got it with a "
-            f"{type(model).__name__}."
-        )
-    options = model.state.options
+    options = _tree_options(model, "sample_weight")
     refuse_r(options)
     weights = check_weights(sample_weight, n_rows)
     if not weights.any():
@@ -222,6 +225,15 @@ def _weights_for(
     if options.meaning_of_weights == "frequency":
         return weights, lambda row: ()
     return weights, lambda row: (float(weights[row]) or 1.0,)
+
+
+def _tree_options(model: Any, name: str) -> Any:
+    """Options of a model of trees; an error for what such models alone know."""
+    if not isinstance(model, TreeModel):
+        raise ValueError(
+            f"{name} is for models of trees; got it with a {type(model).__name__}."
+        )
+    return model.state.options
 
 
 def _learn(
@@ -332,6 +344,7 @@ def prequential_each(
     y: Any,
     *,
     sample_weight: Any = None,
+    exposure: Any = None,
     start: int = 0,
     level: float = 0.9,
     threads: int | None = None,
@@ -343,7 +356,7 @@ def prequential_each(
     ----------
     models : mapping of str to DynamicTree, StreamingTree or another OnlineModel
         By name, such as streams with several windows. Copies of them learn.
-    X, y, sample_weight, start, level
+    X, y, sample_weight, exposure, start, level
         As in `prequential`.
     threads : int, optional
         Models at a time; as in `fit_repeats`, so that an enclosing
@@ -382,7 +395,7 @@ def prequential_each(
     for name, (model, _) in learners.items():
         check_online_model(f"models[{name!r}]", model)
     jobs = [
-        (model, rows, y, sample_weight, start, level)
+        (model, rows, y, sample_weight, exposure, start, level)
         for model, rows in learners.values()
     ]
     with rows_bar(progress, len(jobs), "models") as tell:
@@ -400,18 +413,19 @@ def _evaluated(
     X: Any,
     y: Any,
     sample_weight: Any,
+    exposure: Any,
     start: int,
     level: float,
     brake: Brake,
 ) -> Prequential:
     return prequential(
-        model.copy(), X, y, sample_weight=sample_weight, start=start, level=level,
-        progress=brake,
+        model.copy(), X, y, sample_weight=sample_weight, exposure=exposure, start=start,
+        level=level, progress=brake,
     )  # fmt: skip
 
 
 def _real_record(
-    y: list[float],
+    y: list[Any],
     scored: list[int],
     foreseen: list[Foreseen],
     level: float,
@@ -422,8 +436,12 @@ def _real_record(
     mean = np.array([row.mean for row in foreseen])
     density = np.array([row.log_density for row in foreseen])
     interval = np.array([row.interval for row in foreseen])
-    response = np.array(y)
+    response, over = apart(y)
     earlier, came = response[: scored[0]], response[scored]
+    if any(isinstance(one, Exposed) for one in y):
+        baseline = _count_baseline(response, over, scored, level, weights)
+    else:
+        baseline = _real_baseline(earlier, came, level, weights)
     return Prequential(
         rows=np.array(scored),
         y=came,
@@ -432,7 +450,7 @@ def _real_record(
         interval=interval,
         classes=None,
         scores=real_scores(came, mean, density, interval, level, weights),
-        baseline=_real_baseline(earlier, came, level, weights),
+        baseline=baseline,
         seconds_per_row=seconds,
         weights=weights,
     )
@@ -486,7 +504,7 @@ def _foresee(
         came = p[answer.classes.index(y)] if y in answer.classes else 0.0
         with np.errstate(divide="ignore"):
             return Foreseen(p, float(np.log(came)))
-    density = answer.log_density([y])[0]
+    density = answer.log_density([y.events if isinstance(y, Exposed) else y])[0]
     return Foreseen(answer.mean[0], density, answer.quantile(tails)[0])
 
 
@@ -527,6 +545,25 @@ def _real_baseline(
         half = scale * stdtrit(df, (1.0 + level) / 2.0)
     interval: Vector = np.column_stack([mean - half, mean + half])
     return real_scores(y, mean, density, interval, level, weights)
+
+
+def _count_baseline(
+    counts: Vector,
+    exposure: Vector,
+    scored: list[int],
+    level: float,
+    weights: Vector | None,
+) -> RealScores:
+    """One running rate for all rows, and Poisson counts."""
+    events = 0.5 + np.concatenate([[0.0], np.cumsum(counts)])[scored]
+    over = np.concatenate([[0.0], np.cumsum(exposure)])[scored]
+    over = np.where(over > 0.0, over, 0.5)
+    y, at, one = counts[scored], exposure[scored], np.ones(len(scored))
+    start = np.arange(len(scored) + 1)
+    told = CountPrediction.of_laws((start, one, events, over, np.inf * one, at), at)
+    interval = told.quantile([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    density = told.log_density(y)
+    return real_scores(y, told.mean, density, interval, level, weights)
 
 
 def compare(records: Mapping[str, Prequential], names: Sequence[str]) -> str:

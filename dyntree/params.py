@@ -2,23 +2,50 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 import os
-import reprlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dyntree.arguments import (
+    as_array as as_array,
+)
+from dyntree.arguments import (
+    check_dense as check_dense,
+)
+from dyntree.arguments import (
+    count as count,
+)
+from dyntree.arguments import (
+    flag as flag,
+)
+from dyntree.arguments import (
+    generator as generator,
+)
+from dyntree.arguments import (
+    one_of as one_of,
+)
+from dyntree.arguments import (
+    pair as pair,
+)
+from dyntree.arguments import (
+    positive as positive,
+)
+from dyntree.arguments import (
+    real as real,
+)
+from dyntree.arguments import (
+    short as short,
+)
 from dyntree.errors import warn
 from dyntree.labels import checked_label, is_label, level_text
 from dyntree.labels import plain_label as plain_label  # by its older name
 
-MODELS = ("constant", "linear", "class", "prior")
+MODELS = ("constant", "linear", "class", "prior", "poisson", "negbin")
+COUNTS = ("poisson", "negbin")  # of events, whose rows have exposures
 INTERCEPTS = ("implicit", "augmented", "none")
 PROPOSALS = ("luvar", "luall", "reject")
 NEW_LEVELS = ("grow", "missing", "error")
@@ -32,6 +59,7 @@ DISCARDS = ("alc", "entropy", "age", "random")
 LINEAR_ONLY = ("intercept", "first_split", "n_basis")
 NATIVE_ONLY = (
     "prior", "class_mass", "max_retired_mass", "categories", "new_levels", "weighting",
+    "dispersion",
 )  # fmt: skip
 WEIGHTINGS = ("variance", "frequency")
 SCORES = ("alm", "alc", "ei", "ieci", "qei", "qentropy")
@@ -40,104 +68,6 @@ MAX_SEED = 2**32 - 1  # what R's set.seed can tell apart
 MAX_PARTICLES = 2**30 - 1  # twice as many, after a rejuvenation, still fit an int32
 MAX_THREADS = 2**16  # more than any machine has cores
 MAX_ROWS = 2**30 - 1  # in a leaf or a window; twice as many fit an int32
-
-
-def short(value: Any) -> str:
-    """What an error says that it got: tables by type and shape, all else by itself."""
-    if shape := getattr(value, "shape", None):
-        return f"{type(value).__name__} of shape {shape}"
-    return reprlib.repr(value)
-
-
-def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
-    """Return `value`, one of the choices."""
-    if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {listed}; got {short(value)}.")
-    return value
-
-
-def count(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """Return `value` as an int >= least, and <= most where there is one."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, numbers.Integral)
-        or value < least
-    ):
-        raise ValueError(f"{name} must be an int >= {least}; got {value!r}.")
-    number = int(value)
-    if most is not None and number > most:
-        raise ValueError(f"{name} must be at most {most}; got {value!r}.")
-    return number
-
-
-def flag(name: str, value: Any) -> bool:
-    """Return `value` as a bool."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False; got {value!r}.")
-    return bool(value)
-
-
-def generator(seed: Any) -> np.random.Generator:
-    """Return the generator that `seed` is or starts; None starts one at random."""
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"seed must be an int >= 0 or a numpy Generator; got {seed!r}."
-        ) from error
-
-
-def real(name: str, value: Any) -> float:
-    """Return `value` as a finite float."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise ValueError(f"{name} must be a real number; got {value!r}.")
-    try:
-        number = float(value)
-    except OverflowError:  # an int beyond every float
-        number = math.inf
-    if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite; got {reprlib.repr(value)}.")
-    return number
-
-
-def pair(name: str, value: Any) -> tuple[float, float]:
-    """Return `value` as two finite floats."""
-    if not isinstance(value, tuple | list | np.ndarray) or np.shape(value) != (2,):
-        raise ValueError(f"{name} must be a pair of numbers; got {value!r}.")
-    return real(name, value[0]), real(name, value[1])
-
-
-def check_dense(name: str, values: Any) -> None:
-    """Raise ValueError for a sparse matrix."""
-    if hasattr(values, "tocsr"):
-        raise ValueError(
-            f"{name} must be dense; got a sparse matrix. Give {name}.toarray()."
-        )
-
-
-def as_array(name: str, values: Any, dtype: Any = None) -> NDArray[Any]:
-    """Return `values` as an array, of floats where dtype says so.
-
-    What a masked array hides becomes NaN, or None among objects.
-    """
-    check_dense(name, values)
-    if isinstance(values, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(values)):
-        nothing: Any = np.nan if values.dtype.kind in "biuf" else None
-        values = np.where(np.ma.getmaskarray(values), nothing, values.data)
-    try:
-        held = values.dtype.kind if isinstance(values, np.ndarray | np.generic) else ""
-        if dtype is not None and held == "c":  # NumPy would drop what is imaginary
-            raise TypeError("complex numbers are no floats")
-        array = np.asarray(values, dtype=dtype)
-        if array.dtype.kind in "US" and not hasattr(values, "dtype"):
-            return np.asarray(values, dtype=object)  # numbers beside text stay numbers
-        return array
-    except (OverflowError, TypeError, ValueError) as error:
-        kind = "rectangular" if dtype is None else "rectangular and of numbers"
-        raise ValueError(
-            f"{name} must be {kind}; got {reprlib.repr(values)}."
-        ) from error
 
 
 def level_table(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -165,14 +95,6 @@ def level_table(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
             )
         table.append((str(name), texts))
     return tuple(table)
-
-
-def positive(name: str, value: Any) -> float:
-    """Return `value` as a finite float > 0."""
-    number = real(name, value)
-    if not number > 0.0:
-        raise ValueError(f"{name} must be > 0; got {value!r}.")
-    return number
 
 
 def discount_factor(name: str, value: Any) -> float:
@@ -246,7 +168,7 @@ def _is_default(value: Any, default: Any) -> bool:
 
 def meaning_of_weights(model: str, weighting: str | None) -> str:
     """What weights of rows mean in such a model, where an option is None by default."""
-    return weighting or ("frequency" if model == "class" else "variance")
+    return weighting or ("frequency" if model in ("class", *COUNTS) else "variance")
 
 
 @dataclass(frozen=True)
@@ -255,7 +177,7 @@ class TreeOptions:
 
     Parameters
     ----------
-    model : {"constant", "linear", "class", "prior"}
+    model : {"constant", "linear", "class", "prior", "poisson", "negbin"}
         Leaf model.
     n_particles : int
         Particles, >= 1.
@@ -290,6 +212,9 @@ class TreeOptions:
         Native rules: what a level means that comes once there are trees.
     weighting : {"variance", "frequency"} or None
         Native rules: what weights of rows mean; None stands for a default.
+    dispersion : float or None
+        Negative binomial leaves: by it a count of mean m has the variance
+        m + dispersion m^2 at an exposure of 1, > 0; None: the cloud tunes it.
     """
 
     model: str = "constant"
@@ -310,6 +235,7 @@ class TreeOptions:
     categories: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     new_levels: str = "grow"
     weighting: str | None = None
+    dispersion: float | None = None
 
     def __post_init__(self) -> None:
         one_of("model", self.model, MODELS)
@@ -323,6 +249,12 @@ class TreeOptions:
                 raise ValueError(
                     "weighting='variance' needs real responses: labels have no "
                     "variance; with model='class' weights are frequencies."
+                )
+            if self.is_count and self.weighting != "frequency":
+                raise ValueError(
+                    "weighting='variance' needs real responses: the variance of a "
+                    f"count follows from its mean; with model={self.model!r} weights "
+                    "are frequencies."
                 )
         count("n_particles", self.n_particles, 1, MAX_PARTICLES)
         if self.min_leaf is not None:
@@ -343,6 +275,13 @@ class TreeOptions:
                 "variance_prior must be (df, scale), both >= 0, and (0, 0) where df is "
                 f"0; got {self.variance_prior!r}."
             )
+        if self.is_count:
+            self._check_count()
+        elif self.dispersion is not None:
+            raise ValueError(
+                "dispersion is an option of model='negbin' only; got "
+                f"{self.dispersion!r} with model={self.model!r}."
+            )
         if self.model != "linear":
             here = f"model={self.model!r}"
             self._refuse(LINEAR_ONLY, "model='linear' only", here)
@@ -358,6 +297,33 @@ class TreeOptions:
     def meaning_of_weights(self) -> str:
         """What weights of rows mean, "variance" or "frequency"."""
         return meaning_of_weights(self.model, self.weighting)
+
+    @property
+    def is_count(self) -> bool:
+        """Whether responses are counts of events."""
+        return self.model in COUNTS
+
+    def _check_count(self) -> None:
+        """Raise ValueError for options that counts do not have."""
+        if self.rules == "r":
+            raise ValueError(
+                f"model={self.model!r} is for rules='native': CRAN dynaTree has no "
+                "counts."
+            )
+        if isinstance(self.prior, NIG):
+            raise ValueError(
+                f"prior=NIG(...) is for real responses; got it with "
+                f"model={self.model!r}, whose prior follows the rows."
+            )
+        if self.dispersion is not None:
+            if self.model == "poisson":
+                raise ValueError(
+                    "dispersion is an option of model='negbin' only; got "
+                    f"{self.dispersion!r} with model='poisson', which has none."
+                )
+            object.__setattr__(
+                self, "dispersion", positive("dispersion", self.dispersion)
+            )
 
     def _refuse_r(self) -> None:
         if self.n_start is not None:
@@ -422,15 +388,16 @@ class TreeOptions:
             return self.min_leaf
         native = min(n_basis + 5, 2 * n_basis + 2)
         linear = 2 * n_basis + 4 if self.rules == "r" else native
-        return {"constant": 4, "linear": linear, "class": 1, "prior": 1}[self.model]
+        least = {"linear": linear, "class": 1, "prior": 1, "poisson": 3, "negbin": 3}
+        return least.get(self.model, 4)
 
     def with_width(self, n_features: int, n_used: int | None = None) -> TreeOptions:
         """Return these options with every default filled in for this many columns.
 
         ``min_leaf`` is that of `least_rows`, at ``n_used`` columns where that is given:
         how many of the n_basis columns have two values. Under R's rules ``n_start`` is
-        ``min_leaf``. ``tree_prior`` is (0.95, 2), or (0.95, 1) for regression leaves of
-        the native rules.
+        ``min_leaf``. ``tree_prior`` is (0.95, 2), or (0.95, 1) for leaves of real
+        responses and counts of the native rules.
         """
         basis = n_features if self.n_basis is None else self.n_basis
         if basis > n_features:
@@ -443,7 +410,8 @@ class TreeOptions:
                 f"first_split must be below the number of columns, {n_features}; got "
                 f"{self.first_split}."
             )
-        regression = self.rules == "native" and self.model in ("constant", "linear")
+        shallow = ("constant", "linear", *COUNTS)  # have the flatter tree prior
+        regression = self.rules == "native" and self.model in shallow
         least = self.least_rows(basis if n_used is None else n_used)
         start = self.n_start
         if self.rules == "r" and start is None:
@@ -552,7 +520,7 @@ class StreamOptions:
                 discard = "random" if options.model == "class" else "alc"
         if every is None:
             slides = discard in ("age", "random") or options.model == "linear"
-            regression = options.model in ("constant", "linear")
+            regression = options.model in ("constant", "linear", *COUNTS)
             windows = 1 if self.forget < 1.0 else 3
             every = windows * self.window if native and regression and slides else 0
         return replace(self, discard=discard, rejuvenate_every=every)

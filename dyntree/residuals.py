@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from dyntree import params
+from dyntree.count_summaries import CountPrediction
+from dyntree.encoding.targets import Exposed
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
 
@@ -33,7 +35,8 @@ class OneStepAhead:
         What each row added to the log evidence.
     pit : ndarray of shape (n_rows, 2)
         Predictive probabilities of less than y, and of at most y, in the order of
-        `classes` for labels. They are equal for real responses, and NaN for those of
+        `classes` for labels. They are equal for real responses, but not for counts, and
+        NaN for those of
         which nothing was known: the first, others without a predictive variance, and
         labels that came for the first time; and for rows of weight 0, which do not
         count.
@@ -76,10 +79,10 @@ class OneStepAhead:
         Parameters
         ----------
         seed : int, Generator or None, default 0
-            For labels; real responses need no draw.
+            For labels and counts; real responses need no draw.
         """
         low, high = self.pit.T
-        if self.classes is None:
+        if np.array_equal(low, high, equal_nan=True):
             return np.array(high)
         return np.asarray(low + params.generator(seed).random(len(low)) * (high - low))
 
@@ -163,9 +166,16 @@ class Notes:
             self._answers.append((np.nan,) * 4)
         else:
             sd = float(np.sqrt(prediction.var[0]))
-            known = counts and np.isfinite(sd)
-            at = float(prediction.cdf([y])[0]) if known else np.nan
-            self._answers.append((float(prediction.mean[0]), sd, at, at))
+            below = at = np.nan
+            if isinstance(prediction, CountPrediction):
+                y = y.events if isinstance(y, Exposed) else y
+                if counts:
+                    below = float(prediction.cdf([y - 1.0])[0])
+                    at = float(prediction.cdf([y])[0])
+            elif counts and np.isfinite(sd):
+                below = at = float(prediction.cdf([y])[0])
+            self._y[-1] = y
+            self._answers.append((float(prediction.mean[0]), sd, below, at))
 
     def _padded(self) -> Matrix:
         """Probabilities of all labels; 0 before one was known."""

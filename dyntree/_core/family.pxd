@@ -7,7 +7,7 @@ cimport cython
 
 cdef class Family:
     cdef readonly int stride
-    cdef void add(self, double *row, const double *x, double y, double weight) noexcept nogil
+    cdef void add(self, double *row, const double *x, double y, double weight, double exposure) noexcept nogil
     cdef void merge(self, double *into, const double *other) noexcept nogil
     cdef void scale(self, double *row, double factor) noexcept nogil
     cdef void clear(self, double *row) noexcept nogil

@@ -10,11 +10,12 @@ from dyntree._core.linalg cimport packed_size
 cdef class Family:
     """Additive statistics: observations can be added, pooled, discounted.
 
-    Adding an observation with minus its weight takes it away.
+    Adding an observation with minus its weight takes it away. Only counts of events look
+    at its exposure.
     """
 
     cdef void add(
-        self, double *row, const double *x, double y, double weight
+        self, double *row, const double *x, double y, double weight, double exposure
     ) noexcept nogil:
         row[0] += weight
 
@@ -46,7 +47,7 @@ cdef class Moments(Family):
         self.has_level = has_level
 
     cdef void add(
-        self, double *row, const double *x, double y, double weight
+        self, double *row, const double *x, double y, double weight, double exposure
     ) noexcept nogil:
         row[0] += weight
         if self.has_level:
@@ -69,12 +70,12 @@ cdef class Regression(Moments):
         return row + 3 + packed_size(self.n_basis)
 
     cdef void add(
-        self, double *row, const double *x, double y, double weight
+        self, double *row, const double *x, double y, double weight, double exposure
     ) noexcept nogil:
         cdef int i, j
         cdef double *g = self.gram(row)
         cdef double *v = self.cross(row)
-        Moments.add(self, row, x, y, weight)
+        Moments.add(self, row, x, y, weight, exposure)
         for j in range(self.n_basis):
             for i in range(j + 1):
                 g[0] += weight * (x[j] * x[i])
@@ -91,7 +92,7 @@ cdef class Counts(Family):
         self.stride = 1 + n_classes
 
     cdef void add(
-        self, double *row, const double *x, double y, double weight
+        self, double *row, const double *x, double y, double weight, double exposure
     ) noexcept nogil:
         row[0] += weight
         row[1 + <int> y] += weight
@@ -157,7 +158,7 @@ cdef class Cross(Family):
         v[self.n_columns + 1] = (y - self.y_centre) * self.y_inverse
 
     cdef void add(
-        self, double *row, const double *x, double y, double weight
+        self, double *row, const double *x, double y, double weight, double exposure
     ) noexcept nogil:
         cdef int i, j
         cdef double *v = self.vector

@@ -85,10 +85,11 @@ def minus_log_det(const double[::1] packed, int q):
 
 # ---------------------------------------------------------------- family
 def family_add(
-    Family family, double[::1] row, const double[::1] x, double y, double weight=1.0
+    Family family, double[::1] row, const double[::1] x, double y, double weight=1.0,
+    double exposure=1.0,
 ):
     """Add an observation to the sums in `row`."""
-    family.add(&row[0], &x[0], y, weight)
+    family.add(&row[0], &x[0], y, weight, exposure)
 
 
 def family_merge(Family family, double[::1] into, const double[::1] other):

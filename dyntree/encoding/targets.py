@@ -1,9 +1,9 @@
-"""y as users hold it: responses -> float64, labels -> plain objects and their codes."""
+"""y as users hold it: responses and counts -> floats, labels -> objects and codes."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.values import LARGEST, Vector, real_array, too_large
 from dyntree.labels import checked_label
 from dyntree.params import as_array
+
+MOST_EVENTS = 2.0**53  # that doubles count one by one
 
 
 def real_response(y: Any, n_rows: int, rules: str = "r") -> Vector:
@@ -27,6 +29,42 @@ def real_response(y: Any, n_rows: int, rules: str = "r") -> Vector:
     if rules == "native" and len(large):
         raise ValueError(too_large("y", values[large[0]], f"in row {large[0]}"))
     return values
+
+
+class Exposed(NamedTuple):
+    """A count of events, and the exposure it was counted over.
+
+    Attributes
+    ----------
+    events : float
+    exposure : float
+    """
+
+    events: float
+    exposure: float
+
+
+def count_response(y: Any, n_rows: int) -> Vector:
+    """Counts as a float64 array of shape (n_rows,), whole and >= 0."""
+    counts = real_response(y, n_rows)
+    bad = np.flatnonzero(
+        ~((counts >= 0.0) & (counts == np.floor(counts)) & (counts <= MOST_EVENTS))
+    )
+    if len(bad):
+        raise ValueError(
+            f"y must be counts 0, 1, 2, ...; got {counts[bad[0]]:g} in row {bad[0]}. "
+            "For other responses see model='constant' or 'linear'."
+        )
+    return counts
+
+
+def count_list(y: Any, n_rows: int) -> list[Any]:
+    """Counts as a list of floats; `Exposed` ones, which were checked, as they are."""
+    if isinstance(y, list) and y and all(isinstance(one, Exposed) for one in y):
+        if len(y) == n_rows:
+            return y
+        y = [one.events for one in y]
+    return [*count_response(y, n_rows).tolist()]
 
 
 def label_list(y: Any, n_rows: int) -> list[Any]:

@@ -12,6 +12,7 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.storage.plain import plain
 from dyntree.trees.learning.check import is_idle, is_plain_row, previewed
+from dyntree.trees.learning.exposures import with_exposure
 from dyntree.trees.learning.weights import weighed
 from dyntree.trees.state import TreeState
 
@@ -155,10 +156,17 @@ class TreeModel:
             state.features = features
 
     def _take_rows(
-        self, X: Any, y: Any, sample_weight: Any, progress: Progress, *more: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        exposure: Any,
+        progress: Progress,
+        *more: Any,
     ) -> Self:
         """Learn rows: one that needs no encoding by `learn_row`, others by `_learn`."""
         with self._lock:
+            y = with_exposure(self.state.options, X, y, exposure)
             X, y, weights = weighed(self.state.options, X, y, sample_weight)
             if progress in (None, False) and is_plain_row(self.state, X, y):
                 self.learn_row(X, y.item(), 1.0 if weights is None else weights.item())

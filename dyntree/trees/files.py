@@ -20,11 +20,12 @@ from dyntree._core.trees.cloud import Cloud
 from dyntree._core.trees.gaussian_leaves import SCALE, SHAPE
 from dyntree._core.trees.particles import FIRST_LOOK
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.targets import label_list, real_response
+from dyntree.encoding.targets import count_response, label_list, real_response
 from dyntree.encoding.values import LARGEST
 from dyntree.errors import CheckpointError
 from dyntree.online import Arrays, Header
 from dyntree.params import NIG, StreamOptions, TreeOptions
+from dyntree.trees.learning.exposures import apart, check_exposure, read_back
 from dyntree.trees.learning.warmup import cloud_options
 from dyntree.trees.state import TreeState
 
@@ -36,14 +37,14 @@ MAX_COUNT = 1 << 62
 BLOCK = 1 << 13  # leaf rows looked at together
 GROWING = {"fresh_roots", "waiting"}  # arrays of trees that are still growing
 POSITIVE = ("b0", "kappa0", "relaxed", "y_spread", "y_unit", "spreads", "n_told",
-            "mean_weight", "weight_unit")  # fmt: skip
+            "mean_weight", "weight_unit", "rate", "shape", "exposure_unit")  # fmt: skip
 ROUNDING = 1e-9  # of weights that were added and taken away
 
 
 # what a file says by not naming an option, by its rules: those from before it do not
 UNSAID: dict[str, dict[str, Any]] = {
-    "native": {"new_levels": "missing", "weighting": None},
-    "r": {"new_levels": "grow", "weighting": None},
+    "native": {"new_levels": "missing", "weighting": None, "dispersion": None},
+    "r": {"new_levels": "grow", "weighting": None, "dispersion": None},
 }
 
 
@@ -80,7 +81,7 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
     arrays = _with_gaps(header, arrays)
     _check_tree(state, header, arrays)
     state.waiting_X = arrays["waiting_X"].copy()
-    state.waiting_y = list(header["waiting_y"])
+    state.waiting_y = read_back(state.options, header["waiting_y"])
     if header["cloud"] is not None:
         kind = RSource if state.options.rules == "r" else CounterSource
         source = kind.from_state(arrays["random_state"])
@@ -124,7 +125,7 @@ def _check_tree(state: TreeState, header: Header, arrays: Arrays) -> None:
     take_weights(state, header, header["cloud"] is not None)
     if header["cloud"] is None:
         demand(arrays.keys() == {"waiting_X"}, "it has arrays without a use")
-        _check_waiting(state, waiting, header["waiting_y"])
+        _check_waiting(state, waiting, read_back(state.options, header["waiting_y"]))
     else:
         demand(features is not None and not waiting.size, "its rows came to nothing")
         assert features is not None
@@ -176,6 +177,10 @@ def _check_waiting(state: TreeState, rows: Any, responses: list[Any]) -> None:
     state.features.check_codes(rows)
     if state.options.model == "class":
         label_list(responses, len(rows))
+    elif state.options.is_count:
+        counts, exposure = apart(responses)
+        count_response(counts, len(rows))
+        check_exposure(exposure, len(rows))
     else:
         real_response(responses, len(rows), state.options.rules)
 
@@ -298,7 +303,7 @@ def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
         values = [params.real(name, v) for v in np.atleast_1d(value).tolist()]
         if name in POSITIVE:
             demand(min(values, default=1.0) > 0.0, f"{name} is {value!r}")
-        if name in ("spread", "grain", "widest"):
+        if name in ("spread", "grain", "widest", "size"):
             demand(min(values, default=0.0) >= 0.0, f"{name} is {value!r}")
 
 
@@ -314,10 +319,12 @@ def _check_rows(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
     if options["model"] == "class":
         places = np.arange(options["n_classes"], dtype=np.float64)
         demand(np.all(np.isin(y, places)), "y names labels that there are not")
-    if "weights" in arrays:
-        weights = arrays["weights"]
-        good = len(weights) == len(y) and np.all(np.isfinite(weights) & (weights > 0))
-        demand(good, "weights are odd")
+    if options["model"] in params.COUNTS:
+        demand(np.all((y >= 0.0) & (y == np.floor(y))), "y are no counts")
+    for name in arrays.keys() & {"weights", "exposures"}:
+        values = arrays[name]
+        good = len(values) == len(y) and np.all(np.isfinite(values) & (values > 0))
+        demand(good, f"{name} are odd")
     known = np.all((ids >= 0) & (ids < header["n_seen"]))
     demand(known and len(np.unique(ids)) == len(ids), "row_ids are no row numbers")
 

@@ -18,6 +18,7 @@ from dyntree.trees.answers.sensitivity import TreeAnswers
 from dyntree.trees.answers.view import Rehearsal, TreeView, rehearsed
 from dyntree.trees.files import tree_arrays, tree_state
 from dyntree.trees.learning.check import checked, is_idle, responses_of
+from dyntree.trees.learning.exposures import with_exposure
 from dyntree.trees.learning.growth import widened
 from dyntree.trees.learning.parts import (
     learn_in_parts,
@@ -41,8 +42,11 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
 
     Parameters
     ----------
-    model : {"constant", "linear", "class", "prior"}, default "constant"
-        What leaves hold: a mean, a linear regression, label counts, or nothing.
+    model : {"constant", "linear", "class", "poisson", "negbin", "prior"}, optional
+        What leaves hold: a mean ("constant", the default), a linear regression, label
+        counts, the rate of events that are Poisson or negative binomial counts, or
+        nothing. Counts have exposures (see `update`); "negbin" is the choice where
+        nothing speaks for "poisson".
     n_particles : int, default 1000
     rules : {"native", "r"}, default "native"
         Rules of the filter: proper priors on the scale of the data, or those of CRAN
@@ -55,16 +59,16 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         Split proposals: any column within limits that leave enough rows on both
         sides; a column where that is possible; any column over its whole range.
     min_leaf : int, optional
-        Fewest rows in a leaf, >= 1. Default 4 for constant leaves, the lesser of
-        n_basis + 5 and 2 n_basis + 2 (R's rules: 2 n_basis + 4) for linear ones, 1 for
-        the others. Under native rules columns of which no two values differ in the
-        first ten rows do not count.
+        Fewest rows in a leaf, >= 1. Default 4 for constant leaves, 3 for counts, the
+        lesser of n_basis + 5 and 2 n_basis + 2 (R's rules: 2 n_basis + 4) for linear
+        ones, 1 for the others. Under native rules columns of which no two values differ
+        in the first ten rows do not count.
     n_start : int, optional
         R's rules: rows the first tree is planted on, >= min_leaf, its default.
     tree_prior : (float, float), optional
         Of a in [0, 1) and b > 0: a leaf at depth d splits with prior probability
         a (1 + d)^-b (Chipman, George and McCulloch 1998). Default (0.95, 1) for
-        regression leaves of the native rules, (0.95, 2) for all others.
+        regression and counts under native rules, (0.95, 2) for all others.
     variance_prior : (float, float), default (0.0, 0.0)
         R's rules: degrees of freedom and scale of an inverse gamma prior on the
         variance in a leaf; (0, 0) is flat.
@@ -106,7 +110,11 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         sigma^2 / w, as in weighted least squares ("variance", the default for real
         responses); or it counts as w equal rows ("frequency", what weights of labels
         always mean). Weights that divide variances are counted in the mean weight of
-        the first ten rows, so that their unit does not matter.
+        the first ten rows, so that their unit does not matter. Labels and counts have
+        frequencies.
+    dispersion : float, optional
+        "negbin": a count of mean m has the variance m + dispersion m^2 at an exposure
+        of 1 (the alpha of NB2 in statsmodels). Tuned by the evidence where absent.
     seed : int, optional
         Drawn from the system where absent, and kept as `seed`. Under R's rules, as in
         ``set.seed``.
@@ -165,6 +173,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
         weighting: str | None = None,
+        dispersion: float | None = None,
         seed: int | None = None,
     ) -> None:
         options = TreeOptions(**params.given_options(locals(), TREE_OPTIONS))
@@ -190,7 +199,13 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
 
     @locked
     def update(
-        self, X: Any, y: Any, sample_weight: Any = None, *, progress: Progress = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        exposure: Any = None,
+        progress: Progress = None,
     ) -> Self:
         """Learn rows in order.
 
@@ -211,6 +226,9 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
             Weights >= 0 of the rows, of which one at least is not 0; a number is that
             of all, and 1 the default. What they mean says the option `weighting`. Rows
             of weight 0 are left out before anything else, under native rules.
+        exposure : array_like of shape (n_rows,) or float, optional
+            Of counts: what each was counted over, such as a time, an area or a number
+            of people; > 0, 1 by default.
         progress : bool, callable or None, default None
             True: progress bar; False: none; None: a bar for long work on a terminal;
             a callable is called with (rows done, rows in all).
@@ -228,6 +246,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         """
         check_progress(progress)
         state = self.state
+        y = with_exposure(state.options, X, y, exposure)
         X, y, weights = weighed(state.options, X, y, sample_weight)
         if is_idle(state, X, y):
             return self
@@ -363,7 +382,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
             return None
         rows = with_ones(rows, state.ones)
         weights = in_units(None, state.weight_unit, 1)
-        return rehearsed(cloud, rows, responses_of(state, labels), weights)
+        return rehearsed(cloud, rows, responses_of(state, labels, weights))
 
     @locked
     def reseeded(self, seed: int) -> Self:

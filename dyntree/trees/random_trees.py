@@ -19,10 +19,10 @@ from dyntree.trees.answers.predictions import TreePredictions, mean_of
 from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.forest_files import forest_arrays, forest_state
 from dyntree.trees.forest_options import FOREST_OPTIONS, ForestOptions
-from dyntree.trees.learning.check import checked, scaled_row
+from dyntree.trees.learning.check import checked, learnable_row
 from dyntree.trees.learning.parts import learn_in_parts
 from dyntree.trees.learning.warmup import take_in
-from dyntree.trees.learning.weights import Responses, one_weight, row_weight
+from dyntree.trees.learning.weights import Responses, one_weight
 from dyntree.trees.state import TreeState
 
 
@@ -138,7 +138,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         interrupts do are those of `DynamicTree.update`.
         """
         n_threads = params.n_threads(threads)
-        return self._take_rows(X, y, sample_weight, progress, n_threads)
+        return self._take_rows(X, y, sample_weight, None, progress, n_threads)
 
     def learn_row(self, row: Matrix, y: Any, weight: float = 1.0) -> None:
         """Learn one row by a shorter way; see `StreamingTree.learn_row`."""
@@ -152,9 +152,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
             if state.cloud is None or self.is_frozen or is_new:
                 self._learn(row, [y], np.array([weight]), 1, None)
                 return
-            place = y if known is None else known.index(y)
-            row, response = scaled_row(state, row, place)
-            self.learn_encoded(row, Responses(response, row_weight(state, weight)))
+            self.learn_encoded(*learnable_row(state, row, y, weight))
 
     def learn_encoded(
         self, rows: Matrix, responses: Responses, proba: Matrix | None = None,

@@ -76,6 +76,11 @@ class TreeState:
         return 1.0 if self.cloud is None else float(self.cloud.weight_unit)
 
     @property
+    def exposure_unit(self) -> float:
+        """What exposures of counts are divided by: the mean of the first."""
+        return float(self.cloud.prior_point["exposure_unit"])
+
+    @property
     def n_retired(self) -> int:
         """Rows given up since the start."""
         return 0 if self.cloud is None else self.cloud.n_retired
@@ -189,7 +194,8 @@ def n_waiting(options: TreeOptions, n_scale: int = N_SCALE) -> int:
     """Rows that are kept back before trees are planted.
 
     R's rules plant trees on n_start rows and want one more. Native regression fixes its
-    scale by the first `n_scale` rows; native class leaves need none.
+    scale, or the unit of exposures, by the first `n_scale` rows; native class leaves
+    need none.
     """
     if options.rules == "r":
         assert options.n_start is not None

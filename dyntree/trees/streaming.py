@@ -20,10 +20,10 @@ from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.answers.draws import JointDraws
 from dyntree.trees.answers.view import TreeView
 from dyntree.trees.files import stream_arrays, stream_state
-from dyntree.trees.learning.check import checked, scaled_row
+from dyntree.trees.learning.check import checked, learnable_row
 from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
 from dyntree.trees.learning.warmup import take_in
-from dyntree.trees.learning.weights import Responses, one_weight, row_weight
+from dyntree.trees.learning.weights import Responses, one_weight
 from dyntree.trees.learning.windows import learn_in_window
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState
@@ -39,7 +39,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
 
     Parameters
     ----------
-    model : {"constant", "linear", "class", "prior"}, default "constant"
+    model : {"constant", "linear", "class", "poisson", "negbin", "prior"}, optional
         What leaves hold; as in `DynamicTree`. Under R's rules linear leaves need
         ``intercept="augmented"`` or ``"none"``.
     window : int, default 500
@@ -68,7 +68,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         As in `DynamicTree`.
     first_split, n_basis, classes, prior, class_mass, max_retired_mass
         As in `DynamicTree`.
-    categories, new_levels, weighting, seed
+    categories, new_levels, weighting, dispersion, seed
         As in `DynamicTree`.
 
     Attributes
@@ -118,6 +118,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
         weighting: str | None = None,
+        dispersion: float | None = None,
         seed: int | None = None,
     ) -> None:
         given = locals()
@@ -157,14 +158,20 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         return self.state.seed
 
     def update(
-        self, X: Any, y: Any, sample_weight: Any = None, *, progress: Progress = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        exposure: Any = None,
+        progress: Progress = None,
     ) -> Self:
         """Learn rows in order, retiring one for each that the window cannot hold.
 
         A frozen model checks the rows and learns nothing from them. Parameters, what is
         returned and what bad rows and interrupts do are those of `DynamicTree.update`.
         """
-        return self._take_rows(X, y, sample_weight, progress)
+        return self._take_rows(X, y, sample_weight, exposure, progress)
 
     def learn_row(self, row: Matrix, y: Any, weight: float = 1.0) -> None:
         """Learn one row by a shorter way than `update` (native rules).
@@ -173,8 +180,8 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         ----------
         row : ndarray of shape (1, n_features)
             Encoded and checked.
-        y : float or label
-            Checked.
+        y : float, label or Exposed
+            Checked; counts are checked here.
         weight : float, default 1.0
             As in `update`; a row of weight 0 is left out.
         """
@@ -188,11 +195,9 @@ class StreamingTree(JointDraws, checkpoint.Stored):
             if state.cloud is None or self.is_frozen or is_new:
                 self._learn(row, [y], np.array([weight]), None)
                 return
-            place = y if known is None else known.index(y)
-            row, response = scaled_row(state, row, place)
-            weights = row_weight(state, weight)
+            row, responses = learnable_row(state, row, y, weight)
             before = state.cloud.n_degenerate
-            roll(state.cloud, row, response, *self.options.terms, weights=weights)
+            self.learn_encoded(row, responses)
             warn_degenerate(state.cloud.n_degenerate - before)
 
     def learn_encoded(
@@ -214,7 +219,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         """
         found: Vector = roll(
             self.state.cloud, rows, responses.y, *self.options.terms, proba,
-            responses.weights,
+            responses.weights, responses.exposures,
         )  # fmt: skip
         return found
 
@@ -234,10 +239,15 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
 
     def predict(
-        self, X: Any, sample_weight: Any = None, *, threads: int | None = None
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        exposure: Any = None,
+        threads: int | None = None,
     ) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X; see `DynamicTree.predict`."""
-        return self.tree.predict(X, sample_weight, threads=threads)
+        return self.tree.predict(X, sample_weight, exposure=exposure, threads=threads)
 
     def remove_data(self) -> Self:
         """Let go of every row; see `DynamicTree.remove_data`."""

@@ -117,6 +117,9 @@ CLASSES: dict[str, Question] = {
     "evidence": REAL["evidence"],
 }
 BOUNDS = [[0.0, 1.0]] * 3
+COUNTS = {
+    name: question for name, question in REAL.items() if name not in ("ieci", "ei")
+}
 
 
 def real_rows(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
@@ -124,6 +127,11 @@ def real_rows(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
     X = rng.integers(1, 1024, size=(n, 3)) / 1024.0
     y = 3.0 * (X[:, 0] > 0.5) + 2.0 * X[:, 1] + 0.3 * rng.standard_normal(n)
     return X, np.round(y / TENTHS) * TENTHS
+
+
+def counted_rows(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    X, y = real_rows(rng, n)
+    return X, rng.poisson(np.exp(0.5 * np.abs(y))).astype(np.float64)
 
 
 def labelled_rows(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
@@ -161,6 +169,11 @@ def trees(kind: type, model: str, **options: Any) -> Subject:
         questions, rows = CLASSES, labelled_rows
         given["classes"] = LABELS
         alone: tuple[str, ...] = ("proba", "entropy")
+    elif model in ("poisson", "negbin"):
+        questions, rows = COUNTS, counted_rows
+        alone = ("predict", "alm", "alc")
+        if kind in (DynamicTree, StreamingTree):
+            questions = questions | ONE_TREE
     else:
         questions, rows = (LINEAR if model == "linear" else REAL), real_rows
         alone = tuple(name for name in BY_ROW if name != "alc reference")
@@ -182,6 +195,9 @@ TREES: dict[str, Subject] = {
     ),
     "stream linear drift": trees(StreamingTree, "linear", window=30, drift=True),
     "stream class entropy": trees(StreamingTree, "class", window=30),
+    "tree negbin counts": trees(DynamicTree, "negbin"),
+    "stream poisson counts": trees(StreamingTree, "poisson", window=30),
+    "averaged negbin counts": trees(AveragedStream, "negbin"),
     "averaged constant": trees(AveragedStream, "constant"),
     "averaged linear": trees(AveragedStream, "linear"),
     "averaged class": trees(AveragedStream, "class"),

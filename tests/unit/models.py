@@ -36,12 +36,17 @@ DISCARDS = [
 
 
 def data(name: str, n: int = 60, seed: int = 0) -> tuple[np.ndarray, Any]:
-    """Two inputs, and a response with a step in the first, or labels "a", "b", "c"."""
+    """Two inputs, and a response with a step in the first.
+
+    For "class" they are labels "a", "b", "c", for "count" whole numbers.
+    """
     rng = np.random.default_rng(seed)
     X = rng.random((n, 2))
     y = 2.0 * (X[:, 0] > 0.5) + X[:, 1] + 0.2 * rng.normal(size=n)
     if name == "class":
         return X, np.array(["a", "b", "c"])[np.digitize(y, (1.0, 2.0))]
+    if name == "count":
+        return X, np.maximum(np.round(2.0 * y), 0.0)
     return X, y
 
 

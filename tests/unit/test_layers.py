@@ -28,13 +28,14 @@ CORE_ORDER = [
     {"types", "openmp", "lanes", "memory", "vectors", "softmax"},
     {"kernels", "linalg", "eigen", "alias", "covertree"}, {"treesearch"},
     {"rng", "rmath"},
-    {"resample", "spans", "family", "student", "ties", "averaging"},
+    {"resample", "spans", "family", "student", "ties", "averaging", "beta_counts"},
     {"student_mixture", "probe"},
 ]  # fmt: skip
 TREES_ORDER = [
     {"nodes"}, {"filter_rules", "arena", "pool", "fresh_trees"}, {"addends"}, {"leaf"},
     {"tree"}, {"moves", "split_search"}, {"shared_moves"},
-    {"r_rules", "native_counts", "gaussian_leaves"}, {"native_leaves"}, {"particles"},
+    {"r_rules", "native_counts", "inheriting"}, {"gaussian_leaves", "native_rates"},
+    {"native_leaves"}, {"particles"},
     {"snapshot", "rejuvenation", "prior_look"}, {"distinct_trees", "block_partition"},
     {"cloud"},
     {"block_sums"}, {"query"}, {"rectangle", "improvement"}, {"r_rectangle"},
@@ -56,8 +57,9 @@ CORE_FOLDERS = {
     "dyntree._core.mixtures": MIXTURES_ORDER,
 }
 PYTHON_ORDER = [
-    {"_core"}, {"errors"}, {"labels"}, {"params"}, {"runtime"}, {"online"},
-    {"encoding", "storage"}, {"summaries", "checkpoint", "posterior"}, {"residuals"},
+    {"_core"}, {"errors"}, {"labels", "arguments"}, {"params"}, {"runtime"}, {"online"},
+    {"encoding", "storage"}, {"summaries", "checkpoint", "posterior"},
+    {"count_summaries"}, {"residuals"},
     {"trees", "mixtures"}, {"scores"}, {"datasets", "repeats", "evaluate"}, {"config"},
     {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
@@ -76,7 +78,8 @@ FOLDER_ORDER = {
         {"factory"},
     ],
     "trees/learning": [
-        {"scaling", "growth", "levels", "weights"}, {"check", "parts", "windows"},
+        {"scaling", "growth", "levels", "weights", "exposures"},
+        {"check", "parts", "windows"},
         {"warmup"},
     ],
     "trees/answers": [

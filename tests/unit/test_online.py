@@ -47,6 +47,8 @@ TREES: dict[str, tuple[type, dict[str, Any]]] = {
     "tree linear": (DynamicTree, {"model": "linear"}),
     "tree class": (DynamicTree, {"model": "class", "classes": ABC}),
     "tree prior": (DynamicTree, {"model": "prior"}),
+    "tree negbin": (DynamicTree, {"model": "negbin"}),
+    "stream poisson": (StreamingTree, {"model": "poisson", "window": 20}),
     "stream constant": (StreamingTree, {"model": "constant", "window": 20}),
     "stream drift": (StreamingTree, {"model": "linear", "window": 20, "drift": True}),
     "stream class": (StreamingTree, {"model": "class", "window": 20, "classes": ABC}),
@@ -54,6 +56,13 @@ TREES: dict[str, tuple[type, dict[str, Any]]] = {
     f"stream {name}, R": (StreamingTree, options(name, window=20))
     for name in ("constant", "augmented", "class")
 }  # fmt: skip
+
+
+def response_of(kind: str) -> str:
+    """What `data` is to give a model of that name."""
+    if "negbin" in kind or "poisson" in kind:
+        return "count"
+    return "class" if "class" in kind else "constant"
 
 
 class TestTrees(OnlineModelChecks):
@@ -73,13 +82,14 @@ class TestTrees(OnlineModelChecks):
 
     @pytest.fixture
     def rows(self, kind: str) -> Rows:
-        return data("class" if "class" in kind else "constant", 45)
+        return data(response_of(kind), 45)
 
 
 MEMORIES = [{"window": 20}, {"window": 12, "forget": 0.9}]
 AVERAGES: dict[str, dict[str, Any]] = {
     "constant": {"model": "constant"},
     "linear, own members": {"model": "linear", "members": MEMORIES},
+    "negbin": {"model": "negbin"},
     "class": {"model": "class", "classes": ABC},
     "class, two labels": {"model": "class", "classes": ("a", "b")},
     "constant, forests": {"model": "constant", "members": [*MEMORIES, {"n_trees": 3}]},
@@ -107,7 +117,7 @@ class TestAverages(OnlineModelChecks):
 
     @pytest.fixture
     def rows(self, kind: str) -> Rows:
-        X, y = data("class" if "class" in kind else "constant", 45)
+        X, y = data(response_of(kind), 45)
         return X, np.where(y == "c", "b", y) if "two" in kind else y
 
 
@@ -148,7 +158,7 @@ class TestAveragedTrees(OnlineModelChecks):
     def passes_of(model: Any) -> int:
         return len(model.members)  # clouds, and forests beside them
 
-    @pytest.fixture(params=["constant", "class"])
+    @pytest.fixture(params=["constant", "class", "negbin"])
     def kind(self, request: pytest.FixtureRequest) -> str:
         name: str = request.param
         return name
@@ -160,7 +170,7 @@ class TestAveragedTrees(OnlineModelChecks):
 
     @pytest.fixture
     def rows(self, kind: str) -> Rows:
-        return data(kind, 45)
+        return data(response_of(kind), 45)
 
     def test_clouds_that_take_rows_as_they_come_may_be_cut_anywhere(
         self, fresh: Callable[[], Any], rows: Rows

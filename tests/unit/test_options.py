@@ -28,7 +28,8 @@ DECLARED = {**TREE_OPTIONS, **STREAM_OPTIONS, "seed": None}
 # categories, and in river levels are columns like others.
 OF_R = {"rules", "n_start", "variance_prior"}
 LEVELS = {"categories", "new_levels"}
-REGRESSION = {"prior", "intercept", "first_split", "n_basis", "model", "weighting"}
+REAL = {"prior", "intercept", "first_split", "n_basis"}
+REGRESSION = REAL | {"model", "weighting", "dispersion"}
 WINDOW = set(STREAM_OPTIONS)
 COMMAND = {
     "model", "window", "discard", "forget", "drift", "rejuvenate_every", "n_particles",
@@ -86,8 +87,13 @@ FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]
     ),
     "sklearn regressor": (
         lambda: arguments(sklearn("DynamicTreeRegressor")),
-        OF_R | {"classes", "class_mass", "categories", "seed"},
+        OF_R | {"classes", "class_mass", "categories", "seed", "dispersion"},
         WHOLE | CLOUDS,
+    ),
+    "sklearn regressor of counts": (
+        lambda: arguments(sklearn("DynamicTreeCountRegressor")),
+        OF_R | REAL | {"classes", "class_mass", "categories", "seed", "weighting"},
+        WHOLE | CLOUDS | {"model": "negbin"},
     ),
     "sklearn classifier": (
         lambda: arguments(sklearn("DynamicTreeClassifier")),
@@ -97,7 +103,7 @@ FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]
     "river regressor": (
         lambda: arguments(river("RiverDynamicTreeRegressor")),
         OF_R | LEVELS | {"classes", "class_mass", "first_split", "n_basis"},
-        RIVER,
+        RIVER | {"exposure": None},
     ),
     "river classifier": (
         lambda: arguments(river("RiverDynamicTreeClassifier")),

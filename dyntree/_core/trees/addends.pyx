@@ -52,19 +52,19 @@ cdef class Addends:
         if self.ids[s] != d.ids[s]:
             self.ids[s] = d.ids[s]
             memset(row, 0, stride * sizeof(double))
-            self.family.add(row, d.x(s), d.y(s), d.w(s))
+            self.family.add(row, d.x(s), d.y(s), d.w(s), d.e(s))
         return row
 
     cdef void add(self, double *sums, ActivePool d, slot_t s) noexcept nogil:
         cdef const double *row = self.of(d, s)
         if row == NULL:
-            self.family.add(sums, d.x(s), d.y(s), d.w(s))
+            self.family.add(sums, d.x(s), d.y(s), d.w(s), d.e(s))
         else:
             accumulate(sums, row, self.family.stride)
 
     cdef void remove(self, double *sums, ActivePool d, slot_t s) noexcept nogil:
         cdef const double *row = self.of(d, s)
         if row == NULL:
-            self.family.add(sums, d.x(s), d.y(s), -d.w(s))
+            self.family.add(sums, d.x(s), d.y(s), -d.w(s), d.e(s))
         else:
             subtract(sums, sums, row, self.family.stride)

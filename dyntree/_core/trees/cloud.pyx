@@ -46,7 +46,7 @@ cdef class Cloud(Particles):
             raise MemoryError()
         for k in range(y.shape[0]):
             self.moves.observe(&X[k, 0])
-            self.pool.put(&X[k, 0], y[k], 1.0)
+            self.pool.put(&X[k, 0], y[k], 1.0, 1.0)
         try:
             self.start_trees(<int32_t> y.shape[0])
         except MemoryError:
@@ -58,9 +58,9 @@ cdef class Cloud(Particles):
 
     def check_rows(
         self, const double[:, ::1] X, const double[::1] y,
-        const double[::1] weights=None,
+        const double[::1] weights=None, const double[::1] exposures=None,
     ):
-        """Raise ValueError unless X, y and weights fit the cloud and each other."""
+        """Raise ValueError unless all of these fit the cloud and each other."""
         if X.shape[1] != self.pool.n_features:
             raise ValueError(
                 f"X must have {self.pool.n_features} columns; got {X.shape[1]}."
@@ -77,6 +77,13 @@ cdef class Cloud(Particles):
                 f"weights need a weighted cloud, and must be {y.shape[0]}; got "
                 f"{weights.shape[0]}."
             )
+        if exposures is not None and not (
+            self.pool.is_exposed and exposures.shape[0] == y.shape[0]
+        ):
+            raise ValueError(
+                f"exposures need a model of counts, and must be {y.shape[0]}; got "
+                f"{exposures.shape[0]}."
+            )
         cdef Py_ssize_t k
         if self.leaf_model.n_classes:
             for k in range(y.shape[0]):
@@ -88,7 +95,7 @@ cdef class Cloud(Particles):
 
     def update(
         self, const double[:, ::1] X, const double[::1] y, int64_t every=0, report=None,
-        const double[::1] weights=None,
+        const double[::1] weights=None, const double[::1] exposures=None,
     ):
         """Learn rows in order.
 
@@ -104,6 +111,8 @@ cdef class Cloud(Particles):
             of depth, leaves, rows per leaf and retired weight per leaf.
         weights : ndarray of shape (n_rows,), optional
             > 0, for a weighted cloud; 1 by default.
+        exposures : ndarray of shape (n_rows,), optional
+            > 0, for a cloud of counts, in its unit; 1 by default.
 
         Returns
         -------
@@ -115,7 +124,7 @@ cdef class Cloud(Particles):
         An interrupt is answered between rows: the cloud then is what it was after the
         last complete one.
         """
-        self.check_rows(X, y, weights)
+        self.check_rows(X, y, weights, exposures)
         if not self.n_particles:
             raise ValueError("update needs a cloud that was started; call start first.")
         log_densities = np.zeros(y.shape[0])
@@ -124,14 +133,14 @@ cdef class Cloud(Particles):
         for k in range(y.shape[0]):
             PyErr_CheckSignals()
             self.learn(
-                &X[k, 0], y[k], 1.0 if weights is None else weights[k], &out[k], every,
-                report,
+                &X[k, 0], y[k], 1.0 if weights is None else weights[k],
+                1.0 if exposures is None else exposures[k], &out[k], every, report,
             )
         return log_densities
 
     cdef int learn(
-        self, const double *x, double y, double w, double *log_density, int64_t every,
-        object report,
+        self, const double *x, double y, double w, double e, double *log_density,
+        int64_t every, object report,
     ) except -1:
         """Put one row in the pool and take a step; if not learned, it is out again."""
         cdef slot_t s
@@ -141,7 +150,7 @@ cdef class Cloud(Particles):
         if self.fresh.n:
             self.fresh.reserve(self.pool.n_rows + 1)
         before = self.fix_units(x, y) if self.leaf_model.n_open else None
-        s = self.pool.put(x, y, w)
+        s = self.pool.put(x, y, w, e)
         self.moves.observe(x)
         status = self.step(s, log_density, every, report)
         if status == NOT_LEARNED:
@@ -271,7 +280,7 @@ cdef class Cloud(Particles):
         PyErr_CheckSignals()
         self.retire([position], forget)
         cdef double log_density
-        self.learn(&X[0, 0], y[0], 1.0, &log_density, 0, None)
+        self.learn(&X[0, 0], y[0], 1.0, 1.0, &log_density, 0, None)
         return log_density
 
     cdef bint retire_slot(self, slot_t s, double forget) noexcept nogil:
@@ -477,6 +486,10 @@ cdef class Cloud(Particles):
         """Weights of the active rows in internal order, ndarray of float64."""
         return self.pool.weights()
 
+    def exposures(self):
+        """Exposures of the active rows in internal order, ndarray of float64."""
+        return self.pool.exposures()
+
     def row_ids(self):
         """Ids of the active rows in internal order, ndarray of int64."""
         return self.pool.rows()[2]
@@ -511,6 +524,13 @@ cdef class Cloud(Particles):
         Spreads of 0 wait for the first value that differs.
         """
         self.leaf_model.set_scale(centre, spread, y_centre, y_spread)
+
+    def set_exposure_unit(self, double unit, double rate):
+        """Fix the unit of exposures and where the prior of a rate stands, at first.
+
+        The rate is of events per unit.
+        """
+        self.leaf_model.set_exposure_unit(unit, rate)
 
     @property
     def has_unit(self):
@@ -572,6 +592,11 @@ cdef class Cloud(Particles):
     def n_classes(self):
         """Labels of a class model, else 0."""
         return self.leaf_model.n_classes
+
+    @property
+    def is_count(self):
+        """Whether responses are counts of events, which have exposures."""
+        return self.leaf_model.is_count
 
     @property
     def n_basis(self):

@@ -75,7 +75,7 @@ cdef int credit_below(Rectangle r, handle_t h) noexcept nogil:
             if r.c.arena.reserve_credit(leaf) < 0:
                 return -1
             r.reductions(
-                leaf, r.c.pool.x_, leaf.rows, leaf.n_rows, r.c.pool.w_, leaf.credit
+                leaf, r.c.pool.x_, leaf.rows, leaf.n_rows, r.c.pool.terms(), leaf.credit
             )
             leaf.stamp = r.c.stamp
         if leaf.stamp == r.c.stamp:
@@ -244,7 +244,8 @@ def alc_rectangle(
     categorical : ndarray of bool of shape (n_features,)
     approx : bool
     weights : ndarray of shape (n_rows,), optional
-        Weights of the responses that would be sampled, in the cloud's unit.
+        Weights of the responses that would be sampled, in the cloud's unit; of counts,
+        their exposures.
 
     Returns
     -------

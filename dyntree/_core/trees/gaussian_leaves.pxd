@@ -15,9 +15,7 @@ means m of all rows, with f = 1 and no g; their kappa0 > 0 is tuned in place of 
 
 Where responses are equal to others, no leaf's variance is taken for less than
 their grain hides: the posterior's scale is bn = b0 + max(residual, n grain) / 2.
-Retired rows are part of the posterior. A split may release them, and is then judged on
-active rows alone; or its children inherit a share, which is part of their prior: the
-evidence of a leaf is that of its rows given what it inherited.
+Retired rows are part of the posterior, and children inherit them: see `inheriting`.
 
 Rows may have weights. A frequency f counts a row f times, and all of the above holds for
 n = sum f. A weight w that divides the variance, sigma^2 / w, leaves n the number of rows;
@@ -30,15 +28,11 @@ cimport cython
 
 from dyntree._core.family cimport Cross
 from dyntree._core.lanes cimport Lanes
-from dyntree._core.trees.leaf cimport LeafModel
+from dyntree._core.trees.inheriting cimport InheritingLeaves
 from dyntree._core.trees.nodes cimport Leaf
 
-# Places in `derived` of the Gaussian leaves; EVIDENCE is that of all rows given the
-# inherited ones.
+# Places in `derived` of the Gaussian leaves, after those of all that inherit.
 cpdef enum:
-    ACTIVE = 1              # of the active rows alone; NaN = not computed yet
-    RETIRED = 2             # of the retired ones, those inherited among them; or NaN
-    INHERITED = 3           # of the inherited ones; or NaN
     SHAPE = 4               # an of the inverse gamma posterior
     SCALE = 5               # bn
     T_CONSTANT = 6          # normaliser of the predictive t
@@ -51,7 +45,7 @@ cdef enum:
     N_KAPPA = 4             # and weights of an anchored level, or
     N_RELAX = 6             # factors on the precisions of slopes
 
-cdef class GaussianLeaves(LeafModel):
+cdef class GaussianLeaves(InheritingLeaves):
     cdef Cross cross
     cdef int first          # where the products start in a row of sums
     cdef int n_products
@@ -97,8 +91,6 @@ cdef class GaussianLeaves(LeafModel):
     @cython.final
     cdef void factorise_lanes(self, const double **rows, Lanes *u, double *half_log_det, double *residual) noexcept nogil
     @cython.final
-    cdef double log_evidence_of(self, const double *sums) noexcept nogil
-    @cython.final
     cdef double evidence(self, double weight, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
     @cython.final
     cdef double held(self, const double *row, double residual) noexcept nogil
@@ -106,10 +98,6 @@ cdef class GaussianLeaves(LeafModel):
     cdef double half_prior_log_det(self, double kappa0, const double *slopes) noexcept nogil
     @cython.final
     cdef const double *total(self, const Leaf *leaf) noexcept nogil
-    @cython.final
-    cdef double *inherited(self, const Leaf *leaf) noexcept nogil
-    @cython.final
-    cdef double share(self, const Leaf *parent, double mass) noexcept nogil
     @cython.final
     cdef double locate(self, const Leaf *leaf, const double *x, double *v, double *kappa) noexcept nogil
     @cython.final

@@ -1,5 +1,5 @@
 """What Gaussian leaves say under a prior: evidence, prediction, criteria."""
-from libc.math cimport NAN, isnan, log, log1p, sqrt
+from libc.math cimport log, log1p, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 
@@ -10,15 +10,14 @@ from dyntree._core.lanes cimport (
 )
 from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.memory cimport resize
-from dyntree._core.trees.leaf cimport LEAST_DF
-from dyntree._core.trees.nodes cimport EVIDENCE, WEIGHT, retired_weight
+from dyntree._core.trees.leaf cimport LEAST_DF, LeafModel
+from dyntree._core.trees.nodes cimport retired_weight
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.rmath cimport log_gamma
 
 cdef double LOG_2PI = 1.8378770664093453
 cdef double LOG_PI = 1.1447298858494002
 cdef double SHAPE_0 = 0.5           # a0 of the inverse gamma prior
-cdef double HANDED_ON = 1.0         # most weight to inherit, per active row
 
 
 cdef inline Lanes standard_lanes(Cross cross, const double **x, int i) noexcept nogil:
@@ -28,7 +27,7 @@ cdef inline Lanes standard_lanes(Cross cross, const double **x, int i) noexcept 
     return standardised(across(x, i - 1), cross.centre[i - 1], cross.inverse[i - 1])
 
 
-cdef class GaussianLeaves(LeafModel):
+cdef class GaussianLeaves(InheritingLeaves):
     """Constant and linear leaves under a normal-inverse-gamma prior.
 
     Parameters
@@ -82,7 +81,8 @@ cdef class GaussianLeaves(LeafModel):
         self.family = self.cross
         self.addends = Addends(self.cross)
         self.n_basis = n_columns
-        self.n_derived = FACTOR + size + self.family.stride
+        self.inherited_at = FACTOR + size
+        self.n_derived = self.inherited_at + self.family.stride
         self.n_out = 3 + LANES * (n_columns + 1)
         self.skip = not has_level
         self.has_level = has_level
@@ -231,7 +231,7 @@ cdef class GaussianLeaves(LeafModel):
     cdef void refresh(self, Leaf *leaf) noexcept nogil:
         cdef double *d = leaf.derived
         cdef const double *row = self.total(leaf)
-        cdef double v = self.beyond_level(row[0]), residual, half
+        cdef double v = self.beyond_level(row[0]), residual, half, whole
         half = self.factorise(row, d + FACTOR, &residual)
         d[SHAPE] = SHAPE_0 + 0.5 * v
         d[SCALE] = self.b0 + 0.5 * residual
@@ -239,88 +239,15 @@ cdef class GaussianLeaves(LeafModel):
             self.log_gamma_shape(v + 1.0) - self.log_gamma_shape(v)
             - 0.5 * (log(2.0 * d[SHAPE]) + LOG_PI)
         )
+        whole = 0.0
         if self.has_evidence and row[0] > 0.0:
-            d[EVIDENCE] = self.evidence(
+            whole = self.evidence(
                 row[0], self.half_log_prior - half, residual, self.b0, self.log_b0
             )
-        else:
-            d[EVIDENCE] = 0.0
-        if isnan(d[INHERITED]):
-            d[INHERITED] = self.log_evidence_of(self.inherited(leaf))
-        d[EVIDENCE] -= d[INHERITED]
-        d[ACTIVE] = NAN if retired_weight(leaf) > 0.0 else d[EVIDENCE]
-
-    cdef inline double *inherited(self, const Leaf *leaf) noexcept nogil:
-        """Sums of the retired rows that the leaf got from its parent."""
-        return leaf.derived + FACTOR + self.n_products
-
-    cdef double share(self, const Leaf *parent, double mass) noexcept nogil:
-        """Factor on the parent's retired sums for a child whose active rows weigh that."""
-        return min(
-            mass / parent.active[WEIGHT], HANDED_ON * mass / retired_weight(parent)
-        )
+        self.tell_evidence(leaf, whole)
 
     cdef double mass(self, const Leaf *leaf, ActivePool d) noexcept nogil:
         return leaf.n_rows if self.first else LeafModel.mass(self, leaf, d)
-
-    cdef void inherit(
-        self, Leaf *child, const Leaf *parent, ActivePool d
-    ) noexcept nogil:
-        cdef double *inherited = self.inherited(child)
-        cdef double factor
-        cdef int k
-        if not retired_weight(parent) > 0.0:
-            self.release(child)
-            return
-        factor = self.share(parent, self.mass(child, d))
-        for k in range(self.family.stride):
-            child.retired[k] = inherited[k] = factor * parent.retired[k]
-        child.derived[RETIRED] = child.derived[INHERITED] = NAN
-
-    cdef void release(self, Leaf *child) noexcept nogil:
-        self.family.clear(child.retired)
-        self.family.clear(self.inherited(child))
-        child.derived[RETIRED] = child.derived[INHERITED] = 0.0
-
-    cdef void after_retiring(self, Leaf *leaf, bint faded) noexcept nogil:
-        leaf.derived[ACTIVE] = leaf.derived[RETIRED] = NAN
-        if faded:
-            self.refresh(leaf)
-
-    cdef void fade(self, Leaf *leaf, double factor) noexcept nogil:
-        if factor == 1.0:
-            return
-        self.family.scale(leaf.retired, factor)
-        self.family.scale(self.inherited(leaf), factor)
-        leaf.derived[INHERITED] = NAN
-
-    cdef void pool(
-        self, Leaf *into, Leaf **leaves, int n, ActivePool d
-    ) noexcept nogil:
-        cdef int k
-        self.family.clear(self.inherited(into))
-        for k in range(n):
-            self.family.merge(self.inherited(into), self.inherited(leaves[k]))
-        into.derived[RETIRED] = into.derived[INHERITED] = NAN
-        LeafModel.pool(self, into, leaves, n, d)
-
-    cdef double pool_sums(
-        self, Leaf **leaves, int n, double *total, double *inherited
-    ) noexcept nogil:
-        cdef double weight = LeafModel.pool_sums(self, leaves, n, total, inherited)
-        cdef int k
-        for k in range(n):
-            if self.inherited(leaves[k])[0] > 0.0:
-                if not inherited[0] > 0.0:
-                    self.family.clear(inherited)
-                self.family.merge(inherited, self.inherited(leaves[k]))
-        if inherited[0] > 0.0 and weight > self.max_retired:
-            self.family.scale(inherited, self.max_retired / weight)
-        return weight
-
-    cdef void refresh_all(self, Leaf *leaf) noexcept nogil:
-        leaf.derived[RETIRED] = leaf.derived[INHERITED] = NAN
-        self.refresh(leaf)
 
     cdef void log_evidences(self, const double *sums, int n, double *out) noexcept nogil:
         cdef const double *rows[LANES]
@@ -349,28 +276,6 @@ cdef class GaussianLeaves(LeafModel):
         return self.evidence(
             sums[0], self.half_log_prior - half, residual, self.b0, self.log_b0
         )
-
-    cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
-        if isnan(leaf.derived[ACTIVE]):
-            leaf.derived[ACTIVE] = self.log_evidence_of(leaf.active)
-        return leaf.derived[ACTIVE]
-
-    cdef void child_share(
-        self, double mass, const Leaf *parent, double *out
-    ) noexcept nogil:
-        cdef double factor = self.share(parent, mass)
-        cdef int k
-        for k in range(self.family.stride):
-            out[k] = factor * parent.retired[k]
-
-    cdef double conditional_evidence(self, Leaf *leaf) noexcept nogil:
-        cdef double *d = leaf.derived
-        if isnan(d[RETIRED]):
-            d[RETIRED] = self.log_evidence_of(leaf.retired)
-        return d[EVIDENCE] + d[INHERITED] - d[RETIRED]
-
-    cdef double size(self, const Leaf *leaf) noexcept nogil:
-        return leaf.n_rows + retired_weight(leaf)
 
     # ------------------------------------------------------------ prediction
     cdef double whiten(

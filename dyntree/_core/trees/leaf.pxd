@@ -46,6 +46,7 @@ cdef class LeafModel:
     cdef readonly bint y_open           # whether the response has none
     cdef public double max_retired      # most weight a leaf's retired sums may have
     cdef public double noise    # variance, over sigma^2, of a response that is asked about
+    cdef readonly bint is_count         # of events, whose rows have exposures
 
     # room for the rows of the pool; slot s joins sums, or leaves them
     cdef int reserve(self, ActivePool d) except -1
@@ -79,6 +80,8 @@ cdef class LeafModel:
     cdef double pool_sums(self, Leaf **leaves, int n, double *total, double *inherited) noexcept nogil
     # predictive density of (x, y) of that weight; may round x where rounds_rows says so
     cdef double density(self, Leaf *leaf, double *x, double y, double weight) noexcept nogil
+    # the same of a row in the pool
+    cdef double row_density(self, Leaf *leaf, ActivePool d, slot_t s) noexcept nogil
     # log evidence of each of n <= LANES rows of sums, one after the other
     cdef void log_evidences(self, const double *sums, int n, double *out) noexcept nogil
     # that of a leaf's active sums alone, and given its retired ones
@@ -118,6 +121,8 @@ cdef class LeafModel:
     # at the same kind of rows: mean of that covariance squared, z having independent
     # coordinates, over 1 / weights[which[k]] + kappa; NULL: over `noise` + kappa
     cdef void explain_rows(self, const Leaf *leaf, const double *mean, const double *variance, const double *rows, int32_t width, const int32_t *which, int32_t n, const double *weights, double *out) noexcept nogil
+    # variance of a response to which `predict` gave out, under native rules
+    cdef double response_variance(self, const Leaf *leaf, const double *out) noexcept nogil
     # mean of kappa over independent coordinates; v is scratch of n_basis + 1
     cdef double mean_kappa(self, const Leaf *leaf, const double *mean, const double *variance, double *v) noexcept nogil
     # the prior that a cloud tunes. First its place by all rows that the leaves hold, summed

@@ -24,13 +24,13 @@ cdef class LeafModel:
 
     cdef void add_row(self, double *sums, ActivePool d, slot_t s) noexcept nogil:
         if self.addends is None:
-            self.family.add(sums, d.x(s), d.y(s), d.w(s))
+            self.family.add(sums, d.x(s), d.y(s), d.w(s), d.e(s))
         else:
             self.addends.add(sums, d, s)
 
     cdef void remove_row(self, double *sums, ActivePool d, slot_t s) noexcept nogil:
         if self.addends is None:
-            self.family.add(sums, d.x(s), d.y(s), -d.w(s))
+            self.family.add(sums, d.x(s), d.y(s), -d.w(s), d.e(s))
         else:
             self.addends.remove(sums, d, s)
 
@@ -191,6 +191,9 @@ cdef class LeafModel:
         for k in range(n):
             out[k] = NAN
 
+    cdef double row_density(self, Leaf *leaf, ActivePool d, slot_t s) noexcept nogil:
+        return self.density(leaf, d.x(s), d.y(s), d.w(s))
+
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
         return NAN
 
@@ -242,6 +245,12 @@ cdef class LeafModel:
     ) noexcept nogil:
         kappa[0] = NAN
         return NAN
+
+    cdef double response_variance(
+        self, const Leaf *leaf, const double *out
+    ) noexcept nogil:
+        cdef double df = self.variance_df(leaf) + 2.0
+        return df * (out[1] * out[1]) / (df - 2.0) if df > 2.0 else INFINITY
 
     cdef double mean_kappa(
         self, const Leaf *leaf, const double *mean, const double *variance, double *v

@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 from dyntree._core.linalg cimport at
 from dyntree._core.trees.gaussian_leaves cimport FACTOR, GaussianLeaves
 from dyntree._core.trees.native_counts cimport NativeMultinomial
+from dyntree._core.trees.native_rates cimport FIRST, SECOND
 from dyntree._core.trees.nodes cimport Leaf, Node, retired_weight
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.r_rules cimport INVERSE, LEVEL, RGaussian, SPREAD
@@ -201,6 +202,17 @@ cdef class LeafDraws:
                         total += self.terms[j, k] * b[k]
                     out[d, j] = total
         return found
+
+    def rates(self, const int32_t[::1] leaves):
+        """Parameters of the laws of rates in leaves of counts, two of (n_leaves,)."""
+        cdef Py_ssize_t k
+        cdef Leaf *leaf
+        found = np.empty((2, leaves.shape[0]))
+        cdef double[:, ::1] out = found
+        for k in range(leaves.shape[0]):
+            leaf = self.c.arena.leaf(leaves[k])
+            out[0, k], out[1, k] = leaf.derived[FIRST], leaf.derived[SECOND]
+        return found[0], found[1]
 
     def counts(self, const int32_t[::1] leaves):
         """Parameters of the Dirichlet laws of class leaves, (n_leaves, n_classes)."""

@@ -18,4 +18,5 @@ def learn(
     y: float,
     proba: Vector | None = None,
     weight: float = 1.0,
+    exposure: float = 1.0,
 ) -> Vector: ...

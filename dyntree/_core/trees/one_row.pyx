@@ -203,7 +203,7 @@ def proba(members, const double[:, ::1] row):
 
 def learn(
     members, terms, const double[:, ::1] row, double y, double[:, ::1] proba=None,
-    double weight=1.0,
+    double weight=1.0, double exposure=1.0,
 ):
     """Let every model learn a row.
 
@@ -221,6 +221,8 @@ def learn(
         Written: what each model says of the classes before it learns.
     weight : float, default 1.0
         Of the row; another than 1 is for weighted models.
+    exposure : float, default 1.0
+        Of the row, in the clouds' unit; another than 1 is for counts.
 
     Returns
     -------
@@ -235,6 +237,10 @@ def learn(
     cdef Room room
     if weight != 1.0 and any(member.weighting is None for member in members):
         raise ValueError(f"members must be weighted for a weight of {weight}.")
+    if exposure != 1.0:
+        for member in members:
+            if not (<Particles?> member).leaf_model.is_count:
+                raise ValueError(f"members must count for an exposure of {exposure}.")
     if len(terms) != len(members) or proba is not None and (
         proba.shape[0] != len(members) or proba.shape[1] != n_classes
     ):
@@ -263,8 +269,8 @@ def learn(
             else:
                 window, rule, forget, every = terms[k]
                 take(
-                    <Cloud?> member, x, y, weight, window, rule, forget, every, told,
-                    &out[k],
+                    <Cloud?> member, x, y, weight, exposure, window, rule, forget,
+                    every, told, &out[k],
                 )
     finally:
         free(ahead)

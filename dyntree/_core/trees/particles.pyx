@@ -13,6 +13,7 @@ from dyntree._core.memory cimport resize
 from dyntree._core.trees.filter_rules cimport NativeNumerics
 from dyntree._core.trees.fresh_trees cimport FreshTrees
 from dyntree._core.trees.native_leaves cimport NativeGaussian
+from dyntree._core.trees.native_rates cimport NativeRates
 from dyntree._core.trees.shared_moves cimport SharedMoves
 from dyntree._core.rng cimport RESAMPLING, RandomStream
 from dyntree._core.trees.tree cimport descend, gather, replaced
@@ -23,6 +24,7 @@ from dyntree._core.types cimport NONE
 
 FIRST_LOOK = 16.0                   # rows seen at the first look at the prior
 
+COUNTS = ("poisson", "negbin")       # models of events, whose rows have exposures
 PROPOSALS = {"luall": LUALL, "luvar": LUVAR, "reject": REJECT}
 
 
@@ -30,6 +32,8 @@ def _native_leaves(model, n_basis, intercept, n_classes, prior, weighting):
     """The leaf model of that name under native rules."""
     if model == "class":
         return NativeMultinomial(n_classes, prior["class_mass"])
+    if model in COUNTS:
+        return NativeRates(model == "negbin", prior["dispersion"])
     return NativeGaussian(
         n_basis if model == "linear" else 0, intercept, prior["b0"],
         prior.get("kappa0", 0.0), model != "prior", weighting == "variance",
@@ -60,7 +64,7 @@ cdef class Particles:
     ----------
     source : RandomSource
         Where every draw comes from.
-    model : {"constant", "linear", "class", "prior"}
+    model : {"constant", "linear", "class", "prior", "poisson", "negbin"}
         Leaf model.
     n_features : int
         Columns of X, a column of ones for an explicit intercept included.
@@ -85,7 +89,8 @@ cdef class Particles:
     rules : {"r", "native"}, default "r"
         Leaf models and choices: R's, or those of `native_leaves` and `native_counts`.
     prior : dict, optional
-        Native rules: "b0", "adaptive" (whether the cloud tunes it) and "class_mass";
+        Native rules: "b0", "adaptive" (whether the cloud tunes it), "class_mass" and
+        "dispersion", that of "negbin" counts or None;
         clouds of earlier versions have a "kappa0", the weight of an anchored level.
     max_retired : float, optional
         Most weight that a leaf's retired sums may have.
@@ -127,7 +132,7 @@ cdef class Particles:
         if max_retired is not None:
             self.leaf_model.max_retired = max_retired
         self.next_look = FIRST_LOOK if prior and prior["adaptive"] else INFINITY
-        self.pool = ActivePool(n_features, weighting is not None)
+        self.pool = ActivePool(n_features, weighting is not None, model in COUNTS)
         self.arena = Arena(
             self.leaf_model.family.stride, self.leaf_model.n_derived, n_features
         )
@@ -264,9 +269,7 @@ cdef class Particles:
                     return -1
                 if self.leaf_model.rounds_rows:
                     memcpy(self.row_before, x, n_bytes)
-                e.density = self.leaf_model.density(
-                    leaf, x, self.pool.y(s), self.pool.w(s)
-                )
+                e.density = self.leaf_model.row_density(leaf, self.pool, s)
                 e.weighed = True
                 if self.leaf_model.rounds_rows and memcmp(self.row_before, x, n_bytes):
                     self.stamp += 1

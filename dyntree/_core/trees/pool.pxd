@@ -9,6 +9,7 @@ from dyntree._core.types cimport slot_t
 cdef class ActivePool:
     cdef readonly int32_t n_features
     cdef readonly bint is_weighted
+    cdef readonly bint is_exposed
     cdef int32_t n_rows        # rows held now
     cdef int64_t n_seen        # rows ever put; the next row's id
     cdef int32_t capacity
@@ -16,13 +17,14 @@ cdef class ActivePool:
     cdef double *x_                     # (capacity, n_features)
     cdef double *y_                     # (capacity,)
     cdef double *w_                     # (capacity,) weights; NULL: all are 1
+    cdef double *e_                     # (capacity,) exposures; NULL: all are 1
     cdef int64_t *ids                   # (capacity,)
     cdef slot_t *order                  # position -> slot, the internal order
     cdef slot_t *vacant                 # stack of free slots
     cdef int32_t *n_gaps                # (n_features,) rows held without a value
 
     cdef int reserve(self, int32_t n_rows) except -1
-    cdef slot_t put(self, const double *x, double y, double w) noexcept nogil
+    cdef slot_t put(self, const double *x, double y, double w, double e) noexcept nogil
     cdef void free(self, int32_t position) noexcept nogil
     cdef void count_gaps(self, slot_t s, int32_t by) noexcept nogil
     cdef int32_t position_of(self, slot_t s) noexcept nogil
@@ -32,3 +34,8 @@ cdef class ActivePool:
         return self.y_[s]
     cdef inline double w(self, slot_t s) noexcept nogil:
         return 1.0 if self.w_ == NULL else self.w_[s]
+    # what criteria look at besides a row's columns: its exposure, or else its weight
+    cdef inline const double *terms(self) noexcept nogil:
+        return self.w_ if self.e_ == NULL else self.e_
+    cdef inline double e(self, slot_t s) noexcept nogil:
+        return 1.0 if self.e_ == NULL else self.e_[s]

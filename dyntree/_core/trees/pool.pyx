@@ -18,6 +18,8 @@ cdef class ActivePool:
         Columns of a row.
     is_weighted : bool, default False
         Whether rows have weights; else all of them weigh 1.
+    is_exposed : bool, default False
+        Whether rows have exposures, as counts of events do; else all of them are 1.
 
     Notes
     -----
@@ -27,9 +29,11 @@ cdef class ActivePool:
     `seen` by it; no row that leaves makes it narrower.
     """
 
-    def __cinit__(self, int32_t n_features, bint is_weighted=False):
+    def __cinit__(
+        self, int32_t n_features, bint is_weighted=False, bint is_exposed=False
+    ):
         self.n_features = n_features
-        self.is_weighted = is_weighted
+        self.is_weighted, self.is_exposed = is_weighted, is_exposed
         self.seen = Spans(n_features)
         self.n_gaps = <int32_t *> calloc(n_features + 1, sizeof(int32_t))
         if self.n_gaps == NULL:
@@ -39,6 +43,7 @@ cdef class ActivePool:
         c_free(self.x_)
         c_free(self.y_)
         c_free(self.w_)
+        c_free(self.e_)
         c_free(self.ids)
         c_free(self.order)
         c_free(self.vacant)
@@ -54,6 +59,8 @@ cdef class ActivePool:
         resize(<void **> &self.y_, capacity, sizeof(double))
         if self.is_weighted:
             resize(<void **> &self.w_, capacity, sizeof(double))
+        if self.is_exposed:
+            resize(<void **> &self.e_, capacity, sizeof(double))
         resize(<void **> &self.ids, capacity, sizeof(int64_t))
         resize(<void **> &self.order, capacity, sizeof(slot_t))
         resize(<void **> &self.vacant, capacity, sizeof(slot_t))
@@ -63,13 +70,17 @@ cdef class ActivePool:
         self.capacity = capacity
         return 0
 
-    cdef slot_t put(self, const double *x, double y, double w) noexcept nogil:
+    cdef slot_t put(
+        self, const double *x, double y, double w, double e
+    ) noexcept nogil:
         """Seat a row, last in the order; room has been reserved."""
         cdef slot_t s = self.vacant[self.capacity - self.n_rows - 1]
         memcpy(self.x(s), x, self.n_features * sizeof(double))
         self.y_[s] = y
         if self.w_ != NULL:
             self.w_[s] = w
+        if self.e_ != NULL:
+            self.e_[s] = e
         self.ids[s] = self.n_seen
         self.order[self.n_rows] = s
         self.n_rows += 1
@@ -127,6 +138,15 @@ cdef class ActivePool:
             view[k] = self.w(self.order[k])
         return w
 
+    def exposures(self):
+        """Exposures of the rows held, in internal order; a copy."""
+        e = np.ones(self.n_rows)
+        cdef double[::1] view = e
+        cdef int32_t k
+        for k in range(self.n_rows):
+            view[k] = self.e(self.order[k])
+        return e
+
     def spans(self):
         """Ranges of the rows held; a new `Spans`."""
         cdef Spans spans = Spans(self.n_features)
@@ -136,19 +156,23 @@ cdef class ActivePool:
         return spans
 
     def load(self, const double[:, ::1] X, const double[::1] y, const int64_t[::1] ids,
-             int64_t n_seen, const double[::1] weights=None):
+             int64_t n_seen, const double[::1] weights=None,
+             const double[::1] exposures=None):
         """Fill an empty pool with rows in internal order."""
         cdef Py_ssize_t k
         self.reserve(<int32_t> y.shape[0])
         for k in range(y.shape[0]):
             self.ids[
-                self.put(&X[k, 0], y[k], 1.0 if weights is None else weights[k])
+                self.put(
+                    &X[k, 0], y[k], 1.0 if weights is None else weights[k],
+                    1.0 if exposures is None else exposures[k],
+                )
             ] = ids[k]
         self.n_seen = n_seen
 
     def nbytes(self):
         """Bytes reserved for rows."""
         return self.capacity * (
-            (self.n_features + 1 + self.is_weighted) * sizeof(double) + sizeof(int64_t)
-            + 2 * sizeof(slot_t)
+            (self.n_features + 1 + self.is_weighted + self.is_exposed) * sizeof(double)
+            + sizeof(int64_t) + 2 * sizeof(slot_t)
         ) + self.n_features * sizeof(int32_t)

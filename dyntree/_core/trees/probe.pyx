@@ -25,7 +25,7 @@ from dyntree._core.types cimport NONE, handle_t
 def pool_put(ActivePool pool, const double[::1] x, double y):
     """Seat a row, making room for it; its slot."""
     pool.reserve(pool.n_rows + 1)
-    return pool.put(&x[0], y, 1.0)
+    return pool.put(&x[0], y, 1.0, 1.0)
 
 
 def pool_free(ActivePool pool, int32_t position):

@@ -371,7 +371,7 @@ cdef class RExplicit(RGaussian):
     ) noexcept nogil:
         cdef double sum_squares
         self.family.scale(leaf.retired, forget)
-        self.family.add(leaf.retired, d.x(s), d.y(s), 1.0)
+        self.family.add(leaf.retired, d.x(s), d.y(s), 1.0, 1.0)
         leaf.active[0] -= 1.0
         leaf.active[2] = leaf.active[2] - d.y(s) * d.y(s) if leaf.n_rows else 0.0
         if forget < 1.0:

@@ -130,7 +130,7 @@ cdef class RowCredit:
         if self.rectangle is not None:
             narrow(self.rectangle, above)
             self.rectangle.reductions(
-                leaf, self.c.pool.x_, leaf.rows, leaf.n_rows, self.c.pool.w_, leaf.credit
+                leaf, self.c.pool.x_, leaf.rows, leaf.n_rows, self.c.pool.terms(), leaf.credit
             )
             return 0
         for k in range(self.c.leaf_model.n_classes):

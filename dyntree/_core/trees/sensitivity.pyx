@@ -316,7 +316,8 @@ cdef double ask(
     c.leaf_model.predict(leaf, x, out)
     df = out[2]
     if c.numerics.integrates:
-        df = c.leaf_model.variance_df(leaf) + 2.0
+        variance[0] = c.leaf_model.response_variance(leaf, out)
+        return out[0]
     variance[0] = df * (out[1] * out[1]) / (df - 2.0) if df > 2.0 else INFINITY
     return out[0]
 

@@ -114,6 +114,8 @@ def to_arrays(Particles cloud, bint growing):
     if cloud.pool.is_weighted:
         header["extra_told"] = cloud.extra_told
         arrays["weights"] = cloud.pool.weights()
+    if cloud.pool.is_exposed:
+        arrays["exposures"] = cloud.pool.exposures()
     if not cloud.numerics.asks_held:
         arrays["spans"] = cloud.pool.seen.table.copy()
     if n_fresh:
@@ -156,7 +158,7 @@ def from_arrays(kind, header, arrays, RandomSource source):
         raise MemoryError()
     cloud.pool.load(
         arrays["X"], arrays["y"], arrays["row_ids"], header["n_seen"],
-        arrays.get("weights"),
+        arrays.get("weights"), arrays.get("exposures"),
     )
     if "spans" in arrays:
         cloud.pool.seen.table[...] = arrays["spans"]
@@ -268,7 +270,7 @@ def without_rows(header, arrays, int stride):
     spans[:, 2] = 0.0
     spans[:, 3] = arrays["spans"][:, 3]
     kept = {name: arrays[name][:0] for name in (
-        "X", "y", "row_ids", "leaf_rows", "leaf_credit", "weights",
+        "X", "y", "row_ids", "leaf_rows", "leaf_credit", "weights", "exposures",
     ) if name in arrays}
     return (
         dict(header, n_retired=header["n_seen"]),

@@ -7,6 +7,6 @@ from dyntree._core.trees.cloud cimport Cloud
 cdef void foresee(Cloud c, const double *x, double *proba) noexcept nogil
 # learns a row that was checked; `proba` may be NULL
 cdef int take(
-    Cloud c, const double *x, double y, double w, int64_t window, rule, double forget,
-    int64_t every, double *proba, double *log_density,
+    Cloud c, const double *x, double y, double w, double e, int64_t window, rule,
+    double forget, int64_t every, double *proba, double *log_density,
 ) except -1

@@ -18,4 +18,5 @@ def roll(
     every: int = 0,
     proba: Vector | None = None,
     weights: Vector | None = None,
+    exposures: Vector | None = None,
 ) -> Vector: ...

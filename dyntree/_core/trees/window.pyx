@@ -87,8 +87,8 @@ cdef void foresee(Cloud c, const double *x, double *proba) noexcept nogil:
 
 
 cdef int take(
-    Cloud c, const double *x, double y, double w, int64_t window, rule, double forget,
-    int64_t every, double *proba, double *log_density,
+    Cloud c, const double *x, double y, double w, double e, int64_t window, rule,
+    double forget, int64_t every, double *proba, double *log_density,
 ) except -1:
     """Learn a row, retire rows until at most `window` are active, and regrow trees."""
     cdef int64_t seen = c.pool.n_seen
@@ -97,7 +97,7 @@ cdef int take(
         with nogil:
             foresee(c, x, proba)
     try:
-        c.learn(x, y, w, log_density, 0, None)
+        c.learn(x, y, w, e, log_density, 0, None)
     except KeyboardInterrupt as error:
         if c.pool.n_seen == seen:
             raise
@@ -123,7 +123,7 @@ cdef int take(
 def roll(
     Cloud c, const double[:, ::1] X, const double[::1] y, int64_t window, rule,
     double forget, int64_t every=0, double[:, ::1] proba=None,
-    const double[::1] weights=None,
+    const double[::1] weights=None, const double[::1] exposures=None,
 ):
     """Learn rows in order; after each retire rows until at most `window` are active.
 
@@ -145,7 +145,7 @@ def roll(
         Fresh trees begin to grow at every so many rows; 0: none do.
     proba : ndarray of shape (n_rows, n_classes), optional
         Written: probabilities of the classes at each row, given the rows before it.
-    weights : ndarray of shape (n_rows,), optional
+    weights, exposures : ndarray of shape (n_rows,), optional
         As in `Cloud.update`.
 
     Returns
@@ -159,7 +159,7 @@ def roll(
     complete one. One that comes within a row waits for its end.
     """
     cdef Py_ssize_t k
-    c.check_rows(X, y, weights)
+    c.check_rows(X, y, weights, exposures)
     if proba is not None and (
         proba.shape[0] != y.shape[0] or proba.shape[1] != c.leaf_model.n_classes
     ):
@@ -172,8 +172,8 @@ def roll(
     for k in range(y.shape[0]):
         PyErr_CheckSignals()
         take(
-            c, &X[k, 0], y[k], 1.0 if weights is None else weights[k], window, rule,
-            forget, every,
+            c, &X[k, 0], y[k], 1.0 if weights is None else weights[k],
+            1.0 if exposures is None else exposures[k], window, rule, forget, every,
             NULL if proba is None else &proba[k, 0], &out[k],
         )
     return log_densities

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from dyntree.api.adapters.base import (
 from dyntree.encoding.growing_map import GrowingMap
 from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.series import objects_of
-from dyntree.encoding.targets import label_list
+from dyntree.encoding.targets import Exposed, count_response, label_list
 from dyntree.encoding.values import LARGEST, Matrix, as_number
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.averages.stream import AveragedStream
@@ -124,12 +124,9 @@ class StreamAdapter(base.Estimator):
                     self._columns = columns
                 raise
 
-    def _rows(self, X: pd.DataFrame) -> Matrix:
-        """Rows of a frame, ndarray of shape (n_rows, n_features)."""
-        rows = [
-            numbered(row, self._columns.encode, x)
-            for row, x in enumerate(records_of(X))
-        ]
+    def _rows(self, records: Sequence[Row]) -> Matrix:
+        """Features of rows as dicts, ndarray of shape (n_rows, n_features)."""
+        rows = [numbered(row, self._columns.encode, x) for row, x in enumerate(records)]
         return np.concatenate([np.empty((0, self._columns.width)), *rows])
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = 1.0) -> None:
@@ -154,7 +151,34 @@ class StreamAdapter(base.Estimator):
 
 
 class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
-    """A stream of real responses as a regressor of river."""
+    """A stream of real responses, or of counts, as a regressor of river."""
+
+    exposure: str | None = None  # of models that have none, or were pickled before
+
+    def _apart(self, x: Row) -> tuple[Row, float | None]:
+        """A row without its exposure, and that; None where the row has none."""
+        if self.exposure is None or self.exposure not in x:
+            return x, None
+        given = as_number(x[self.exposure])
+        if given is None or not given > 0.0:
+            raise ValueError(
+                f"{self.exposure!r}, the exposure, must be a number > 0; got "
+                f"{x[self.exposure]!r}."
+            )
+        return {k: v for k, v in x.items() if k != self.exposure}, given
+
+    def _response(self, response: float, exposure: float | None) -> Any:
+        """A number as the model learns it."""
+        if not self.stream.state.options.is_count:
+            return response
+        count = float(count_response([response], 1)[0])
+        if self.exposure is None:
+            return count
+        if exposure is None:
+            raise ValueError(
+                f"x must have the exposure of its count, {self.exposure!r}; got none."
+            )
+        return Exposed(count, exposure)
 
     def learn_one(self, x: Row, y: float, w: float = 1.0) -> None:
         """Learn a row.
@@ -179,7 +203,8 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
                 f"y must be a number of at most {LARGEST:g} in size; got {y!r}. Leave "
                 "such rows out; labels need RiverDynamicTreeClassifier."
             )
-        self._learn(x, response, w)
+        x, exposure = self._apart(x)
+        self._learn(x, self._response(response, exposure), w)
 
     def predict_one(self, x: Row, with_dist: bool = False) -> float | RowDistribution:
         """Predictive mean at a row; before any row it is 0.
@@ -194,11 +219,13 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         -------
         float or RowDistribution
         """
+        x, exposure = self._apart(x)
         with self.stream.exclusive():
             row = self._columns.encode(x)
             if with_dist:
-                return RowDistribution(self._predict(row))
-            return self.stream.tree.mean_at(row)
+                return RowDistribution(self._predict(row, exposure))
+            mean: float = self.stream.tree.mean_at(row)
+            return mean if exposure is None else exposure * mean
 
     def predict_interval_one(self, x: Row, level: float = 0.9) -> conf.Interval:
         """Central interval that holds the response at a row with probability `level`.
@@ -216,8 +243,9 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         if not 0.0 < params.real("level", level) < 1.0:
             raise ValueError(f"level must be in (0, 1); got {level!r}.")
         tail = 0.5 - level / 2.0
+        x, exposure = self._apart(x)
         with self.stream.exclusive():
-            prediction = self._predict(self._columns.encode(x))
+            prediction = self._predict(self._columns.encode(x), exposure)
         low, high = prediction.quantile([tail, 1.0 - tail])[0]
         return conf.Interval(lower=float(low), upper=float(high))
 
@@ -232,13 +260,17 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         -------
         Series of shape (n_rows,)
         """
+        found = [numbered(k, self._apart, x) for k, x in enumerate(records_of(X))]
+        exposure = [1.0 if over is None else over for _, over in found]
         with self.stream.exclusive():
-            prediction = self._predict(self._rows(X))
+            rows = self._rows([x for x, _ in found])
+            prediction = self._predict(rows, exposure)
         answer: pd.Series[float] = series_of(X, prediction.mean.copy())
         return answer
 
-    def _predict(self, rows: Matrix) -> Prediction:
-        prediction = self.stream.predict(rows)
+    def _predict(self, rows: Matrix, exposure: Any = None) -> Prediction:
+        more = {} if self.exposure is None else {"exposure": exposure}
+        prediction = self.stream.predict(rows, **more)
         assert isinstance(prediction, Prediction)
         return prediction
 
@@ -342,6 +374,6 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
     def _predict(self, X: Any) -> ClassPrediction:
         """Probabilities at the rows of a frame."""
         with self.stream.exclusive():
-            prediction = self.stream.predict(self._rows(X))
+            prediction = self.stream.predict(self._rows(records_of(X)))
         assert isinstance(prediction, ClassPrediction)
         return prediction

@@ -33,9 +33,9 @@ class RiverDynamicTreeRegressor(StreamRegressor):
 
     Parameters
     ----------
-    model : {"constant", "linear"}, default "constant"
+    model : {"constant", "linear", "poisson", "negbin"}, default "constant"
         What leaves hold. Linear ones regress on the features of the first ten rows;
-        later features can be split on.
+        later features can be split on. The last two are for counts of events.
     window : int or "auto", default "auto"
         Most rows held one by one, as in `StreamingTree`; "auto" for the average of
         several windows, `AveragedStream`, which needs no tuning.
@@ -58,6 +58,11 @@ class RiverDynamicTreeRegressor(StreamRegressor):
     weighting : {"variance", "frequency"}, optional
         What weights of rows mean: each divides the variance of its response (the
         default), or says how often the row counts; see `DynamicTree`.
+    exposure : str, optional
+        Counts: the name of what each was counted over, a number > 0 in every row that
+        is learned, and no feature; rows that are asked about without it have 1.
+    dispersion : float, optional
+        "negbin": as in `DynamicTree`.
     new_columns : {"grow", "ignore"}, default "grow"
         What features and levels do that come after the first row: make the model wider,
         which copies it, or nothing. Ignore them where there is no end of them, as with
@@ -99,10 +104,17 @@ class RiverDynamicTreeRegressor(StreamRegressor):
         prior: str | NIG = "adaptive",
         max_retired_mass: float | None = None,
         weighting: str | None = None,
+        exposure: str | None = None,
+        dispersion: float | None = None,
         new_columns: str = "grow",
         seed: int | None = None,
     ) -> None:
-        params.one_of("model", model, ("constant", "linear"))
+        params.one_of("model", model, ("constant", "linear", *params.COUNTS))
+        if exposure is not None and model not in params.COUNTS:
+            raise ValueError(
+                "exposure is for counts, model='poisson' or 'negbin'; got "
+                f"{exposure!r} with model={model!r}. Leave it out."
+            )
         self._begin(locals())
 
     @classmethod

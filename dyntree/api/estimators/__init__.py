@@ -9,6 +9,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from dyntree.api.estimators.canopy import CanopyMixture
+from dyntree.api.estimators.counts import DynamicTreeCountRegressor
 from dyntree.api.estimators.ddp import DependentDPClusterer
 from dyntree.api.estimators.forests import RandomTreesClassifier, RandomTreesRegressor
 from dyntree.api.estimators.hdp import MemoryBoundedTopics
@@ -25,6 +26,7 @@ __all__ = [
     "DPMPPCAClusterer",
     "DependentDPClusterer",
     "DynamicTreeClassifier",
+    "DynamicTreeCountRegressor",
     "DynamicTreeRegressor",
     "HDPHSMMClusterer",
     "MemoryBoundedTopics",

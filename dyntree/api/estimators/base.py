@@ -110,7 +110,12 @@ class OnlineMixin:
         return validate_data(self, X, reset=first, skip_check_array=True)
 
     def _learn(
-        self, rows: Matrix, responses: Any, first: bool, sample_weight: Any = None
+        self,
+        rows: Matrix,
+        responses: Any,
+        first: bool,
+        sample_weight: Any = None,
+        **more: Any,
     ) -> Self:
         """Give rows to the model, at first to a new one."""
         model = self._fresh() if first else self.model_
@@ -119,9 +124,8 @@ class OnlineMixin:
             given.append(sample_weight)
         if isinstance(model, TreeAverage | RandomTreesStream):
             threads = threads_of(self.n_jobs)
-            model.update(*given, threads=threads, progress=False)
-        else:
-            model.update(*given, progress=False)
+            more |= {"threads": threads}
+        model.update(*given, **more, progress=False)
         self.model_ = model
         return self
 
@@ -137,10 +141,10 @@ class OnlineMixin:
             self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan"
         )
 
-    def _prediction(self, X: Any) -> Any:
+    def _prediction(self, X: Any, **more: Any) -> Any:
         """The model's prediction at the rows of X."""
         rows = self._asked(X)
-        return self.model_.predict(rows, threads=threads_of(self.n_jobs))
+        return self.model_.predict(rows, **more, threads=threads_of(self.n_jobs))
 
     def sample_y(
         self, X: Any, n_samples: int = 1, random_state: RandomState = None

@@ -14,11 +14,13 @@ from dyntree._core.student_mixture import moments
 from dyntree._core.trees import criteria, query
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree._core.trees.window import worth
+from dyntree.count_summaries import RateLaws
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.runtime.locking import locked
 from dyntree.summaries import Relevance
-from dyntree.trees.answers.predictions import TreePredictions, mixture_of
+from dyntree.trees.answers.predictions import TreePredictions, laws_of, mixture_of
 from dyntree.trees.learning.check import stored
+from dyntree.trees.learning.exposures import asked_exposure, refuse_exposure
 from dyntree.trees.learning.weights import candidate_weights, response_weights
 from dyntree.trees.state import TreeState
 
@@ -135,6 +137,7 @@ class TreeCriteria(TreePredictions):
         rule: str,
         *,
         sample_weight: Any = None,
+        exposure: Any = None,
         Xref: Any = None,
         q: float = 0.0,
         alpha: float = 2.0,
@@ -150,13 +153,15 @@ class TreeCriteria(TreePredictions):
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
             Candidates.
         rule : {"alm", "alc", "ei", "ieci", "qei", "qentropy"}
-            Predictive variance (MacKay 1992); reduction of variance averaged over a
-            rectangle or over `Xref` (Cohn 1996); expected improvement towards the
-            minimum; its integrated conditional form (Gramacy and Lee 2011); expected
-            improvement and entropy for the contour at q.
+            Predictive variance (MacKay 1992), of counts that of their rate; reduction
+            of variance averaged over a rectangle or over `Xref` (Cohn 1996); expected
+            improvement towards the minimum; its integrated conditional form (Gramacy
+            and Lee 2011); expected improvement and entropy for the contour at q.
         sample_weight : array_like of shape (n_rows,) or float, optional
             Weights > 0 of the responses at the candidates, for "alm" and for "alc" over
             a rectangle; 1 by default.
+        exposure : array_like of shape (n_rows,) or float, optional
+            Of the counts at the candidates, for "alc" over a rectangle; 1 by default.
         Xref : rows like X, optional
             References of "alc" (default: the whole rectangle) and "ieci" (default X).
         q : float, default 0.0
@@ -202,6 +207,18 @@ class TreeCriteria(TreePredictions):
                 "sample_weight is for rule='alm', and for 'alc' over a rectangle; got "
                 f"it with rule={rule!r}{'' if Xref is None else ' and Xref'}."
             )
+        if self.options.is_count and rule not in ("alm", "alc"):
+            raise ValueError(
+                f"rule={rule!r} needs a real response; got "
+                f"model={self.options.model!r}. For counts there are 'alm' and 'alc'."
+            )
+        if exposure is not None:
+            refuse_exposure(self.options)
+            if rule != "alc" or Xref is not None:
+                raise ValueError(
+                    "exposure is for rule='alc' over a rectangle; got it with "
+                    f"rule={rule!r}{'' if Xref is None else ' and Xref'}."
+                )
         references = None if Xref is None else stored(state, Xref, "Xref")
         rows = stored(state, X)
         if references is not None and not len(references):
@@ -209,6 +226,9 @@ class TreeCriteria(TreePredictions):
         if rule == "alm":
             if state.options.rules == "r":
                 return np.asarray(query.predict(cloud, rows)["var"])
+            if self.options.is_count:
+                laws = laws_of(cloud, rows, 1, np.ones(len(rows)))
+                return RateLaws(*laws).moments()[1]
             weights = response_weights(state, len(rows), sample_weight)
             start, share, mean, scale, df, _ = mixture_of(cloud, rows, 1, weights)
             return moments(start, share, mean, scale, df, least_df=LEAST_DF)[1]
@@ -226,6 +246,8 @@ class TreeCriteria(TreePredictions):
             return np.asarray(criteria.alc_reference(cloud, rows, references))
         where = region(cloud, state.ones, rows, bounds, categorical)
         weights = candidate_weights(state, len(rows), sample_weight)
+        if self.options.is_count:
+            weights = asked_exposure(state, len(rows), exposure) / state.exposure_unit
         return np.asarray(criteria.alc_rectangle(cloud, rows, *where, approx, weights))
 
     @locked
@@ -247,7 +269,10 @@ class TreeCriteria(TreePredictions):
         """
         cloud = self.state.ready("score_active")
         params.one_of("rule", rule, params.DISCARDS)
-        fits = {"entropy": ("class",), "alc": ("constant", "linear", "prior")}
+        fits = {
+            "entropy": ("class",),
+            "alc": ("constant", "linear", "prior", *params.COUNTS),
+        }
         if self.options.model not in fits.get(rule, params.MODELS):
             raise ValueError(
                 f"rule={rule!r} does not fit model={self.options.model!r}; 'entropy' "

@@ -13,6 +13,7 @@ from dyntree import params
 from dyntree._core.trees.forest import Forest
 from dyntree._core.trees.forest_draws import ends_of, tree_laws
 from dyntree._core.trees.leaf_draws import LeafDraws, root_splits
+from dyntree.count_summaries import drawn_events, drawn_means
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import DegenerateTreesWarning, warn
@@ -20,6 +21,7 @@ from dyntree.posterior import KINDS, PosteriorDraws
 from dyntree.runtime.locking import locked
 from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.check import stored
+from dyntree.trees.learning.exposures import asked_exposure
 from dyntree.trees.learning.weights import response_weights
 
 LEAST_ROOTS = 5.0  # effective number of first splits below which one cloud is alike
@@ -39,12 +41,15 @@ class DrawBlock:
     mean : ndarray of shape (n_some, n_rows), or (n_some, n_rows, n_classes)
         Mean response, or probabilities, of each draw at each row.
     noise : ndarray of shape (n_some, n_rows), or None
-        Standard deviation of a response about its mean; None for labels.
+        Standard deviation of a response about its mean; None for labels and counts.
+    size : ndarray of shape (n_rows,), or None
+        Of negative binomial counts at each row; infinite: Poisson ones.
     """
 
     places: Places
     mean: NDArray[np.float64]
     noise: Matrix | None
+    size: Vector | None = None
 
     def responses(
         self, rng: np.random.Generator, weights: Vector | None = None
@@ -54,6 +59,9 @@ class DrawBlock:
             noise = self.noise if weights is None else self.noise / np.sqrt(weights)
             drawn: Matrix = self.mean + noise * rng.standard_normal(self.mean.shape)
             return drawn
+        if self.size is not None:
+            events: Matrix = drawn_events(self.mean, self.size, rng)
+            return events
         ends = self.mean.cumsum(axis=2)
         u = rng.random(ends.shape[:2]) * ends[:, :, -1]
         places: NDArray[np.int64] = (u[:, :, None] >= ends[:, :, :-1]).sum(axis=2)
@@ -69,19 +77,30 @@ def systematic(weights: Vector, n: int, rng: np.random.Generator) -> Places:
 
 
 def cloud_draws(
-    cloud: Any, rows: Matrix, n_draws: int, rng: np.random.Generator
+    cloud: Any,
+    rows: Matrix,
+    n_draws: int,
+    rng: np.random.Generator,
+    exposure: Vector | None = None,
 ) -> Iterator[DrawBlock]:
-    """Draws of what a cloud, or a forest, says of rows as it stores them, in blocks."""
+    """Draws of what a cloud, or a forest, says of rows as it stores them, in blocks.
+
+    Exposures, of shape (n_rows,), are as users give them; 1 by default.
+    """
     if isinstance(cloud, Forest):
         yield from _forest_draws(cloud, rows, n_draws, rng)
         return
     n_particles = cloud.n_particles
     which = systematic(np.full(n_particles, 1.0 / n_particles), n_draws, rng)
-    yield from particle_draws(cloud, rows, which, rng)
+    yield from particle_draws(cloud, rows, which, rng, exposure)
 
 
 def particle_draws(
-    cloud: Any, rows: Matrix, which: Places, rng: np.random.Generator
+    cloud: Any,
+    rows: Matrix,
+    which: Places,
+    rng: np.random.Generator,
+    exposure: Vector | None = None,
 ) -> Iterator[DrawBlock]:
     """One draw of each of these particles, in blocks of equal trees.
 
@@ -93,8 +112,14 @@ def particle_draws(
     which : ndarray of int64 of shape (n_draws,)
         Particle of each draw.
     rng : Generator
+    exposure : ndarray of shape (n_rows,), optional
+        Of counts, as users give them; 1 by default.
     """
     drawn = LeafDraws(cloud, rows)
+    if cloud.is_count:
+        own = np.ones(len(rows)) if exposure is None else exposure
+        own = own / cloud.prior_point["exposure_unit"]
+        size = cloud.prior_point["size"] or np.inf
     unit = np.sqrt(cloud.weight_unit)  # of a response of weight 1, in the cloud's
     roots = drawn.roots
     # equal trees by the first particle that has them: a copy has them elsewhere
@@ -110,6 +135,16 @@ def particle_draws(
                 shape = (len(some), *counts.shape)
                 proba = dirichlet(np.broadcast_to(counts, shape), rng)
                 yield DrawBlock(some, proba[:, home], None)
+            continue
+        if cloud.is_count:
+            parameters = (*drawn.rates(leaves), size, 1.0)
+            for some in _parts(group, len(rows)):
+                first, second, theta, one = (
+                    np.broadcast_to(part, (len(some), len(leaves)))
+                    for part in parameters
+                )
+                rates = drawn_means(first, second, theta, one, rng)
+                yield DrawBlock(some, own * rates[:, home], None, size * own)
             continue
         mean, factor, sum_squares, df = drawn.coefficients(leaves)
         for some in _parts(group, len(rows)):
@@ -220,7 +255,11 @@ class JointDraws(TreeModel):
     """The part of a model of trees that draws from its posterior."""
 
     def draw_blocks(
-        self, X: Any, n_draws: int, rng: np.random.Generator
+        self,
+        X: Any,
+        n_draws: int,
+        rng: np.random.Generator,
+        exposure: Any = None,
     ) -> Iterator[DrawBlock]:
         """Joint draws at rows, some at a time.
 
@@ -232,13 +271,17 @@ class JointDraws(TreeModel):
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
         n_draws : int
         rng : Generator
+        exposure : array_like of shape (n_rows,), optional
+            Of counts; 1 by default.
 
         Yields
         ------
         DrawBlock
         """
         cloud = self.state.ready("posterior_draws")
-        yield from cloud_draws(cloud, stored(self.state, X), n_draws, rng)
+        rows = stored(self.state, X)
+        at = asked_exposure(self.state, len(rows), exposure)
+        yield from cloud_draws(cloud, rows, n_draws, rng, at)
 
     @locked
     def posterior_draws(
@@ -248,6 +291,7 @@ class JointDraws(TreeModel):
         kind: str = "mean",
         seed: int | np.random.Generator | None = None,
         sample_weight: Any = None,
+        exposure: Any = None,
     ) -> PosteriorDraws:
         """Draw from the posterior, jointly at all rows of X.
 
@@ -267,6 +311,8 @@ class JointDraws(TreeModel):
         sample_weight : array_like of shape (n_rows,), optional
             For ``kind="obs"``: weights > 0 of the new responses, where weights divide
             variances; by default 1.
+        exposure : array_like of shape (n_rows,) or float, optional
+            Of counts, > 0; by default 1, so that means are rates.
 
         Returns
         -------
@@ -292,7 +338,8 @@ class JointDraws(TreeModel):
         Particles are drawn systematically and in random order; of an average, members
         by their weights and particles within them. In each leaf that rows reach,
         sigma^2 is inverse gamma and the coefficients are normal given it (O'Hagan and
-        Forster 2004, section 11.4), and the probabilities of labels are Dirichlet. A
+        Forster 2004, section 11.4), the probabilities of labels are Dirichlet, and the
+        rates of counts are gamma or beta prime. A
         draw from random trees is one tree and one of its prunings, by the posterior
         probability of each, with a draw from each of its leaves. Where an average of
         label models does not predict the mean of its members, the least part of each
@@ -322,7 +369,7 @@ class JointDraws(TreeModel):
                 "Leave it out."
             )
         self.warn_if_alike()
-        return self.drawn(X, n_draws, kind, rng, sample_weight)
+        return self.drawn(X, n_draws, kind, rng, sample_weight, exposure)
 
     @locked
     def drawn(
@@ -332,12 +379,13 @@ class JointDraws(TreeModel):
         kind: str,
         rng: np.random.Generator,
         sample_weight: Any = None,
+        exposure: Any = None,
     ) -> PosteriorDraws:
         """As `posterior_draws`, of checked arguments and without a warning."""
         values: NDArray[Any] | None = None
         weights: Vector | None = None
         is_obs = kind == "obs"
-        for block in self.draw_blocks(X, n_draws, rng):
+        for block in self.draw_blocks(X, n_draws, rng, exposure):
             if values is None:
                 n_rows = block.mean.shape[1]
                 weights = response_weights(self.states[0], n_rows, sample_weight)

@@ -13,12 +13,14 @@ from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
 from dyntree._core.trees.forest import Forest
 from dyntree._core.trees.leaf import LEAST_DF
+from dyntree.count_summaries import CountPrediction
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.summaries import ClassPrediction, Prediction, TreeStats
 from dyntree.trees.answers.draws import JointDraws
 from dyntree.trees.learning.check import extended, stored
+from dyntree.trees.learning.exposures import apart, asked_exposure
 from dyntree.trees.learning.scaling import on_scale
 from dyntree.trees.learning.weights import response_weights, reweighed
 
@@ -35,6 +37,30 @@ def mixture_of(
     else:
         parts = query.mixture(cloud, rows, n_threads)
     return parts if weights is None else reweighed(parts, weights)
+
+
+def laws_with(
+    cloud: Any,
+    start: NDArray[np.int64],
+    share: Vector,
+    first: Vector,
+    second: Vector,
+    exposure: Vector,
+) -> Any:
+    """Laws of counts by the parameters that leaves tell; see `RateLaws`.
+
+    Exposures, of shape (n_rows,), are in the cloud's unit.
+    """
+    each = np.repeat(exposure, np.diff(start))
+    size = cloud.prior_point["size"]
+    return start, share, first, second, size * each if size else each * np.inf, each
+
+
+def laws_of(cloud: Any, rows: Matrix, n_threads: int, exposure: Vector) -> Any:
+    """Laws of counts at encoded rows, by exposures of shape (n_rows,) as users give."""
+    start, share, _, first, second, _ = query.mixture(cloud, rows, n_threads)
+    own = exposure / cloud.prior_point["exposure_unit"]
+    return laws_with(cloud, start, share, first, second, own)
 
 
 def proba_of(cloud: Any, rows: Matrix, n_threads: int = 1) -> Matrix:
@@ -84,7 +110,12 @@ class TreePredictions(JointDraws):
         return np.asarray(self.state.cloud.row_ids())
 
     def predict(
-        self, X: Any, sample_weight: Any = None, *, threads: int | None = None
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        exposure: Any = None,
+        threads: int | None = None,
     ) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X.
 
@@ -95,14 +126,16 @@ class TreePredictions(JointDraws):
         sample_weight : array_like of shape (n_rows,) or float, optional
             Weights > 0 of the responses that are predicted, where weights divide
             variances (see `weighting`); 1 by default.
+        exposure : array_like of shape (n_rows,) or float, optional
+            Of the counts that are predicted, > 0; by default 1, and means are rates.
         threads : int, optional
             Threads over rows, default DYNTREE_NUM_THREADS or 1. The answer does not
             depend on it.
 
         Returns
         -------
-        Prediction or ClassPrediction
-            The latter for class models.
+        Prediction, CountPrediction or ClassPrediction
+            The last for class models, the second for counts.
         """
         if threads is not None:
             params.n_threads(threads)
@@ -113,10 +146,13 @@ class TreePredictions(JointDraws):
                 response_weights(state, None, sample_weight)
                 if state.options.rules == "r":
                     raise state.not_ready("predict")
-                return self._predict_cold(X)
+                return self._predict_cold(X, exposure)
             rows = stored(state, X)
             weights = response_weights(state, len(rows), sample_weight)
+            at = asked_exposure(state, len(rows), exposure)
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
+            if state.options.is_count:
+                return CountPrediction.of_laws(laws_of(cloud, rows, n_threads, at), at)
             if classes is None:
                 parts = mixture_of(cloud, rows, n_threads, weights)
                 least_df = LEAST_DF if state.options.rules == "native" else 0.0
@@ -127,9 +163,14 @@ class TreePredictions(JointDraws):
             answer = query.predict_class(cloud, rows, n_threads)
             return ClassPrediction(answer["p"], classes, answer["entropy"])
 
-    def _predict_cold(self, X: Any) -> Prediction | ClassPrediction:
+    def _predict_cold(
+        self, X: Any, exposure: Any = None
+    ) -> Prediction | ClassPrediction:
         """Before there are trees: what the rows kept back say without them."""
         n_rows = len(extended(self.state, X)[1])
+        at = asked_exposure(self.state, n_rows, exposure)
+        if self.options.is_count:
+            return CountPrediction.of_sample(*apart(self.state.waiting_y), at)
         if self.options.model == "class":
             classes = self.options.classes or ()
             proba = np.full((n_rows, len(classes)), 1.0 / max(1, len(classes)))

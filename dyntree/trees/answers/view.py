@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree._core.trees import query
+from dyntree.count_summaries import CountMixture
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import student_log_density
 from dyntree.trees.answers.draws import particle_draws
+from dyntree.trees.answers.predictions import laws_with
 from dyntree.trees.answers.sensitivity import TreeAnswers
 from dyntree.trees.learning.check import stored
+from dyntree.trees.learning.weights import Responses
 from dyntree.trees.state import with_ones
 
 
@@ -116,8 +119,11 @@ class TreeView:
         -------
         three ndarrays of shape (n_particles, n_rows)
         """
-        if self.tree.is_classifier:
-            raise ValueError("predictive needs real responses; got model='class'.")
+        if self.tree.is_classifier or self.tree.options.is_count:
+            raise ValueError(
+                "predictive needs real responses; got "
+                f"model={self.tree.options.model!r}."
+            )
         location, scale, df = query.predictive(self._cloud, with_ones(rows, self._ones))
         return location, scale, df
 
@@ -207,19 +213,14 @@ class Rehearsal:
         return iter((self.ess, self.n_distinct, self.grow, self.prune))
 
 
-def rehearsed(
-    cloud: Any, row: Matrix, response: Vector, weights: Vector | None
-) -> Rehearsal:
-    """A cloud, a stored row and its response -> what would come of them on a copy.
-
-    `weights` is as for ``Cloud.update``.
-    """
+def rehearsed(cloud: Any, row: Matrix, response: Responses) -> Rehearsal:
+    """A cloud, a stored row and its response -> what would come of them on a copy."""
     cloud = cloud.copy(cloud.source.copy())
     n_before, shares = cloud.n_particles, _weights(cloud, row, response)
     seen: list[tuple[int, Vector]] = []
     cloud.update(
-        row, response, 1, lambda *step: seen.append((step[2], cloud.shapes()[:, 1])),
-        weights,
+        row, response.y, 1, lambda *step: seen.append((step[2], cloud.shapes()[:, 1])),
+        response.weights, response.exposures,
     )  # fmt: skip
     (kept, before), after = seen[0], cloud.shapes()[:, 1]
     return Rehearsal(
@@ -230,10 +231,18 @@ def rehearsed(
     )
 
 
-def _weights(cloud: Any, row: Matrix, response: Vector) -> Vector:
+def _weights(cloud: Any, row: Matrix, response: Responses) -> Vector:
     """Density or probability of a row under each particle, up to a factor."""
+    y = response.y[0]
     if cloud.n_classes:
-        return query.class_probabilities(cloud, int(response[0]), row)[:, 0]
+        return query.class_probabilities(cloud, int(y), row)[:, 0]
     location, scale, df = (part[:, 0] for part in query.predictive(cloud, row))
-    log_density = student_log_density(response[0] - location, scale, df)
+    if response.exposures is None:
+        log_density = student_log_density(y - location, scale, df)
+    else:
+        exposure, one = response.exposures, np.ones(len(location))
+        parts = laws_with(
+            cloud, np.arange(len(one) + 1), one, scale, df, exposure * one
+        )
+        log_density = CountMixture(*parts).log_density(y * one)
     return np.asarray(np.exp(log_density - log_density.max()))

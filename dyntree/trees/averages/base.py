@@ -13,6 +13,7 @@ from scipy.special import entr
 
 from dyntree import checkpoint, params
 from dyntree._core.trees.leaf import LEAST_DF
+from dyntree.count_summaries import CountPrediction
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.online import Arrays, Header
@@ -37,11 +38,12 @@ from dyntree.trees.answers.draws import (
     systematic,
     transport,
 )
-from dyntree.trees.answers.predictions import mixture_of, proba_of
+from dyntree.trees.answers.predictions import laws_of, mixture_of, proba_of
 from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.answers.view import Rehearsal
 from dyntree.trees.averages.view import AverageView, picked
 from dyntree.trees.learning.check import stored
+from dyntree.trees.learning.exposures import asked_exposure
 from dyntree.trees.learning.weights import response_weights
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState
@@ -179,7 +181,12 @@ class TreeAverage(JointDraws, checkpoint.Stored):
 
     # ------------------------------------------------------------ predictions
     def predict(
-        self, X: Any, sample_weight: Any = None, *, threads: int | None = None
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        exposure: Any = None,
+        threads: int | None = None,
     ) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X: the mixture of the members'.
 
@@ -188,8 +195,9 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         n_threads = params.n_threads(threads)
         with self._lock:
             if not self.is_ready:
-                return self._trees[0].predict(X, sample_weight)
+                return self._trees[0].predict(X, sample_weight, exposure=exposure)
             rows = self._member_rows(X)
+            at = asked_exposure(self.state, len(rows[0]), exposure)
             weights = [
                 response_weights(state, len(rows[0]), sample_weight)
                 for state in self.states
@@ -199,6 +207,12 @@ class TreeAverage(JointDraws, checkpoint.Stored):
                 proba = self._proba(rows, n_threads)
                 entropy: Vector = entr(proba).sum(axis=1)
                 return ClassPrediction(proba, self.classes or (), entropy)
+            if self.options.is_count:
+                laws = [
+                    laws_of(state.cloud, own, n_threads, at)
+                    for state, own in zip(self.states, rows, strict=True)
+                ]
+                return CountPrediction.of_laws(joined(laws, self.weights), at)
             parts = [
                 mixture_of(state.cloud, own, n_threads, w)
                 for state, own, w in zip(self.states, rows, weights, strict=True)
@@ -265,12 +279,17 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         return self.weights
 
     def draw_blocks(
-        self, X: Any, n_draws: int, rng: np.random.Generator
+        self,
+        X: Any,
+        n_draws: int,
+        rng: np.random.Generator,
+        exposure: Any = None,
     ) -> Iterator[DrawBlock]:
         """Joint draws at rows, some at a time; see `JointDraws.draw_blocks`."""
         for state in self.states:
             state.ready("posterior_draws")
         rows, weights = self._member_rows(X), self._draw_weights
+        at = asked_exposure(self.state, len(rows[0]), exposure)
         which = systematic(weights, n_draws, rng)
         parts: tuple[Matrix, Matrix] | None = None
         if self.is_classifier:
@@ -280,9 +299,9 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         for k in np.unique(which).tolist():
             own = np.flatnonzero(which == k)
             cloud = self.states[k].cloud
-            for block in cloud_draws(cloud, rows[k], len(own), rng):
+            for block in cloud_draws(cloud, rows[k], len(own), rng, at):
                 mean = block.mean if parts is None else moved(block.mean, *parts)
-                yield DrawBlock(own[block.places], mean, block.noise)
+                yield DrawBlock(own[block.places], mean, block.noise, block.size)
 
     # ------------------------------------------------------------ other questions
     @locked
@@ -292,6 +311,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         rule: str,
         *,
         sample_weight: Any = None,
+        exposure: Any = None,
         Xref: Any = None,
         q: float = 0.0,
         alpha: float = 2.0,
@@ -304,7 +324,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
 
         Parameters
         ----------
-        X, rule, sample_weight, Xref, q, alpha, best, categorical, approx
+        X, rule, sample_weight, exposure, Xref, q, alpha, best, categorical, approx
             As in `DynamicTree.score`.
         bounds : array_like of shape (n_features, 2), optional
             Rectangle of "alc"; the default covers that of every member.
@@ -319,13 +339,16 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         if rule == "alm" and not self.is_classifier:
             prediction = self.predict(X, sample_weight)
             assert isinstance(prediction, Prediction)
+            if isinstance(prediction, CountPrediction):
+                return prediction.of_mean.moments()[1]
             return prediction.var.copy()
         if rule == "alc" and bounds is None and Xref is None:
             bounds = self._bounds(X)
         scores: Vector = self._tree_average(
             tree.score(
-                X, rule, sample_weight=sample_weight, Xref=Xref, q=q, alpha=alpha,
-                best=best, bounds=bounds, categorical=categorical, approx=approx,
+                X, rule, sample_weight=sample_weight, exposure=exposure, Xref=Xref, q=q,
+                alpha=alpha, best=best, bounds=bounds, categorical=categorical,
+                approx=approx,
             )
             for tree in trees
         )  # fmt: skip

@@ -29,6 +29,8 @@ _REAL = (
 MEMORIES: dict[str, tuple[dict[str, Any], ...]] = {
     "constant": (*_REAL, _STILL, _QUICK, _FADING),
     "linear": _REAL,
+    "poisson": _REAL,
+    "negbin": _REAL,
     "class": (
         {"window": 4, "forget": 0.5},
         {"window": 10, "forget": 0.8},
@@ -47,7 +49,7 @@ FORESTS_SHARE = (
 )  # fmt: skip
 SHARED = {
     "model", "rules", "n_start", "variance_prior", "classes", "categories",
-    "new_levels", "weighting",
+    "new_levels", "weighting", "dispersion",
 }  # fmt: skip
 
 

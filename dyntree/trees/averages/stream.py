@@ -34,7 +34,7 @@ from dyntree.trees.averages.memories import (
     widened,
 )
 from dyntree.trees.files import check_average
-from dyntree.trees.learning.check import checked, scaled_row
+from dyntree.trees.learning.check import checked, learnable_row
 from dyntree.trees.learning.growth import Growth
 from dyntree.trees.learning.parts import degenerate_rows_warned, learn_in_parts
 from dyntree.trees.learning.scaling import on_scale
@@ -43,7 +43,6 @@ from dyntree.trees.learning.weights import (
     Responses,
     admit_weights,
     one_weight,
-    row_weight,
 )
 from dyntree.trees.random_trees import RandomTreesStream
 from dyntree.trees.streaming import StreamingTree
@@ -97,7 +96,7 @@ class AveragedStream(TreeAverage):
 
     Parameters
     ----------
-    model : {"constant", "linear", "class"}, default "constant"
+    model : {"constant", "linear", "class", "poisson", "negbin"}, default "constant"
         What leaves hold; as in `DynamicTree`.
     members : sequence of dict, optional
         The memories: options of `StreamingTree` a member, such as ``{"window": 50,
@@ -123,6 +122,8 @@ class AveragedStream(TreeAverage):
     first_split, n_basis
         As in `DynamicTree`.
     classes, prior, class_mass, max_retired_mass, categories, new_levels, weighting
+        As in `DynamicTree`.
+    dispersion
         As in `DynamicTree`.
     seed : int, optional
         Drawn from the system where absent; members have seeds of their own from it.
@@ -184,6 +185,7 @@ class AveragedStream(TreeAverage):
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
         weighting: str | None = None,
+        dispersion: float | None = None,
         seed: int | None = None,
     ) -> None:
         shared = averaged_options(locals())
@@ -266,6 +268,7 @@ class AveragedStream(TreeAverage):
         y: Any,
         sample_weight: Any = None,
         *,
+        exposure: Any = None,
         threads: int | None = None,
         progress: Progress = None,
     ) -> Self:
@@ -277,7 +280,7 @@ class AveragedStream(TreeAverage):
         interrupts do are those of `DynamicTree.update`.
         """
         n_threads = params.n_threads(threads)
-        return self._take_rows(X, y, sample_weight, progress, n_threads)
+        return self._take_rows(X, y, sample_weight, exposure, progress, n_threads)
 
     def learn_row(self, row: Matrix, y: Any, weight: float = 1.0) -> None:
         """Learn one row by a shorter way; see `StreamingTree.learn_row`."""
@@ -291,14 +294,12 @@ class AveragedStream(TreeAverage):
             if not self.is_ready or self.is_frozen or is_new:
                 self._learn(row, [y], np.array([weight]), 1, None)
                 return
-            place = y if known is None else known.index(y)
             self._check_same_rows()
-            row, response = scaled_row(state, row, place)
-            weights = row_weight(state, weight)
+            row, responses = learnable_row(state, row, y, weight)
             for other in self.states[1:]:
-                admit_weights(other, weights)
+                admit_weights(other, responses.weights)
             with degenerate_rows_warned(self.states):
-                self._teach(row, Responses(response, weights), map)
+                self._teach(row, responses, map)
 
     def _learn(
         self,
@@ -395,6 +396,7 @@ class AveragedStream(TreeAverage):
                     self._clouds, [member.options.terms for member in self.members],
                     rows, responses.y[0], proba[:, 0] if n_classes else None,
                     1.0 if responses.weights is None else responses.weights[0],
+                    1.0 if responses.exposures is None else responses.exposures[0],
                 )[None]  # fmt: skip
             else:
                 learned = run(

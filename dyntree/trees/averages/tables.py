@@ -26,6 +26,7 @@ from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.averages.memories import averaged_options, forests_beside
 from dyntree.trees.files import check_members, demand
 from dyntree.trees.learning.check import extended, is_idle
+from dyntree.trees.learning.exposures import with_exposure
 from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
 from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.warmup import take_new_labels
@@ -175,7 +176,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     Parameters
     ----------
-    model : {"constant", "linear", "class"}, default "constant"
+    model : {"constant", "linear", "class", "poisson", "negbin"}, default "constant"
         What leaves hold; as in `DynamicTree`.
     n_clouds : int, default 10
     shuffle : bool, default True
@@ -190,6 +191,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     first_split, n_basis
         As in `DynamicTree`.
     classes, prior, class_mass, max_retired_mass, categories, new_levels, weighting
+        As in `DynamicTree`.
+    dispersion
         As in `DynamicTree`.
     seed : int, optional
         Drawn from the system where absent; clouds have seeds of their own from it.
@@ -253,6 +256,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
         weighting: str | None = None,
+        dispersion: float | None = None,
         seed: int | None = None,
     ) -> None:
         options = averaged_options(locals())
@@ -349,6 +353,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         y: Any,
         sample_weight: Any = None,
         *,
+        exposure: Any = None,
         threads: int | None = None,
         progress: Progress = None,
     ) -> Self:
@@ -356,7 +361,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, exposure
             As in `DynamicTree.update`.
         threads : int, optional
             Clouds at a time: default DYNTREE_NUM_THREADS, or ``n_jobs`` of an enclosing
@@ -381,6 +386,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         check_progress(progress)
         n_jobs = params.n_jobs(threads)
         with self._lock:
+            y = with_exposure(self.state.options, X, y, exposure)
             X, y, weights = weighed(self.state.options, X, y, sample_weight)
             if is_idle(self.state, X, y):
                 return self

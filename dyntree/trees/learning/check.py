@@ -10,12 +10,14 @@ from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing, take
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.targets import (
+    count_list,
     label_codes,
     label_list,
     real_response,
     sorted_labels,
 )
 from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
+from dyntree.trees.learning.exposures import apart, in_exposure_units
 from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.levels import (
     full_columns,
@@ -24,6 +26,7 @@ from dyntree.trees.learning.levels import (
     warn_unseen,
 )
 from dyntree.trees.learning.scaling import check_scale, on_scale
+from dyntree.trees.learning.weights import Responses, row_weight
 from dyntree.trees.state import TreeState, n_waiting, with_ones
 
 
@@ -50,19 +53,28 @@ def is_plain_row(state: TreeState, X: Any, y: Any) -> bool:
             state.options.classes is not None
             or (y.dtype == np.float64 and abs(y.item()) <= LARGEST)  # not NaN
         )
+        and not state.options.is_count
     )
 
 
-def scaled_row(state: TreeState, row: Matrix, place: float) -> tuple[Matrix, Vector]:
-    """An encoded row, and its response or label's place -> both as the cloud has them.
+def learnable_row(
+    state: TreeState, row: Matrix, y: Any, weight: float
+) -> tuple[Matrix, Responses]:
+    """An encoded row, its response or known label and weight -> as the cloud has them.
 
-    For native rules, once there are trees: arrays of shape (1, n_features) and (1,).
+    For native rules, once there are trees; the row stays of shape (1, n_features).
     """
+    weights = row_weight(state, weight)
+    if state.options.is_count:
+        return row, responses_of(state, count_list([y], 1), weights)
+    known = state.options.classes
+    place = y if known is None else known.index(y)
     if not abs(place) <= LARGEST:  # NaN, too
         raise ValueError(too_large("y", place, "in the row"))
     response = np.array([place], dtype=np.float64)
     assert state.features is not None
-    return on_scale(state.cloud, state.features, row, response), response
+    row = on_scale(state.cloud, state.features, row, response)
+    return row, Responses(response, weights)
 
 
 def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth]:
@@ -72,7 +84,7 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
     -------
     rows : ndarray of shape (n_rows, n_features), or codes while there are no trees
     labels : list of length n_rows
-        Responses or labels.
+        Responses or labels; counts may be `Exposed` ones.
     growth : Growth
         The columns with these rows.
     """
@@ -91,6 +103,8 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
         raise ValueError("X must have at least one row; got none.")
     if options.model == "class":
         labels = label_list(y, len(rows))
+    elif options.is_count:
+        labels = count_list(y, len(rows))
     else:
         response = real_response(y, len(rows), options.rules)
         if state.cloud is not None:
@@ -124,11 +138,20 @@ def warn_once_if_full(state: TreeState, features: FeatureMap, X: Any) -> None:
         warn_full(late[0])
 
 
-def responses_of(state: TreeState, y: list[Any]) -> Vector:
-    """Responses, or labels that are known -> floats as the cloud takes them."""
+def responses_of(
+    state: TreeState, y: list[Any], weights: Vector | None, n_before: int = 0
+) -> Responses:
+    """Responses, or labels that are known -> as the cloud takes them.
+
+    `weights` are in the model's unit; errors count rows from after `n_before` of them.
+    """
+    if state.options.is_count:
+        counts, exposure = apart(y)
+        unit = state.exposure_unit
+        return Responses(counts, weights, in_exposure_units(exposure, unit, n_before))
     if state.options.classes is not None:
-        return label_codes(y, state.options.classes)
-    return np.array(y, dtype=np.float64)
+        return Responses(label_codes(y, state.options.classes), weights)
+    return Responses(np.array(y, dtype=np.float64), weights)
 
 
 def extended(state: TreeState, X: Any) -> tuple[FeatureMap, Matrix]:
@@ -183,6 +206,8 @@ def previewed(
     if not len(rows):
         raise ValueError("X must have at least one row; got none.")
     rows = rows.copy() if rows is X else rows  # which is the caller's to change
+    if state.options.is_count:
+        return Encoded(rows, features), count_list(y, len(rows))
     if state.options.model != "class":
         response = real_response(y, len(rows), state.options.rules)
         if state.cloud is not None:

@@ -74,7 +74,10 @@ def learn_in_parts(
 
 def learn_rows(state: TreeState, rows: Matrix, responses: Responses) -> int:
     """Let a tree learn rows, none of which retires; returns how many."""
-    return len(state.cloud.update(rows, responses.y, weights=responses.weights))
+    more = {"weights": responses.weights}
+    if responses.exposures is not None:
+        more["exposures"] = responses.exposures
+    return len(state.cloud.update(rows, responses.y, **more))
 
 
 @contextmanager

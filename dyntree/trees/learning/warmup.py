@@ -18,6 +18,7 @@ from dyntree.params import N_SCALE, NIG, TreeOptions
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.trees.forest_options import ForestOptions
 from dyntree.trees.learning.check import checked, responses_of, warn_once_if_full
+from dyntree.trees.learning.exposures import apart
 from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.parts import degenerate_rows_warned, learn_rows
@@ -95,7 +96,7 @@ def keep_or_plant(
         weights = in_units(weights, state.weight_unit, len(rows))
         admit_weights(state, weights)
         take_new_labels(state, labels)
-        responses = Responses(responses_of(state, labels), weights)
+        responses = responses_of(state, labels, weights)
         return with_ones(rows, ones), responses, growth, 0
     n_before = len(state.waiting_y)
     weights = joined(state.waiting_weights, n_before, weights, len(rows))
@@ -127,7 +128,7 @@ def keep_or_plant(
     state.waiting_X, state.waiting_y = np.empty((0, 0)), []
     state.waiting_weights = None
     admit_weights(state, weights, unit)
-    responses = Responses(known, weights)
+    responses = responses_of(state, labels, weights, n_before)
     held, rows = options.n_start or 0, with_ones(rows, ones)
     n_old = max(0, n_before - held)
     return rows[held:], responses[held:], growth.since(held), n_old
@@ -225,7 +226,7 @@ def plant(
         assert options.classes is not None
         responses = label_codes(y, options.classes)
     else:
-        responses = np.array(y, dtype=np.float64)
+        responses = apart(y)[0] if options.is_count else np.array(y, dtype=np.float64)
     if isinstance(options, ForestOptions):
         forest = Forest(CounterSource(seed), **options.for_core(X.shape[1]))
         if options.model == "constant":
@@ -245,7 +246,9 @@ def plant(
         CounterSource(seed) if native else RSource(seed),
         **cloud_options(options, X.shape[1]),
     )
-    if native and options.model != "class":
+    if options.is_count:
+        cloud.set_exposure_unit(*_first_rate(y[:n_scale]))
+    elif native and options.model != "class":
         basis = (options.n_basis or 0) if options.model == "linear" else 0
         centred = options.intercept != "none" or options.model != "linear"
         scale = frozen_scale(X[:n_scale, :basis], responses[:n_scale], centred)
@@ -278,8 +281,17 @@ def cloud_options(options: TreeOptions, n_features: int) -> dict[str, Any]:
     }
 
 
+def _first_rate(y: list[Any]) -> tuple[float, float]:
+    """Mean exposure of the first counts, and events per so much of it, > 0."""
+    counts, exposure = apart(y)
+    unit = float(exposure.mean())
+    return unit, float((counts.sum() + 0.5) / exposure.sum() * unit)
+
+
 def _prior(options: TreeOptions) -> dict[str, Any]:
     """Where the prior of the leaves starts, and whether it stays there."""
+    if options.is_count:
+        return {"adaptive": True, "dispersion": options.dispersion}
     is_fixed = isinstance(options.prior, NIG)
     start = options.prior if isinstance(options.prior, NIG) else NIG(0.03)
     return asdict(start) | {

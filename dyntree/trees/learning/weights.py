@@ -30,17 +30,21 @@ class Responses:
         Responses, or places of labels.
     weights : ndarray of shape (n_rows,) or None
         In the model's unit; None where all are 1.
+    exposures : ndarray of shape (n_rows,) or None
+        Of counts, in the model's unit; None for other responses.
     """
 
     y: Vector
     weights: Vector | None = None
+    exposures: Vector | None = None
 
     def __len__(self) -> int:
         return len(self.y)
 
     def __getitem__(self, rows: slice) -> Responses:
         weights = None if self.weights is None else self.weights[rows]
-        return Responses(self.y[rows], weights)
+        exposures = None if self.exposures is None else self.exposures[rows]
+        return Responses(self.y[rows], weights, exposures)
 
 
 def check_weights(values: Any, n_rows: int, name: str = NAME) -> Vector:

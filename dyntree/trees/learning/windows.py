@@ -69,10 +69,13 @@ def learn_in_window(
     state: TreeState, options: StreamOptions, rows: Matrix, responses: Responses
 ) -> int:
     """Learn some rows, at least one, and retire as many; returns how many."""
-    y, weights = responses.y, responses.weights
     if state.options.rules == "r":
-        return _replace(state.cloud, options, rows, y)
-    return len(roll(state.cloud, rows, y, *options.terms, weights=weights))
+        return _replace(state.cloud, options, rows, responses.y)
+    found = roll(
+        state.cloud, rows, responses.y, *options.terms, None, responses.weights,
+        responses.exposures,
+    )  # fmt: skip
+    return len(found)
 
 
 def _replace(

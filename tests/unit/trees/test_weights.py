@@ -37,10 +37,20 @@ MAKERS: dict[str, Callable[..., Any]] = {
         "linear", n_clouds=3, **SMALL | o
     ),
     "averaged class trees": lambda **o: AveragedTrees("class", n_clouds=3, **SMALL | o),
+    "negbin tree": lambda **o: DynamicTree("negbin", **SMALL | o),
+    "poisson stream": lambda **o: StreamingTree("poisson", window=30, **SMALL | o),
+    "averaged negbin trees": lambda **o: AveragedTrees(
+        "negbin", n_clouds=3, **SMALL | o
+    ),
     "real random trees": lambda **o: RandomTreesStream("constant", seed=1, **o),
     "random trees": lambda **o: RandomTreesStream(seed=1, **o),
 }
-REAL = [name for name in MAKERS if "class" not in name and name != "random trees"]
+COUNTS = [name for name in MAKERS if "negbin" in name or "poisson" in name]
+REAL = [
+    name
+    for name in MAKERS
+    if "class" not in name and name != "random trees" and name not in COUNTS
+]
 # an average of tables learns all rows of a call together, in an order of its own
 BY_ROW = [name for name in MAKERS if "trees" not in name or "averaged" not in name]
 
@@ -53,6 +63,8 @@ def rows(name: str, n: int = 90) -> tuple[np.ndarray, Any, np.ndarray]:
         rng.choice([0.0, 0.5, 1.0, 4.0], n, p=[0.1, 0.3, 0.3, 0.3]),
     )
     y = np.sin(6 * X[:, 0]) + 0.3 * rng.standard_normal(n)
+    if name in COUNTS:
+        return X, np.round(4.0 * np.abs(y)), w
     return X, y if name in REAL else np.where(y > 0.2, "u", "v"), w
 
 
@@ -164,7 +176,7 @@ def test_rows_of_weight_zero_were_never_there(name: str, weighting: str) -> None
 @pytest.mark.parametrize("name", BY_ROW)
 def test_rows_one_by_one_are_rows_at_once(name: str) -> None:
     X, y, w = rows(name)
-    options = {} if name in REAL else {"classes": ("u", "v")}
+    options = {} if name in REAL + COUNTS else {"classes": ("u", "v")}
     whole = MAKERS[name](**options).update(X, y, w)
     by_row = MAKERS[name](**options)
     for k in range(len(y)):
@@ -209,7 +221,7 @@ def test_weights_may_begin_late(name: str) -> None:
     model = MAKERS[name]().update(X[:45], y[:45])
     model.update(X[45:], y[45:], w[45:])
     assert np.all(np.isfinite(answers(model, X)))
-    if name not in REAL:
+    if name not in REAL + COUNTS:
         model.update(X[:5], ["w"] * 5, 0.5)
         assert model.predict(X[:2]).proba.shape == (2, 3)
     model.remove_data()

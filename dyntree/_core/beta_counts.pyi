@@ -1,0 +1,6 @@
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+def cdf(y: Vector, size: Vector, first: Vector, second: Vector) -> Vector: ...

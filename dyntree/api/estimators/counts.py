@@ -1,0 +1,268 @@
+"""Dynamic trees for counts of events, for scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import d2_tweedie_score
+
+from dyntree import params
+from dyntree.api.estimators.base import RandomState, seed_of
+from dyntree.api.estimators.supervised import OnlineRegressor
+from dyntree.api.estimators.trees import tree_of
+from dyntree.encoding.values import Vector
+from dyntree.posterior import PosteriorDraws
+from dyntree.trees.factory import Trees
+from dyntree.trees.learning.weights import check_weights
+
+
+class DynamicTreeCountRegressor(OnlineRegressor):
+    """A dynamic tree of counts of events, by exposure, as a regressor of scikit-learn.
+
+    A leaf holds the rate of events per unit of exposure. Rows are learned in the order
+    they come, by `fit` anew and by `partial_fit` on top. Missing values (NaN) are taken
+    as they are.
+
+    Parameters
+    ----------
+    model : {"negbin", "poisson"}, default "negbin"
+        What counts are given the rate: negative binomial or Poisson.
+    window, n_clouds, discard, forget, drift, rejuvenate_every, n_particles
+        As in `DynamicTreeRegressor`.
+    proposal, min_leaf, tree_prior, max_retired_mass, new_levels
+        As in `DynamicTree`.
+    dispersion : float, optional
+        "negbin": a count of mean m has the variance m + dispersion m^2 at an exposure
+        of 1; tuned by the evidence where absent.
+    n_jobs, random_state
+        As in `DynamicTreeRegressor`.
+
+    Attributes
+    ----------
+    model_ : AveragedTrees, DynamicTree, StreamingTree or AveragedStream
+        The model, open to every question.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only if X had names, all of them strings.
+    feature_importances_ : ndarray of shape (n_features,)
+        Share of the variance of the rate that each column accounts for.
+    log_evidence_ : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree.api.estimators import DynamicTreeCountRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X, hours = rng.random((300, 1)), rng.uniform(1, 5, 300)
+    >>> y = rng.poisson(hours * np.where(X[:, 0] > 0.5, 8, 2))
+    >>> tree = DynamicTreeCountRegressor(n_particles=50, random_state=1)
+    >>> tree.fit(X, y, exposure=hours).predict([[0.2], [0.8]]).round()
+    array([2., 8.])
+    """
+
+    def __init__(
+        self,
+        model: str = "negbin",
+        *,
+        window: int | str | None = None,
+        n_clouds: int | None = None,
+        discard: str | None = None,
+        forget: float | None = None,
+        drift: bool = False,
+        rejuvenate_every: int | None = None,
+        n_particles: int | None = None,
+        proposal: str = "luvar",
+        min_leaf: int | None = None,
+        tree_prior: tuple[float, float] | None = None,
+        max_retired_mass: float | None = None,
+        new_levels: str = "grow",
+        dispersion: float | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        params.keep_arguments(self, locals())
+
+    def _fresh(self) -> Trees:
+        params.one_of("model", self.model, params.COUNTS)
+        return tree_of(self)
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None
+    ) -> Self:
+        """Learn rows in order, and nothing else: what was learned before is dropped.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+            NaN for what is missing.
+        y : array_like of shape (n_rows,)
+            Counts 0, 1, 2, ...
+        sample_weight : array_like of shape (n_rows,) or float, optional
+            How often each row counts, >= 0, by default once. Rows of weight 0 are left
+            out.
+        exposure : array_like of shape (n_rows,) or float, optional
+            What each count was counted over, > 0, by default 1.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            On bad rows or parameters.
+        """
+        rows, counts = self._checked(X, y, True, y_numeric=True)
+        return self._learn(rows, counts, True, sample_weight, exposure=exposure)
+
+    def partial_fit(
+        self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None
+    ) -> Self:
+        """Learn more rows in order; parameters and returns are those of `fit`.
+
+        A first call is a `fit`. Later ones go on with the parameters of the first.
+        """
+        first = not hasattr(self, "model_")
+        rows, counts = self._checked(X, y, first, y_numeric=True)
+        return self._learn(rows, counts, first, sample_weight, exposure=exposure)
+
+    def predict(
+        self, X: Any, return_std: bool = False, exposure: Any = None
+    ) -> Vector | tuple[Vector, Vector]:
+        """Expected number of events of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        return_std : bool, default False
+            Return the predictive standard deviation of the count too.
+        exposure : array_like of shape (n_rows,) or float, optional
+            > 0; by default 1, so that rates are predicted.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or two of them
+        """
+        prediction = self._prediction(X, exposure=exposure)
+        mean = prediction.mean.copy()
+        return (mean, np.sqrt(prediction.var)) if return_std else mean
+
+    def predict_quantiles(
+        self, X: Any, q: ArrayLike = (0.05, 0.5, 0.95), exposure: Any = None
+    ) -> Vector:
+        """Quantiles of the predictive distribution of the count of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        q : float or array_like of shape (n_q,), default (0.05, 0.5, 0.95)
+            Probabilities in (0, 1).
+        exposure : array_like of shape (n_rows,) or float, optional
+            > 0, by default 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_q) for a sequence of probabilities
+        """
+        quantiles: Vector = self._prediction(X, exposure=exposure).quantile(q)
+        return quantiles
+
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None
+    ) -> float:
+        """Share of the Poisson deviance that is explained, D^2, at most 1.
+
+        Beside the model with one rate for all rows (Hastie, Tibshirani and Wainwright
+        2015, section 3.4); without exposures it is ``d2_tweedie_score`` of power 1.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        y : array_like of shape (n_rows,)
+            Counts.
+        sample_weight, exposure : array_like of shape (n_rows,) or float, optional
+
+        Returns
+        -------
+        float
+        """
+        prediction = self._prediction(X, exposure=exposure)
+        counts, over = np.asarray(y, dtype=np.float64), prediction.exposure
+        weights = (
+            over
+            if sample_weight is None
+            else over * check_weights(sample_weight, len(counts))
+        )  # a deviance of rates that exposures weigh is one of counts
+        return float(
+            d2_tweedie_score(
+                counts / over, prediction.rate, sample_weight=weights, power=1
+            )
+        )
+
+    def posterior_draws(
+        self,
+        X: Any,
+        n_draws: int = 1000,
+        kind: str = "mean",
+        seed: int | np.random.Generator | None = None,
+        exposure: Any = None,
+    ) -> PosteriorDraws:
+        """Draw from the posterior, jointly at all rows; see `DynamicTree`.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        n_draws : int, default 1000
+        kind : {"mean", "obs"}, default "mean"
+            Expected events, or new counts.
+        seed : int or Generator, optional
+        exposure : array_like of shape (n_rows,) or float, optional
+            > 0, by default 1.
+
+        Returns
+        -------
+        PosteriorDraws
+        """
+        rows = self._asked(X)
+        found: PosteriorDraws = self.model_.posterior_draws(
+            rows, n_draws, kind, seed, exposure=exposure
+        )
+        return found
+
+    def sample_y(
+        self,
+        X: Any,
+        n_samples: int = 1,
+        random_state: RandomState = None,
+        exposure: Any = None,
+    ) -> NDArray[Any]:
+        """Draw counts from the predictive distribution, jointly at all rows.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        n_samples : int, default 1
+        random_state : int, RandomState or Generator, optional
+        exposure : array_like of shape (n_rows,) or float, optional
+            > 0, by default 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_samples)
+        """
+        n_samples = params.count("n_samples", n_samples, 1)
+        rows, rng = self._asked(X), np.random.default_rng(seed_of(random_state))
+        model = self.model_
+        if not model.is_ready:
+            found = model.predict(rows, exposure=exposure).sample(n_samples, rng)
+        else:
+            found = model.drawn(rows, n_samples, "obs", rng, None, exposure).values
+        counts: NDArray[Any] = found.T
+        return counts
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags

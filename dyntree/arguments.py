@@ -1,0 +1,118 @@
+"""Arguments as they come -> values that are known to be good, or an error."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import reprlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def short(value: Any) -> str:
+    """What an error says that it got: tables by type and shape, all else by itself."""
+    if shape := getattr(value, "shape", None):
+        return f"{type(value).__name__} of shape {shape}"
+    return reprlib.repr(value)
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
+    """Return `value`, one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {listed}; got {short(value)}.")
+    return value
+
+
+def count(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """Return `value` as an int >= least, and <= most where there is one."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, numbers.Integral)
+        or value < least
+    ):
+        raise ValueError(f"{name} must be an int >= {least}; got {value!r}.")
+    number = int(value)
+    if most is not None and number > most:
+        raise ValueError(f"{name} must be at most {most}; got {value!r}.")
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return `value` as a bool."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False; got {value!r}.")
+    return bool(value)
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """Return the generator that `seed` is or starts; None starts one at random."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"seed must be an int >= 0 or a numpy Generator; got {seed!r}."
+        ) from error
+
+
+def real(name: str, value: Any) -> float:
+    """Return `value` as a finite float."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ValueError(f"{name} must be a real number; got {value!r}.")
+    try:
+        number = float(value)
+    except OverflowError:  # an int beyond every float
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite; got {reprlib.repr(value)}.")
+    return number
+
+
+def pair(name: str, value: Any) -> tuple[float, float]:
+    """Return `value` as two finite floats."""
+    if not isinstance(value, tuple | list | np.ndarray) or np.shape(value) != (2,):
+        raise ValueError(f"{name} must be a pair of numbers; got {value!r}.")
+    return real(name, value[0]), real(name, value[1])
+
+
+def check_dense(name: str, values: Any) -> None:
+    """Raise ValueError for a sparse matrix."""
+    if hasattr(values, "tocsr"):
+        raise ValueError(
+            f"{name} must be dense; got a sparse matrix. Give {name}.toarray()."
+        )
+
+
+def as_array(name: str, values: Any, dtype: Any = None) -> NDArray[Any]:
+    """Return `values` as an array, of floats where dtype says so.
+
+    What a masked array hides becomes NaN, or None among objects.
+    """
+    check_dense(name, values)
+    if isinstance(values, np.ma.MaskedArray) and np.any(np.ma.getmaskarray(values)):
+        nothing: Any = np.nan if values.dtype.kind in "biuf" else None
+        values = np.where(np.ma.getmaskarray(values), nothing, values.data)
+    try:
+        held = values.dtype.kind if isinstance(values, np.ndarray | np.generic) else ""
+        if dtype is not None and held == "c":  # NumPy would drop what is imaginary
+            raise TypeError("complex numbers are no floats")
+        array = np.asarray(values, dtype=dtype)
+        if array.dtype.kind in "US" and not hasattr(values, "dtype"):
+            return np.asarray(values, dtype=object)  # numbers beside text stay numbers
+        return array
+    except (OverflowError, TypeError, ValueError) as error:
+        kind = "rectangular" if dtype is None else "rectangular and of numbers"
+        raise ValueError(
+            f"{name} must be {kind}; got {reprlib.repr(values)}."
+        ) from error
+
+
+def positive(name: str, value: Any) -> float:
+    """Return `value` as a finite float > 0."""
+    number = real(name, value)
+    if not number > 0.0:
+        raise ValueError(f"{name} must be > 0; got {value!r}.")
+    return number

@@ -1,0 +1,113 @@
+"""Exposures of counts, as users hold them -> beside the counts, in the cloud's unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from dyntree.arguments import as_array
+from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.targets import Exposed, count_response
+from dyntree.encoding.values import Vector
+from dyntree.params import TreeOptions
+from dyntree.trees.state import TreeState
+
+LARGEST_RATIO = 1e9  # of exposures to the unit: doubles keep seven digits of one
+NAME = "exposure"
+
+
+def check_exposure(values: Any, n_rows: int, name: str = NAME) -> Vector:
+    """Exposures, or one for all rows -> an array of shape (n_rows,), finite and > 0."""
+    array = as_array(name, values)
+    if array.dtype.kind not in "uif":
+        try:
+            if array.dtype.kind != "O":
+                raise ValueError
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must be numbers; got {values!r}.") from None
+    exposure = np.array(array, dtype=np.float64)
+    if exposure.ndim == 0 and isinstance(values, Real | np.ndarray):
+        exposure = np.full(n_rows, exposure)
+    if exposure.shape != (n_rows,):
+        got = len(exposure) if exposure.ndim == 1 else f"shape {exposure.shape}"
+        raise ValueError(f"{name} must have one value a row of X, {n_rows}; got {got}.")
+    bad = np.flatnonzero(~(np.isfinite(exposure) & (exposure > 0.0)))
+    if len(bad):
+        raise ValueError(
+            f"{name} must be finite and > 0; got {exposure[bad[0]]} in row {bad[0]}."
+        )
+    return exposure
+
+
+def refuse_exposure(options: TreeOptions, name: str = NAME) -> None:
+    """Raise ValueError for a model of anything but counts."""
+    if not options.is_count:
+        raise ValueError(
+            f"{name} is for counts, model='poisson' or 'negbin'; got it with "
+            f"model={options.model!r}. Leave it out."
+        )
+
+
+def with_exposure(
+    options: TreeOptions, X: Any, y: Any, exposure: Any, name: str = NAME
+) -> Any:
+    """Counts and what they were counted over -> responses that hold both.
+
+    Without exposures y is given back as it came.
+    """
+    if exposure is None:
+        return y
+    refuse_exposure(options, name)
+    check_paired(X, exposure, name)
+    check_paired(X, y)
+    n_rows = len(y) if np.ndim(y) else 1
+    values = check_exposure(exposure, n_rows, name)
+    counts = count_response(y, n_rows)
+    return [*map(Exposed, counts.tolist(), values.tolist())]
+
+
+def apart(labels: Sequence[Any]) -> tuple[Vector, Vector]:
+    """Responses of counts -> counts and their exposures, both of shape (n_rows,)."""
+    pairs = [one if isinstance(one, Exposed) else (one, 1.0) for one in labels]
+    counts, exposure = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+    return counts.copy(), exposure.copy()
+
+
+def read_back(options: TreeOptions, responses: Sequence[Any]) -> list[Any]:
+    """Responses as a file has them, with lists for `Exposed` counts -> as they were."""
+    if not options.is_count:
+        return [*responses]
+    return [
+        Exposed(*one) if isinstance(one, list | tuple) else one for one in responses
+    ]
+
+
+def in_exposure_units(exposure: Vector, unit: float, n_before: int = 0) -> Vector:
+    """Exposures in the cloud's unit; those too far from it are refused.
+
+    `n_before` rows at the front came with an earlier call: errors count without them.
+    """
+    found = exposure / unit
+    far = (found > LARGEST_RATIO) | (found < 1.0 / LARGEST_RATIO)
+    if far.any():
+        row = int(far.argmax())
+        raise ValueError(
+            f"{NAME} must be within a factor of {LARGEST_RATIO:g} of the mean exposure "
+            f"of the first rows, {unit:g}; got {exposure[row]:g} in row "
+            f"{row - n_before}."
+        )
+    return found
+
+
+def asked_exposure(
+    state: TreeState, n_rows: int, exposure: Any, name: str = NAME
+) -> Vector:
+    """Exposures of counts that are asked about, in the users' unit; 1 by default."""
+    if exposure is None:
+        return np.ones(n_rows)
+    refuse_exposure(state.options, name)
+    return check_exposure(exposure, n_rows, name)

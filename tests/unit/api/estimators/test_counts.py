@@ -1,0 +1,117 @@
+"""Counts as a regressor of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="needs scikit-learn: dyntree[sklearn]")
+
+from sklearn.metrics import d2_tweedie_score
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dyntree import DynamicTree
+from dyntree.api.estimators import DynamicTreeCountRegressor
+from tests.unit.models import not_of_chance, refused
+
+SMALL: dict[str, Any] = {"n_particles": 20, "random_state": 1}
+
+
+class Rounding(DynamicTreeCountRegressor):
+    """Counts what scikit-learn's checks give it, which are any numbers."""
+
+    def _checked(self, X: Any, y: Any, first: bool, **more: Any) -> tuple[Any, Any]:
+        rows, counts = super()._checked(X, y, first, **more)
+        counts = np.asarray(counts, dtype=np.float64)
+        return rows, np.where(np.isfinite(counts), np.abs(np.round(counts)), counts)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # of D^2, in rounded numbers about 0
+        return tags
+
+
+@parametrize_with_checks(
+    [Rounding(n_clouds=3, n_particles=50), Rounding("poisson", window=60)],
+    expected_failed_checks=not_of_chance,
+)
+@pytest.mark.usefixtures("global_randomness_on_loan")
+def test_scikit_learns_own_checks(
+    estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # else one check would be skipped
+    check(estimator)
+
+
+def rows(n: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X, e = rng.random((n, 2)), rng.uniform(0.5, 4.0, n)
+    return X, rng.poisson(e * np.where(X[:, 0] > 0.5, 8.0, 2.0)), e
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.DegenerateTreesWarning")
+@pytest.mark.parametrize("model", ["poisson", "negbin"])
+def test_it_answers_as_the_model_does(model: str) -> None:
+    X, y, e = rows()
+    one = DynamicTreeCountRegressor(model, n_clouds=1, **SMALL).fit(X, y, exposure=e)
+    tree = DynamicTree(model, n_particles=20, seed=1).update(X, y, exposure=e)
+    told = tree.predict(X[:5], exposure=e[:5])
+    mean, sd = one.predict(X[:5], return_std=True, exposure=e[:5])
+    np.testing.assert_array_equal(mean, told.mean)
+    np.testing.assert_array_equal(sd, np.sqrt(told.var))
+    np.testing.assert_array_equal(one.predict(X[:5]), tree.predict(X[:5]).mean)
+    np.testing.assert_array_equal(
+        one.predict_quantiles(X[:5], 0.9, exposure=2.0),
+        tree.predict(X[:5], exposure=2.0).quantile(0.9),
+    )
+    draws = one.posterior_draws(X[:5], 30, "obs", 1, exposure=e[:5]).values
+    assert draws.shape == (30, 5)
+    drawn = one.sample_y(X[:5], 7, 1, exposure=e[:5])
+    assert drawn.shape == (5, 7)
+    assert np.all(drawn == np.floor(drawn))
+
+
+def test_parts_are_learned_as_the_whole() -> None:
+    X, y, e = rows()
+    whole = DynamicTreeCountRegressor(n_clouds=1, **SMALL).fit(X, y, exposure=e)
+    part = DynamicTreeCountRegressor(n_clouds=1, **SMALL)
+    for some in (slice(0, 120), slice(120, 200)):
+        part.partial_fit(X[some], y[some], exposure=e[some])
+    np.testing.assert_array_equal(part.predict(X), whole.predict(X))
+
+
+def test_the_score_is_the_share_of_the_deviance() -> None:
+    X, y, e = rows()
+    one = DynamicTreeCountRegressor(n_clouds=3, **SMALL).fit(X, y, exposure=e)
+    assert one.score(X, y, exposure=e) > 0.5
+    plain = d2_tweedie_score(y, one.predict(X), power=1)
+    assert one.score(X, y) == pytest.approx(plain, rel=1e-12)
+    at = one.predict(X, exposure=e)
+    rate = y.sum() / e.sum()
+
+    def deviance(m: np.ndarray) -> float:
+        log = np.where(y > 0, y * np.log(np.maximum(y, 1) / m), 0.0)
+        return float((log - y + m).sum())
+
+    by_hand = 1.0 - deviance(at) / deviance(rate * e)
+    assert one.score(X, y, exposure=e) == pytest.approx(by_hand, rel=1e-9)
+    with np.errstate(all="ignore"):
+        assert np.all(cross_val_score(one, X, y) > 0.2)
+
+
+def test_what_are_no_counts_is_refused() -> None:
+    X, y, e = rows()
+    one = DynamicTreeCountRegressor(**SMALL)
+    broken = y.astype(float)
+    broken[3] = 1.5
+    with refused("y", "1.5 in row 3"):
+        one.fit(X, broken)
+    with refused("exposure", "0.0 in row 2"):
+        one.fit(X, y, exposure=np.where(np.arange(len(y)) == 2, 0.0, e))
+    with refused("model", "'constant'"):
+        DynamicTreeCountRegressor("constant").fit(X, y)
+    with refused("exposure", "got 3"):
+        one.fit(X, y, exposure=e).predict(X, exposure=[1.0, 2.0, 3.0])

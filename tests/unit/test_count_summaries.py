@@ -1,0 +1,152 @@
+"""Mixtures of count laws: against SciPy's, by sums and by draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from dyntree._core import beta_counts
+from dyntree.count_summaries import (
+    CountMixture,
+    CountPrediction,
+    RateLaws,
+    far_cdf,
+)
+
+LAWS = [
+    # first, second, size, exposure
+    (3.0, 2.0, np.inf, 1.5),
+    (0.4, 5.0, np.inf, 0.2),
+    (900.0, 30.0, np.inf, 4.0),
+    (6.0, 9.0, 2.5, 1.0),
+    (2.2, 40.0, 0.3, 0.1),
+    (50.0, 700.0, 12.0, 3.0),
+    (1.3, 2.0, 0.1, 1.0),
+]
+
+
+def single(kind: Any, law: tuple[float, ...], n_rows: int = 1) -> Any:
+    """One component a row, the same in all."""
+    one = np.ones(n_rows)
+    return kind(np.arange(n_rows + 1), one, *(value * one for value in law))
+
+
+def probability(law: tuple[float, ...], k: float) -> float:
+    """By SciPy's negative binomial, of beta ones by integrating over p."""
+    a, b, size, e = law
+    if np.isinf(size):
+        return float(stats.nbinom.pmf(k, a, b / (b + e)))
+
+    def given(p: float) -> float:
+        return float(stats.nbinom.pmf(k, size, p) * stats.beta.pdf(p, a, b))
+
+    found, _ = integrate.quad(given, 0.0, 1.0, epsabs=0.0, epsrel=1e-11, limit=500)
+    return float(found)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_probabilities_are_those_of_scipy(law: tuple[float, ...]) -> None:
+    k = np.arange(60.0)
+    mixture = single(CountMixture, law, len(k))
+    log_p = mixture.log_density(k)
+    some = [0, 1, 4, 15, 59]
+    exact = np.log([probability(law, k) for k in some])
+    np.testing.assert_allclose(log_p[some], exact, rtol=1e-8, atol=1e-9)
+    sums = np.exp(log_p).cumsum()
+    np.testing.assert_allclose(mixture.cdf(k), sums, rtol=1e-10)
+    np.testing.assert_array_equal(mixture.cdf(k), mixture.cdf(k + 0.5))
+    assert single(CountMixture, law).cdf(np.array([-1.0]))[0] == 0.0
+
+
+@pytest.mark.parametrize("law", [law for law in LAWS if law[0] > 2.0])
+def test_moments_are_those_of_many_counts(law: tuple[float, ...]) -> None:
+    mean, var = single(CountMixture, law).moments()
+    a, b, size, e = law
+    told, spread = single(RateLaws, law).moments()
+    assert told[0] == pytest.approx(mean[0], rel=1e-12)
+    given = mean if np.isinf(size) else mean + (spread + mean**2) / size  # of the noise
+    assert var[0] == pytest.approx((spread + given)[0], rel=1e-10)
+    if np.isinf(size):
+        assert var[0] == pytest.approx(stats.nbinom(a, b / (b + e)).var(), rel=1e-10)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("level", [0.01, 0.05, 0.5, 0.9, 0.99])
+def test_quantiles_are_the_least_counts_of_that_probability(
+    law: tuple[float, ...], level: float
+) -> None:
+    mixture = single(CountMixture, law)
+    k = mixture.quantiles(np.array([level]))[0]
+    assert k == np.floor(k) >= 0.0
+    assert mixture.cdf(k)[0] >= level > mixture.cdf(k - 1.0)[0]
+    rates = single(RateLaws, law)
+    assert rates.cdf(rates.quantiles(np.array([level]))[0])[0] == pytest.approx(
+        level, rel=1e-9
+    )
+
+
+def test_large_counts_are_foreseen_as_their_means() -> None:
+    """Where single counts are not summed any more, both ways agree; of counts of ten
+    million the noise is a trifle."""
+    k = np.array([0.0, 10.0, 20.0, 40.0, 400.0])
+    for size, first, second in [
+        (12.0, 40.0, 60.0),
+        (400.0, 4.0, 6.0),
+        (0.3, 5.0, 90.0),
+    ]:
+        parts = [np.full(len(k), value) for value in (size, first, second)]
+        np.testing.assert_allclose(
+            far_cdf(k, *parts), beta_counts.cdf(k, *parts), atol=1e-5
+        )
+    large = (400.0, 60.0, 1e8, 1.0)
+    counts, rates = single(CountMixture, large), single(RateLaws, large)
+    levels = np.array([0.05, 0.5, 0.95])
+    np.testing.assert_allclose(
+        counts.quantiles(levels), rates.quantiles(levels), rtol=1e-3
+    )
+
+
+def test_a_mixture_is_the_average_of_its_parts() -> None:
+    laws = LAWS[0], LAWS[3], LAWS[5]
+    weight = np.array([0.2, 0.5, 0.3])
+    columns = (np.array(column) for column in zip(*laws, strict=True))
+    mixture = CountMixture(np.array([0, 3]), weight, *columns)
+    k = np.array([4.0])
+    each = np.array([[probability(law, k) for k in range(5)] for law in laws])
+    assert mixture.cdf(k)[0] == pytest.approx(weight @ each.sum(axis=1), rel=1e-8)
+    p = np.exp(mixture.log_density(k))[0]
+    assert p == pytest.approx(weight @ each[:, 4], rel=1e-8)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_samples_follow_the_law(law: tuple[float, ...]) -> None:
+    """Distribution functions of 20,000 draws: off by .02 in 1 of 10^6 (DKW)."""
+    rng = np.random.default_rng(1)
+    for kind in (CountMixture, RateLaws):
+        one = single(kind, law)
+        draws = one.sample(20_000, rng)[:, 0]
+        for level in (0.1, 0.5, 0.9):
+            at = one.quantiles(np.array([level]))[0]
+            assert (draws <= at[0]).mean() == pytest.approx(one.cdf(at)[0], abs=0.02)
+
+
+def test_pit_of_right_counts_is_uniform() -> None:
+    """Kolmogorov's test at 10^-4."""
+    law, n = LAWS[3], 2000
+    parts = (np.arange(n + 1), np.ones(n), *(np.full(n, value) for value in law))
+    told = CountPrediction.of_laws(parts, np.ones(n))
+    y = told.mixture.sample(1, np.random.default_rng(3))[0]
+    assert stats.kstest(told.pit(y, seed=4), "uniform").pvalue > 1e-4
+    assert np.all(np.isnan(told.df))
+    with pytest.raises(ValueError, match="y must be counts"):
+        told.log_density(y + 0.5)
+
+
+def test_no_rows_have_no_answers() -> None:
+    empty = CountMixture(np.array([0]), *(np.empty(0) for _ in range(5)))
+    assert empty.moments()[0].shape == (0,)
+    assert empty.quantiles(np.array([0.5])).shape == (0, 1)
+    assert empty.cdf(np.empty(0)).shape == empty.log_density(np.empty(0)).shape == (0,)
