@@ -241,13 +241,18 @@ class Variable:
 
     def _column(self, numbers: Vector) -> Column:
         """Numbers, or days, as a column that is read as they are."""
-        if self.kind == NUMBERS:
-            return Column(numbers)
-        code = "m8[us]" if self.kind == DURATION else "M8[us]"
-        ticks = np.where(np.isnan(numbers), 0.0, np.round(numbers * DAY))
-        times = ticks.astype(np.int64).astype(code)
-        times[np.isnan(numbers)] = np.array("NaT", dtype=code)
-        return Column(times, is_zoned=self.kind == ZONED)
+        return column_of_numbers(numbers, self.kind)
+
+
+def column_of_numbers(numbers: Vector, kind: str) -> Column:
+    """Numbers as a column of a kind that is read as they are; times come in days."""
+    if kind == NUMBERS:
+        return Column(numbers)
+    code = "m8[us]" if kind == DURATION else "M8[us]"
+    ticks = np.where(np.isnan(numbers), 0.0, np.round(numbers * DAY))
+    times = ticks.astype(np.int64).astype(code)
+    times[np.isnan(numbers)] = np.array("NaT", dtype=code)
+    return Column(times, is_zoned=kind == ZONED)
 
 
 def moved_rows(

@@ -71,6 +71,7 @@ FOLDER_ORDER = {
         {"levels", "series", "splines"}, {"tables", "targets", "contrasts", "learned"},
         {"given", "expressions"}, {"factors", "evaluation", "known_columns", "ordered"},
         {"feature_map", "inverses"}, {"growing_map", "design"}, {"moves"},
+        {"raw_rows"},
     ],
     "trees": [
         {"state", "forest_options"}, {"learning"}, {"files", "base"}, {"forest_files"},
