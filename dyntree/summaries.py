@@ -439,6 +439,8 @@ class Sensitivity:
         The columns.
     inputs : tuple of str
         What has an index: a column each, but one for all levels of a factor.
+    places : tuple of tuple of int
+        Of each input its columns; empty where it is not known.
     """
 
     grid: Matrix
@@ -447,6 +449,7 @@ class Sensitivity:
     total: Matrix
     names: tuple[str, ...]
     inputs: tuple[str, ...]
+    places: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         _freeze(self.grid, self.main, self.first, self.total)

@@ -84,7 +84,7 @@ FOLDER_ORDER = {
         {"warmup"},
     ],
     "trees/answers": [
-        {"draws"}, {"predictions"}, {"criteria"}, {"sensitivity"}, {"view"},
+        {"draws"}, {"predictions"}, {"criteria"}, {"sensitivity"}, {"view"}, {"sobol"},
     ],
     "trees/averages": [{"view", "memories"}, {"base"}, {"stream", "tables"}],
     # companions know nothing of one another

@@ -91,16 +91,30 @@ def input_shares(
     for k, group in enumerate(groups):
         mixed[k, :, group] = other[:, group].T
     answers = mean(mixed.reshape(-1, X.shape[1])).reshape(len(mixed), n_samples, -1)
+    return variance_shares(answers, tuple(inputs))
+
+
+def variance_shares(answers: NDArray[np.float64], names: tuple[str, ...]) -> Importance:
+    """Predictions in which each input was exchanged -> its share of their variance.
+
+    Parameters
+    ----------
+    answers : ndarray of shape (n_inputs + 1, n_samples, n_outputs)
+        With one input after the other taken from other rows; last, rows as they are.
+    names : tuple of str
+        The inputs.
+    """
+    n_samples = answers.shape[1]
     effects = 0.5 * ((answers[:-1] - answers[-1]) ** 2).sum(axis=2)
     total = effects.mean(axis=1)
     whole = total.sum()
     if not whole > 0.0:
-        return Importance(np.zeros(len(groups)), np.zeros(len(groups)), tuple(inputs))
+        return Importance(np.zeros(len(names)), np.zeros(len(names)), names)
     values = total / whole
     # of a ratio of means, by its linear part
     apart = effects - values[:, None] * effects.sum(axis=0)
     errors: Vector = apart.std(axis=1, ddof=1) / (whole * np.sqrt(n_samples))
-    return Importance(values, errors, tuple(inputs))
+    return Importance(values, errors, names)
 
 
 def _means(stored: Matrix, flags: NDArray[np.bool_]) -> Vector:
@@ -282,7 +296,8 @@ class TreeAnswers(TreeCriteria):
             span=share, method=method, label=place, groups=list(inputs.values()),
             source=drawing_source(self.state), drawn=self._drawn_levels(place), **law,
         )  # fmt: skip
-        return Sensitivity(grid, *found, self.feature_names, tuple(inputs))
+        places = tuple(tuple(group.tolist()) for group in inputs.values())
+        return Sensitivity(grid, *found, self.feature_names, tuple(inputs), places)
 
     def _drawn_levels(self, place: int | None) -> Callable[[int, Matrix], Vector]:
         """Particle and rows -> one joint draw of its means, or of a probability."""

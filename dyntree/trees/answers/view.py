@@ -90,6 +90,15 @@ class TreeView:
         X, y = self._cloud.rows()
         return np.asarray(X[:, self._ones :]), np.asarray(y)
 
+    def row_counts(self) -> Vector:
+        """How often each active row counts: its weight where weights are frequencies.
+
+        Of shape (n_rows,).
+        """
+        if self._cloud.weighting == "frequency":
+            return np.array(self._cloud.weights(), dtype=np.float64)
+        return np.ones(self._cloud.n_active)
+
     def spans(self) -> tuple[Vector, Vector]:
         """Lowest and highest value of each feature, each of shape (n_features,).
 
@@ -107,6 +116,17 @@ class TreeView:
     def split_counts(self) -> NDArray[Any]:
         """Splits of each tree on each feature, shape (n_particles, n_features)."""
         return np.asarray(query.split_counts(self._cloud))[:, self._ones :]
+
+    def gap_features(self) -> set[int]:
+        """Places of the features of which a split asks whether there is a value."""
+        found, nodes = set(), [self.particle(k) for k in range(self.n_particles)]
+        while nodes:
+            node = nodes.pop()
+            if isinstance(node, SplitView):
+                nodes += [node.left, node.right]
+                if node.value == np.inf:
+                    found.add(node.feature)
+        return found
 
     def predictive(self, rows: Matrix) -> tuple[Matrix, Matrix, Matrix]:
         """Location, scale and degrees of freedom of each tree's Student t.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any, Self
 
 import numpy as np
@@ -453,7 +453,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
             for name in ("main", "first", "total")
         )
         one = found[0]
-        return Sensitivity(one.grid, main, first, total, one.names, one.inputs)
+        return replace(one, main=main, first=first, total=total)
 
     @locked
     def stats(self) -> TreeStats:

@@ -63,6 +63,10 @@ class AverageView(TreeView):
         """Rows of the member that holds most, and their responses or label places."""
         return max((view.rows() for view in self._views), key=lambda rows: len(rows[1]))
 
+    def row_counts(self) -> Vector:
+        """How often each of `rows` counts; see `TreeView`."""
+        return max((view.row_counts() for view in self._views), key=len)
+
     def spans(self) -> tuple[Vector, Vector]:
         """Lowest and highest value of each feature, each of shape (n_features,)."""
         low, high = zip(*(view.spans() for view in self._views), strict=True)
