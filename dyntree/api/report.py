@@ -224,7 +224,8 @@ def _pictures(
         label=label, n_samples=max(100, N_SAMPLES // len(names)), n_grid=50
     )
     name = response if label is None else f"P({in_cell(label)})"
-    drawn["effects"] = plots.plot_effects(effects, most[:N_SLICES], response=name)
+    known = [one for one in inputs if tree.level_places.get(one) or one in most]
+    drawn["effects"] = plots.plot_effects(effects, known[:N_SLICES], response=name)
     drawn["sobol"] = plots.plot_sobol(effects, inputs[:N_BOXES])
     if view.shapes()[1][0] <= N_LEAVES:
         drawn["tree"] = plots.plot_tree(model, response=response)

@@ -59,7 +59,7 @@ CORE_FOLDERS = {
 PYTHON_ORDER = [
     {"_core"}, {"errors"}, {"labels", "arguments"}, {"params"}, {"runtime"}, {"online"},
     {"encoding", "storage"}, {"summaries", "checkpoint", "posterior"},
-    {"count_summaries"}, {"residuals"},
+    {"count_summaries"}, {"residuals", "effects"},
     {"trees", "mixtures"}, {"scores"}, {"datasets", "repeats", "evaluate"}, {"config"},
     {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},

@@ -13,6 +13,7 @@ from .ddp import (
     plot_trajectories,
     plot_vi,
 )
+from .dependence import plot_dependence
 from .diagnostics import plot_diagnostics
 from .effects import plot_effects, plot_importance, plot_relevance, plot_sobol
 from .fit import plot_fit, plot_slices
@@ -45,6 +46,7 @@ __all__ = [
     "plot_classes",
     "plot_clumps",
     "plot_clusters",
+    "plot_dependence",
     "plot_diagnostics",
     "plot_effects",
     "plot_epoch_seconds",

@@ -1,13 +1,14 @@
-"""What each feature does: main effects, Sobol' indices, importance, relevance."""
+"""What each input does: main effects, Sobol' indices, importance, relevance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dyntree.encoding.values import Matrix
+from dyntree.effects import MainEffect, VariableSensitivity
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import Importance, Relevance, Sensitivity
 
 from .canvas import (
@@ -29,24 +30,25 @@ if TYPE_CHECKING:
 
 
 def plot_effects(
-    sensitivity: Sensitivity,
+    sensitivity: Sensitivity | VariableSensitivity,
     features: Sequence[str] | None = None,
     *,
     response: str = "y",
     ax: Target = None,
 ) -> Figure:
-    """Draw the main effect of each feature, with a 90 % posterior band.
+    """Draw the main effect of each input, with a 90 % posterior band.
 
     Parameters
     ----------
-    sensitivity : Sensitivity
-        What ``model.sensitivity()`` returns.
+    sensitivity : Sensitivity or VariableSensitivity
+        What ``sensitivity()`` of a model, or of results, returns; or results.
     features : sequence of str, optional
-        Names, by default all.
+        Names of inputs, by default all: a factor has one panel, with its levels on the
+        axis. Of a model's sensitivity also names of features, such as one level.
     response : str, default "y"
         Name of the response and its unit.
     ax : sequence of Axes, optional
-        One a feature.
+        One an input.
 
     Returns
     -------
@@ -54,7 +56,7 @@ def plot_effects(
 
     Notes
     -----
-    The effect is the mean response as a function of one feature, averaged over the
+    The effect is the mean response as a function of one input, averaged over the
     others (partial dependence). The band lies between the quantiles of one draw from
     each particle, which tell what trees and their leaves do not know; under R's rules
     it is of the particles' means alone. One cloud of trees is too sure of itself:
@@ -71,30 +73,107 @@ def plot_effects(
     >>> [axes.get_xlabel() for axes in figure.axes]
     ['x0', 'x1']
     """
-    found = record_of(
-        sensitivity, "sensitivity", Sensitivity, "sensitivity() of a model"
-    )
-    places = _places(found.names, features)
-    main = found.main
-    low, high = np.nanquantile(main, [0.05, 0.95], axis=0)
-    mean = np.nanmean(main, axis=0)
-    figure, axes = panels(ax, len(places), size=(3.2, 2.8))
-    ends = np.nanmin(low[:, places]), np.nanmax(high[:, places])
-    margin = 0.05 * (ends[1] - ends[0]) or 0.5
-    for one, k in zip(axes, places, strict=True):
-        grid = found.grid[:, k]
-        one.fill_between(
-            grid, low[:, k], high[:, k], color=BAND, lw=0, label="90 % interval"
+    found = _sensitivity(sensitivity)
+    effects = _main_effects(found)
+    known = {effect.name: effect for effect in effects}
+    if isinstance(found, Sensitivity):  # a level by itself, where it is asked for
+        alone = (_feature_effect(found, k) for k in range(len(found.names)))
+        known = {effect.name: effect for effect in alone} | known
+    if features is not None:
+        effects = [known[name] for name in _checked(list(known), features)]
+    figure, axes = panels(ax, len(effects), size=(3.2, 2.8))
+    for one, effect in zip(axes, effects, strict=True):
+        draw_curve(
+            one, effect.values, effect.mean, effect.conf_int(0.1), effect.is_factor
         )
-        one.plot(grid, mean[:, k], "-", color="black", lw=1.6, label="mean")
-        one.set_ylim(ends[0] - margin, ends[1] + margin)
-        dress(one, plain(found.names[k]), f"mean of {response}")
+        dress(one, plain(effect.name), f"mean of {response}")
+    share_scale(axes)
     axes[0].legend(frameon=False, fontsize="small")
     return figure
 
 
+def _sensitivity(value: Any) -> Sensitivity | VariableSensitivity:
+    """Sensitivity of features or variables, or that of results."""
+    value = of_results(value, Sensitivity)
+    if isinstance(value, VariableSensitivity):
+        return value
+    return record_of(value, "sensitivity", Sensitivity, "sensitivity() of a model")
+
+
+def _main_effects(found: Sensitivity | VariableSensitivity) -> list[MainEffect]:
+    """A main effect each input; of a factor at its levels."""
+    if isinstance(found, VariableSensitivity):
+        return list(found.effects)
+    places = found.places or tuple((k,) for k in range(len(found.names)))
+    names = found.inputs if found.places else found.names
+    effects = []
+    for name, own in zip(names, places, strict=True):
+        if len(own) == 1:
+            effects.append(_feature_effect(found, own[0]))
+            continue
+        levels = np.empty(len(own), dtype=object)
+        levels[:] = [_level_of(found.names[k], name) for k in own]
+        holds = [int(found.grid[:, k].argmax()) for k in own]
+        effects.append(MainEffect(name, levels, found.main[:, holds, own], True))
+    return effects
+
+
+def _feature_effect(found: Sensitivity, place: int) -> MainEffect:
+    """The main effect of one feature by itself."""
+    grid, draws = found.grid[:, place].copy(), found.main[:, :, place].copy()
+    return MainEffect(found.names[place], grid, draws)
+
+
+def _level_of(feature: str, factor: str) -> str:
+    """Text of a level in the name of its feature: u in site=u or C(site)[u]."""
+    rest = feature.removeprefix(factor)
+    if rest[:1] == "[" and rest[-1:] == "]":
+        return rest[1:-1]
+    return rest[1:] if rest[:1] == "=" else feature
+
+
+def draw_curve(
+    ax: Axes, values: Any, mean: Vector, ends: Matrix, is_factor: bool
+) -> None:
+    """A mean with its 90 % interval: a band, or a bar a level."""
+    low, high = ends.T
+    if not is_factor:
+        ax.fill_between(values, low, high, color=BAND, lw=0, label="90 % interval")
+        ax.plot(values, mean, "-", color="black", lw=1.6, label="mean")
+        fit_times(ax, values)
+        return
+    at = np.arange(1, len(values) + 1)
+    ax.bar(at, high - low, 0.6, bottom=low, color=BAND, label="90 % interval")
+    ax.plot(at, mean, "_", color="black", ms=14, mew=1.8, label="mean")
+    ax.set_xlim(0.4, len(values) + 0.6)
+    fit_names(ax, level_names(values))
+
+
+def fit_times(ax: Axes, values: Any) -> None:
+    """Write times below an axis so that they do not overlap."""
+    if np.asarray(values).dtype.kind == "M":
+        from matplotlib import dates
+
+        untyped: Any = dates
+        places = untyped.AutoDateLocator(minticks=2, maxticks=5)
+        ax.xaxis.set_major_locator(places)
+        ax.xaxis.set_major_formatter(untyped.ConciseDateFormatter(places))
+
+
+def level_names(values: Any) -> list[str]:
+    """Levels, or 0 and 1, as text."""
+    return [f"{v:g}" if isinstance(v, float) else str(v) for v in values]
+
+
+def share_scale(axes: Sequence[Axes]) -> None:
+    """Give panels one vertical scale."""
+    ends = np.array([one.get_ylim() for one in axes])
+    for one in axes:
+        one.set_ylim(ends[:, 0].min(), ends[:, 1].max())
+
+
 def plot_sobol(
-    sensitivity: Sensitivity,
+    sensitivity: Sensitivity | VariableSensitivity,
     features: Sequence[str] | None = None,
     *,
     ax: Target = None,
@@ -105,10 +184,10 @@ def plot_sobol(
 
     Parameters
     ----------
-    sensitivity : Sensitivity
-        What ``model.sensitivity()`` returns.
-    features
-        As in `plot_effects`; a factor has one name.
+    sensitivity : Sensitivity or VariableSensitivity
+        What ``sensitivity()`` of a model, or of results, returns; or results.
+    features : sequence of str, optional
+        Names of inputs, by default all; a factor has one.
     ax : two Axes, optional
         For the first-order and the total indices.
 
@@ -127,17 +206,14 @@ def plot_sobol(
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['first-order share of variance', 'total share of variance']
     """
-    found = record_of(
-        sensitivity, "sensitivity", Sensitivity, "sensitivity() of a model"
-    )
+    found = _sensitivity(sensitivity)
     places = _places(found.inputs, features)
     figure, axes = panels(ax, 2, size=(max(3.6, 0.45 * len(places)), 3.4))
     names = [found.inputs[k] for k in places]
     _boxes(axes[0], found.first[:, places], names)
     _boxes(axes[1], found.total[:, places], names, "//")
-    ends = np.array([one.get_ylim() for one in axes])
+    share_scale(axes)
     for one, order in zip(axes, ("first-order", "total"), strict=True):
-        one.set_ylim(ends[:, 0].min(), ends[:, 1].max())
         dress(one, "", f"{order} share of variance")
     return figure
 
@@ -237,12 +313,17 @@ def _places(names: Sequence[str], features: Sequence[str] | None) -> list[int]:
     """Places of features by name; all by default."""
     if features is None:
         return list(range(len(names)))
+    return [names.index(feature) for feature in _checked(names, features)]
+
+
+def _checked(names: Sequence[str], features: Sequence[str]) -> list[str]:
+    """Some of the names."""
     if isinstance(features, str) or not len(features) or {*features} - {*names}:
         raise ValueError(
             f"features must be a sequence of names among {list(names)}; got "
             f"{features!r}."
         )
-    return [names.index(feature) for feature in features]
+    return list(features)
 
 
 def _boxes(ax: Axes, values: Matrix, names: Sequence[str], hatch: str = "") -> None:

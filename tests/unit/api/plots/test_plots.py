@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree import DynamicTree
+from dyntree import AveragedTrees, DynamicTree
 from dyntree._core.trees import query
 from dyntree.api import plots
 from dyntree.api.plots.tree import _inside
@@ -207,6 +207,27 @@ def test_effects_show_means_and_bands(real: DynamicTree) -> None:
         assert points[:, 1].max() == high.max()
         assert (ax.get_xlabel(), ax.get_ylabel()) == (f"x{k}", "mean of load")
     assert axes[0].get_ylim() == axes[1].get_ylim()
+
+
+def test_a_factor_has_one_panel_with_its_levels() -> None:
+    """Each at the main effect of the level's own feature where it holds."""
+    rng = np.random.default_rng(0)
+    x, sites = rng.random(60), rng.choice(["v", "u"], 60).tolist()
+    X = [{"x": a, "site": site} for a, site in zip(x, sites, strict=True)]
+    y = x + 2.0 * (np.array(sites) == "u")
+    for model in (
+        DynamicTree(n_particles=10, seed=1), AveragedTrees(n_particles=10, seed=1)
+    ):  # fmt: skip
+        found = model.update(X, y).sensitivity(n_samples=50, n_grid=8)
+        axes = plots.plot_effects(found).axes
+        assert [ax.get_xlabel() for ax in axes] == ["x", "site"]
+        levels = [name.removeprefix("site=") for name in found.names[1:]]
+        assert [one.get_text() for one in axes[1].get_xticklabels()] == levels
+        np.testing.assert_allclose(
+            axes[1].lines[0].get_ydata(), found.main[:, -1, 1:].mean(axis=0)
+        )
+        (alone,) = plots.plot_effects(found, ["site=u"]).axes
+        assert alone.get_xlabel() == "site=u"
 
 
 def test_boxes_show_medians_of_indices_and_relevance(real: DynamicTree) -> None:
