@@ -348,7 +348,9 @@ class DynamicTreeModel(ModelRows):
         self._describe(design, formula, missing)
         if given is not None:
             options["weighting"] = given.meaning
-            given.check_model("frequency" if design.is_class else given.meaning, True)
+            given.check_column(response)
+            meaning = "frequency" if design.is_class else given.meaning
+            given.check_model(meaning, is_class=True, is_weighted=True)
         rows, responses = design.encode(table), design.responses(table)
         self.exog, responses, kept = self._complete(rows, responses, weights)
         if weights is not None:
@@ -441,7 +443,7 @@ class DynamicTreeModel(ModelRows):
             If the model has no data, or they are none for these trees.
         """
         results = DynamicTreeResults(self, self.unlearned("fit"))
-        results.tree.update(self.exog, self.endog, self.weights, progress=progress)
+        results.learn_model(progress)
         return results
 
     def with_rows(

@@ -13,6 +13,7 @@ from dyntree.encoding.design import Design
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix
 from dyntree.runtime.progress import Progress, check_progress
+from dyntree.runtime.rewording import reworded
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.factory import Trees
 from dyntree.trees.learning.growth import GrowingRows, Growth
@@ -98,12 +99,22 @@ class LearningResults:
         self.learn(self.model.rows(self.design, endog, exog, given), progress)
         return self
 
+    @property
+    def _weights_argument(self) -> str:
+        """How weights of these trees are called."""
+        divides = self.inner.options.meaning_of_weights == "variance"
+        return "weights" if divides else "freq_weights"
+
     def _given(self, weights: Any, freq_weights: Any) -> RowWeights | None:
         """Weights of further rows, which must mean what those of the model do."""
         given = RowWeights.given(weights, freq_weights)
         if given is not None:
             options = self.inner.options
-            given.check_model(options.meaning_of_weights, options.model == "class")
+            given.check_column(self.design.response)
+            given.check_model(
+                options.meaning_of_weights, options.model == "class",
+                options.weighting is not None,
+            )  # fmt: skip
         return given
 
     def extend(
@@ -178,8 +189,14 @@ class LearningResults:
         given = self._given(weights, freq_weights)
         model, _ = self.model.with_rows(self.design, endog, exog, given)
         results = type(self)(model, model.unlearned("apply"))
-        results.tree.update(model.exog, model.endog, model.weights, progress=progress)
+        results.learn_model(progress)
         return results
+
+    def learn_model(self, progress: Progress = False) -> None:
+        """Learn the data of the model, all at once."""
+        model = self.model
+        with reworded("sample_weight", self._weights_argument):
+            self.tree.update(model.exog, model.endog, model.weights, progress=progress)
 
     def learn(self, new: NewRows, progress: Progress = False) -> None:
         """Learn rows of features, with the designs that their levels bring.
@@ -191,6 +208,11 @@ class LearningResults:
         progress
             As in `append`.
         """
+        with reworded("sample_weight", self._weights_argument):
+            self._learn(new, progress)
+
+    def _learn(self, new: NewRows, progress: Progress) -> None:
+        """The same, where errors speak of `sample_weight`."""
         rows, responses, held = new.features, new.responses, new.weights
         if not len(rows):
             check_progress(progress)

@@ -19,6 +19,7 @@ from dyntree.encoding.inverses import Inverse
 from dyntree.encoding.tables import Table, is_row, plain_data
 from dyntree.encoding.values import Matrix
 from dyntree.residuals import OneStepAhead
+from dyntree.runtime.rewording import reworded
 from dyntree.summaries import Importance, Relevance, Sensitivity
 from dyntree.trees.base import cloud_sizes
 from dyntree.trees.streaming import StreamingTree
@@ -243,8 +244,10 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
         rows, table = self._asked(exog, transform)
         held = None
         if given is not None:
+            given.check_column(self.design.response)
             held = given.of(table) if transform else given.values
-        found = PredictionResults.of(self.tree, rows, table, held)
+        with reworded("sample_weight", "weights"):
+            found = PredictionResults.of(self.tree, rows, table, held)
         return found if inverse is None else BackTransformedResults(found, inverse)
 
     def _asked(self, exog: Any, transform: bool) -> tuple[Matrix, Table]:

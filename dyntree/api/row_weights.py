@@ -8,7 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from dyntree.encoding.expressions import Expression
 from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
 from dyntree.trees.learning.weights import check_weights
@@ -53,8 +55,11 @@ class RowWeights:
         """The column that they are, where one was named."""
         return self.values if isinstance(self.values, str) else None
 
-    def check_model(self, meaning: str, is_class: bool) -> None:
-        """Raise ValueError unless weights of such trees mean this."""
+    def check_model(self, meaning: str, is_class: bool, is_weighted: bool) -> None:
+        """Raise ValueError unless weights of such trees mean this.
+
+        `is_weighted` is whether the model was made with weights.
+        """
         if self.meaning == meaning:
             return
         if is_class:
@@ -63,10 +68,25 @@ class RowWeights:
                 "which count rows."
             )
         other = next(name for name in MEANINGS if name != self.argument)
+        if not is_weighted:
+            raise ValueError(
+                f"{self.argument} must be given when the model is made, which was made "
+                f"without weights and takes {other} then; give {other}, or make "
+                f"another model with {self.argument}=1."
+            )
         raise ValueError(
             f"{self.argument} must not be mixed with {other}, by which the model was "
             f"made; give {other}, or make another model with {self.argument}."
         )
+
+    def check_column(self, *responses: Expression) -> None:
+        """Raise ValueError where the column that was named is part of a response."""
+        for response in responses:
+            if self.column is not None and self.column in response.columns:
+                raise ValueError(
+                    f"{self.argument} must name another column than the response, "
+                    f"{response.label!r}; got {self.column!r}."
+                )
 
     def of(self, table: Table) -> Vector:
         """Weights of the rows of a table."""
@@ -80,18 +100,30 @@ class RowWeights:
             values = table.column(self.column)
         else:
             check_paired(table.native, values, self.argument, "data")
-        return check_weights(values, table.n_rows, self.argument)
+        return self._checked(values, table.n_rows)
+
+    def _checked(self, values: Any, n_rows: int) -> Vector:
+        """Numbers, and no text that spells some."""
+        if not isinstance(values, str | bytes):
+            plain = column_of(values).objects() if np.ndim(values) else [values]
+            for row, value in enumerate(plain):
+                if isinstance(value, str | bytes):
+                    raise ValueError(
+                        f"{self.argument} must be numbers; got the text {value!r} in "
+                        f"row {row}. Make them numbers, as by astype(float)."
+                    )
+        return check_weights(values, n_rows, self.argument)
 
     def of_row(self, row: Mapping[str, Any]) -> float:
         """Weight of a row that is a dict."""
         if self.column is None:
-            return float(check_weights(self.values, 1, self.argument)[0])
+            return float(self._checked(self.values, 1)[0])
         if self.column not in row:
             raise ValueError(
                 f"{self.argument} must name a column of the data, one of {list(row)}; "
                 f"got {self.column!r}."
             )
-        return float(check_weights([row[self.column]], 1, self.argument)[0])
+        return float(self._checked([row[self.column]], 1)[0])
 
 
 def weighing(table: Table, weights: Vector | None) -> Table:

@@ -24,6 +24,7 @@ from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.targets import Exposed, count_response, label_list
 from dyntree.encoding.values import LARGEST, Matrix, as_number
+from dyntree.runtime.rewording import reworded
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.learning.growth import with_columns
@@ -101,7 +102,7 @@ class StreamAdapter(base.Estimator):
         w = one_weight(self.stream.state.options, w, "w")
         if w == 0.0:
             return
-        with self.stream.exclusive():
+        with self.stream.exclusive(), reworded("sample_weight", "w"):
             columns = self._columns
             may_grow = self.new_columns == "grow" or not columns.names
             if may_grow and not self._told and (full := columns.beyond(x)):

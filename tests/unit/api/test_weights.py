@@ -274,3 +274,87 @@ def test_the_shell_refuses_other_weights(
     given = ["--formula", "y ~ x", "--out", tmp_path / "m.dyn", "--particles", 5]
     assert said("fit", path, *given, *words) == 1
     assert told in capsys.readouterr().err
+
+
+# ------------------------------------------------------------ what errors say
+def test_errors_call_weights_as_the_caller_does() -> None:
+    """Also where trees below refuse them, which call them sample_weight."""
+    data, huge = table(), np.r_[np.ones(79), 1e12]
+    for kind in ("weights", "freq_weights"):
+        fit = formula(data=data, **{kind: "w"}).fit()
+        asks = [
+            lambda kind=kind: formula(data=data, **{kind: huge}).fit(),
+            lambda fit=fit, kind=kind: fit.append(data, **{kind: huge}),
+            lambda fit=fit, kind=kind: fit.extend(data, **{kind: huge}),
+            lambda fit=fit, kind=kind: fit.apply(data, **{kind: huge}),
+        ]
+        for ask in asks:
+            with pytest.raises(ValueError, match=rf"^{kind} must be at most"):
+                ask()
+    with pytest.raises(ValueError, match=r"^weights of a prediction divides"):
+        formula(data=data, freq_weights="w").fit().get_prediction(data, weights=2.0)
+    weighed = formula(data=data, weights="w").fit()
+    with pytest.raises(ValueError, match=r"^weights must be > 0 to predict"):
+        weighed.get_prediction(data, weights=0.0)
+
+
+def test_river_and_single_rows_call_the_weight_as_they_do() -> None:
+    from dyntree import StreamingTree
+
+    rng = np.random.default_rng(0)
+    X = rng.random((30, 1))
+    stream = StreamingTree(window=20, **SMALL).update(X, X[:, 0])
+    with pytest.raises(ValueError, match=r"^weight must be at most"):
+        stream.learn_row(np.array([[0.5]]), 0.5, 1e12)
+    pytest.importorskip("river")
+    from dyntree.api.adapters import RiverDynamicTreeRegressor
+
+    model = RiverDynamicTreeRegressor(n_particles=10, seed=1)
+    for x in X[:, 0]:
+        model.learn_one({"x": x}, x)
+    with pytest.raises(ValueError, match=r"^w must be at most"):
+        model.learn_one({"x": 0.5}, 0.5, 1e12)
+
+
+def test_a_model_without_weights_says_so() -> None:
+    plain = formula().fit()
+    with pytest.raises(ValueError, match="was made without weights") as caught:
+        plain.append(table(5), freq_weights=2.0)
+    assert "mixed" not in str(caught.value)
+    assert "freq_weights=1" in str(caught.value)
+    again = formula(freq_weights=1).fit()  # the remedy
+    assert again.append(table(5), freq_weights=2.0).nobs == 85
+    assert plain.append(table(5), weights=2.0).nobs == 85
+    with pytest.raises(ValueError, match="must not be mixed with weights"):
+        formula(weights="w").fit().append(table(5), freq_weights=2.0)
+
+
+def test_the_response_is_not_its_own_weight() -> None:
+    data = table().assign(y=lambda frame: frame.y.abs())
+    for kind in ("weights", "freq_weights"):
+        for text in ("y ~ x", "np.log1p(y) ~ x"):
+            with pytest.raises(ValueError, match=f"{kind} must name another column"):
+                formula(text, data, **{kind: "y"})
+        fit = formula("y ~ x", data, **{kind: "w"}).fit()
+        for ask in (fit.append, fit.extend, fit.apply):
+            with pytest.raises(ValueError, match=f"{kind} must name another column"):
+                ask(data, **{kind: "y"})
+    weighed = formula("y ~ x", data, weights="w").fit()
+    with pytest.raises(ValueError, match="weights must name another column"):
+        weighed.get_prediction(data, weights="y")
+
+
+def test_texts_are_no_weights() -> None:
+    data = table().assign(text="1", some=[1.0] * 79 + ["2"])
+    numbers = np.array(["1"] * 80)
+    for kind in ("weights", "freq_weights"):
+        for bad, row in ((numbers, 0), ("text", 0), ("some", 79), (["1"] * 80, 0)):
+            with pytest.raises(ValueError, match=rf"{kind} must be numbers; .* {row}"):
+                formula(data=data, **{kind: bad})
+        fit = formula(data=data, **{kind: "w"}).fit()
+        with pytest.raises(ValueError, match=f"{kind} must be numbers"):
+            fit.append(data.iloc[0].to_dict(), **{kind: "text"})
+        with pytest.raises(ValueError, match=f"{kind} must be numbers"):
+            fit.append(data, **{kind: "some"})
+    whole = formula(data=data.assign(w=data.w.astype(object)), weights="w").fit()
+    assert whole.llf == formula(data=data, weights="w").fit().llf
