@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import wraps
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, overload
 
+from dyntree import params
+from dyntree.api.back_transform import BackTransformedResults
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.predictions import PredictionResults
 from dyntree.api.results import DynamicTreeResults
 from dyntree.encoding.expressions import Expression, sides, summands
+from dyntree.encoding.inverses import Inverse
 from dyntree.encoding.tables import is_row, plain_data
 from dyntree.runtime.progress import Progress
+from dyntree.runtime.rewording import reworded
 
 One = TypeVar("One")
 
@@ -92,6 +96,14 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
     parts : mapping of str to DynamicTreeResults
     """
 
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(DynamicTreeResults, name):
+            raise AttributeError(
+                f"{name} is of one response; ask the fits of {list(self)} one by one, "
+                f"as by results[{next(iter(self))!r}].{name}."
+            )
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
+
     @property
     def nobs(self) -> dict[str, int]:
         """Rows that each fit has learned; a missing response may have left out some."""
@@ -102,13 +114,18 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
         """Log evidence of all responses, which are taken as independent."""
         return sum(fit.llf for fit in self.values())
 
-    def predict(self, exog: Any = None, transform: bool = True) -> Any:
+    def predict(
+        self, exog: Any = None, transform: bool = True, *, back_transform: bool = False
+    ) -> Any:
         """Predictive mean, or most probable label, of every response.
 
         Parameters
         ----------
         exog, transform
             As in `DynamicTreeResults.predict`.
+        back_transform : bool, default False
+            True: the predictive medians of the columns that the responses were made
+            from, by the names of these columns, which must differ.
 
         Returns
         -------
@@ -117,8 +134,14 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
             for a row that is a dict, a dict of plain values.
         """
         first = next(iter(self.values()))
+        names = list(self)
+        if params.flag("back_transform", back_transform):
+            names = self._columns_behind()
         if transform and is_row(plain_data(exog, first.design.columns)):
-            return {name: fit.predict(exog) for name, fit in self.items()}
+            return {
+                name: fit.predict(exog, back_transform=back_transform)
+                for name, fit in zip(names, self.values(), strict=True)
+            }
         endog = [fit.model.endog for fit in self.values()]
         sizes = {len(y) for y in endog if y is not None}
         if exog is None and len(sizes) > 1:
@@ -126,24 +149,62 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
                 "exog must be given where fits have other rows, as a missing response "
                 "leaves one out; got None."
             )
+        if back_transform:
+            back = self.get_prediction(exog, transform, back_transform=True)
+            medians = [one.predicted_median for one in back.values()]
+            table = next(iter(back.values())).response
+            return table.frame(dict(zip(names, medians, strict=True)))
         found = self.get_prediction(exog, transform)
         columns = {name: one.predicted() for name, one in found.items()}
         return next(iter(found.values())).frame(columns)
 
+    def _columns_behind(self) -> list[str]:
+        """Columns that the responses were made from."""
+        names = []
+        for name, fit in self.items():
+            if fit.inner.classes is not None:
+                raise ValueError(
+                    "back_transform needs responses of numbers; got labels for "
+                    f"{name!r}. Leave it out, or ask each fit by itself."
+                )
+            names.append(Inverse.of(fit.design.response).column)
+        if len({*names}) < len(names):
+            raise ValueError(
+                "back_transform needs responses of different columns; got "
+                f"{list(self)}. Ask each fit by itself."
+            )
+        return names
+
+    @overload
     def get_prediction(
-        self, exog: Any = None, transform: bool = True
-    ) -> dict[str, PredictionResults]:
+        self, exog: Any = ..., transform: bool = ..., *,
+        back_transform: Literal[False] = ...,
+    ) -> dict[str, PredictionResults]: ...  # fmt: skip
+
+    @overload
+    def get_prediction(
+        self, exog: Any = ..., transform: bool = ..., *, back_transform: Literal[True],
+    ) -> dict[str, BackTransformedResults]: ...  # fmt: skip
+
+    def get_prediction(
+        self, exog: Any = None, transform: bool = True, *, back_transform: bool = False
+    ) -> dict[str, Any]:
         """Predictive distributions of every response, by name.
 
         Parameters
         ----------
-        exog, transform
+        exog, transform, back_transform
             As in `DynamicTreeResults.get_prediction`.
 
         Returns
         -------
-        dict of str to PredictionResults
+        dict of str to PredictionResults or BackTransformedResults
         """
+        if params.flag("back_transform", back_transform):
+            return {
+                name: fit.get_prediction(exog, transform, back_transform=True)
+                for name, fit in self.items()
+            }
         return {name: fit.get_prediction(exog, transform) for name, fit in self.items()}
 
     def append(
@@ -236,8 +297,9 @@ def _several(
     models = {}
     for text, one in zip(responses, expressions, strict=True):
         others = "".join(f" - `{name}`" for name in sorted(columns - {*one.columns}))
-        own = f"{text} ~ {right}{others}"
-        model = DynamicTreeModel.from_formula(own, data, *args, **options)
+        own = f"{text} ~ ({right}){others}" if others else f"{text} ~ {right}"
+        with reworded(repr(own), repr(formula)):
+            model = DynamicTreeModel.from_formula(own, data, *args, **options)
         used = columns & {*model.design.columns}
         if used:
             raise ValueError(

@@ -140,7 +140,7 @@ FACE_USES = {
     "effects": {"fitted_model"}, "back_transform": {"predictions"},
     "orders": {"fitted_model"},
     "comparing": {"formula", "results", "orders"},
-    "several": {"formula", "results", "predictions"},
+    "several": {"formula", "results", "predictions", "back_transform"},
     "draws": {"plots"}, "report": {"plots"}, "rmirror": {"plots"},
 }  # fmt: skip
 # Packages that only the function which uses them may import.

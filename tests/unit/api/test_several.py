@@ -106,3 +106,38 @@ def test_summaries_and_copies() -> None:
 def test_formulas_that_cannot_be(formula: str, match: str) -> None:
     with pytest.raises(ValueError, match=match):
         dtf.dynamic_tree(formula, data(), n_particles=5)
+
+
+def test_errors_quote_the_formula_that_was_given() -> None:
+    for formula in ("a + kind ~ x + np.nothing(z)", "a + kind ~ x +", "a + kind ~ 1"):
+        with pytest.raises(ValueError, match="formula") as caught:
+            dtf.dynamic_tree(formula, data())
+        assert " - `" not in str(caught.value)
+
+
+def test_responses_go_back_to_their_columns() -> None:
+    frame = data().assign(d=lambda one: np.exp(one.a))
+    several = dtf.dynamic_tree(
+        "a + np.log(`b c`) + np.log(d) ~ x", frame, n_particles=20, seed=1
+    ).fit()
+    new = data(4, 9)
+    told = several.predict(new, back_transform=True)
+    assert list(told.columns) == ["a", "b c", "d"]
+    assert list(told.index) == list(new.index)
+    row = several.predict({"x": 0.5}, back_transform=True)
+    back = several.get_prediction(new, back_transform=True)
+    for (name, fit), column in zip(several.items(), told, strict=True):
+        own = fit.predict(new, back_transform=True)
+        pd.testing.assert_series_equal(told[column], own)
+        assert row[column] == fit.predict({"x": 0.5}, back_transform=True)
+        pd.testing.assert_frame_equal(
+            back[name].summary_frame(),
+            fit.get_prediction(new, back_transform=True).summary_frame(),
+        )
+    for formula, text in (
+        ("a + kind ~ x", "got labels for 'kind'"),
+        ("np.log(d) + np.sqrt(d) ~ x", "responses of different columns"),
+    ):
+        fit = dtf.dynamic_tree(formula, frame, n_particles=5, seed=1).fit()
+        with pytest.raises(ValueError, match=text):
+            fit.predict(new, back_transform=True)
