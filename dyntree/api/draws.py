@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dyntree import __version__, params
 from dyntree.api.plots import Trace
+from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.targets import label_codes, label_list, real_response
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import student_log_density
@@ -27,7 +28,7 @@ except ImportError as error:
         "pip install 'dyntree[xarray]'."
     ) from error
 
-Model = DynamicTree | StreamingTree
+Model = Any  # DynamicTree, StreamingTree, or results of a formula
 Variable = tuple[tuple[str, ...], NDArray[Any]]
 
 PARTICLES = (
@@ -48,12 +49,14 @@ def to_datatree(
 
     Parameters
     ----------
-    model : DynamicTree, StreamingTree, or a sequence of them
+    model : DynamicTree, StreamingTree, results of a formula, or a sequence of them
         One model is one chain; repeats, as from `fit_repeats`, are a chain each.
+        Results are those of one cloud of trees.
     X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-        Rows to predict. The index of a frame names them.
+        Rows to predict; for results raw data. The index of a frame names them.
     y : array_like of shape (n_rows,), optional
-        What was observed at these rows.
+        What was observed at these rows; for results as the formula has it, logarithms
+        for ``np.log(y)``.
     trace : Trace, or a sequence of them, one a model, optional
         What a ``plots.Recorder`` noted while each model learned, at the same rows.
     seed : int or Generator, optional
@@ -106,9 +109,13 @@ def to_datatree(
     >>> draws.posterior_predictive.y.shape
     (1, 50, 2)
     """
-    views = _views(model)
+    trees, features = _trees(model, X)
+    views = _views(trees)
     rng = params.generator(seed)
-    rows = [view.encode(X) for view in views]
+    rows = [
+        view.encode(X if own is None else own)
+        for view, own in zip(views, features, strict=True)
+    ]
     first = views[0].tree
     observed = None if y is None else _observed(first, y, len(rows[0]))
     names = first.feature_names
@@ -134,19 +141,38 @@ def to_datatree(
     return DataTree.from_dict({"/": top, **made})
 
 
-def _views(model: Any) -> list[TreeView]:
-    """The trees of one model or of several that fit one another, as they are now."""
-    given = [model] if isinstance(model, DynamicTree | StreamingTree) else model
-    if not isinstance(given, Sequence) or not all(
-        isinstance(one, DynamicTree | StreamingTree) for one in given
-    ):
-        raise ValueError(
-            "model must be a DynamicTree or StreamingTree, or a sequence of them, such "
-            "as members of an average; got "
-            f"{model!r}."
-        )
-    if not given:
+def _trees(model: Any, X: Any) -> tuple[list[Any], list[Encoded | None]]:
+    """Trees of one model or of several, and rows as features where results make them.
+
+    Raises
+    ------
+    ValueError
+        For anything but trees of one cloud, and results of such.
+    """
+    single = isinstance(model, DynamicTree | StreamingTree)
+    given = [model] if single or hasattr(model, "as_learner") else model
+    trees: list[Any] = []
+    features: list[Encoded | None] = []
+    for one in given if isinstance(given, Sequence) else [given]:
+        tree, rows = one, None
+        if hasattr(one, "as_learner"):
+            tree, encoded = one.as_learner(X)
+            rows = Encoded(encoded)
+        if not isinstance(tree, DynamicTree | StreamingTree):
+            raise ValueError(
+                "model must be a DynamicTree or StreamingTree, results of one, or a "
+                "sequence of them, such as members of an average; got "
+                f"{tree!r}."
+            )
+        trees.append(tree)
+        features.append(rows)
+    if not trees:
         raise ValueError("model must hold one model at least; got none.")
+    return trees, features
+
+
+def _views(given: Sequence[Any]) -> list[TreeView]:
+    """The trees of models that fit one another, as they are now."""
     views = [one.frozen_view("to_datatree") for one in given]
     kinds = [
         {

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, __version__, fit_repeats
+from dyntree.encoding.tables import table_of
 from dyntree.summaries import ClassPrediction, Prediction
 from tests.helpers import model_bytes
 from tests.unit.models import MODELS, data, frame, grown, refused, stream
@@ -227,3 +228,35 @@ def test_repeats_that_met_levels_in_other_orders_are_chains() -> None:
                 draws.posterior.split_count.sel(chain=k, feature=name),
                 counts[:, model.feature_names.index(name)],
             )
+
+
+def test_results_of_formulas_are_exported() -> None:
+    """As their trees are, of the features of raw data; repeats are chains."""
+    pytest.importorskip("formulaic")
+    import pandas as pd
+
+    import dyntree.formula.api as dtf
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.random(60), "g": rng.choice(["u", "v"], 60)})
+    table["y"] = table.x + (table.g == "u")
+    fits = [
+        dtf.dynamic_tree("y ~ x*g", table, n_particles=10, seed=seed).fit()
+        for seed in (1, 2)
+    ]
+    new = table[:5].set_axis(list("abcde"))
+    told = to_datatree(fits[0], new, new.y, seed=3)
+    known = to_datatree(
+        fits[0].tree, fits[0].design.encode(table_of(new)), new.y, seed=3
+    )
+    for group in ("posterior", "posterior_predictive", "log_likelihood"):
+        for name, values in known[group].items():
+            np.testing.assert_array_equal(told[group][name].values, values.values)
+    assert told.posterior.row.values.tolist() == list("abcde")
+    assert told.posterior.feature.values.tolist() == fits[0].exog_names
+    assert to_datatree(fits, new, seed=1).posterior.mu.shape == (2, 10, 5)
+    window = dtf.dynamic_tree("y ~ x", table, n_particles=10, window=20, seed=1).fit()
+    assert to_datatree(window, {"x": 0.5}).posterior.mu.shape == (1, 10, 1)
+    average = dtf.dynamic_tree("y ~ x", table, n_particles=10, n_clouds=2).fit()
+    with pytest.raises(ValueError, match="model must be a DynamicTree"):
+        to_datatree(average, new)
