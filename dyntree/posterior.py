@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyntree import params
+from dyntree.encoding.columns import Column
 from dyntree.encoding.series import column_of
 from dyntree.encoding.values import Matrix, is_missing
 
@@ -29,12 +31,12 @@ def interval_levels(alpha: Any) -> tuple[float, float]:
 def grouped(by: Any, n_rows: int, argument: str = "by") -> dict[Hashable, Any]:
     """Rows of each group, as masks of shape (n_rows,), in order; None: one group.
 
-    Groups are sorted where their labels can be, and else stand as they came. Rows
-    without a label are in none.
+    Groups stand in the order of `value_order`. Rows without a label are in none.
     """
     if by is None:
         return {None: np.ones(n_rows, dtype=bool)}
-    labels = column_of(by).objects()
+    column = column_of(by)
+    labels = column.objects()
     if len(labels) != n_rows:
         raise ValueError(
             f"{argument} must have one label a row, {n_rows}; got {len(labels)}."
@@ -43,15 +45,26 @@ def grouped(by: Any, n_rows: int, argument: str = "by") -> dict[Hashable, Any]:
     for row, label in enumerate(labels):
         if not is_missing(label):
             places.setdefault(label, []).append(row)
-    try:
-        known = sorted(places)  # type: ignore[type-var]
-    except TypeError:
-        known = list(places)
     found = {}
-    for label in known:
-        found[label] = np.zeros(n_rows, dtype=bool)
-        found[label][places[label]] = True
+    for label in value_order(column):
+        if label in places:
+            found[label] = np.zeros(n_rows, dtype=bool)
+            found[label][places[label]] = True
     return found
+
+
+def value_order(column: Column) -> dict[Hashable, int]:
+    """Place of each value of a column: that of its category, or in increasing order.
+
+    Values that have no order stand as they came.
+    """
+    values: list[Any] = list(dict.fromkeys(value for _, value in column.present()))
+    if column.categories is not None:
+        values = list(dict.fromkeys([*column.categories, *values]))
+    else:
+        with contextlib.suppress(TypeError):
+            values = sorted(values)
+    return {value: place for place, value in enumerate(values)}
 
 
 @dataclass(frozen=True, eq=False)

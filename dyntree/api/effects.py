@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,13 @@ from dyntree.encoding.design import Design
 from dyntree.encoding.moves import Variable, moved_rows
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector, is_missing
-from dyntree.posterior import PosteriorDraws, grouped, interval_levels, shares
+from dyntree.posterior import (
+    PosteriorDraws,
+    grouped,
+    interval_levels,
+    shares,
+    value_order,
+)
 from dyntree.trees.factory import Trees
 
 if TYPE_CHECKING:
@@ -143,7 +149,8 @@ class VariableEffects:
         comparison : {"difference", "ratio"}, default "difference"
             Of the average at the high value and that at the low one.
         by : str or sequence of str, optional
-            Columns of `exog` whose groups are averaged each by itself.
+            Columns of `exog` whose groups are averaged each by itself. Categories
+            stand in the order of their type, all other values in increasing order.
         alpha : float in (0, 1), default 0.05
         n_draws : int, default 1000
         seed : int or Generator, optional
@@ -257,7 +264,7 @@ class VariableEffects:
         """Names of the variables asked for, each once."""
         if variables is None:
             return list(self.design.columns)
-        given = [variables] if isinstance(variables, str) else list(variables)
+        given = names_in(variables, "variables", self.design.columns)
         if not given:
             raise ValueError(
                 f"variables must name one column of {list(self.design.columns)} at "
@@ -272,10 +279,12 @@ class VariableEffects:
         counts: Vector | None,
         n_draws: int,
         rng: np.random.Generator,
+        warns: bool = True,
     ) -> NDArray[np.float64]:
         """Draws of the averages over groups of each setting of the rows.
 
-        Settings follow one another in `rows`. The answer is of shape (n_draws,
+        Settings follow one another in `rows`; `warns` is whether trees that are too
+        much alike are told. The answer is of shape (n_draws,
         n_settings, n_groups), with the classes last for labels; no draw of all rows is
         kept.
         """
@@ -283,7 +292,8 @@ class VariableEffects:
         weights = shares(groups, np.ones(n_rows) if counts is None else counts)
         found: NDArray[np.float64] | None = None
         with self.tree.exclusive():
-            self.tree.warn_if_alike()
+            if warns:
+                self.tree.warn_if_alike()
             for block in self.tree.draw_blocks(rows, n_draws, rng):
                 some, *_, last = block.mean.shape
                 classes = (last,) if block.mean.ndim == 3 else ()
@@ -331,7 +341,7 @@ def _groups(
     """Rows of each group by the values of some columns, and their names."""
     if by is None:
         return grouped(None, table.n_rows), []
-    names = [by] if isinstance(by, str) else list(by)
+    names = names_in(by, "by", table.names)
     taken = [name for name in names if name in ANSWERS]
     if taken:
         raise ValueError(
@@ -347,4 +357,22 @@ def _groups(
     labels = np.empty(table.n_rows, dtype=object)
     for row, group in enumerate(values):
         labels[row] = None if any(map(is_missing, group)) else group
-    return grouped(labels, table.n_rows), names
+    orders = [value_order(table.read(name)) for name in names]
+    found = grouped(labels, table.n_rows)
+
+    def rank(group: Any) -> list[int]:
+        return [order[value] for order, value in zip(orders, group, strict=True)]
+
+    return {group: found[group] for group in sorted(found, key=rank)}, names
+
+
+def names_in(given: Any, argument: str, known: Sequence[str]) -> list[Any]:
+    """A name, or a sequence of names, as a list."""
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, Iterable) or isinstance(given, bytes):
+        raise ValueError(
+            f"{argument} must be a name of a column, or a sequence of names, among "
+            f"{list(known)}; got {given!r}."
+        )
+    return list(given)

@@ -228,3 +228,26 @@ def test_bad_questions_are_refused(fit: Any) -> None:
     few = dtf.dynamic_tree("y ~ x", table(3), **SMALL).fit()
     with pytest.raises(NotReadyError):
         few.avg_comparisons("x")
+
+
+def test_groups_of_categories_stand_in_their_order(fit: Any) -> None:
+    """Of ordered ones and others, alone and beside numbers; so do those of draws."""
+    order = ["mid", "lo", "hi", "none"]
+    for ordered in (True, False):
+        data = table().assign(o=pd.Categorical(["lo", "hi", "mid", "hi"] * 50, order))
+        data["o"] = data.o.cat.as_ordered() if ordered else data.o
+        told = fit.avg_predictions(data, by="o", n_draws=5, seed=1)
+        assert told["o"].tolist() == ["mid", "lo", "hi"]
+        both = fit.avg_comparisons("t", data, by=["t", "o"], n_draws=5, seed=1)
+        pairs = [(t, o) for t in (0.0, 1.0) for o in order[:3]]
+        assert [*zip(both["t"], both["o"], strict=True)] == pairs
+        draws = fit.posterior_draws(data, 5, seed=1).average(by=data.o)
+        assert list(draws.groups) == ["mid", "lo", "hi"]
+
+
+def test_names_that_are_no_names(fit: Any) -> None:
+    for bad in (3, 2.5, b"x"):
+        with pytest.raises(ValueError, match="variables must be a name of a column"):
+            fit.avg_comparisons(bad)
+        with pytest.raises(ValueError, match="by must be a name of a column"):
+            fit.avg_predictions(by=bad)
