@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
+import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dyntree import checkpoint, params
 from dyntree.api.back_transform import BackTransformedResults
-from dyntree.api.effects import VariableEffects
 from dyntree.api.learning_on import LearningResults
 from dyntree.api.one_step import OneStepResults
 from dyntree.api.orders import evidence_over_orders
 from dyntree.api.predictions import PredictionResults
 from dyntree.api.row_weights import RowWeights
+from dyntree.api.variables import VariableAnswers
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.inverses import Inverse
 from dyntree.encoding.tables import Table, is_row, plain_data
 from dyntree.encoding.values import Matrix
+from dyntree.errors import UndefinedTermWarning
 from dyntree.residuals import OneStepAhead
 from dyntree.runtime.rewording import reworded
 from dyntree.summaries import Importance, Relevance, Sensitivity
@@ -37,11 +39,11 @@ LEAVES = {
 }
 
 
-class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
+class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
     """A fitted model.
 
-    Trees have no coefficients: `params` describes the trees, `relevance` tells which
-    features matter and `get_prediction` what the trees foresee.
+    Trees have no coefficients: `params` describes the trees, `importance` tells which
+    variables matter and `get_prediction` what the trees foresee.
 
     Attributes
     ----------
@@ -260,6 +262,9 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
     def relevance(self) -> pd.DataFrame:
         """How much splits on each feature reduce the predictive variance or entropy.
 
+        A split is on one feature of `exog_names`, which may be of two variables, as
+        that of a:b; for shares of variables see `importance`.
+
         Returns
         -------
         DataFrame
@@ -278,53 +283,29 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
         columns["use"] = (splits > 0).mean(axis=0)
         return pd.DataFrame(columns, index=pd.Index(self.exog_names))
 
-    def importance(self) -> pd.DataFrame:
-        """Share of the predicted variance that each input of the formula accounts for.
-
-        Returns
-        -------
-        DataFrame
-            Indexed by input, one for all levels of a factor: `share`; `se`, its Monte
-            Carlo standard error; and `use`, the share of the trees that split on it.
-            See `DynamicTree.importance`.
-        """
-        import pandas as pd
-
-        factors, names = self.design.factors, self.exog_names
-        view = self.inner.frozen_view("importance")
-        found = view.tree.importance(factors=factors or None)
-        splits = view.split_counts() > 0
-        places = [
-            [names.index(feature) for feature in factors.get(name, [name])]
-            for name in found.names
-        ]
-        use = [splits[:, group].any(axis=1).mean() for group in places]
-        columns = {"share": found.values, "se": found.se, "use": use}
-        return pd.DataFrame(columns, index=pd.Index(found.names))
-
     def as_record(self, kind: type[Any]) -> Any:
         """What plots draw of these results.
 
         Parameters
         ----------
         kind : type
-            `Importance`, `Relevance`, `Sensitivity` or `OneStepAhead`.
+            `Importance` or `Sensitivity`, which are by variable; `Relevance`, which is
+            by feature; or `OneStepAhead`.
 
         Returns
         -------
         A record of that kind; these results, where they have none.
         """
-        factors = self.design.factors or None
         if kind is Importance:
-            return self.inner.importance(factors=factors)
+            return self.variable_importance()
         if kind is Relevance:
             return self.inner.relevance()
         if kind is Sensitivity:
-            return self.inner.sensitivity(factors=factors)
+            return self.sensitivity()
         return self.one_step_ahead() if kind is OneStepAhead else self
 
     def summary(self, n_orders: int = 0) -> Any:
-        """Tables of what the model is and which features matter.
+        """Tables of what the model is and which variables matter.
 
         Parameters
         ----------
@@ -337,7 +318,8 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
         -------
         statsmodels.iolib.summary.Summary
             It has `as_text`, `as_latex`, `as_html` and `as_csv`, prints as text, and
-            shows itself in notebooks.
+            shows itself in notebooks. Importance is by feature where it cannot be by
+            variable; see `importance`.
         """
         from statsmodels.iolib.summary import Summary
         from statsmodels.iolib.table import SimpleTable
@@ -359,7 +341,7 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
         summary.tables.append(left)
         has_rows = self.tree.is_ready and self.inner.n_active > 0
         if has_rows:
-            table = self.importance()
+            table, kind = self._importance()
             summary.tables.append(
                 SimpleTable(
                     [[f"{value:.4f}" for value in row] for row in table.to_numpy()],
@@ -370,8 +352,8 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
             )
         notes = [f"{name}: {unit}" for name, unit in self.design.units.items()]
         if has_rows:
-            notes.append("importance: share of the predicted variance, with its error")
-            notes.append("use: share of the trees that split on the input")
+            notes.append(f"importance: share of the predicted variance by {kind}")
+            notes.append(f"use: share of the trees that split on the {kind}")
         if not n_orders:
             notes.append("log-evidence: summary(n_orders=10) tells its error")
         summary.add_extra_txt(notes)
@@ -381,6 +363,17 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
         """The summary, for notebooks."""
         html: str = self.summary().as_html()
         return html
+
+    def _importance(self) -> tuple[pd.DataFrame, str]:
+        """Importance by variable, where rows tell it, and what it is by."""
+        if self.tells_variables:
+            with warnings.catch_warnings():  # of rows that no data have
+                warnings.simplefilter("ignore", UndefinedTermWarning)
+                try:
+                    return self.importance(), "variable"
+                except ValueError:  # such rows may lie beyond the knots of a spline
+                    pass
+        return self.importance(by="feature"), "feature"
 
     def _spread_of_evidence(self, n_orders: int) -> list[tuple[str, str]]:
         """How much the log evidence differs between seeds and orders, where asked."""
@@ -445,58 +438,6 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableEffects):
         from dyntree.api import plots
 
         return plots.plot_relevance(self.inner.relevance(), features, ax=ax)
-
-    def plot_importance(
-        self, features: Sequence[str] | None = None, *, ax: Axes | None = None
-    ) -> Figure:
-        """Draw the share of the predicted variance that each input accounts for.
-
-        Parameters
-        ----------
-        features : sequence of str, optional
-            Inputs as in `importance`, by default all.
-        ax : Axes, optional
-
-        Returns
-        -------
-        Figure
-        """
-        from dyntree.api import plots
-
-        found = self.inner.importance(factors=self.design.factors or None)
-        return plots.plot_importance(found, features, ax=ax)
-
-    def plot_partial(
-        self,
-        features: Sequence[str] | None = None,
-        *,
-        label: Hashable | None = None,
-        ax: Sequence[Axes] | None = None,
-    ) -> Figure:
-        """Draw the main effect of each feature, with a 90 % posterior band.
-
-        Parameters
-        ----------
-        features : sequence of str, optional
-            Names among `exog_names`, by default all.
-        label : hashable, optional
-            Labels: whose probability is drawn; needed there.
-        ax : sequence of Axes, optional
-            One a feature.
-
-        Returns
-        -------
-        Figure
-
-        Notes
-        -----
-        See `DynamicTree.sensitivity`.
-        """
-        from dyntree.api import plots
-
-        found = self.inner.sensitivity(label=label, factors=self.design.factors or None)
-        name = self.model.endog_names if label is None else f"P({label})"
-        return plots.plot_effects(found, features, response=name, ax=ax)
 
     def remove_data(self) -> None:
         """Let go of the data of the model and of every row that the trees hold.
