@@ -193,14 +193,17 @@ def test_sensitivity_is_by_variable(formula: str, method: str) -> None:
 
 @pytest.mark.parametrize("response", ["y", "label"])
 def test_indices_are_those_of_features_where_these_are_variables(response: str) -> None:
-    """Means over 60 trees; both samples err by about .005, .03 is six of these."""
+    """Their differences over 30 seeds have sds up to .008, and means below .0012.
+
+    .05 is six sds: a false-fail rate below 1e-7 for the sixteen of them.
+    """
     fit = fitted(f"{response} ~ a + b + g + t", n_clouds=2)
     label = "up" if response == "label" else None
     told = fit.sensitivity(label=label)
     known = fit.inner.sensitivity(label=label, factors=fit.design.factors)
     assert told.inputs == known.inputs
     for one, other in ((told.first, known.first), (told.total, known.total)):
-        np.testing.assert_allclose(one.mean(axis=0), other.mean(axis=0), atol=0.03)
+        np.testing.assert_allclose(one.mean(axis=0), other.mean(axis=0), atol=0.05)
     np.testing.assert_allclose(
         told.effects[0].mean, known.main[:, :, 0].mean(axis=0), atol=0.1
     )
@@ -212,8 +215,8 @@ def test_indices_are_those_of_features_where_these_are_variables(response: str) 
 def test_indices_of_a_product_are_the_known_ones() -> None:
     """Of 4ab on the unit square: first order 3/7 each, total 4/7.
 
-    The fit of its own formula is near exact, and its noise nearly none. The sequence
-    errs by .005: .04 is eight of these.
+    The fit of its own formula is near exact, and its noise nearly none. Over 20 seeds
+    the largest error was .007; the sequence errs by .005: .04 is eight of these.
     """
     rng = np.random.default_rng(2)
     a, b = rng.random((2, 200))
