@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+ESOPH_LEVELS = {
+    "agegp": ["25-34", "35-44", "45-54", "55-64", "65-74", "75+"],
+    "alcgp": ["0-39g/day", "40-79", "80-119", "120+"],
+    "tobgp": ["0-9g/day", "10-19", "20-29", "30+"],
+}
+
+
 def _file(name: str) -> Traversable:
     """A data file, from an installed package or from a source tree."""
     try:
@@ -36,6 +43,33 @@ def _read(name: str) -> pd.DataFrame:
         if name.endswith(".gz"):
             return pd.read_csv(stream, compression="gzip")
         return pd.read_csv(stream)
+
+
+def load_esoph() -> pd.DataFrame:
+    """Cancer of the oesophagus: 88 groups of people by age, alcohol and tobacco.
+
+    Returns
+    -------
+    DataFrame
+        ``agegp``, ``alcgp`` and ``tobgp``, ordered categories; ``ncases`` and
+        ``ncontrols``, people.
+
+    Notes
+    -----
+    N. E. Breslow and N. E. Day (1980), Statistical Methods in Cancer Research 1.
+
+    Examples
+    --------
+    >>> data = load_esoph()
+    >>> data["alcgp"].cat.categories.tolist()
+    ['0-39g/day', '40-79', '80-119', '120+']
+    """
+    import pandas as pd
+
+    data = _read("esoph.csv")
+    for name, levels in ESOPH_LEVELS.items():
+        data[name] = pd.Categorical(data[name], levels, ordered=True)
+    return data
 
 
 def load_mcycle() -> pd.DataFrame:
@@ -58,6 +92,26 @@ def load_mcycle() -> pd.DataFrame:
     return _read("mcycle.csv")
 
 
+def load_quine() -> pd.DataFrame:
+    """Days absent from school of 146 children.
+
+    Returns
+    -------
+    DataFrame
+        ``Eth``, ``Sex``, ``Age`` and ``Lrn``, text; ``Days``, counts.
+
+    Notes
+    -----
+    M. Aitkin (1978), JRSS A 141, 195-223.
+
+    Examples
+    --------
+    >>> load_quine()["Days"].max()
+    81
+    """
+    return _read("quine.csv")
+
+
 def load_spambase() -> pd.DataFrame:
     """E-mails labelled spam or nonspam: 4601 rows, 57 inputs, sorted by label.
 
@@ -76,6 +130,30 @@ def load_spambase() -> pd.DataFrame:
     {'nonspam': 2788, 'spam': 1813}
     """
     return _read("spambase.csv.gz")
+
+
+def load_warpbreaks() -> pd.DataFrame:
+    """Breaks of warp yarn in a loom: 54 lengths of two wools at three tensions.
+
+    Returns
+    -------
+    DataFrame
+        ``breaks``, counts; ``wool`` and ``tension``, the latter ordered categories.
+
+    Notes
+    -----
+    L. H. C. Tippett (1950), Technological Applications of Statistics, page 106.
+
+    Examples
+    --------
+    >>> load_warpbreaks().groupby("wool")["breaks"].mean().round(1).to_dict()
+    {'A': 31.0, 'B': 25.3}
+    """
+    import pandas as pd
+
+    data = _read("warpbreaks.csv")
+    data["tension"] = pd.Categorical(data["tension"], ["L", "M", "H"], ordered=True)
+    return data
 
 
 def load_elec2(path: str | Path) -> pd.DataFrame:

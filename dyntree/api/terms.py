@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from dyntree.encoding.design import absence
 from dyntree.encoding.expressions import (
@@ -19,12 +20,28 @@ from dyntree.encoding.expressions import (
 COMPARISON = re.compile(r"(<=|>=|==|!=|<|>)(-?)$")
 OPERANDS = ("name", "value", "python", "comparison")
 POWERS = ("**", "^")
+OFFSET = re.compile(r"offset\s*\((.*)\)$", re.DOTALL)
 
 
-def parse(
-    formula: str, columns: Sequence[str], beside: Sequence[str] = ()
-) -> tuple[Expression, list[list[Expression]]]:
-    """Response and terms of a formula; each term is the list of its factors.
+class Parsed(NamedTuple):
+    """A formula as data.
+
+    Attributes
+    ----------
+    response : Expression
+    terms : list of list of Expression
+        Each the list of its factors.
+    offsets : list of Expression
+        Those of ``offset(...)``, whose sum stands beside the terms.
+    """
+
+    response: Expression
+    terms: list[list[Expression]]
+    offsets: list[Expression]
+
+
+def parse(formula: str, columns: Sequence[str], beside: Sequence[str] = ()) -> Parsed:
+    """Response, terms and offsets of a formula.
 
     Parameters
     ----------
@@ -38,8 +55,7 @@ def parse(
 
     Returns
     -------
-    response : Expression
-    terms : list of list of Expression
+    Parsed
 
     Raises
     ------
@@ -51,9 +67,11 @@ def parse(
     Examples
     --------
     >>> from dyntree.api.terms import parse
-    >>> response, terms = parse("np.log(y) ~ . - b + a:c", ["a", "b", "c", "y"])
-    >>> [[factor.label for factor in term] for term in terms]
+    >>> found = parse("np.log(y) ~ . - b + a:c + offset(b)", ["a", "b", "c", "y"])
+    >>> [[factor.label for factor in term] for term in found.terms]
     [['a'], ['c'], ['a', 'c']]
+    >>> found.offsets[0].columns
+    ('b',)
     """
     try:
         from formulaic import Formula, SimpleFormula
@@ -84,12 +102,13 @@ def parse(
         ).rhs
         if not isinstance(found, SimpleFormula):
             raise ValueError(f"formula must have no '|'; got {formula!r}.")
-        terms = [[stand_ins.factor(one) for one in term.factors] for term in found]
+        made = [[stand_ins.factor(one) for one in term.factors] for term in found]
     except (FormulaicError, SyntaxError) as error:
         reason = stand_ins.named(str(error).splitlines()[0], quote="")
         raise ValueError(
             f"formula must be one that formulaic can read; got {formula!r} ({reason})"
         ) from error
+    terms, offsets = _without_offsets(made)
     # what names no column is an intercept, which trees do not need
     terms = [term for term in terms if any(factor.columns for factor in term)]
     if not terms or not response.columns:
@@ -97,11 +116,29 @@ def parse(
             f"formula must name a response and one input at least; got {formula!r}."
         )
     both = {name for term in terms for factor in term for name in factor.columns}
+    both |= {name for offset in offsets for name in offset.columns}
     if both & {*response.columns}:
         raise ValueError(
             f"formula must not use the response as an input; got {formula!r}."
         )
-    return response, terms
+    return Parsed(response, terms, offsets)
+
+
+def _without_offsets(
+    made: list[list[Expression]],
+) -> tuple[list[list[Expression]], list[Expression]]:
+    """Terms, and apart from them the offsets, which stand alone."""
+    terms, offsets = [], []
+    for term in made:
+        own = [factor for factor in term if OFFSET.match(factor.label)]
+        if own and len(term) > 1:
+            names = ":".join(factor.label for factor in term)
+            raise ValueError(
+                f"formula must have {own[0].label} as a term of its own, in no "
+                f"interaction; got {names}. Write + {own[0].label}."
+            )
+        (offsets if own else terms).extend(own or [term])  # type: ignore[arg-type]
+    return terms, offsets
 
 
 def _response(left: str) -> Expression:
@@ -166,7 +203,17 @@ class _StandIns:
         """What a factor of formulaic's means."""
         if factor.eval_method.value == "lookup":
             return Expression.column(self.named(factor.expr, quote=""))
-        return Expression.parse(self.named(factor.expr))
+        text = self.named(factor.expr)
+        inner = OFFSET.match(text.strip())
+        if inner is None:
+            return Expression.parse(text)
+        found = Expression.parse(inner[1])
+        if found.asked is not None or found.is_category:
+            raise ValueError(
+                f"formula must have an offset of numbers; got {text}. Name a column, "
+                "or a value such as offset(np.log(x))."
+            )
+        return replace(found, label=text.strip())
 
 
 def _compared(parts: list[tuple[str, str, str]]) -> list[str]:

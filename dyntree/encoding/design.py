@@ -73,6 +73,8 @@ class Design:
         Columns whose levels were named: they take no others.
     late : tuple of str
         Features that came with levels later than the first table, which are last.
+    offsets : tuple of Expression
+        Whose sum stands beside the terms: it is known, and no feature.
     """
 
     response: Expression
@@ -82,11 +84,12 @@ class Design:
     new_levels: str = TreeOptions.new_levels
     declared: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
+    offsets: tuple[Expression, ...] = ()
     _told: list[str] = field(default_factory=list, compare=False, repr=False)
     _counts: NewLevels = field(default_factory=NewLevels, compare=False, repr=False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        before = {"_counts": NewLevels()}  # pickles from before levels were counted
+        before = {"_counts": NewLevels(), "offsets": ()}  # pickles from before these
         self.__dict__.update(before | state)
 
     @classmethod
@@ -95,6 +98,7 @@ class Design:
         table: Table,
         response: Expression,
         terms: Sequence[Sequence[Expression]],
+        offsets: Sequence[Expression] = (),
         *,
         is_class: bool | None = None,
         categories: Mapping[str, Sequence[Level]] | None = None,
@@ -108,6 +112,7 @@ class Design:
         response : Expression
         terms : sequence of sequences of Expression
             Factors of each term.
+        offsets : sequence of Expression, optional
         is_class : bool, optional
             By default, whether the response is a column of text, categories or bools.
         categories : mapping of str to sequence, optional
@@ -116,7 +121,7 @@ class Design:
         """
         one_of("new_levels", new_levels, NEW_LEVELS)
         factors = [factor for term in terms for factor in term]
-        check_columns(table, columns_of([response, *factors]))
+        check_columns(table, columns_of([response, *factors, *offsets]))
         declared = declared_levels(categories, columns_of(factors))
         made = {f: Factor.learn(f, table, declared) for f in factors}
         numbers = [f for f in factors if made[f].reads_numbers]
@@ -124,6 +129,12 @@ class Design:
             is_class = response.is_category or _holds_labels(response, table)
         if not is_class:
             numbers.append(response)
+        elif offsets:
+            raise ValueError(
+                f"formula must have no {offsets[0].label} beside labels: an offset is "
+                "taken off numbers, or is the log exposure of counts. Leave it out."
+            )
+        numbers.extend(offsets)
         kinds = {}
         for name in columns_of(numbers):
             kind = kind_of(name, table.read(name))
@@ -139,7 +150,10 @@ class Design:
 
         response = response if is_class else response.learned(read)
         plan = tuple(tuple(made[f].learned(read) for f in term) for term in terms)
-        design = cls(response, is_class, plan, kinds, new_levels, tuple(declared))
+        known = tuple(offset.learned(read) for offset in offsets)
+        design = cls(
+            response, is_class, plan, kinds, new_levels, tuple(declared), (), known
+        )
         if len(set(design.names)) != len(design.names):
             raise ValueError(
                 f"formula must make features of distinct names; got {design.names}."
@@ -187,6 +201,11 @@ class Design:
     def columns(self) -> tuple[str, ...]:
         """Columns that the terms need."""
         return columns_of([factor.expression for term in self.terms for factor in term])
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Columns that the terms and the offsets need."""
+        return tuple(dict.fromkeys((*self.columns, *columns_of(self.offsets))))
 
     @property
     def units(self) -> dict[str, str]:
@@ -476,6 +495,28 @@ class Design:
             return float("nan")
         return value
 
+    # ------------------------------------------------------------ offsets
+    def offset(self, table: Table) -> Vector | None:
+        """Sum of the offsets, shape (n_rows,), NaN where missing; None without any."""
+        if not self.offsets:
+            return None
+        check_columns(table, columns_of(self.offsets))
+
+        def read(name: str) -> Vector:
+            return numbers_of(name, table.read(name), self.kinds[name])
+
+        parts = [evaluated(offset, read, table.n_rows) for offset in self.offsets]
+        return np.asarray(np.sum(parts, axis=0))
+
+    def offset_of(self, row: Row) -> float | None:
+        """Sum of the offsets of a bare row, NaN where missing; None without any."""
+        if not self.offsets:
+            return None
+        absent = [name for name in columns_of(self.offsets) if name not in row]
+        if absent:
+            raise absence(absent, list(row))
+        return sum(self._number(offset, row) for offset in self.offsets)
+
     # ------------------------------------------------------------ responses
     def responses(self, table: Table) -> list[Any]:
         """Numbers or labels, one a row; NaN or None where missing."""
@@ -507,7 +548,11 @@ class Design:
     # ------------------------------------------------------------ files
     def to_header(self) -> dict[str, Any]:
         """Return what a file stores."""
-        later = {"declared": list(self.declared), "late": list(self.late)}
+        later = {
+            "declared": list(self.declared),
+            "late": list(self.late),
+            "offsets": [offset.to_header() for offset in self.offsets],
+        }
         return {name: value for name, value in later.items() if value} | {
             "response": self.response.to_header(),
             "is_class": self.is_class,
@@ -536,8 +581,12 @@ class Design:
         numbers = [f.expression for f in factors if f.reads_numbers]
         if is_class and not response.is_of_column:
             raise ValueError("labels must be a column")
+        offsets = tuple(map(Expression.from_header, header.get("offsets", ())))
+        numbers.extend(offsets)
         if not is_class:
             numbers.append(response)
+        elif offsets:
+            raise ValueError("labels have no offset")
         if {*kinds} != {*columns_of(numbers)} or not {*kinds.values()} <= {*UNITS}:
             raise ValueError(f"kinds must fit the terms; got {kinds!r}")
         if not all(columns_of([f.expression for f in term]) for term in terms):
@@ -549,7 +598,9 @@ class Design:
             raise ValueError(f"declared must be columns of the terms; got {declared!r}")
         if not {*late} <= {name for term in terms for name in names_of(term)}:
             raise ValueError(f"late must be features of the terms; got {late!r}")
-        design = cls(response, is_class, terms, kinds, new_levels, declared, late)
+        design = cls(
+            response, is_class, terms, kinds, new_levels, declared, late, offsets
+        )
         if not design.names or len(set(design.names)) != len(design.names):
             raise ValueError("features must have distinct names")
         return design

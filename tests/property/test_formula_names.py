@@ -68,7 +68,7 @@ def test_names_in_backticks_are_columns_in_every_term(names: list[str]) -> None:
     assert terms(f"{quoted(a)}:{quoted(b)} - 1") == [[a, b]]
     assert terms(f". - {quoted(a)}") == [[name] for name in names if name != a]
     # the response, too
-    response, found = parse(f"{quoted(a)} ~ .", columns)
+    response, found, _ = parse(f"{quoted(a)} ~ .", columns)
     assert (response.columns, response.label) == ((a,), a)
     assert [[f.label for f in term] for term in found] == [
         [b],
@@ -124,7 +124,7 @@ def _is_number(text: str) -> bool:
 
 
 def test_a_response_may_have_a_tilde_in_its_name() -> None:
-    response, terms = parse("`x ~ z` ~ u", ["x ~ z", "u"])
+    response, terms, _ = parse("`x ~ z` ~ u", ["x ~ z", "u"])
     assert response.columns == ("x ~ z",)
     assert [factor.columns for term in terms for factor in term] == [("u",)]
 
@@ -137,6 +137,6 @@ def test_several_responses_are_refused_and_i_makes_one_of_them(left: str) -> Non
     with pytest.raises(ValueError, match="must have one response") as caught:
         parse(f"{left} ~ x", ["a", "b", "x"])
     assert f"Write I({left})" in str(caught.value)
-    response, _ = parse(f"I({left}) ~ x", ["a", "b", "x"])
+    response = parse(f"I({left}) ~ x", ["a", "b", "x"]).response
     assert set(response.columns) <= {"a", "b"}
     parse(f"np.log({left}) ~ x", ["a", "b", "x"])

@@ -106,3 +106,20 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
         datasets.load_elec2(path)
     with pytest.raises(FileNotFoundError):
         datasets.load_elec2(tmp_path / "none.csv")
+
+
+def test_counts_are_the_known_ones() -> None:
+    quine, warp, esoph = (
+        datasets.load_quine(),
+        datasets.load_warpbreaks(),
+        datasets.load_esoph(),
+    )
+    assert quine.shape == (146, 5)
+    assert (quine["Days"].sum(), quine["Days"].max()) == (2403, 81)
+    assert warp.shape == (54, 3)
+    assert warp["breaks"].sum() == 1520
+    assert (warp.groupby(["wool", "tension"], observed=True).size() == 9).all()
+    assert esoph.shape == (88, 5)
+    assert esoph["ncases"].sum() == 200
+    assert esoph["agegp"].cat.ordered
+    assert not esoph.isna().any().any()

@@ -54,7 +54,7 @@ def sites(n: int = 60, seed: int = 0) -> pd.DataFrame:
     ],
 )  # fmt: skip
 def test_the_grammar_is_formulaics(formula: str, expected: list[str]) -> None:
-    response, terms = parse(formula, ["a", "b", "c d", "y"])
+    response, terms, _ = parse(formula, ["a", "b", "c d", "y"])
     assert response.columns == ("y",)
     assert [":".join(f.label for f in term) for term in terms] == expected
 

@@ -57,7 +57,8 @@ def test_it_learns_what_a_stream_does() -> None:
     own = StreamingTree("negbin", window=30, **SMALL)
     frame = pd.DataFrame(X)
     own.update(frame[["x"]], y, exposure=frame["hours"])
-    assert one.predict_one({"x": 0.3}) == own.predict({"x": 0.3}).mean[0]
+    told = own.predict({"x": 0.3}).mean[0]
+    assert one.predict_one({"x": 0.3}) == pytest.approx(told, rel=1e-12)
 
 
 def test_bad_rows_are_refused_and_change_nothing() -> None:
