@@ -240,6 +240,26 @@ class Prediction:
         )
         return cls.of(of_new, of_mean, LEAST_DF)
 
+    def shifted(self, by: Vector) -> Prediction:
+        """The prediction of a response with something known added to it.
+
+        Parameters
+        ----------
+        by : ndarray of shape (n_rows,)
+
+        Returns
+        -------
+        Prediction
+        """
+        mixture, of_mean = (
+            StudentMixture(
+                one.start, one.weight, one.location + by[one.row], one.scale, one.df
+            )
+            for one in (self.mixture, self.of_mean)
+        )
+        mean = self.mean + by
+        return Prediction(mean, self.var, self.df, mixture, of_mean, self._least_df)
+
     @property
     def mean_se(self) -> Vector:
         """Standard deviation of the posterior of the mean, shape (n_rows,).

@@ -9,6 +9,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.api.formula import DynamicTreeModel
+from dyntree.api.offsets import foreseen
 from dyntree.api.orders import evidence_over_orders
 from dyntree.api.results import DynamicTreeResults
 from dyntree.encoding.targets import label_codes
@@ -278,6 +279,24 @@ def _folds(y: Any, n_folds: int, is_class: bool, seed: int) -> Vector:
     return fold
 
 
+def _offsets_left(whole: DynamicTreeModel, options: dict[str, Any]) -> dict[str, Any]:
+    """Offsets and exposures that were given by value, of the rows that are left."""
+    by_value = [
+        name
+        for name in ("offset", "exposure")
+        if options.get(name) is not None and not isinstance(options[name], str)
+    ]
+    if not by_value:
+        return {}
+    assert whole.table is not None
+    assert whole.shift is not None
+    named = whole.design.offset(whole.table)
+    beside = whole.shift if named is None else whole.shift - named
+    first, *others = by_value  # which has all of it
+    value = beside if first == "offset" else np.exp(beside)
+    return {first: value} | dict.fromkeys(others)
+
+
 def _score(
     whole: DynamicTreeModel,
     formula: str,
@@ -295,6 +314,7 @@ def _score(
         given = options.get(name)
         if weights is not None and given is not None and not isinstance(given, str):
             options = options | {name: weights}  # of the rows that are left
+    options = options | _offsets_left(whole, options)
     model = DynamicTreeModel.from_formula(
         formula, whole.data.frame, subset=~held, **options
     )
@@ -302,7 +322,9 @@ def _score(
     rows = fit.design.encode(whole.table.take(np.flatnonzero(held)))
     own = None if weights is None else weights[held]
     divides = fit.inner.options.meaning_of_weights == "variance"
-    answer, y = fit.tree.predict(rows, own if divides else None), whole.endog[held]
+    shift = None if whole.shift is None else whole.shift[held]
+    answer = foreseen(fit.tree, rows, shift, own if divides else None)
+    y = whole.endog[held]
     if isinstance(answer, ClassPrediction):
         labels = tuple(dict.fromkeys([*answer.classes, *y]))
         codes = label_codes(list(y), labels).astype(np.int64)

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.api.fitted_model import FittedModel
+from dyntree.api.offsets import RowOffsets, check_shift, shift_of
 from dyntree.encoding.design import Design
-from dyntree.encoding.moves import Variable, moved_rows
+from dyntree.encoding.moves import Variable, moved_offsets, moved_rows
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector, is_missing
 from dyntree.posterior import (
@@ -61,6 +62,29 @@ class VariableEffects:
             )
         return table
 
+    def shifts(
+        self, exog: Any, table: Table, given: RowOffsets | None = None
+    ) -> Vector | None:
+        """Offsets of rows of raw data, and by default those of the model's own."""
+        if exog is None and given is None:
+            return self.model.shift
+        shift = shift_of(self.design, table, given)
+        check_shift(self.design, shift)
+        return shift
+
+    def _drawn(
+        self, rows: Matrix, shift: Vector | None, n_draws: int, kind: str, seed: Any
+    ) -> PosteriorDraws:
+        """Draws of rows of features with these offsets."""
+        if shift is None:
+            return self.tree.posterior_draws(rows, n_draws, kind, seed)
+        if self.tree.tree.options.is_count:
+            return self.tree.posterior_draws(
+                rows, n_draws, kind, seed, exposure=np.exp(shift)
+            )
+        draws = self.tree.posterior_draws(rows, n_draws, kind, seed)
+        return replace(draws, values=draws.values + shift)
+
     def posterior_draws(
         self,
         exog: Any = None,
@@ -85,8 +109,8 @@ class VariableEffects:
             Its frames have the index of `exog`.
         """
         table = self._table(exog)
-        rows = self.design.encode(table)
-        draws = self.tree.posterior_draws(rows, n_draws, kind, seed)
+        rows, shift = self.design.encode(table), self.shifts(exog, table)
+        draws = self._drawn(rows, shift, n_draws, kind, seed)
         return replace(draws, table=table)
 
     def compute_contrast(
@@ -112,10 +136,16 @@ class VariableEffects:
             Its frames have the index of `X_1`.
         """
         before, after = self._table(X_0), self._table(X_1)
-        draws = self.tree.compute_contrast(
-            self.design.encode(before), self.design.encode(after), n_draws, kind, seed
-        )
-        return replace(draws, table=after)
+        rows = self.design.encode(before), self.design.encode(after)
+        both = [self.shifts(X, table) for X, table in ((X_0, before), (X_1, after))]
+        if both[0] is None or both[1] is None or len(rows[0]) != len(rows[1]):
+            draws = self.tree.compute_contrast(*rows, n_draws, kind, seed)
+            return replace(draws, table=after)
+        n, shift = len(rows[1]), np.concatenate([both[1], both[0]])
+        features = np.concatenate([rows[1], rows[0]])
+        draws = self._drawn(features, shift, n_draws, kind, seed)
+        values = draws.values[:, :n] - draws.values[:, n:]
+        return replace(draws, values=values, table=after)
 
     def avg_comparisons(
         self,
@@ -209,11 +239,13 @@ class VariableEffects:
         moves = [variable.moves(contrast) for variable in found]
         groups, names = _groups(table, by)
         counts = self.row_counts if exog is None else None
+        beside = self.shifts(exog, table)
         records = []
         for variable, move in zip(found, moves, strict=True):
-            rows = moved_rows(self.design, table, variable.name, move.settings)
+            moved = self.design, table, variable.name, move.settings
+            rows, shift = moved_rows(*moved), moved_offsets(*moved, beside)
             masks = {group: mask & move.counts for group, mask in groups.items()}
-            averages = self._averages(rows, masks, counts, n_draws, rng)
+            averages = self._averages(rows, masks, counts, n_draws, rng, shift=shift)
             for pair in move.pairs:
                 before, after = averages[:, pair.low], averages[:, pair.high]
                 drawn = after - before
@@ -255,7 +287,8 @@ class VariableEffects:
         groups, names = _groups(table, by)
         rows = self.design.encode(table)
         counts = self.row_counts if exog is None else None
-        averages = self._averages(rows, groups, counts, n_draws, rng)[:, 0]
+        shift = self.shifts(exog, table)
+        averages = self._averages(rows, groups, counts, n_draws, rng, shift=shift)[:, 0]
         import pandas as pd
 
         return pd.DataFrame(self._records({}, names, groups, averages, ends))
@@ -280,11 +313,12 @@ class VariableEffects:
         n_draws: int,
         rng: np.random.Generator,
         warns: bool = True,
+        shift: Vector | None = None,
     ) -> NDArray[np.float64]:
         """Draws of the averages over groups of each setting of the rows.
 
-        Settings follow one another in `rows`; `warns` is whether trees that are too
-        much alike are told. The answer is of shape (n_draws,
+        Settings follow one another in `rows`, as do their offsets; `warns` is whether
+        trees that are too much alike are told. The answer is of shape (n_draws,
         n_settings, n_groups), with the classes last for labels; no draw of all rows is
         kept.
         """
@@ -294,10 +328,14 @@ class VariableEffects:
         with self.tree.exclusive():
             if warns:
                 self.tree.warn_if_alike()
-            for block in self.tree.draw_blocks(rows, n_draws, rng):
+            exposure = None
+            if shift is not None and self.tree.tree.options.is_count:
+                exposure, shift = np.exp(shift), None
+            for block in self.tree.draw_blocks(rows, n_draws, rng, exposure):
                 some, *_, last = block.mean.shape
                 classes = (last,) if block.mean.ndim == 3 else ()
-                parts = block.mean.reshape(some, -1, n_rows, *classes)
+                mean = block.mean if shift is None else block.mean + shift
+                parts = mean.reshape(some, -1, n_rows, *classes)
                 means = np.moveaxis(np.tensordot(parts, weights, (2, 1)), -1, 2)
                 if found is None:
                     found = np.empty((n_draws, *means.shape[1:]))

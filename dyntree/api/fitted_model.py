@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.api.model_rows import NewRows
+from dyntree.api.offsets import RowOffsets
 from dyntree.api.row_weights import RowWeights
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table
@@ -24,6 +25,7 @@ class FittedModel(Protocol):
     endog: NDArray[Any] | None
     exog: Matrix | None
     weights: Vector | None
+    shift: Vector | None
     table: Table | None
 
     @property
@@ -39,6 +41,7 @@ class FittedModel(Protocol):
         endog: Any,
         exog: Any = None,
         given: RowWeights | None = None,
+        offsets: RowOffsets | None = None,
     ) -> NewRows:
         """Return raw data as they are learned."""
 
@@ -49,6 +52,7 @@ class FittedModel(Protocol):
         exog: Any = None,
         given: RowWeights | None = None,
         start: Trees | None = None,
+        offsets: RowOffsets | None = None,
     ) -> tuple[Self, NewRows]:
         """Return the same model of other rows, and these as they are learned."""
 
@@ -58,6 +62,9 @@ class FittedModel(Protocol):
 
     def unlearned(self, what: str) -> Trees:
         """Return trees that know the features and no row of the model's data."""
+
+    def taught(self) -> Any:
+        """Return the responses of the model's data as trees learn them."""
 
     def replay(self) -> OneStepAhead:
         """Return what was said of each row before it was learned."""

@@ -7,16 +7,16 @@ import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from html import escape
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
-from dyntree.api.fitted_model import ModelData
 from dyntree.api.formula_files import MISSING, file_notes, read_design
+from dyntree.api.model_facts import ModelFacts
 from dyntree.api.model_rows import ModelRows, NewRows
+from dyntree.api.offsets import RowOffsets, check_shift, foreseen, taught
 from dyntree.api.results import DynamicTreeResults
 from dyntree.api.row_weights import RowWeights, weighing
 from dyntree.api.terms import parse, without
@@ -43,7 +43,7 @@ OPTIONS = {**params.TREE_OPTIONS, **params.STREAM_OPTIONS, "n_clouds": 1, "seed"
 del OPTIONS["categories"], OPTIONS["weighting"]  # which weights tell
 
 
-class DynamicTreeModel(ModelRows):
+class DynamicTreeModel(ModelRows, ModelFacts):
     """A dynamic tree to be fitted to data, in the manner of a model of statsmodels.
 
     Made from responses and inputs here, by `from_formula` from a formula, and by `load`
@@ -56,7 +56,7 @@ class DynamicTreeModel(ModelRows):
     exog : array_like of shape (n_rows, n_columns), or frame
         Inputs. Columns of arrays are called x1, x2, ... Recarrays, and model matrices
         of formulaic and patsy, have the names of their columns.
-    weights, freq_weights
+    weights, freq_weights, offset, exposure
         As in `from_formula`; a column that is named here is no input.
     missing : {"none", "drop", "raise"}, default "none"
         Rows with missing values: "none" keeps those whose inputs are missing, which
@@ -68,7 +68,7 @@ class DynamicTreeModel(ModelRows):
         As in `from_formula`.
     intercept, proposal, min_leaf, tree_prior, first_split, n_basis
         As in `DynamicTree`.
-    classes, prior, class_mass, max_retired_mass, seed
+    classes, prior, class_mass, max_retired_mass, dispersion, seed
         As in `DynamicTree`.
 
     Attributes
@@ -79,6 +79,8 @@ class DynamicTreeModel(ModelRows):
         Features as they are learned.
     weights : ndarray of shape (n_rows,), or None
         Weights of the rows, where some were given.
+    shift : ndarray of shape (n_rows,), or None
+        Offsets of the rows, of counts with the logarithms of exposures.
     table : Table, or None
         The data they were made of, in the caller's type.
     formula : str, or None
@@ -101,6 +103,7 @@ class DynamicTreeModel(ModelRows):
     endog: NDArray[Any] | None = None
     exog: Matrix | None = None
     weights: Vector | None = None
+    shift: Vector | None = None
     table: Table | None = None
     grows: bool = False  # whether rows of the data bring levels
     _blank: Trees | None = None
@@ -113,6 +116,8 @@ class DynamicTreeModel(ModelRows):
         *,
         weights: Any = None,
         freq_weights: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
         missing: str = "none",
         new_levels: str = "grow",
         categories: Mapping[str, Sequence[Level]] | None = None,
@@ -134,19 +139,24 @@ class DynamicTreeModel(ModelRows):
         prior: str | NIG = "adaptive",
         class_mass: float = 1.0,
         max_retired_mass: float | None = None,
+        dispersion: float | None = None,
         seed: int | None = None,
     ) -> None:
         options = params.given_options(locals(), OPTIONS)
         endog, name = response_of(endog)
         table = with_response(table_of_inputs(exog), endog, name)
         given = RowWeights.given(weights, freq_weights)
+        offsets = RowOffsets.given(offset, exposure)
         beside = {name, given.column if given else None}
+        beside |= set() if offsets is None else {*offsets.columns}
         terms = [[Expression.column(c)] for c in table.names if c not in beside]
         response = Expression.column(name)
         held = None if given is None else given.of(table)
+        known = [] if offsets is None else offsets.named
+        shift = None if offsets is None else offsets.by_value(table)
         self._begin(
             None, table, response, terms, missing, new_levels, categories, options,
-            given, held,
+            given, held, known, offsets, shift,
         )  # fmt: skip
 
     @classmethod
@@ -159,6 +169,8 @@ class DynamicTreeModel(ModelRows):
         drop_cols: Sequence[str] | None = None,
         weights: Any = None,
         freq_weights: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
         missing: str = "none",
         new_levels: str = "grow",
         categories: Mapping[str, Sequence[Level]] | None = None,
@@ -180,6 +192,7 @@ class DynamicTreeModel(ModelRows):
         prior: str | NIG = "adaptive",
         class_mass: float = 1.0,
         max_retired_mass: float | None = None,
+        dispersion: float | None = None,
         seed: int | None = None,
     ) -> Self:
         """Make a model from a formula.
@@ -212,7 +225,17 @@ class DynamicTreeModel(ModelRows):
             and R's lm: one a row of `data`, or the name of a column, for which ``.``
             does not stand then. Rows of weight 0 are foreseen, but not learned.
         freq_weights : array_like of shape (n_rows,), float, or str, optional
-            How often each row counts instead, as in statsmodels' GLM; for labels, too.
+            How often each row counts instead, as in statsmodels' GLM; for labels and
+            counts, too.
+        offset : array_like of shape (n_rows,), float, or str, optional
+            What stands beside the trees' mean with a coefficient of 1, like a term
+            ``offset(z)`` of the formula. Of counts it is on the scale of the logarithm
+            of the mean, so that they have the exposure exp(offset).
+        exposure : array_like of shape (n_rows,), float, or str, optional
+            What each count was counted over, > 0, as in statsmodels' GLM. Columns that
+            are named, and those of ``offset(...)``, are needed in new data. Where
+            values were given, new rows have the offset 0 and the exposure 1, unless
+            `predict` or `append` is told others.
         missing : {"none", "drop", "raise"}, default "none"
             Rows with missing values: "none" keeps those whose inputs are missing, which
             trees take, and refuses missing responses; "drop" leaves out every row with
@@ -224,7 +247,7 @@ class DynamicTreeModel(ModelRows):
         categories : dict of str to sequence, optional
             Levels of columns, where they are known beforehand. Any other level of such
             a column counts as missing.
-        model : {"constant", "linear", "class", "prior"}, optional
+        model : {"constant", "linear", "class", "poisson", "negbin", "prior"}, optional
             What leaves hold; "class" for labels and else "constant".
         window : int or "auto", optional
             Most rows held one by one, as in `StreamingTree`; "auto" for the average of
@@ -241,7 +264,7 @@ class DynamicTreeModel(ModelRows):
             As in `DynamicTree`.
         classes : sequence, optional
             As in `DynamicTree`; by default the labels of `data`.
-        prior, class_mass, max_retired_mass, seed
+        prior, class_mass, max_retired_mass, dispersion, seed
             As in `DynamicTree`.
 
         Returns
@@ -305,17 +328,22 @@ class DynamicTreeModel(ModelRows):
         table = table_of(data)
         given = RowWeights.given(weights, freq_weights)
         held = None if given is None else given.of(table)
+        offsets = RowOffsets.given(offset, exposure)
+        shift = None if offsets is None else offsets.by_value(table)
         if subset is not None:
             rows = table.positions(subset)
             table, held = table.take(rows), None if held is None else held[rows]
+            shift = None if shift is None else shift[rows]
         beside = (given.column,) if given and given.column else ()
-        response, terms = parse(formula, table.names, beside)
+        named = () if offsets is None else offsets.columns
+        response, terms, known = parse(formula, table.names, (*beside, *named))
+        known += [] if offsets is None else offsets.named
         if drop_cols is not None:
             terms = without(terms, drop_cols)
         made = cls.__new__(cls)
         made._begin(
             formula, table, response, terms, missing, new_levels, categories, options,
-            given, held,
+            given, held, known, offsets, shift,
         )  # fmt: skip
         return made
 
@@ -331,6 +359,9 @@ class DynamicTreeModel(ModelRows):
         options: dict[str, Any],
         given: RowWeights | None,
         weights: Vector | None,
+        known: list[Expression],
+        offsets: RowOffsets | None,
+        beside: Vector | None,
     ) -> None:
         """Learn from the data what terms mean, and make trees that know no row."""
         model, classes = options["model"], options["classes"]
@@ -339,6 +370,7 @@ class DynamicTreeModel(ModelRows):
             learned,
             response,
             terms,
+            known,
             is_class=None if model is None else model == "class",
             categories=categories,
             new_levels=new_levels,
@@ -352,7 +384,13 @@ class DynamicTreeModel(ModelRows):
             meaning = "frequency" if design.is_class else given.meaning
             given.check_model(meaning, is_class=True, is_weighted=True)
         rows, responses = design.encode(table), design.responses(table)
-        self.exog, responses, kept = self._complete(rows, responses, weights)
+        shift = design.offset(table)
+        if beside is not None:
+            shift = beside if shift is None else shift + beside
+        self.exog, responses, kept = self._complete(rows, responses, weights, shift)
+        if shift is not None:
+            self.shift = shift if kept is None else shift[kept]
+            check_shift(design, self.shift)
         if weights is not None:
             self.weights = weights if kept is None else weights[kept]
         if not len(responses):
@@ -364,66 +402,13 @@ class DynamicTreeModel(ModelRows):
             options["classes"] = learned.levels(response.columns[0])
             options["classes"] = options["classes"] or sorted_labels(responses)
         self._blank = make_tree(options | {"shuffle": False})
+        if offsets is not None:
+            offsets.check_model(self._blank.tree.options)
+        self.taught()  # an error where responses are none for these trees
 
     def _describe(self, design: Design, formula: str | None, missing: str) -> None:
         self.design, self.formula = design, formula
         self.missing = params.one_of("missing", missing, MISSING)
-
-    def __repr__(self) -> str:
-        """Formula, rows and features, for a prompt."""
-        formula = "" if self.formula is None else f"{self.formula!r}, "
-        return (
-            f"<DynamicTreeModel: {formula}{self.nobs} rows, {self.df_model} features>"
-        )
-
-    def _repr_html_(self) -> str:
-        """The same as a table, for notebooks."""
-        facts = {
-            "Dynamic tree model": self.formula or f"of {self.endog_names}",
-            "No. observations": self.nobs,
-            "Features": ", ".join(self.exog_names),
-        }
-        rows = "".join(
-            f"<tr><th>{name}</th><td>{escape(str(fact))}</td></tr>"
-            for name, fact in facts.items()
-        )
-        return f"<table>{rows}</table>"
-
-    @property
-    def nobs(self) -> int:
-        """Rows of the data, but for those of weight 0."""
-        if self.weights is not None:
-            return int(np.count_nonzero(self.weights))
-        return 0 if self.endog is None else len(self.endog)
-
-    @property
-    def counted(self) -> NDArray[np.bool_]:
-        """Which rows of the data have a weight above 0, shape (n_rows,)."""
-        if self.weights is None:
-            return np.ones(self.nobs, dtype=bool)
-        return np.asarray(self.weights > 0.0)
-
-    @property
-    def df_model(self) -> int:
-        """Number of features."""
-        return len(self.exog_names)
-
-    @property
-    def data(self) -> ModelData | None:
-        """The data as they were given, less the rows left out, and their labels."""
-        if self.table is None:
-            return None
-        return ModelData(self.table.native, self.table.row_labels)
-
-    @property
-    def model_spec(self) -> Design:
-        """The terms, by the name that statsmodels has for them."""
-        return self.design
-
-    @property
-    def exog_names(self) -> list[str]:
-        """Names of the features."""
-        return list(self.design.names)
 
     def fit(self, *, progress: Progress = None) -> DynamicTreeResults:
         """Learn the data from the first row to the last; each call does so anew.
@@ -446,6 +431,10 @@ class DynamicTreeModel(ModelRows):
         results.learn_model(progress)
         return results
 
+    def taught(self) -> Any:
+        """The responses as trees learn them: less their offset, or over exposures."""
+        return taught(self.unlearned("fit").tree.options, self.endog, self.shift)
+
     def with_rows(
         self,
         design: Design,
@@ -453,6 +442,7 @@ class DynamicTreeModel(ModelRows):
         exog: Any = None,
         given: RowWeights | None = None,
         start: Trees | None = None,
+        offsets: RowOffsets | None = None,
     ) -> tuple[Self, NewRows]:
         """The same terms and options with other rows.
 
@@ -465,6 +455,7 @@ class DynamicTreeModel(ModelRows):
         given : RowWeights, optional
         start : Trees, optional
             That know features and rows, and go on; by default new ones.
+        offsets : RowOffsets, optional
 
         Returns
         -------
@@ -480,7 +471,7 @@ class DynamicTreeModel(ModelRows):
         if start is None:
             self.unlearned("apply")
         table = self._table_with_response(design, endog, exog)
-        found = self._rows_of(design, table, given)
+        found = self._rows_of(design, table, given, offsets)
         if not found.responses:
             raise ValueError("data must have at least one complete row; got none.")
         made = copy(self)
@@ -489,6 +480,7 @@ class DynamicTreeModel(ModelRows):
             made.design = found.designs[-1][1]
         kind = object if design.is_class else np.float64
         made.exog, made.table, made.weights = found.features, found.table, found.weights
+        made.shift = found.shift
         made.endog = np.fromiter(found.responses, kind, count=len(found.responses))
         made._start = None if start is None else start.copy()
         return made, found
@@ -524,16 +516,20 @@ class DynamicTreeModel(ModelRows):
         for k, y in enumerate(self.endog):
             one = slice(k, k + 1)
             weight = None if self.weights is None else self.weights[one]
-            asked, new = self.exog[one], NewRows(self.exog[one], [y], weights=weight)
+            shift = None if self.shift is None else self.shift[one]
+            asked = self.exog[one]
+            new = NewRows(asked, [y], weights=weight, shift=shift)
             if self.grows:  # features come with the rows that bring their levels
                 table = self.table.take(np.array([k]))
                 with warnings.catch_warnings():  # which it is learned with next
                     warnings.simplefilter("ignore", UnseenLevelWarning)
                     asked = fit.design.encode(table)
-                new = replace(self._rows_of(fit.design, table), weights=weight)
+                new = self._rows_of(fit.design, table)
+                new = replace(new, weights=weight, shift=shift)
             own = weight if weight is not None and divides and weight[0] else None
             counts = weight is None or bool(weight[0])
-            notes.add(fit.tree.predict(asked, own), y, not fit.nobs, counts)
+            told = foreseen(fit.tree, asked, shift, own)
+            notes.add(told, y, not fit.nobs, counts)
             if counts:
                 fit.learn(new)
             evidence.append(fit.llf)
@@ -541,7 +537,7 @@ class DynamicTreeModel(ModelRows):
 
     def remove_data(self) -> None:
         """Let go of the data; `fit` is no longer possible."""
-        self.endog = self.exog = self.weights = self.table = None
+        self.endog = self.exog = self.weights = self.shift = self.table = None
         self._blank = self._start = None
 
     def notes(self, design: Design) -> dict[str, Any]:

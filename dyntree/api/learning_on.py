@@ -5,9 +5,12 @@ from __future__ import annotations
 from copy import copy
 from typing import Any, Self
 
+import numpy as np
+
 from dyntree import params
 from dyntree.api.fitted_model import FittedModel
 from dyntree.api.model_rows import NewRows
+from dyntree.api.offsets import RowOffsets, taught
 from dyntree.api.row_weights import RowWeights
 from dyntree.encoding.design import Design
 from dyntree.encoding.targets import label_list
@@ -49,6 +52,12 @@ class LearningResults:
         tree : DynamicTree, StreamingTree, AveragedStream or AveragedTrees
         rows : ndarray of shape (n_rows, n_features)
         """
+        if self.design.offsets:
+            raise ValueError(
+                "a formula with an offset cannot be learned row by row here: its trees "
+                "know nothing of the offset. Take the trees and features themselves: "
+                "prequential(fit.tree, features, y, exposure=...)."
+            )
         return self.tree, self.design.encode(self.model.table_of(exog))
 
     def append(
@@ -58,6 +67,8 @@ class LearningResults:
         *,
         weights: Any = None,
         freq_weights: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
         copy: bool = False,
         progress: Progress = None,
     ) -> Self:
@@ -76,6 +87,9 @@ class LearningResults:
         weights, freq_weights : array_like of shape (n_rows,), float, or str, optional
             Weights of these rows, of the kind that the model was made with; by default
             1. A text is the name of a column of theirs. Rows of weight 0 are left out.
+        offset, exposure : array_like of shape (n_rows,), float, or str, optional
+            Of these rows, beside what the formula has; see `DynamicTreeModel`. By
+            default 0 and 1.
         copy : bool, default False
             Leave these results as they are, and return others that have learned.
         progress
@@ -92,12 +106,20 @@ class LearningResults:
         """
         if params.flag("copy", copy):
             return self.copy().append(
-                endog, exog, weights=weights, freq_weights=freq_weights,
-                progress=progress,
+                endog, exog, weights=weights, freq_weights=freq_weights, offset=offset,
+                exposure=exposure, progress=progress,
             )  # fmt: skip
         given = self._given(weights, freq_weights)
-        self.learn(self.model.rows(self.design, endog, exog, given), progress)
+        offsets = self._offsets(offset, exposure)
+        self.learn(self.model.rows(self.design, endog, exog, given, offsets), progress)
         return self
+
+    def _offsets(self, offset: Any, exposure: Any) -> RowOffsets | None:
+        """Offsets of further rows, where such trees know them."""
+        given = RowOffsets.given(offset, exposure)
+        if given is not None:
+            given.check_model(self.inner.options)
+        return given
 
     @property
     def _weights_argument(self) -> str:
@@ -124,6 +146,8 @@ class LearningResults:
         *,
         weights: Any = None,
         freq_weights: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
         progress: Progress = None,
     ) -> Self:
         """Learn further rows in a copy, whose data are these rows alone.
@@ -134,7 +158,7 @@ class LearningResults:
 
         Parameters
         ----------
-        endog, exog, weights, freq_weights, progress
+        endog, exog, weights, freq_weights, offset, exposure, progress
             As in `append`; there must be a row.
 
         Returns
@@ -153,7 +177,10 @@ class LearningResults:
         (60, 62, (2,))
         """
         given = self._given(weights, freq_weights)
-        model, new = self.model.with_rows(self.design, endog, exog, given, self.tree)
+        offsets = self._offsets(offset, exposure)
+        model, new = self.model.with_rows(
+            self.design, endog, exog, given, self.tree, offsets
+        )
         later = type(self)(model, self.tree.copy())
         later.learn(new, progress)
         return later
@@ -165,6 +192,8 @@ class LearningResults:
         *,
         weights: Any = None,
         freq_weights: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
         progress: Progress = None,
     ) -> Self:
         """Fit the same model to other rows, from the beginning.
@@ -174,7 +203,7 @@ class LearningResults:
 
         Parameters
         ----------
-        endog, exog, weights, freq_weights, progress
+        endog, exog, weights, freq_weights, offset, exposure, progress
             As in `append`; there must be a row.
 
         Returns
@@ -187,7 +216,8 @@ class LearningResults:
             As `append`; or if the model has no data: it was loaded from a file.
         """
         given = self._given(weights, freq_weights)
-        model, _ = self.model.with_rows(self.design, endog, exog, given)
+        offsets = self._offsets(offset, exposure)
+        model, _ = self.model.with_rows(self.design, endog, exog, given, None, offsets)
         results = type(self)(model, model.unlearned("apply"))
         results.learn_model(progress)
         return results
@@ -196,7 +226,9 @@ class LearningResults:
         """Learn the data of the model, all at once."""
         model = self.model
         with reworded("sample_weight", self._weights_argument):
-            self.tree.update(model.exog, model.endog, model.weights, progress=progress)
+            self.tree.update(
+                model.exog, model.taught(), model.weights, progress=progress
+            )
 
     def learn(self, new: NewRows, progress: Progress = False) -> None:
         """Learn rows of features, with the designs that their levels bring.
@@ -213,7 +245,8 @@ class LearningResults:
 
     def _learn(self, new: NewRows, progress: Progress) -> None:
         """The same, where errors speak of `sample_weight`."""
-        rows, responses, held = new.features, new.responses, new.weights
+        rows, held = new.features, new.weights
+        responses = taught(self.inner.options, new.responses, new.shift)
         if not len(rows):
             check_progress(progress)
         elif new.designs:
@@ -221,6 +254,7 @@ class LearningResults:
         elif len(rows) == 1 and isinstance(self.tree, StreamingTree | AveragedStream):
             check_progress(progress)
             (y,) = responses if self.inner.classes is None else label_list(responses, 1)
+            y = y.item() if isinstance(y, np.generic) else y
             self.tree.learn_row(rows, y, 1.0 if held is None else float(held[0]))
         else:
             self.tree.update(rows, responses, held, progress=progress)
@@ -231,7 +265,8 @@ class LearningResults:
         growth = Growth(self.design.features(), steps, new.designs[-1][1].widen)
         late = GrowingRows(new.features, growth)
         try:
-            self.tree.update(late, new.responses, new.weights, progress=progress)
+            responses = taught(self.inner.options, new.responses, new.shift)
+            self.tree.update(late, responses, new.weights, progress=progress)
         finally:
             names = self.inner.feature_names
             known = [self.design, *(design for _, design in new.designs)]

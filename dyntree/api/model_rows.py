@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.api.offsets import RowOffsets, check_shift, row_shift, shift_of
 from dyntree.api.row_weights import RowWeights, weighing
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import (
@@ -35,6 +36,8 @@ class NewRows:
     weights : ndarray of shape (n_rows,), or None
     table : Table or None
         The rows; None for a bare one, and where there is none.
+    shift : ndarray of shape (n_rows,), or None
+        Their offsets.
     """
 
     features: Matrix
@@ -42,6 +45,7 @@ class NewRows:
     designs: list[tuple[int, Design]] = field(default_factory=list)
     weights: Vector | None = None
     table: Table | None = None
+    shift: Vector | None = None
 
 
 class ModelRows:
@@ -51,10 +55,7 @@ class ModelRows:
     formula: str | None
     missing: str
 
-    @property
-    def endog_names(self) -> str:
-        """The response as the formula has it."""
-        return self.design.response.label
+    endog_names: str
 
     def table_of(self, data: Any) -> Table:
         """Raw data as a table; arrays have the columns that the model was made from."""
@@ -68,6 +69,7 @@ class ModelRows:
         endog: Any,
         exog: Any = None,
         given: RowWeights | None = None,
+        offsets: RowOffsets | None = None,
     ) -> NewRows:
         """Features, responses and weights of raw data, by the rule for missing values.
 
@@ -80,6 +82,7 @@ class ModelRows:
         endog, exog
             As for `DynamicTreeResults.append`.
         given : RowWeights, optional
+        offsets : RowOffsets, optional
 
         Returns
         -------
@@ -96,15 +99,19 @@ class ModelRows:
                     return nothing
                 row, response = design.encode_row(endog), design.response_of(endog)
                 design.count(table_of([endog]))
+                shift = row_shift(design, endog, offsets)
                 rows, responses, _ = self._complete(row, [response])
-                return NewRows(rows, responses, weights=weights if len(rows) else None)
+                if not len(rows):
+                    return nothing
+                own = None if shift is None else np.array([shift])
+                return NewRows(rows, responses, weights=weights, shift=own)
         table = self._table_with_response(design, endog, exog)
-        return self._rows_of(design, table, given)
+        return self._rows_of(design, table, given, offsets)
 
     @staticmethod
     def _columns(design: Design) -> tuple[str, ...]:
         """Columns of raw data that a row may be made of."""
-        return (*design.columns, *design.response.columns)
+        return (*design.needed, *design.response.columns)
 
     def _table_with_response(self, design: Design, endog: Any, exog: Any) -> Table:
         """Raw data and responses as one table."""
@@ -119,30 +126,42 @@ class ModelRows:
         return table_of([endog] if is_row(endog) else endog)
 
     def _rows_of(
-        self, design: Design, table: Table, given: RowWeights | None = None
+        self,
+        design: Design,
+        table: Table,
+        given: RowWeights | None = None,
+        offsets: RowOffsets | None = None,
     ) -> NewRows:
         """The same of a table that has the response."""
         weights = None if given is None else given.of(table)
         if weights is not None and not weights.any():
             return NewRows(np.empty((0, len(design.names))), [])
+        shift = shift_of(design, table, offsets)
         table = weighing(table, weights)
         if weights is not None:
+            shift = None if shift is None else shift[weights > 0.0]
             weights = weights[weights > 0.0]
         designs = design.grown(table)
         wider = designs[-1][1] if designs else design
         rows, responses = wider.encode(table), wider.responses(table)
-        rows, responses, kept = self._complete(rows, responses)
+        rows, responses, kept = self._complete(rows, responses, shift=shift)
         if kept is not None:
             table = table.take(kept)
             weights = None if weights is None else weights[kept]
+            shift = None if shift is None else shift[kept]
         if kept is not None and designs:  # rows that are left out bring no levels
             designs = design.grown(table)
             rows = (designs[-1][1] if designs else design).encode(table)
         design.count(table, designs)
-        return NewRows(rows, responses, designs, weights, table)
+        check_shift(design, shift)
+        return NewRows(rows, responses, designs, weights, table, shift)
 
     def _complete(
-        self, rows: Matrix, responses: list[Any], weights: Vector | None = None
+        self,
+        rows: Matrix,
+        responses: list[Any],
+        weights: Vector | None = None,
+        shift: Vector | None = None,
     ) -> tuple[Matrix, list[Any], NDArray[np.int64] | None]:
         """Rows by the rule for missing values, and which they are if not all.
 
@@ -153,6 +172,8 @@ class ModelRows:
             no_response &= weights > 0.0
         missing, kept = no_response | np.isnan(rows).any(axis=1), None
         if self.missing == "drop":
+            if shift is not None:
+                missing |= np.isnan(shift)
             kept = np.flatnonzero(~missing)
             rows, responses = rows[kept], [responses[k] for k in kept]
         else:

@@ -53,7 +53,7 @@ def evidence_over_orders(
         (
             one.reseeded(own),
             model.exog,
-            model.endog,
+            model.taught(),
             model.weights,
             own if k and shuffle else None,
         )
@@ -78,5 +78,5 @@ def _evidence(
     if shuffled_by is not None:
         order = np.random.default_rng(shuffled_by).permutation(len(y))
     held = None if weights is None else weights[order]
-    tree.update(rows[order], list(y[order]), held, progress=brake)
+    tree.update(rows[order], [y[k] for k in order.tolist()], held, progress=brake)
     return float(tree.log_evidence)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyntree import params
+from dyntree.api.offsets import foreseen
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.posterior import interval_levels
@@ -44,11 +45,16 @@ class PredictionResults:
 
     @classmethod
     def of(
-        cls, tree: Trees, rows: Matrix, table: Table, weights: Any = None
+        cls,
+        tree: Trees,
+        rows: Matrix,
+        table: Table,
+        weights: Any = None,
+        shift: Vector | None = None,
     ) -> PredictionResults:
         """What trees foresee of rows of features, which came as a table."""
         with tree.exclusive():
-            prediction = tree.predict(rows, weights)
+            prediction = foreseen(tree, rows, shift, weights)
             if isinstance(prediction, Prediction):
                 return cls(prediction, table)
             return cls(prediction, table, tree, rows)

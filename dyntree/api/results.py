@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from dyntree import checkpoint, params
 from dyntree.api.back_transform import BackTransformedResults
 from dyntree.api.learning_on import LearningResults
+from dyntree.api.offsets import RowOffsets, foreseen, mean_with, row_shift
 from dyntree.api.one_step import OneStepResults
 from dyntree.api.orders import evidence_over_orders
 from dyntree.api.predictions import PredictionResults
@@ -18,7 +19,7 @@ from dyntree.api.variables import VariableAnswers
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.inverses import Inverse
 from dyntree.encoding.tables import Table, is_row, plain_data
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import UndefinedTermWarning
 from dyntree.residuals import OneStepAhead
 from dyntree.runtime.rewording import reworded
@@ -35,6 +36,8 @@ LEAVES = {
     "constant": "constant leaves",
     "linear": "linear leaves",
     "class": "class leaves",
+    "poisson": "Poisson leaves",
+    "negbin": "negative binomial leaves",
     "prior": "prior only",
 }
 
@@ -140,7 +143,13 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         return ends.set_axis([0, 1], axis=1)
 
     def predict(
-        self, exog: Any = None, transform: bool = True, *, back_transform: bool = False
+        self,
+        exog: Any = None,
+        transform: bool = True,
+        *,
+        back_transform: bool = False,
+        offset: Any = None,
+        exposure: Any = None,
     ) -> Any:
         """Predictive mean of each row, or its most probable label.
 
@@ -159,6 +168,9 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
             True: the predictive median of the column that the response was made from,
             as of z where the response is ``np.log(z)``. The mean of the exponential of
             a Student t is infinite; see `BackTransformedResults`.
+        offset, exposure : array_like of shape (n_rows,), float, or str, optional
+            Of these rows, beside what the formula has; see `DynamicTreeModel`. By
+            default 0 and 1, and for the data of the model its own.
 
         Returns
         -------
@@ -172,25 +184,26 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
             If columns of the formula are absent or hold what they cannot.
         """
         if params.flag("transform", transform):
-            exog = plain_data(exog, self.design.columns)
+            exog = plain_data(exog, self.design.needed)
+        given = self._offsets(offset, exposure)
         if params.flag("back_transform", back_transform):
-            return self._median(exog, transform)
+            return self._median(exog, transform, given)
         if transform and is_row(exog):
             row, tree = self.design.encode_row(exog), self.inner
             if tree.classes is None:
-                return tree.mean_at(row)
+                return mean_with(tree, row, row_shift(self.design, exog, given))
             return tree.classes[int(tree.proba_at(row).argmax())]
-        rows, table = self._asked(exog, transform)
-        values = PredictionResults(self.tree.predict(rows), table).predicted()
+        rows, table, shift = self._asked(exog, transform, given)
+        values = PredictionResults(foreseen(self.tree, rows, shift), table).predicted()
         return table.series(values, self.model.endog_names)
 
-    def _median(self, exog: Any, transform: bool) -> Any:
+    def _median(self, exog: Any, transform: bool, given: RowOffsets | None) -> Any:
         """Median of the column behind the response, in the form that `predict` has."""
         inverse = Inverse.of(self._number_response())
         single = transform and is_row(exog)
         rows = [exog] if single else exog
-        features, table = self._asked(rows, transform)
-        found = PredictionResults(self.tree.predict(features), table)
+        features, table, shift = self._asked(rows, transform, given)
+        found = PredictionResults(foreseen(self.tree, features, shift), table)
         median = BackTransformedResults(found, inverse).predicted_median
         return float(median[0]) if single else table.series(median, inverse.column)
 
@@ -206,12 +219,14 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
     def get_prediction(
         self, exog: Any = ..., transform: bool = ..., *,
         back_transform: Literal[False] = ..., weights: Any = ...,
+        offset: Any = ..., exposure: Any = ...,
     ) -> PredictionResults: ...  # fmt: skip
 
     @overload
     def get_prediction(
         self, exog: Any = ..., transform: bool = ..., *,
-        back_transform: Literal[True], weights: Any = ...,
+        back_transform: Literal[True], weights: Any = ..., offset: Any = ...,
+        exposure: Any = ...,
     ) -> BackTransformedResults: ...  # fmt: skip
 
     def get_prediction(
@@ -221,6 +236,8 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         *,
         back_transform: bool = False,
         weights: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
     ) -> PredictionResults | BackTransformedResults:
         """Predictive distribution of each row.
 
@@ -234,6 +251,8 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         weights : array_like of shape (n_rows,), float, or str, optional
             Weights > 0 of the responses that are foreseen, where weights divide
             variances; by default 1. A text is the name of a column.
+        offset, exposure
+            As in `predict`.
 
         Returns
         -------
@@ -243,21 +262,31 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         if params.flag("back_transform", back_transform):
             inverse = Inverse.of(self._number_response())
         given = RowWeights.given(weights, None)
-        rows, table = self._asked(exog, transform)
+        offsets = self._offsets(offset, exposure)
+        rows, table, shift = self._asked(exog, transform, offsets)
         held = None
         if given is not None:
             given.check_column(self.design.response)
             held = given.of(table) if transform else given.values
         with reworded("sample_weight", "weights"):
-            found = PredictionResults.of(self.tree, rows, table, held)
+            found = PredictionResults.of(self.tree, rows, table, held, shift)
         return found if inverse is None else BackTransformedResults(found, inverse)
 
-    def _asked(self, exog: Any, transform: bool) -> tuple[Matrix, Table]:
-        """Raw data as features, and the table they came as."""
-        if not params.flag("transform", transform):
-            return params.as_array("exog", exog), Table({})
-        table = self._table(exog)
-        return self.design.encode(table), table
+    def _asked(
+        self, exog: Any, transform: bool, given: RowOffsets | None
+    ) -> tuple[Matrix, Table, Vector | None]:
+        """Raw data as features, the table they came as, and their offsets."""
+        if params.flag("transform", transform):
+            table = self._table(exog)
+            return self.design.encode(table), table, self.shifts(exog, table, given)
+        rows = params.as_array("exog", exog)
+        if self.design.offsets and given is None:
+            names = " + ".join(one.label for one in self.design.offsets)
+            raise ValueError(
+                f"offset must be given with features, transform=False: they tell "
+                f"nothing of {names}. Give its values: offset=..."
+            )
+        return rows, Table({}), None if given is None else given.of(None, len(rows))
 
     def relevance(self) -> pd.DataFrame:
         """How much splits on each feature reduce the predictive variance or entropy.

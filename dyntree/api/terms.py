@@ -128,7 +128,8 @@ def _without_offsets(
     made: list[list[Expression]],
 ) -> tuple[list[list[Expression]], list[Expression]]:
     """Terms, and apart from them the offsets, which stand alone."""
-    terms, offsets = [], []
+    terms: list[list[Expression]] = []
+    offsets: list[Expression] = []
     for term in made:
         own = [factor for factor in term if OFFSET.match(factor.label)]
         if own and len(term) > 1:
@@ -137,7 +138,10 @@ def _without_offsets(
                 f"formula must have {own[0].label} as a term of its own, in no "
                 f"interaction; got {names}. Write + {own[0].label}."
             )
-        (offsets if own else terms).extend(own or [term])  # type: ignore[arg-type]
+        if own:
+            offsets += own
+        else:
+            terms.append(term)
     return terms, offsets
 
 

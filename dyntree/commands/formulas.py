@@ -60,7 +60,7 @@ def designed(
         )
     levels = options.get("categories") or {}
     beside = () if weights is None else (weights,)
-    response, terms = parse(formula, table.names, beside)
+    response, terms, _ = parse(formula, table.names, beside)
     return Design.learn(
         table,
         response,

@@ -205,7 +205,7 @@ class Design:
     @property
     def needed(self) -> tuple[str, ...]:
         """Columns that the terms and the offsets need."""
-        return tuple(dict.fromkeys((*self.columns, *columns_of(self.offsets))))
+        return tuple(dict.fromkeys((*self.columns, *self._offset_columns)))
 
     @property
     def units(self) -> dict[str, str]:
@@ -497,25 +497,36 @@ class Design:
 
     # ------------------------------------------------------------ offsets
     def offset(self, table: Table) -> Vector | None:
-        """Sum of the offsets, shape (n_rows,), NaN where missing; None without any."""
+        """Sum of the offsets, shape (n_rows,), or None without any.
+
+        NaN where a column is missing, and where the sum is not finite.
+        """
         if not self.offsets:
             return None
-        check_columns(table, columns_of(self.offsets))
+        check_columns(table, self._offset_columns)
 
         def read(name: str) -> Vector:
             return numbers_of(name, table.read(name), self.kinds[name])
 
-        parts = [evaluated(offset, read, table.n_rows) for offset in self.offsets]
-        return np.asarray(np.sum(parts, axis=0))
+        with np.errstate(all="ignore"):
+            total = sum(offset.value(read) for offset in self.offsets)
+        known = np.abs(total) <= LARGEST
+        return np.array(np.broadcast_to(np.where(known, total, np.nan), table.n_rows))
 
     def offset_of(self, row: Row) -> float | None:
-        """Sum of the offsets of a bare row, NaN where missing; None without any."""
+        """The same of a bare row."""
         if not self.offsets:
             return None
-        absent = [name for name in columns_of(self.offsets) if name not in row]
+        absent = [name for name in self._offset_columns if name not in row]
         if absent:
             raise absence(absent, list(row))
-        return sum(self._number(offset, row) for offset in self.offsets)
+        found = self.offset(Table({name: [row[name]] for name in self._offset_columns}))
+        return None if found is None else float(found[0])
+
+    @property
+    def _offset_columns(self) -> tuple[str, ...]:
+        """Columns that the offsets need."""
+        return columns_of(self.offsets)
 
     # ------------------------------------------------------------ responses
     def responses(self, table: Table) -> list[Any]:

@@ -269,3 +269,29 @@ def moved_rows(
     columns = {one: table.read(one) for one in design.columns}
     blocks = [design.encode(Table(columns | {name: column})) for column in settings]
     return np.concatenate(blocks)
+
+
+def moved_offsets(
+    design: Design,
+    table: Table,
+    name: str,
+    settings: Sequence[Column],
+    total: Vector | None,
+) -> Vector | None:
+    """Offsets of the same rows, where they have some; the variable may be part of them.
+
+    `total` are the offsets of the rows as they are, shape (n_rows,); the answer is of
+    shape (n_settings * n_rows,).
+    """
+    if total is None:
+        return None
+    own = design.offset(table)
+    if own is None:
+        return np.tile(total, len(settings))
+    columns = {one: table.read(one) for one in design.needed}
+    blocks = []
+    for column in settings:
+        moved = design.offset(Table(columns | {name: column}))
+        assert moved is not None
+        blocks.append(total - own + moved)
+    return np.concatenate(blocks)

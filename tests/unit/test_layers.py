@@ -128,19 +128,21 @@ FOLDER_ORDER = {
 FACE_USES = {
     "formula": {
         "results", "terms", "formula_files", "fitted_model", "model_rows",
-        "row_weights",
+        "row_weights", "offsets", "model_facts",
     },
     "results": {
         "predictions", "variables", "plots", "formula", "fitted_model", "one_step",
-        "learning_on", "back_transform", "orders", "row_weights",
+        "learning_on", "back_transform", "orders", "row_weights", "offsets",
     },
     "one_step": {"plots", "fitted_model"},
-    "fitted_model": {"row_weights", "model_rows"}, "model_rows": {"row_weights"},
-    "learning_on": {"fitted_model", "model_rows", "row_weights"},
-    "effects": {"fitted_model"}, "variables": {"effects", "plots"},
+    "fitted_model": {"row_weights", "model_rows", "offsets"},
+    "model_rows": {"row_weights", "offsets"}, "model_facts": {"fitted_model"},
+    "learning_on": {"fitted_model", "model_rows", "row_weights", "offsets"},
+    "predictions": {"offsets"},
+    "effects": {"fitted_model", "offsets"}, "variables": {"effects", "plots"},
     "back_transform": {"predictions"},
     "orders": {"fitted_model"},
-    "comparing": {"formula", "results", "orders"},
+    "comparing": {"formula", "results", "orders", "offsets"},
     "several": {"formula", "results", "predictions", "back_transform"},
     "draws": {"plots"}, "report": {"plots"}, "rmirror": {"plots"},
 }  # fmt: skip

@@ -114,14 +114,14 @@ FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]
         lambda: arguments(DynamicTreeModel),
         OF_R | {"weighting"},  # which weights tell
         WHOLE
-        | {"weights": None, "freq_weights": None}
+        | {"weights": None, "freq_weights": None, "offset": None, "exposure": None}
         | {"model": None, "missing": "none", "new_levels": "grow", "n_clouds": 1},
     ),
     "formula": (
         lambda: arguments(DynamicTreeModel.from_formula),
         OF_R | {"weighting"},
         WHOLE
-        | {"weights": None, "freq_weights": None}
+        | {"weights": None, "freq_weights": None, "offset": None, "exposure": None}
         | {"model": None, "missing": "none", "new_levels": "grow", "n_clouds": 1}
         | {"subset": None, "drop_cols": None},
     ),

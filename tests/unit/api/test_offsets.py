@@ -1,0 +1,308 @@
+"""Offsets and exposures in formulas: of terms, of columns and of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dyntree.formula.api as dtf
+from dyntree import DynamicTree
+from dyntree.api.formula import DynamicTreeModel
+from dyntree.api.terms import parse
+from dyntree.evaluate import prequential
+from tests.unit.models import refused
+
+SMALL: dict[str, Any] = {"n_particles": 25, "seed": 1}
+pytestmark = pytest.mark.filterwarnings("ignore::dyntree.errors.DegenerateTreesWarning")
+
+
+def frame(n: int = 120) -> pd.DataFrame:
+    """Numbers `y`, counts `k` over `hours`, and labels, with an index of their own."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(
+        {"x": rng.random(n), "z": rng.normal(0.0, 20.0, n), "g": ["u", "v"] * (n // 2)},
+        index=[f"row {k}" for k in range(n)],
+    )
+    data["hours"] = rng.uniform(0.5, 4.0, n)
+    data["log_hours"] = np.log(data["hours"])
+    data["y"] = np.sin(6.0 * data["x"]) + data["z"] + 0.2 * rng.standard_normal(n)
+    data["k"] = rng.poisson(data["hours"] * np.where(data["x"] > 0.5, 8.0, 2.0))
+    data["label"] = np.where(data["x"] > 0.4, "a", "b")
+    return data
+
+
+def asked(fit: Any, new: Any, **more: Any) -> np.ndarray:
+    return np.asarray(fit.predict(new, **more), dtype=np.float64)
+
+
+# ------------------------------------------------------------ numbers
+@pytest.mark.parametrize("options", [{}, {"n_clouds": 3}, {"window": 40}])
+@pytest.mark.parametrize("model", ["constant", "linear"])
+def test_an_offset_is_taken_off_and_added_again(
+    model: str, options: dict[str, Any]
+) -> None:
+    data = frame()
+    options = SMALL | options | {"model": model}
+    own = data.assign(less=data["y"] - data["z"])
+    plain = dtf.dynamic_tree("less ~ x", own, **options).fit()
+    ways = {
+        "term": dtf.dynamic_tree("y ~ x + offset(z)", data, **options).fit(),
+        "column": dtf.dynamic_tree("y ~ x", data, offset="z", **options).fit(),
+    }
+    expected = asked(plain, data) + data["z"].to_numpy()
+    for name, fit in ways.items():
+        assert fit.exog_names == ["x"], name
+        np.testing.assert_allclose(asked(fit, data), expected, rtol=1e-12)
+        row = data.iloc[3].to_dict()
+        assert fit.predict(row) == pytest.approx(expected[3], rel=1e-12)
+        ours = fit.get_prediction(data).summary_frame(alpha=0.1)
+        theirs = plain.get_prediction(data).summary_frame(alpha=0.1)
+        for column in theirs:
+            shift = 0.0 if column == "mean_se" else data["z"]
+            np.testing.assert_allclose(ours[column], theirs[column] + shift, rtol=1e-9)
+        np.testing.assert_allclose(fit.resid, plain.resid, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(
+            fit.one_step_ahead().pit, plain.one_step_ahead().pit, rtol=1e-9
+        )
+        assert fit.llf == pytest.approx(plain.llf, rel=1e-12)
+        drawn = fit.posterior_draws(data[:4], 50, "obs", 1).values
+        less = plain.posterior_draws(own[:4], 50, "obs", 1).values
+        np.testing.assert_allclose(drawn, less + data["z"].to_numpy()[:4], rtol=1e-9)
+
+
+def test_values_are_known_for_the_data_and_zero_for_new_rows() -> None:
+    data = frame()
+    fit = dtf.dynamic_tree("y ~ x", data, offset=data["z"], **SMALL).fit()
+    named = dtf.dynamic_tree("y ~ x", data, offset="z", **SMALL).fit()
+    np.testing.assert_array_equal(fit.predict(), named.predict())
+    zero = asked(named, data.assign(z=0.0))
+    np.testing.assert_allclose(asked(fit, data), zero, rtol=1e-12)
+    np.testing.assert_allclose(
+        asked(fit, data, offset=data["z"]), named.predict(), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        asked(fit, data, offset="z"), named.predict(), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        fit.predict([[0.3]], transform=False, offset=[2.0]),
+        fit.predict([[0.3]], transform=False) + 2.0,
+    )
+
+
+def test_offsets_add_up_and_may_be_part_of_terms() -> None:
+    data = frame()
+    both = dtf.dynamic_tree(
+        "y ~ x + offset(z) + offset(2 * hours)", data, **SMALL
+    ).fit()
+    own = data.assign(less=data["y"] - data["z"] - 2 * data["hours"])
+    plain = dtf.dynamic_tree("less ~ x", own, **SMALL).fit()
+    expected = asked(plain, data) + data["z"] + 2 * data["hours"]
+    np.testing.assert_allclose(asked(both, data), expected, rtol=1e-12)
+    moved = dtf.dynamic_tree("y ~ x + offset(3 * x)", data, **SMALL).fit()
+    known = dtf.dynamic_tree("y ~ x + offset(z)", data, **SMALL).fit()
+    a = moved.avg_comparisons("x", contrast=(0.2, 0.4), seed=1)["estimate"][0]
+    rows = [data.assign(x=value) for value in (0.2, 0.4)]
+    levels = [np.mean(asked(moved, one)) for one in rows]
+    assert a == pytest.approx(levels[1] - levels[0], abs=0.1)
+    assert len(known.avg_comparisons("x", seed=1)) == 1
+
+
+# ------------------------------------------------------------ counts
+@pytest.mark.parametrize("options", [{}, {"n_clouds": 3}, {"window": 40}])
+@pytest.mark.parametrize("model", ["poisson", "negbin"])
+def test_exposures_are_those_of_the_model(model: str, options: dict[str, Any]) -> None:
+    data, options = frame(), SMALL | options | {"model": model}
+    made: dict[str, Callable[[], Any]] = {
+        "column": lambda: dtf.dynamic_tree("k ~ x", data, exposure="hours", **options),
+        "values": lambda: dtf.dynamic_tree(
+            "k ~ x", data, exposure=data["hours"], **options
+        ),
+        "term": lambda: dtf.dynamic_tree(
+            "k ~ x + offset(np.log(hours))", data, **options
+        ),
+        "log": lambda: dtf.dynamic_tree("k ~ x", data, offset="log_hours", **options),
+        "arrays": lambda: DynamicTreeModel(
+            data["k"], data[["x"]], exposure=data["hours"], **options
+        ),
+    }
+    fits = {name: make().fit() for name, make in made.items()}
+    first = fits["column"]
+    new = data[:6]
+    for name, fit in fits.items():
+        assert fit.llf == pytest.approx(first.llf, rel=1e-9), name
+        np.testing.assert_allclose(fit.predict(), first.predict(), rtol=1e-9)
+        np.testing.assert_allclose(fit.resid, first.resid, rtol=1e-7, atol=1e-9)
+    told = first.get_prediction(new)
+    assert told.distribution.exposure == pytest.approx(new["hours"].to_numpy())
+    np.testing.assert_allclose(asked(first, new), told.predicted_mean, rtol=1e-12)
+    by_value = fits["values"]
+    np.testing.assert_allclose(
+        asked(by_value, new) * new["hours"], asked(first, new), rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        asked(by_value, new, exposure=new["hours"]), asked(first, new), rtol=1e-9
+    )
+    row = new.iloc[2].to_dict()
+    assert first.predict(row) == pytest.approx(asked(first, new)[2], rel=1e-9)
+    draws = first.posterior_draws(new, 4000, "obs", 1).values
+    assert np.all(draws == np.floor(draws))
+    off = np.abs(draws.mean(axis=0) - told.predicted_mean)
+    assert np.all(off < 5.0 * draws.std(axis=0) / np.sqrt(4000))  # 1 in 10^6 each
+
+
+def test_effects_of_counts_are_at_the_exposures_of_the_rows() -> None:
+    data = frame()
+    fit = dtf.dynamic_tree(
+        "k ~ x", data, exposure="hours", model="negbin", n_clouds=3, **SMALL
+    ).fit()
+    found = fit.avg_comparisons("x", contrast=(0.2, 0.8), seed=1)["estimate"][0]
+    rates = [asked(fit, {"x": [v], "hours": [1.0]})[0] for v in (0.2, 0.8)]
+    expected = (rates[1] - rates[0]) * data["hours"].mean()
+    assert found == pytest.approx(expected, rel=0.1)
+    mean = fit.avg_predictions(seed=1)["estimate"][0]
+    assert mean == pytest.approx(np.mean(fit.predict()), rel=0.05)
+
+
+@pytest.mark.parametrize("model", ["poisson", "negbin"])
+def test_diagnostics_of_counts(model: str) -> None:
+    data = frame()
+    fit = dtf.dynamic_tree("k ~ x", data, exposure="hours", model=model, **SMALL).fit()
+    seen = fit.one_step_ahead()
+    low, high = seen.pit[10:].T
+    assert np.all(low < high)
+    assert np.isfinite(fit.resid_quantile[10:]).all()
+    assert 0.7 < seen.coverage(0.9) <= 1.0
+    assert fit.rsquared > 0.2
+    assert "binomial" in str(fit.summary()) or "Poisson" in str(fit.summary())
+    assert fit.importance().index.tolist() == ["x"]
+
+
+def test_results_learn_on_with_offsets() -> None:
+    data = frame()
+    whole = dtf.dynamic_tree("y ~ x + C(g) + offset(z)", data, **SMALL).fit()
+    part = dtf.dynamic_tree("y ~ x + C(g) + offset(z)", data[:80], **SMALL).fit()
+    part.append(data[80:])
+    np.testing.assert_allclose(asked(part, data), asked(whole, data), rtol=1e-12)
+    counts = dtf.dynamic_tree("k ~ x", data[:80], exposure="hours", model="negbin",
+                              **SMALL).fit()  # fmt: skip
+    for row in data[80:90].to_dict("records"):
+        counts.append(row)
+    counts.append(data[90:])
+    other = dtf.dynamic_tree("k ~ x", data, exposure="hours", model="negbin", **SMALL)
+    np.testing.assert_allclose(asked(counts, data), other.fit().predict(), rtol=1e-9)
+    later = counts.extend(data[:20])
+    assert later.resid.shape == (20,)
+    again = counts.apply(data[:50])
+    assert again.nobs == 50
+    by_value = dtf.dynamic_tree(
+        "k ~ x", data[:80], exposure=data["hours"][:80], model="negbin", **SMALL
+    ).fit()
+    by_value.append(data[80:], exposure=data["hours"][80:])
+    np.testing.assert_allclose(
+        asked(by_value, data, exposure="hours"), asked(counts, data), rtol=1e-9
+    )
+
+
+def test_levels_that_come_late_bring_their_offsets() -> None:
+    data = frame()
+    fit = dtf.dynamic_tree("y ~ x + C(g) + offset(z)", data[:60], **SMALL).fit()
+    fit.append(data[60:].assign(g="new"))
+    assert "C(g)[new]" in fit.exog_names
+    later = fit.extend(data[:30].assign(g="newer"))
+    assert np.isfinite(later.resid[1:]).all()
+
+
+def test_files_keep_offsets(tmp_path: Any) -> None:
+    data = frame()
+    fit = dtf.dynamic_tree(
+        "k ~ x", data, exposure="hours", model="negbin", **SMALL
+    ).fit()
+    fit.save(tmp_path / "fit.dyntree")
+    again = DynamicTreeModel.load(tmp_path / "fit.dyntree")
+    np.testing.assert_array_equal(asked(again, data), asked(fit, data))
+    with pytest.raises(ValueError, match="hours"):
+        again.predict(data[["x"]])
+
+
+def test_comparisons_of_fits_and_folds_take_offsets() -> None:
+    data = frame()
+    with_z = dtf.dynamic_tree("y ~ x + offset(z)", data, **SMALL).fit()
+    without = dtf.dynamic_tree("y ~ x", data, **SMALL).fit()
+    table = dtf.compare({"with": with_z, "without": without}, n_repeats=2)
+    told = table["log_evidence"]
+    assert told["with"] > told["without"] + 100.0
+    named = dtf.cross_val("k ~ x", data, exposure="hours", model="negbin", **SMALL)
+    by_value = dtf.cross_val(
+        "k ~ x", data, exposure=data["hours"].to_numpy(), model="negbin", **SMALL
+    )
+    np.testing.assert_allclose(named.mean(), by_value.mean(), rtol=1e-9)
+
+
+# ------------------------------------------------------------ what is refused
+def test_what_is_no_offset_is_refused() -> None:
+    data = frame()
+    for formula, words in {
+        "y ~ x:offset(z)": "a term of its own",
+        "y ~ x + offset(C(g))": "an offset of numbers",
+        "y ~ x + offset(g)": "numbers or dates",
+        "y ~ x + offset(y)": "must not use the response",
+        "label ~ x + offset(z)": "beside labels",
+        "y ~ x + offset(w)": "w",
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            dtf.dynamic_tree(formula, data, **SMALL)
+    with refused("exposure", "model='constant'"):
+        dtf.dynamic_tree("y ~ x", data, exposure="hours", **SMALL)
+    with refused("exposure", "-1"):
+        dtf.dynamic_tree("k ~ x", data, exposure=-1.0, model="negbin", **SMALL)
+    with refused("offset", "3"):
+        dtf.dynamic_tree("y ~ x", data, offset=[1.0, 2.0, 3.0], **SMALL)
+    with refused("offset", "labels"):
+        dtf.dynamic_tree("label ~ x", data, offset=1.0, **SMALL)
+    zero = data.assign(hours=np.where(np.arange(len(data)) == 7, 0.0, data["hours"]))
+    with refused("exposure", "row 7"):
+        dtf.dynamic_tree("k ~ x", zero, exposure="hours", model="negbin", **SMALL)
+    kept = dtf.dynamic_tree(
+        "k ~ x", zero, exposure="hours", model="negbin", missing="drop", **SMALL
+    )
+    assert kept.nobs == len(data) - 1
+    with pytest.raises(ValueError, match="y must be counts"):
+        dtf.dynamic_tree("y ~ x", data, model="negbin", exposure="hours", **SMALL)
+
+
+def test_bad_offsets_of_later_rows_leave_the_results_as_they_were() -> None:
+    data = frame()
+    fit = dtf.dynamic_tree(
+        "k ~ x", data, exposure="hours", model="negbin", **SMALL
+    ).fit()
+    for bad, words in [
+        ({"x": 0.5, "k": 3}, "hours"),
+        ({"x": 0.5, "k": 3, "hours": 0.0}, "finite offset"),
+        ({"x": 0.5, "k": 2.5, "hours": 1.0}, "counts"),
+    ]:
+        with refused(words.split()[0], words.split()[-1], fit.tree):
+            fit.append(bad)
+    with refused("offset", "transform=False"):
+        fit.predict([[0.5]], transform=False)
+    with refused("offset", "prequential", fit.tree):
+        prequential(fit, data, data["k"])
+
+
+def test_offsets_are_read_from_formulas() -> None:
+    found = parse("y ~ a + offset(np.log(b)) + offset(c)", ["a", "b", "c", "y"])
+    assert [one.columns for one in found.offsets] == [("b",), ("c",)]
+    assert [[f.label for f in term] for term in found.terms] == [["a"]]
+
+
+def test_a_glm_and_trees_see_the_same_offset() -> None:
+    """Means over an offset that is all there is: those of one leaf."""
+    data = frame()
+    tree = DynamicTree("poisson", tree_prior=(0.0, 1.0), **SMALL)
+    tree.update(data[["x"]], data["k"], exposure=data["hours"])
+    rate = data["k"].sum() / data["hours"].sum()
+    told = tree.predict(data[["x"]][:1], exposure=2.0)
+    assert told.mean[0] == pytest.approx(2.0 * rate, rel=0.02)
