@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dyntree._core.trees.leaf import LEAST_DF
 from dyntree._core.trees.sensitivity import moving_average
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.trees.answers.view import TreeView
@@ -74,9 +73,7 @@ def _told(view: TreeView, rows: Matrix, place: int | None) -> tuple[Matrix, Matr
     if place is not None:
         proba = view.proba(rows)[:, :, place]
         return proba, proba * (1.0 - proba)
-    location, scale, df = view.predictive(rows)
-    df = np.maximum(df, LEAST_DF)
-    return location, scale**2 * df / (df - 2.0)
+    return view.moments(rows)
 
 
 def smoothed(x: Vector, levels: Matrix, grid: Vector, span: float) -> Matrix:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree._core.trees import query
+from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.count_summaries import CountMixture
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import student_log_density
@@ -146,6 +147,35 @@ class TreeView:
             )
         location, scale, df = query.predictive(self._cloud, with_ones(rows, self._ones))
         return location, scale, df
+
+    def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
+        """Mean and variance of a response by each tree, where variances are finite.
+
+        Degrees of freedom count as in `Prediction.var` under native rules; counts are
+        those of an exposure of 1.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_features)
+
+        Returns
+        -------
+        two ndarrays of shape (n_particles, n_rows)
+        """
+        if not self.tree.options.is_count:
+            location, scale, df = self.predictive(rows)
+            df = np.maximum(df, LEAST_DF)
+            return location, scale**2 * df / (df - 2.0)
+        cloud = self._cloud
+        mean, first, second = query.predictive(cloud, with_ones(rows, self._ones))
+        one = np.ones(mean.size)
+        laws = CountMixture(
+            *laws_with(
+                cloud, np.arange(mean.size + 1), one, first.ravel(), second.ravel(),
+                one / cloud.prior_point["exposure_unit"],
+            )
+        )  # fmt: skip
+        return mean, laws.variances().reshape(mean.shape)
 
     def drawn(
         self, rows: Matrix, rng: np.random.Generator

@@ -89,6 +89,12 @@ class AverageView(TreeView):
         location, scale, df = (np.concatenate(part)[self._places] for part in parts)
         return location, scale, df
 
+    def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
+        """Mean and variance of a response by each tree; see `TreeView`."""
+        parts = zip(*(view.moments(rows) for view in self._views), strict=True)
+        mean, variance = (np.concatenate(part)[self._places] for part in parts)
+        return mean, variance
+
     def drawn(
         self, rows: Matrix, rng: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[Any]]:

@@ -14,6 +14,7 @@ pytest.importorskip("matplotlib")
 
 import dyntree.formula.api as dtf
 from dyntree.effects import PartialDependence, VariableSensitivity
+from dyntree.encoding.tables import table_of
 from dyntree.errors import NotReadyError, UndefinedTermWarning
 from tests.helpers import model_bytes
 from tests.unit.models import refused
@@ -210,6 +211,27 @@ def test_indices_are_those_of_features_where_these_are_variables(response: str) 
     np.testing.assert_allclose(
         told.effects[2].mean, known.main[:, -1, 2:5].mean(axis=0), atol=0.1
     )
+
+
+@pytest.mark.parametrize("model", ["poisson", "negbin"])
+def test_counts_have_effects_of_variables(model: str) -> None:
+    """Of rates; indices as those of features, within .05 as above."""
+    data = table(300)
+    rate = np.exp(2 * data.a + (data.g == "u"))
+    data["k"] = np.random.default_rng(0).poisson(rate)
+    fit = fitted("k ~ a + g", data, model=model, n_clouds=2)
+    np.testing.assert_allclose(
+        fit.importance(), fit.importance(by="feature"), rtol=1e-9, atol=1e-12
+    )
+    told = fit.sensitivity()
+    known = fit.inner.sensitivity(factors=fit.design.factors)
+    for one, other in ((told.first, known.first), (told.total, known.total)):
+        np.testing.assert_allclose(one.mean(axis=0), other.mean(axis=0), atol=0.05)
+    found = fit.partial_dependence("g", n_rows=300)
+    moved = (fit.design.encode(table_of(data.assign(g=g))) for g in "uvw")
+    rates = [fit.tree.predict(rows).mean.mean() for rows in moved]
+    np.testing.assert_allclose(found.mean, rates, rtol=1e-9)
+    assert found.mean[0] > 2 * found.mean[1]
 
 
 def test_indices_of_a_product_are_the_known_ones() -> None:

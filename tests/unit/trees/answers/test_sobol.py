@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyntree import DynamicTree
+from dyntree import AveragedTrees, DynamicTree
 from dyntree.trees.answers import sobol
 from dyntree.trees.answers.sobol import level_means, smoothed, sobol_indices
 
@@ -48,6 +48,21 @@ def test_indices_are_those_of_their_definition() -> None:
         for k in range(view.n_particles):
             wanted = direct(np.array(np.split(level[k], 3)), noise[k, :100])
             np.testing.assert_allclose([first[k, 0], total[k, 0]], wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", ["constant", "linear", "poisson", "negbin"])
+@pytest.mark.parametrize("kind", [DynamicTree, AveragedTrees])
+def test_moments_of_trees_make_up_those_of_predictions(kind: type, model: str) -> None:
+    rng = np.random.default_rng(0)
+    X, is_count = rng.random((80, 2)), model in ("poisson", "negbin")
+    y = rng.poisson(np.exp(2 * X[:, 0])) if is_count else X[:, 0] + rng.random(80)
+    exposure = rng.uniform(0.5, 2.0, 80) if is_count else None
+    made = kind(model, n_particles=8, seed=1).update(X, y, exposure=exposure)
+    mean, variance = made.frozen_view().moments(X[:9])
+    known = made.predict(X[:9])
+    np.testing.assert_allclose(mean.mean(axis=0), known.mean, rtol=1e-9)
+    spread = variance.mean(axis=0) + mean.var(axis=0)
+    np.testing.assert_allclose(spread, known.var, rtol=1e-9)
 
 
 def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
