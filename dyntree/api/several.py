@@ -115,13 +115,19 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
         return sum(fit.llf for fit in self.values())
 
     def predict(
-        self, exog: Any = None, transform: bool = True, *, back_transform: bool = False
+        self,
+        exog: Any = None,
+        transform: bool = True,
+        *,
+        back_transform: bool = False,
+        offset: Any = None,
+        exposure: Any = None,
     ) -> Any:
         """Predictive mean, or most probable label, of every response.
 
         Parameters
         ----------
-        exog, transform
+        exog, transform, offset, exposure
             As in `DynamicTreeResults.predict`.
         back_transform : bool, default False
             True: the predictive medians of the columns that the responses were made
@@ -137,9 +143,10 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
         names = list(self)
         if params.flag("back_transform", back_transform):
             names = self._columns_behind()
-        if transform and is_row(plain_data(exog, first.design.columns)):
+        beside = {"offset": offset, "exposure": exposure}
+        if transform and is_row(plain_data(exog, first.design.needed)):
             return {
-                name: fit.predict(exog, back_transform=back_transform)
+                name: fit.predict(exog, back_transform=back_transform, **beside)
                 for name, fit in zip(names, self.values(), strict=True)
             }
         endog = [fit.model.endog for fit in self.values()]
@@ -150,11 +157,11 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
                 "leaves one out; got None."
             )
         if back_transform:
-            back = self.get_prediction(exog, transform, back_transform=True)
+            back = self.get_prediction(exog, transform, back_transform=True, **beside)
             medians = [one.predicted_median for one in back.values()]
             table = next(iter(back.values())).response
             return table.frame(dict(zip(names, medians, strict=True)))
-        found = self.get_prediction(exog, transform)
+        found = self.get_prediction(exog, transform, **beside)
         columns = {name: one.predicted() for name, one in found.items()}
         return next(iter(found.values())).frame(columns)
 
@@ -178,34 +185,45 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
     @overload
     def get_prediction(
         self, exog: Any = ..., transform: bool = ..., *,
-        back_transform: Literal[False] = ...,
+        back_transform: Literal[False] = ..., offset: Any = ..., exposure: Any = ...,
     ) -> dict[str, PredictionResults]: ...  # fmt: skip
 
     @overload
     def get_prediction(
         self, exog: Any = ..., transform: bool = ..., *, back_transform: Literal[True],
+        offset: Any = ..., exposure: Any = ...,
     ) -> dict[str, BackTransformedResults]: ...  # fmt: skip
 
     def get_prediction(
-        self, exog: Any = None, transform: bool = True, *, back_transform: bool = False
+        self,
+        exog: Any = None,
+        transform: bool = True,
+        *,
+        back_transform: bool = False,
+        offset: Any = None,
+        exposure: Any = None,
     ) -> dict[str, Any]:
         """Predictive distributions of every response, by name.
 
         Parameters
         ----------
-        exog, transform, back_transform
+        exog, transform, back_transform, offset, exposure
             As in `DynamicTreeResults.get_prediction`.
 
         Returns
         -------
         dict of str to PredictionResults or BackTransformedResults
         """
+        beside = {"offset": offset, "exposure": exposure}
         if params.flag("back_transform", back_transform):
             return {
-                name: fit.get_prediction(exog, transform, back_transform=True)
+                name: fit.get_prediction(exog, transform, back_transform=True, **beside)
                 for name, fit in self.items()
             }
-        return {name: fit.get_prediction(exog, transform) for name, fit in self.items()}
+        return {
+            name: fit.get_prediction(exog, transform, **beside)
+            for name, fit in self.items()
+        }
 
     def append(
         self,
@@ -213,13 +231,15 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
         *,
         weights: Any = None,
         freq_weights: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
         progress: Progress = None,
     ) -> Self:
         """Learn further rows, all responses or none.
 
         Parameters
         ----------
-        data, weights, freq_weights, progress
+        data, weights, freq_weights, offset, exposure, progress
             As in `DynamicTreeResults.append`.
 
         Returns
@@ -235,6 +255,8 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
                 data,
                 weights=weights,
                 freq_weights=freq_weights,
+                offset=offset,
+                exposure=exposure,
                 copy=True,
                 progress=progress,
             )

@@ -242,6 +242,18 @@ def test_comparisons_of_fits_and_folds_take_offsets() -> None:
     np.testing.assert_allclose(named.mean(), by_value.mean(), rtol=1e-9)
 
 
+def test_several_responses_have_one_offset() -> None:
+    data = frame().assign(w=lambda one: one["y"] + one["x"])
+    both = dtf.dynamic_tree("y + w ~ x + offset(z)", data[:80], **SMALL).fit()
+    both.append(data[80:])
+    for name in ("y", "w"):
+        one = dtf.dynamic_tree(f"{name} ~ x + offset(z)", data, **SMALL).fit()
+        np.testing.assert_allclose(both.predict(data)[name], one.predict(), rtol=1e-9)
+    by_value = dtf.dynamic_tree("y + w ~ x", data, offset=data["z"], **SMALL).fit()
+    told = by_value.predict(data[:5], offset=data["z"][:5])
+    np.testing.assert_allclose(told, both.predict(data)[:5], rtol=1e-9)
+
+
 # ------------------------------------------------------------ what is refused
 def test_what_is_no_offset_is_refused() -> None:
     data = frame()
