@@ -27,6 +27,34 @@ def data() -> pd.DataFrame:
     return pd.DataFrame(columns, index=np.arange(n) + 1000)
 
 
+def test_the_same_words_for_counts_with_an_offset() -> None:
+    """GLMs of counts and trees take exposures and offsets alike."""
+    frame = data()
+    rng = np.random.default_rng(3)
+    frame["hours"] = rng.uniform(0.5, 4.0, len(frame))
+    rate = np.exp(0.5 + frame["t"] + np.sin(3 * frame["x"]))
+    frame["k"] = rng.poisson(frame["hours"] * rate)
+    words = "k ~ C(g, Treatment(reference='b')) + bs(x, df=4) + t"
+    new = frame.iloc[:50]
+    glm = smf.poisson(words, frame, exposure=frame["hours"]).fit(disp=0)
+    trees = dtf.dynamic_tree(
+        words, frame, exposure=frame["hours"], model="negbin", n_clouds=10,
+        n_particles=50, seed=1,
+    ).fit()  # fmt: skip
+    theirs = glm.predict(new, exposure=new["hours"])
+    ours = trees.predict(new, exposure=new["hours"])
+    assert list(ours.index) == list(theirs.index)
+    assert np.corrcoef(ours, theirs)[0, 1] > 0.9
+    offset = dtf.dynamic_tree(
+        words + " + offset(np.log(hours))", frame, model="negbin", n_clouds=10,
+        n_particles=50, seed=1,
+    ).fit()  # fmt: skip
+    np.testing.assert_allclose(offset.predict(new), ours, rtol=1e-9)
+    assert offset.get_prediction(new).conf_int(alpha=0.1).shape == (50, 2)
+    ratio = offset.avg_comparisons("t", comparison="ratio", alpha=0.1, seed=1).iloc[0]
+    assert ratio["conf_low"] < np.e < ratio["conf_high"] + 0.5
+
+
 def walk(fit: Any, new: pd.DataFrame) -> dict[str, Any]:
     """What both kinds of results are asked for, in the same words."""
     frame = fit.get_prediction(new).summary_frame(alpha=0.1)
