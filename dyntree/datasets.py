@@ -60,8 +60,7 @@ def load_esoph() -> pd.DataFrame:
 
     Examples
     --------
-    >>> data = load_esoph()
-    >>> data["alcgp"].cat.categories.tolist()
+    >>> load_esoph()["alcgp"].cat.categories.tolist()
     ['0-39g/day', '40-79', '80-119', '120+']
     """
     import pandas as pd
@@ -106,8 +105,8 @@ def load_quine() -> pd.DataFrame:
 
     Examples
     --------
-    >>> load_quine()["Days"].max()
-    81
+    >>> load_quine().shape
+    (146, 5)
     """
     return _read("quine.csv")
 

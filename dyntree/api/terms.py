@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from dyntree.encoding.design import absence
 from dyntree.encoding.expressions import (
     Expression,
     check_quotes,
@@ -16,6 +15,7 @@ from dyntree.encoding.expressions import (
     sides,
     with_names,
 )
+from dyntree.encoding.needed import absence
 
 COMPARISON = re.compile(r"(<=|>=|==|!=|<|>)(-?)$")
 OPERANDS = ("name", "value", "python", "comparison")

@@ -13,10 +13,10 @@ from dyntree import params
 from dyntree.api.effects import VariableEffects, names_in
 from dyntree.effects import MainEffect, PartialDependence, VariableSensitivity
 from dyntree.encoding.columns import Column, numbers_of
-from dyntree.encoding.design import check_columns
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.levels import place_of
 from dyntree.encoding.moves import Variable
+from dyntree.encoding.needed import check_columns
 from dyntree.encoding.raw_rows import (
     Axis,
     Columns,

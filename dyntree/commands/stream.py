@@ -40,8 +40,9 @@ from dyntree.commands.rows import (
     opened,
 )
 from dyntree.commands.tables import NamedLevels, answer_columns, split_formula
-from dyntree.encoding.design import Design, check_columns
+from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import response_name
+from dyntree.encoding.needed import check_columns
 from dyntree.encoding.tables import Table
 from dyntree.errors import NotReadyError
 from dyntree.storage.atomic_files import beginning, sweep

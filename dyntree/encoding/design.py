@@ -20,8 +20,6 @@ from dyntree.encoding.columns import (
     misfit,
     number_of,
     numbers_of,
-    unusable,
-    value_kind,
 )
 from dyntree.encoding.evaluation import evaluated, not_finite, tell_undefined
 from dyntree.encoding.expressions import Expression, Step, columns_of
@@ -33,6 +31,8 @@ from dyntree.encoding.levels import (
     new_levels,
     place_of,
 )
+from dyntree.encoding.needed import absence, check_columns, holds_labels
+from dyntree.encoding.offsets import KnownOffsets
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Row, Table
 from dyntree.encoding.values import (
@@ -44,14 +44,14 @@ from dyntree.encoding.values import (
     is_missing,
 )
 from dyntree.errors import UnseenLevelWarning, warn
-from dyntree.labels import Level, can_store, checked_label, level_of, plain_label
+from dyntree.labels import Level, checked_label, level_of
 from dyntree.params import NEW_LEVELS, TreeOptions, one_of
 
 OLD_NAMES = {"raise": "error"}  # in files from before levels came late
 
 
 @dataclass(frozen=True)
-class Design:
+class Design(KnownOffsets):
     """How a table becomes the rows and the responses of a tree.
 
     Kinds of columns and levels are those of the first table. A term is the product of
@@ -126,7 +126,7 @@ class Design:
         made = {f: Factor.learn(f, table, declared) for f in factors}
         numbers = [f for f in factors if made[f].reads_numbers]
         if is_class is None:
-            is_class = response.is_category or _holds_labels(response, table)
+            is_class = response.is_category or holds_labels(response, table)
         if not is_class:
             numbers.append(response)
         elif offsets:
@@ -201,11 +201,6 @@ class Design:
     def columns(self) -> tuple[str, ...]:
         """Columns that the terms need."""
         return columns_of([factor.expression for term in self.terms for factor in term])
-
-    @property
-    def needed(self) -> tuple[str, ...]:
-        """Columns that the terms and the offsets need."""
-        return tuple(dict.fromkeys((*self.columns, *self._offset_columns)))
 
     @property
     def units(self) -> dict[str, str]:
@@ -495,39 +490,6 @@ class Design:
             return float("nan")
         return value
 
-    # ------------------------------------------------------------ offsets
-    def offset(self, table: Table) -> Vector | None:
-        """Sum of the offsets, shape (n_rows,), or None without any.
-
-        NaN where a column is missing, and where the sum is not finite.
-        """
-        if not self.offsets:
-            return None
-        check_columns(table, self._offset_columns)
-
-        def read(name: str) -> Vector:
-            return numbers_of(name, table.read(name), self.kinds[name])
-
-        with np.errstate(all="ignore"):
-            total = sum(offset.value(read) for offset in self.offsets)
-        known = np.abs(total) <= LARGEST
-        return np.array(np.broadcast_to(np.where(known, total, np.nan), table.n_rows))
-
-    def offset_of(self, row: Row) -> float | None:
-        """The same of a bare row."""
-        if not self.offsets:
-            return None
-        absent = [name for name in self._offset_columns if name not in row]
-        if absent:
-            raise absence(absent, list(row))
-        found = self.offset(Table({name: [row[name]] for name in self._offset_columns}))
-        return None if found is None else float(found[0])
-
-    @property
-    def _offset_columns(self) -> tuple[str, ...]:
-        """Columns that the offsets need."""
-        return columns_of(self.offsets)
-
     # ------------------------------------------------------------ responses
     def responses(self, table: Table) -> list[Any]:
         """Numbers or labels, one a row; NaN or None where missing."""
@@ -615,35 +577,3 @@ class Design:
         if not design.names or len(set(design.names)) != len(design.names):
             raise ValueError("features must have distinct names")
         return design
-
-
-def check_columns(table: Table, names: Sequence[str]) -> None:
-    """Raise ValueError unless a table has these columns."""
-    absent = [name for name in names if name not in table.names]
-    if absent:
-        raise absence(absent, table.names)
-
-
-def absence(absent: Sequence[str], given: Any) -> ValueError:
-    """Error for columns that the data do not have."""
-    return ValueError(
-        f"data must have the columns of the formula; {list(absent)} are absent from "
-        f"{list(given)}. Give them, with None or NaN for what is missing."
-    )
-
-
-def _holds_labels(response: Expression, table: Table) -> bool:
-    """Whether a response is a column of text, categories or bools."""
-    if not response.is_bare:
-        return False
-    column = table.read(response.columns[0])
-    if column.is_category or column.values.dtype == bool:
-        return True
-    present = [value for _, value in column.present()]
-    for row, value in column.present():
-        kind = value_kind(value)
-        if kind is None and not can_store(plain_label(value)):
-            raise unusable("data", response.columns[0], value, row)
-        if kind in (LEVELS, None):
-            return True
-    return column.values.dtype == object and {*map(type, present)} == {bool}

@@ -20,8 +20,9 @@ from dyntree.encoding.columns import (
     number_of,
     numbers_of,
 )
-from dyntree.encoding.design import Design, check_columns
+from dyntree.encoding.design import Design
 from dyntree.encoding.levels import place_of
+from dyntree.encoding.needed import check_columns
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.labels import Level, level_text

@@ -37,9 +37,10 @@ TREES_ORDER = [
     {"r_rules", "native_counts", "inheriting"}, {"gaussian_leaves", "native_rates"},
     {"native_leaves"}, {"particles"},
     {"snapshot", "rejuvenation", "prior_look"}, {"distinct_trees", "block_partition"},
-    {"cloud"},
+    {"cloud_facts"}, {"cloud"},
     {"block_sums"}, {"query"}, {"rectangle", "improvement"}, {"r_rectangle"},
-    {"row_credit"}, {"criteria"}, {"input_samples"}, {"sensitivity", "window"},
+    {"row_credit", "references"}, {"criteria"}, {"input_samples"},
+    {"sensitivity", "window"},
     {"probe"}, {"row_ring"}, {"random_cuts"}, {"random_trees"}, {"forest"}, {"one_row"},
     {"leaf_draws", "forest_draws"},
 ]  # fmt: skip
@@ -70,7 +71,8 @@ FOLDER_ORDER = {
         {"values", "pairing", "requests"}, {"columns", "bases"},
         {"levels", "series", "splines"}, {"tables", "targets", "contrasts", "learned"},
         {"given", "expressions"}, {"factors", "evaluation", "known_columns", "ordered"},
-        {"feature_map", "inverses"}, {"growing_map", "design"}, {"moves"},
+        {"feature_map", "inverses", "needed"}, {"offsets"}, {"growing_map", "design"},
+        {"moves"},
         {"raw_rows"},
     ],
     "trees": [

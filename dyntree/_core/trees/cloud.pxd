@@ -1,11 +1,11 @@
 """A cloud of particles: together with `particles`, the only room that changes trees."""
 from libc.stdint cimport int32_t, int64_t
 
-from dyntree._core.trees.particles cimport Particles
+from dyntree._core.trees.cloud_facts cimport CloudFacts
 from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.types cimport handle_t, slot_t
 
-cdef class Cloud(Particles):
+cdef class Cloud(CloudFacts):
     cdef object fix_units(self, const double *x, double y)
     cdef int take_units(self, object state, double log_evidence) except -1
     cdef int renew(self) except -1
@@ -15,4 +15,3 @@ cdef class Cloud(Particles):
     cdef int collapse(self, slot_t s) noexcept nogil
     cdef handle_t merged_sibling(self, const Leaf *leaf, handle_t sibling) noexcept nogil
     cdef int refresh_leaves(self, bint has_retired) except -1
-    cdef object nested(self, handle_t h)
