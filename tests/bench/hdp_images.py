@@ -177,9 +177,9 @@ def faces_by_memory() -> None:
     print("targets: clumped gap falls from <= .23 at 50 items; full gap <= 0")
 
 
-def accuracy(found: Any, truth: Any) -> float:
-    """Share of queries whose best document has their class."""
-    return float((found.ids[:, 0].astype(int) == truth).mean())
+def accuracy(found: Any, labels: Any, truth: Any) -> float:
+    """Share of queries whose best document has their class; ids are places."""
+    return float((labels[found.ids[:, 0].astype(int)] == truth).mean())
 
 
 def retrieval() -> None:
@@ -229,9 +229,9 @@ def one_retrieval(
     """Accuracy by the three scores, F clumped and full, topics, seconds."""
     model, seconds = learned(train, **more)
     clumped, full = per_point(model, train)
-    model.compress(memory_limit=10**9, keep=True).index(train, labels)
+    model.compress(memory_limit=10**9, keep=True).index(train)
     found = [
-        accuracy(model.retrieve(test, 1, method=method), truth)
+        accuracy(model.retrieve(test, 1, method=method), labels, truth)
         for method in ("hard", "soft", "fast")
     ]
     return (*found, clumped, full, model.n_topics_, seconds)
