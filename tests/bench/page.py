@@ -187,19 +187,19 @@ columns are many and the own dimension is low.
 
 `python -m tests.bench.hdp` prints what topic models find beside their targets and
 peers; the last pages are [`tests/bench/hdp.txt`](../tests/bench/hdp.txt). One sweep
-over 60,000 points in five columns at 80 topics takes 23 ms on one core. A stream of
-435 images (313,200 points, 224 topics) takes 18 seconds and rests in 1 MB. Batch
+over 60,000 points in five columns at 80 topics takes 22 ms on one core. A stream of
+435 images (313,200 points, 224 topics) takes 22 seconds and rests in 1 MB. Batch
 learning of 240 news items takes about as long as tomotopy's 1,000 Gibbs sweeps (8 and
 10 CPU seconds of a busy machine; gensim's `HdpModel` 32).
 
 Where an epoch goes: sweeps, whose products of matrices and exponentials run in tiles
 that a BLAS library does not cut into threads; halving of parts, most of all in
-compression, which takes 7 % of an epoch at 224 topics and 22 % at 85.
+compression, which takes 8 % of an epoch at 224 topics and 20 % at 85.
 
 ## Large mixtures
 
 `python -m tests.bench.canopy` prints what mixtures of very many components cost beside
-exact draws, scikit-learn's EM and faiss' k-means; figures of a busy machine are
+exact draws, scikit-learn's EM and faiss' k-means; the last figures are
 [`tests/bench/canopy.txt`](../tests/bench/canopy.txt).
 """
 
