@@ -42,6 +42,9 @@ MEMORIES: dict[str, tuple[dict[str, Any], ...]] = {
         _FADING | {"n_candidates": 32, "max_nodes": 2048},
     ),
 }
+# All random trees beside the clouds of one table of labels. More of them, and smaller
+# leaves, than a stream has: tests/statistical/tables.txt has what that gives.
+_BESIDE = {"n_trees": 60, "min_split": 4, "window": 8192}
 # Clouds that are averaged may err each in its own way: their class trees grow deeper.
 AVERAGED_PRIOR = {"class": (0.95, 0.5)}
 FORESTS_SHARE = (
@@ -119,5 +122,5 @@ def forests_beside(n_clouds: int, options: Mapping[str, Any]) -> list[dict[str, 
     if options["model"] != "class":
         return []
     own = {name: options[name] for name in FORESTS_SHARE}
-    n_trees = -(-_STILL["n_trees"] // n_clouds)
-    return [own | _STILL | {"n_trees": n_trees}] * n_clouds
+    n_trees = -(-_BESIDE["n_trees"] // n_clouds)
+    return [own | _BESIDE | {"n_trees": n_trees}] * n_clouds

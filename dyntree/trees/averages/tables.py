@@ -200,7 +200,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     Attributes
     ----------
     members : list of DynamicTree and RandomTreesStream
-        The clouds, and for labels as many forests after them, of 20 random trees
+        The clouds, and for labels as many forests after them, of 60 random trees
         together; all are open to every question of their own. The model is a sequence
         of the clouds, which alone answer what is asked of trees one by one.
     weights : ndarray of shape (n_members,)

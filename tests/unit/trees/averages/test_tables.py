@@ -121,7 +121,7 @@ def test_only_shuffled_labels_have_powers_of_their_own() -> None:
 
 def test_forests_stand_beside_the_clouds_of_labels() -> None:
     X, y = data("class", 80)
-    for n_clouds, n_trees in [(1, 20), (3, 7), (10, 2), (25, 1)]:
+    for n_clouds, n_trees in [(1, 60), (3, 20), (10, 6), (25, 3)]:
         trees = small("class", n_clouds=n_clouds)
         forests = trees.members[n_clouds:]
         assert [m.options.n_trees for m in forests] == [n_trees] * n_clouds
@@ -132,7 +132,7 @@ def test_forests_stand_beside_the_clouds_of_labels() -> None:
     last = trees.members[-1]
     order = np.random.default_rng(last.seed).permutation(80)
     alone = RandomTreesStream(
-        n_trees=5, window=8192, classes=trees.classes, seed=last.seed
+        n_trees=15, min_split=4, window=8192, classes=trees.classes, seed=last.seed
     ).update(X[order], y[order])
     np.testing.assert_array_equal(alone.predict(X).proba, last.predict(X).proba)
 
