@@ -334,7 +334,9 @@ def table() -> None:
     for name, (X, T, classes) in sets.items():
         n_seeds = 1 if X.shape[1] == 784 else 3
         for m in (10, 100):
-            for init in ("random", "kmeans++", "covertree", "covertree_means"):
+            for init in (
+                "random", "kmeans++", "kmeans", "covertree", "covertree_means",
+            ):  # fmt: skip
                 told = []
                 for how in ("em", "esca", "canopy2"):
                     with warnings.catch_warnings():
