@@ -11,6 +11,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from dyntree._core.openmp cimport team
+
 
 cdef enum:
     CENTRES = 32            # of one expansion at the most
@@ -191,7 +193,7 @@ cdef class Builder:
             k += 1
             job.parts[k - 1].centre = self.order[i]
             if n_threads > 1:
-                for block in prange(n_blocks, num_threads=n_threads):
+                for block in prange(n_blocks, num_threads=team(n_threads)):
                     self.measure(
                         first + block * LARGE, min(last, first + (block + 1) * LARGE),
                         job.parts[k - 1].centre, k,
@@ -283,7 +285,7 @@ def build(X, double base, int64_t leaf_size, int64_t max_nodes, seed, int n_thre
     work.distance, work.seed = rows.distance, <uint64_t> (int(seed) % (1 << 64))
     work.order, work.room, work.near = &order[0], &room[0], &near[0]
     work.own, work.best, work.carved = &own[0], &best[0], &carved[0]
-    for i in prange(n, nogil=True, num_threads=n_threads):
+    for i in prange(n, nogil=True, num_threads=team(n_threads)):
         own[i] = rows.distance(rows.at + i * rows.size, rows.at, rows.d)
     radius = float(np.max(own))
     work.unit = unit_of(radius)
@@ -311,7 +313,7 @@ def build(X, double base, int64_t leaf_size, int64_t max_nodes, seed, int n_thre
                 for r in range(n_round):
                     if jobs[r].n_rows >= LARGE:
                         work.expand(&jobs[r], n_threads)
-                for r in prange(n_round, num_threads=n_threads, schedule="dynamic"):
+                for r in prange(n_round, num_threads=team(n_threads), schedule="dynamic"):
                     if jobs[r].n_rows < LARGE:
                         work.expand(&jobs[r], 1)
             for r in range(n_round):

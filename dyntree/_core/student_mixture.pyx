@@ -18,7 +18,7 @@ from libc.string cimport memset
 
 from scipy.special.cython_special cimport ndtri
 
-from dyntree._core.openmp cimport thread_number
+from dyntree._core.openmp cimport team, thread_number
 from dyntree._core.student cimport (
     CELLS_PER_UNIT, Students, cell_density, cell_of, cell_slope, cell_tail, close_students,
     log_density as student_log_density, place_of, tail,
@@ -132,7 +132,7 @@ def moments(
     cdef double *mean_dfs = &out_df[0]
     n_threads = <int> max(1, min(n_threads, n_rows))
     for j in prange(
-        n_rows, num_threads=n_threads, nogil=True, schedule="dynamic", chunksize=SHARE,
+        n_rows, num_threads=team(n_threads), nogil=True, schedule="dynamic", chunksize=SHARE,
     ):
         row_moments(
             weights + first[j], locations + first[j], scales + first[j],
@@ -441,7 +441,7 @@ def quantiles(start, weight, location, scale, df, levels, int n_threads=1):
     failed = students == NULL or parts == NULL
     if not failed:
         for j in prange(
-            n_rows, num_threads=n_threads, nogil=True, schedule="dynamic",
+            n_rows, num_threads=team(n_threads), nogil=True, schedule="dynamic",
             chunksize=SHARE,
         ):
             thread = thread_number()

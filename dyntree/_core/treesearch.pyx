@@ -12,7 +12,7 @@ from libc.stdint cimport INT64_MAX, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
 from dyntree._core.covertree cimport Rows
-from dyntree._core.openmp cimport thread_number
+from dyntree._core.openmp cimport team, thread_number
 
 from dyntree._core.covertree import centre_places, linked
 
@@ -310,7 +310,7 @@ cdef class Searcher:
                 PyErr_CheckSignals()
                 last = min(n, first + BLOCK)
                 for q in prange(
-                    first, last, nogil=True, num_threads=n_threads, schedule="dynamic"
+                    first, last, nogil=True, num_threads=team(n_threads), schedule="dynamic"
                 ):
                     t = thread_number()
                     if of_all:
@@ -401,7 +401,7 @@ cdef class Searcher:
             PyErr_CheckSignals()
             last = min(n, first + BLOCK)
             for q in prange(
-                first, last, nogil=True, num_threads=n_threads, schedule="dynamic"
+                first, last, nogil=True, num_threads=team(n_threads), schedule="dynamic"
             ):
                 t = thread_number()
                 begin[q + 1] = self.within(
@@ -417,7 +417,7 @@ cdef class Searcher:
             PyErr_CheckSignals()
             last = min(n, first + BLOCK)
             for q in prange(
-                first, last, nogil=True, num_threads=n_threads, schedule="dynamic"
+                first, last, nogil=True, num_threads=team(n_threads), schedule="dynamic"
             ):
                 t = thread_number()
                 self.within(

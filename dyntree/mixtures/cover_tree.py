@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +18,7 @@ from dyntree.mixtures.neighbours import neighbours
 from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.shared.base import StoredArrays
 from dyntree.mixtures.shared.checks import not_negative, within
-from dyntree.runtime.locking import locked
+from dyntree.runtime.locking import ModelLock, locked
 
 LARGEST = 1e300  # entries up to it have distances, in up to 1e15 columns
 MAX_ID = 2**62
@@ -187,7 +186,7 @@ class CoverTree(StoredArrays):
             None if max_nodes is None else params.count("max_nodes", max_nodes, 1)
         )
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        self._lock = RLock()
+        self._lock = ModelLock()
 
     def _rows(self, X: Any) -> Matrix:
         """Rows of a later call, their columns in the order of the tree's."""

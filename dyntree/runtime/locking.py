@@ -1,14 +1,77 @@
-"""Calls on one model from several threads wait for one another."""
+"""Calls on one model from several threads wait for one another, and a fork for them."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import wraps
+from threading import RLock
+from time import monotonic, sleep
 from typing import Any, Concatenate, ParamSpec, TypeVar
+from weakref import WeakSet
+
+from dyntree._core.openmp import after_fork
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
 Model = TypeVar("Model", bound=Any)
+
+PATIENCE = 5.0  # seconds that a fork waits for calls under way in other threads
+PAUSE = 0.005  # seconds between two tries
+
+
+class ModelLock:
+    """A reentrant lock of one model that outlives a fork of the process.
+
+    A fork copies memory, and of all threads only the one that forks. It therefore waits
+    until no other thread is in a call on a model, for `PATIENCE` seconds at the most. A
+    model whose call takes longer is half-way through it in the child, which is told so
+    when it asks that model; the parent goes on as if nothing were.
+    """
+
+    __slots__ = ("__weakref__", "_lock")
+
+    def __init__(self) -> None:
+        self._lock: Any = RLock()
+        with listing:
+            LOCKS.add(self)
+
+    def acquire(self, *, blocking: bool = True) -> bool:
+        """Whether the lock is held by this thread from now on."""
+        return bool(self._lock.acquire(blocking=blocking))
+
+    def release(self) -> None:
+        """Let other threads in."""
+        self._lock.release()
+
+    def lose(self) -> None:
+        """Refuse every call from now on."""
+        self._lock = LostLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+class LostLock:
+    """Lock of a model that another thread was changing when the process was forked."""
+
+    def acquire(self, *, blocking: bool = True) -> bool:
+        """Say why the model cannot be used."""
+        raise RuntimeError(
+            "This model cannot be used in this process: when the process was forked, "
+            "another thread was in a call on the model, and had been for more than "
+            f"{PATIENCE:.0f} seconds. Fork before such a call or after it, or load the "
+            "model in this process with dyntree.load."
+        )
+
+
+LOCKS: WeakSet[ModelLock] = WeakSet()
+listing = RLock()  # held by whoever adds to them or goes through them
+held: list[ModelLock] = []  # of the fork under way
+busy: list[ModelLock] = []
 
 
 def locked(
@@ -17,8 +80,8 @@ def locked(
     """Let a method of a model wait until no other thread is in one of its methods.
 
     The core lets other threads run while it works; without a lock, one could ask, or
-    teach, a model that is half-way through a row. The model has a `_lock`, an RLock, so
-    that its methods may call each other.
+    teach, a model that is half-way through a row. The model has a `_lock`, a ModelLock,
+    so that its methods may call each other.
     """
 
     @wraps(method)
@@ -27,3 +90,42 @@ def locked(
             return method(self, *args, **kwargs)
 
     return waiting
+
+
+def hold_all() -> None:
+    """Hold the locks of all models, but for those that are busy for too long.
+
+    All or none: who waits for one lock with others in hand may be waited for.
+    """
+    deadline = monotonic() + PATIENCE
+    while True:
+        listing.acquire()
+        for lock in LOCKS:
+            (held if lock.acquire(blocking=False) else busy).append(lock)
+        if not busy or monotonic() > deadline:
+            return
+        release_all()
+        sleep(PAUSE)
+
+
+def release_all() -> None:
+    """Give back what `hold_all` took."""
+    for lock in held:
+        lock.release()
+    held.clear()
+    busy.clear()
+    listing.release()
+
+
+def begin_child() -> None:
+    """Go on in the forked process, which has this one thread."""
+    for lock in busy:
+        lock.lose()
+    release_all()
+    after_fork()
+
+
+if hasattr(os, "register_at_fork"):  # there is no fork on Windows
+    os.register_at_fork(
+        before=hold_all, after_in_parent=release_all, after_in_child=begin_child
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.params import N_SCALE, TreeOptions
+from dyntree.runtime.locking import ModelLock
 
 
 @dataclass(eq=False)
@@ -43,7 +43,7 @@ class TreeState:
         How many levels came new; None where another model that learns the same counts.
     waiting_weights : ndarray of shape (n_waiting,) or None
         Weights of the rows kept back, None where all are 1.
-    lock : RLock
+    lock : ModelLock
         Held by whoever learns or asks.
     """
 
@@ -58,7 +58,7 @@ class TreeState:
     warned: set[str] = field(default_factory=set)
     new_levels: NewLevels | None = field(default_factory=NewLevels)
     waiting_weights: Vector | None = None
-    lock: Any = field(default_factory=RLock)
+    lock: Any = field(default_factory=ModelLock)
 
     @property
     def n_seen(self) -> int:

@@ -9,7 +9,7 @@ from scipy.linalg.cython_blas cimport sgemm
 
 from dyntree._core.mixtures.scores cimport FULL, NORM, SQUARES, Scores
 from dyntree._core.mixtures.sweeps cimport BLOCK, Shard
-from dyntree._core.openmp cimport thread_number
+from dyntree._core.openmp cimport team, thread_number
 from dyntree._core.softmax cimport PART, soften, total_of
 
 cdef enum:
@@ -48,7 +48,7 @@ def em(Shard shard, Scores scores, int n_threads):
     cdef double[::1] likelihood = fit
     cdef int64_t[::1] changed = moved
     cdef int k
-    for u in prange(n_units, nogil=True, num_threads=n_threads, schedule="dynamic"):
+    for u in prange(n_units, nogil=True, num_threads=team(n_threads), schedule="dynamic"):
         k = thread_number()
         memset(&panel[k, 0], 0, scores.n_components * wide * sizeof(float))
         memset(&mass[k, 0], 0, scores.n_components * sizeof(double))

@@ -6,7 +6,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.mixtures.clusters cimport Clusters
-from dyntree._core.openmp cimport thread_number
+from dyntree._core.openmp cimport team, thread_number
 
 cdef extern from *:
     """
@@ -174,7 +174,7 @@ cdef class Spheres(Clusters):
         cdef double[:, ::1] cost = room
         if not n_rows:
             return nearest, distance
-        for block in prange(n_blocks, nogil=True, num_threads=n_threads):
+        for block in prange(n_blocks, nogil=True, num_threads=team(n_threads)):
             assign_block(
                 &X[0, 0], block * BLOCK, min(n_rows, (block + 1) * BLOCK),
                 self.n_features, &mean[0, 0], width, n, &cost[thread_number(), 0],

@@ -11,7 +11,7 @@ from dyntree._core.mixtures.chain cimport Chain
 from dyntree._core.mixtures.clusters cimport Clusters
 from dyntree._core.mixtures.directions cimport Directions
 from dyntree._core.mixtures.watch cimport Watch
-from dyntree._core.openmp cimport thread_number
+from dyntree._core.openmp cimport team, thread_number
 from dyntree._core.vectors cimport add_scaled, centred, inner
 
 cdef enum:
@@ -281,7 +281,7 @@ cdef class Subspaces(Directions):
         cdef double[:, ::1] y = room
         if not n_rows:
             return nearest
-        for block in prange(n_blocks, nogil=True, num_threads=n_threads):
+        for block in prange(n_blocks, nogil=True, num_threads=team(n_threads)):
             assign_block(
                 self, &X[0, 0], block * BLOCK, min(n_rows, (block + 1) * BLOCK),
                 &places[0], <int> places.shape[0], &offset[0], &y[thread_number(), 0],

@@ -11,7 +11,7 @@ from dyntree._core.alias cimport alias_build, alias_pick
 from dyntree._core.mixtures.candidates cimport Listing, Ranked, choose_list, place_in
 from dyntree._core.mixtures.scores cimport FULL, Scores
 from dyntree._core.mixtures.tallies cimport Units, moments_width, tally
-from dyntree._core.openmp cimport thread_number
+from dyntree._core.openmp cimport team, thread_number
 from dyntree._core.rng cimport LABELLING, CounterSource, RandomStream
 from dyntree._core.softmax cimport PART, add_shares, pick, rounded_up, soften, total_of
 
@@ -140,7 +140,7 @@ cdef class Shard:
         cdef double[::1] likelihood = fit
         cdef int64_t[::1] changed = moved
         cdef int k
-        for u in prange(n_units, nogil=True, num_threads=n_threads, schedule="dynamic"):
+        for u in prange(n_units, nogil=True, num_threads=team(n_threads), schedule="dynamic"):
             k = thread_number()
             changed[u] = self.esca_block(
                 scores, source, time, u * BLOCK, min(self.n_rows, (u + 1) * BLOCK),
@@ -299,7 +299,7 @@ cdef class Shard:
         cdef double[:, ::1] likelihood = fit
         cdef int64_t[:, ::1] counts = told
         cdef int k
-        for u in prange(n_units, nogil=True, num_threads=n_threads, schedule="dynamic"):
+        for u in prange(n_units, nogil=True, num_threads=team(n_threads), schedule="dynamic"):
             k = thread_number()
             if u < n_fresh:
                 self.refresh_unit(
@@ -486,7 +486,7 @@ cdef class Shard:
         cdef int32_t[:, ::1] order = np.empty((n_threads, m), dtype=np.int32)
         told = np.zeros((n_units, 3), dtype=np.int64)
         cdef int64_t[:, ::1] counts = told
-        for u in prange(n_units, nogil=True, num_threads=n_threads, schedule="dynamic"):
+        for u in prange(n_units, nogil=True, num_threads=team(n_threads), schedule="dynamic"):
             k = thread_number()
             self.alias_unit(
                 scores, source, time, steps, u * BLOCK,

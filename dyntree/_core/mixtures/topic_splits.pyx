@@ -21,7 +21,7 @@ from dyntree._core.mixtures.topic_parts cimport (
     Prior, Side, Store, Work, lay_out, room_for, touch, untouch, weight_of,
 )
 from dyntree._core.mixtures.topic_words cimport begin_words
-from dyntree._core.openmp cimport thread_number
+from dyntree._core.openmp cimport team, thread_number
 from dyntree._core.vectors cimport add_scaled, inner
 
 cdef extern from *:
@@ -445,7 +445,7 @@ cdef class Halving:
                 for k in range(n_parts):
                     c_gain[k] = halve(&self.p, &self.s, &self.works[0], at + ptr[k], ptr[k + 1] - ptr[k], &share[ptr[k]], &c_alpha[k, 0], &c_sizes[k, 0])
         else:
-            for k in prange(n_parts, nogil=True, schedule="dynamic", num_threads=T):
+            for k in prange(n_parts, nogil=True, schedule="dynamic", num_threads=team(T)):
                 t = thread_number()
                 c_gain[k] = halve(&self.p, &self.s, &self.works[t], at + ptr[k], ptr[k + 1] - ptr[k], &share[ptr[k]], &c_alpha[k, 0], &c_sizes[k, 0])
         return gains, shares[: items.shape[0]], alphas, sizes

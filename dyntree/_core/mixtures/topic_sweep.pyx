@@ -14,6 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memset
 from scipy.linalg.cython_blas cimport dgemm
 
+from dyntree._core.openmp cimport team
 from dyntree._core.mixtures cimport special
 from dyntree._core.mixtures.addresses cimport doubles, ints, longs
 
@@ -378,7 +379,7 @@ def sweep_items(dict store, dict topics, dict out, bint clumps, Py_ssize_t block
     if n_threads > L:
         n_threads = L
     if n_threads > 1:
-        for l in prange(L, nogil=True, schedule="static", chunksize=1, num_threads=n_threads):
+        for l in prange(L, nogil=True, schedule="static", chunksize=1, num_threads=team(n_threads)):
             totals[l] = run_lane(
                 &items, &t, &c_lanes[l], n * l // L, n * (l + 1) // L, tile, width, label)
     else:

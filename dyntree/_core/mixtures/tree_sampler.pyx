@@ -14,7 +14,7 @@ from libc.math cimport INFINITY, exp, fabs, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.mixtures.sweeps cimport Shard
-from dyntree._core.openmp cimport thread_number
+from dyntree._core.openmp cimport team, thread_number
 from dyntree._core.rng cimport LABELLING, CounterSource, RandomStream
 
 cdef enum:
@@ -278,7 +278,7 @@ def sample_rows(
     cdef double[:, ::1] bounds = np.empty((n_threads, means.n_nodes))
     told = np.zeros((n_units, 3), dtype=np.int64)
     cdef int64_t[:, ::1] counts = told
-    for u in prange(n_units, nogil=True, num_threads=n_threads, schedule="dynamic"):
+    for u in prange(n_units, nogil=True, num_threads=team(n_threads), schedule="dynamic"):
         k = thread_number()
         means.draw_block(
             shard, source, time, u * BLOCK, min(shard.n_rows, (u + 1) * BLOCK),

@@ -18,7 +18,7 @@ from dyntree._core.trees.block_partition cimport (
 from dyntree._core.lanes cimport Pair, pair_at, pair_of, put_pair, sum_of
 from dyntree._core.memory cimport resized
 from dyntree._core.trees.leaf cimport LEAST_DF, LeafModel
-from dyntree._core.openmp cimport thread_number
+from dyntree._core.openmp cimport team, thread_number
 from dyntree._core.trees.tree cimport find_leaf
 from dyntree._core.trees.nodes cimport Leaf, Node
 from dyntree._core.types cimport handle_t
@@ -427,7 +427,7 @@ cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads):
         failed |= open_walk(walks + thread, c, kind, lanes, distinct.n_trees, size)
     if not failed:
         for b in prange(
-            n_blocks, num_threads=n_threads, nogil=True, schedule="dynamic"
+            n_blocks, num_threads=team(n_threads), nogil=True, schedule="dynamic"
         ):
             failed |= sum_block(
                 walks + thread_number(), c, distinct, &X[b * size, 0],
@@ -544,7 +544,7 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
             )
     if not failed:
         for b in prange(
-            n_blocks, num_threads=n_threads, nogil=True, schedule="dynamic"
+            n_blocks, num_threads=team(n_threads), nogil=True, schedule="dynamic"
         ):
             failed |= gather_block(
                 walks + thread_number(), c, distinct, &X[b * BLOCK, 0],
@@ -563,7 +563,7 @@ cdef object distinct_components(Particles c, object rows, int n_threads):
             weight, location, scale, df, of_mean = np.empty((5, ends[n_rows]))
             w, m, s, d, z = weight, location, scale, df, of_mean
             for b in prange(
-                n_blocks, num_threads=n_threads, nogil=True, schedule="dynamic"
+                n_blocks, num_threads=team(n_threads), nogil=True, schedule="dynamic"
             ):
                 spread(
                     blocks + b, <int32_t> min(BLOCK, n_rows - b * BLOCK),

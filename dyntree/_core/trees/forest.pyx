@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from dyntree._core.openmp cimport thread_number
+from dyntree._core.openmp cimport team, thread_number
 from dyntree._core.trees.random_trees cimport (
     GIVEN_UP, Knot, RandomTree, RandomTrees, Room,
 )
@@ -88,7 +88,7 @@ cdef class Forest(RandomTrees):
                         1.0 if weights is None else weights[done + i],
                     )
                 for k in prange(
-                    self.n_trees, nogil=True, num_threads=n_threads, schedule="dynamic"
+                    self.n_trees, nogil=True, num_threads=team(n_threads), schedule="dynamic"
                 ):
                     self.teach(k, row, n, &rooms[thread_number()], &ahead[k, 0, 0])
                 for i in range(n):
@@ -241,7 +241,7 @@ cdef class Forest(RandomTrees):
                 raise MemoryError()
             for k in range(n_threads):
                 self.open(&rooms[k])
-            for j in prange(n_rows, nogil=True, num_threads=n_threads):
+            for j in prange(n_rows, nogil=True, num_threads=team(n_threads)):
                 self.add_proba(&X[j, 0], now, &rooms[thread_number()], &proba[j, 0])
         finally:
             for k in range(n_threads if rooms != NULL else 0):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -44,7 +43,7 @@ from dyntree.mixtures.hdp.options import (
 from dyntree.mixtures.hdp.registry import FAMILIES
 from dyntree.mixtures.hdp.state import State
 from dyntree.mixtures.shared.arrays import Arrays
-from dyntree.runtime.locking import locked
+from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
 
@@ -153,7 +152,7 @@ class MemoryBoundedHDP(TopicAnswers):
         if not (callback is None or callable(callback)):
             raise ValueError(f"callback must be a callable; got {callback!r}.")
         self.callback = callback
-        self._lock = RLock()
+        self._lock = ModelLock()
         self._state: State | None = None
 
     # ------------------------------------------------------------ learning

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
-from threading import RLock
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +13,7 @@ from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import warn
 from dyntree.mixtures.shared.arrays import Arrays
-from dyntree.runtime.locking import locked
+from dyntree.runtime.locking import ModelLock, locked
 
 NAMED_COLUMNS = 64  # of more, `facts` tells only how many there are
 
@@ -25,7 +24,7 @@ class StoredArrays(checkpoint.Stored):
     A class says by `_to_arrays` and `_from_arrays` what stands in them.
     """
 
-    _lock: RLock
+    _lock: ModelLock
 
     @abstractmethod
     def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
@@ -45,7 +44,7 @@ class StoredArrays(checkpoint.Stored):
         """Return an independent model that would go on alike."""
         again = type(self).__new__(type(self))
         vars(again).update(vars(self))  # what is learned is replaced, never changed
-        again._lock = RLock()
+        again._lock = ModelLock()
         return again
 
     @locked
@@ -103,7 +102,7 @@ class Mixture(StoredArrays, ABC):
 
     def _begin(self, options: Any, seed: Any) -> None:
         """Take options and seed, as a model that has seen no row."""
-        self.options, self._lock = options, RLock()
+        self.options, self._lock = options, ModelLock()
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
 
     # ------------------------------------------------------------ what it is

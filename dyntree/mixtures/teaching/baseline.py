@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from dyntree.mixtures.ddp.input import read_rows, separated
 from dyntree.mixtures.ddp.options import SweepOptions, check_family, check_transition
 from dyntree.mixtures.ddp.transitions import Transition
 from dyntree.mixtures.shared.arrays import Ids
-from dyntree.runtime.locking import locked
+from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
 
@@ -33,7 +32,7 @@ class PhaseBaseline(ABC):
         self.transition = check_transition(family, transition)
         self.sweeps = SweepOptions(n_sweeps, burn_in, thin, sampler)
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        self._lock = RLock()
+        self._lock = ModelLock()
         self._features: FeatureMap | None = None
         self._family: Family | None = None
         self._labels: list[Ids] = []
@@ -42,7 +41,7 @@ class PhaseBaseline(ABC):
         return {name: one for name, one in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=RLock())
+        vars(self).update(state, _lock=ModelLock())
 
     def _encoded(self, X: Any) -> tuple[FeatureMap | None, Matrix]:
         return read_rows(X, self._features, self.family, type(self).__name__)

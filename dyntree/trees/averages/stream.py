@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +19,7 @@ from dyntree._core.trees import one_row
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.online import Arrays, Header
 from dyntree.params import N_AVERAGED, NIG, TreeOptions
-from dyntree.runtime.locking import locked
+from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import given_or_drawn, spawned
@@ -196,7 +195,7 @@ class AveragedStream(TreeAverage):
         self.discount = params.discount_factor("discount", discount)
         self.tempering = params.positive("tempering", tempering)
         self.seed = given_or_drawn(seed)
-        self._lock = RLock()
+        self._lock = ModelLock()
         self._follows_width = members is None
         self.is_frozen = False
         self.members = [
@@ -564,7 +563,7 @@ class AveragedStream(TreeAverage):
     ) -> Self:
         """An average of these members, with the state of one."""
         model = cls.__new__(cls)
-        model.members, model._lock = members, RLock()
+        model.members, model._lock = members, ModelLock()
         model._align()
         for name in PLAIN:
             setattr(model, name, header[name])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from threading import RLock
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +17,7 @@ from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.online import Arrays, Header
 from dyntree.params import N_AVERAGED, NIG
-from dyntree.runtime.locking import locked
+from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.parallel import Brake, late_interrupts, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn, spawned
@@ -264,7 +263,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         self.seed = given_or_drawn(seed)
         self.shuffle = params.flag("shuffle", shuffle)
         self._new_levels = NewLevels()
-        self._lock = RLock()
+        self._lock = ModelLock()
         forests = forests_beside(n_clouds, options)
         seeds = spawned(self.seed, n_clouds + len(forests))
         self.members = [
@@ -300,7 +299,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         average = cls.__new__(cls)
         average.members, average.seed, average.shuffle = [*members], seed, shuffle
         average._new_levels = NewLevels()
-        average._lock = RLock()
+        average._lock = ModelLock()
         average.powers = average._even_powers() if powers is None else powers
         return average
 
