@@ -105,6 +105,7 @@ def prequential(
     sample_weight: Any = None,
     exposure: Any = None,
     start: int = 0,
+    delay: int = 0,
     level: float = 0.9,
     progress: Progress = None,
 ) -> Prequential:
@@ -131,6 +132,10 @@ def prequential(
     start : int, default 0
         First row that is scored; those before it are learned at once. Rows that come
         before the model can predict are learned and not scored.
+    delay : int, default 0
+        Rows that come between a row and its response: row t is learned once row
+        t + delay was foreseen, and the last rows at the end. River counts the steps to
+        the response, which are one more.
     level : float in (0, 1), default 0.9
         Probability of the intervals.
     progress : bool, callable or None, default None
@@ -159,6 +164,7 @@ def prequential(
     """
     check_progress(progress)
     start = params.count("start", start, 0)
+    delay = params.count("delay", delay, 0)
     share = params.real("level", level)
     if not 0.0 < share < 1.0:
         raise ValueError(f"level must be in (0, 1); got {level!r}.")
@@ -173,6 +179,7 @@ def prequential(
         y = with_exposure(_tree_options(model, "exposure"), X, y, exposure)
     rows, y = model.preview(X, y, start)
     n_rows = len(y)
+    delay = min(delay, n_rows)
     check_paired(X, sample_weight, "sample_weight")
     weights, own = _weights_for(model, sample_weight, n_rows)
     if start >= n_rows:
@@ -188,15 +195,17 @@ def prequential(
             _learn(model, take(X, slice(start)), y, weights, slice(start))
             tell(start)
             clock = time.perf_counter()
-        for t in range(start, n_rows):
-            row = take(rows if model.is_ready else X, slice(t, t + 1))
-            if model.is_ready:
+        for t in range(start, n_rows + delay):
+            if t < n_rows and model.is_ready:
                 scored.append(t)
                 over = {"exposure": y[t].exposure} if isinstance(y[t], Exposed) else {}
-                answer = model.predict(row, *own(t), **over)
+                answer = model.predict(take(rows, slice(t, t + 1)), *own(t), **over)
                 foreseen.append(_foresee(answer, y[t], tails))
-            _learn(model, row, y, weights, slice(t, t + 1))
-            tell(1)
+            if t - delay >= start:
+                came = slice(t - delay, t - delay + 1)
+                row = take(rows if model.is_ready else X, came)
+                _learn(model, row, y, weights, came)
+                tell(1)
     clock = time.perf_counter() - clock
     counted = None if weights is None else weights[scored]
     if not scored or (counted is not None and not counted.any()):
@@ -205,10 +214,12 @@ def prequential(
             "and some of them a weight above 0."
         )
     seconds = clock / (n_rows - start)
+    at = np.array(scored)
+    known = np.maximum(at - delay, start)
     if model.classes is None:
-        return _real_record(y, scored, foreseen, share, seconds, counted)
+        return _real_record(y, at, known, foreseen, share, seconds, counted)
     classes = tuple(dict.fromkeys([*model.classes, *y]))
-    return _class_record(classes, y, scored, foreseen, seconds, counted)
+    return _class_record(classes, y, at, known, foreseen, seconds, counted)
 
 
 def _weights_for(
@@ -346,6 +357,7 @@ def prequential_each(
     sample_weight: Any = None,
     exposure: Any = None,
     start: int = 0,
+    delay: int = 0,
     level: float = 0.9,
     threads: int | None = None,
     progress: Progress = None,
@@ -356,7 +368,7 @@ def prequential_each(
     ----------
     models : mapping of str to DynamicTree, StreamingTree or another OnlineModel
         By name, such as streams with several windows. Copies of them learn.
-    X, y, sample_weight, exposure, start, level
+    X, y, sample_weight, exposure, start, delay, level
         As in `prequential`.
     threads : int, optional
         Models at a time; as in `fit_repeats`, so that an enclosing
@@ -395,7 +407,7 @@ def prequential_each(
     for name, (model, _) in learners.items():
         check_online_model(f"models[{name!r}]", model)
     jobs = [
-        (model, rows, y, sample_weight, exposure, start, level)
+        (model, rows, y, sample_weight, exposure, start, delay, level)
         for model, rows in learners.values()
     ]
     with rows_bar(progress, len(jobs), "models") as tell:
@@ -415,18 +427,20 @@ def _evaluated(
     sample_weight: Any,
     exposure: Any,
     start: int,
+    delay: int,
     level: float,
     brake: Brake,
 ) -> Prequential:
     return prequential(
         model.copy(), X, y, sample_weight=sample_weight, exposure=exposure, start=start,
-        level=level, progress=brake,
+        delay=delay, level=level, progress=brake,
     )  # fmt: skip
 
 
 def _real_record(
     y: list[Any],
-    scored: list[int],
+    scored: Codes,
+    known: Codes,
     foreseen: list[Foreseen],
     level: float,
     seconds: float,
@@ -437,13 +451,13 @@ def _real_record(
     density = np.array([row.log_density for row in foreseen])
     interval = np.array([row.interval for row in foreseen])
     response, over = apart(y)
-    earlier, came = response[: scored[0]], response[scored]
+    came = response[scored]
     if any(isinstance(one, Exposed) for one in y):
-        baseline = _count_baseline(response, over, scored, level, weights)
+        baseline = _count_baseline(response, over, scored, known, level, weights)
     else:
-        baseline = _real_baseline(earlier, came, level, weights)
+        baseline = _real_baseline(response, scored, known, level, weights)
     return Prequential(
-        rows=np.array(scored),
+        rows=scored,
         y=came,
         mean=mean,
         log_density=density,
@@ -459,28 +473,29 @@ def _real_record(
 def _class_record(
     classes: tuple[Hashable, ...],
     y: list[Any],
-    scored: list[int],
+    scored: Codes,
+    known: Codes,
     foreseen: list[Foreseen],
     seconds: float,
     weights: Vector | None,
 ) -> Prequential:
     """Scores of the labels foreseen, and of the trivial baseline."""
     codes = label_codes(y, classes).astype(np.int64)
-    earlier, came = codes[: scored[0]], codes[scored]
+    came = codes[scored]
     density = np.array([row.log_density for row in foreseen])
     n_known = np.array([len(row.mean) for row in foreseen])
     proba = np.zeros((len(foreseen), len(classes)))
     for place, row in zip(proba, foreseen, strict=True):
         place[: len(row.mean)] = row.mean
     return Prequential(
-        rows=np.array(scored),
+        rows=scored,
         y=came.astype(np.float64),
         mean=proba,
         log_density=density,
         interval=None,
         classes=classes,
         scores=class_scores(came, proba, density, came < n_known, weights),
-        baseline=_class_baseline(earlier, came, n_known, len(classes), weights),
+        baseline=_class_baseline(codes, scored, known, n_known, len(classes), weights),
         seconds_per_row=seconds,
         weights=weights,
     )
@@ -509,16 +524,22 @@ def _foresee(
 
 
 def _class_baseline(
-    earlier: Codes, y: Codes, n_known: Codes, n_classes: int, weights: Vector | None
+    codes: Codes,
+    scored: Codes,
+    known: Codes,
+    n_known: Codes,
+    n_classes: int,
+    weights: Vector | None,
 ) -> ClassScores:
     """Running label frequencies under a Dirichlet prior of total weight 1.
 
-    The prior is spread over the labels that the model knows at each row.
+    The prior is spread over the labels that the model knows at each row, and `known` is
+    how many of the first rows are counted at it.
     """
-    codes = np.concatenate([earlier, y])
+    y = codes[scored]
     counts = np.zeros((len(codes) + 1, n_classes))
     counts[np.arange(1, len(codes) + 1), codes] = 1.0
-    counts = counts.cumsum(axis=0)[len(earlier) : -1]
+    counts = counts.cumsum(axis=0)[known]
     counts += (np.arange(n_classes) < n_known[:, None]) / n_known[:, None]
     proba = counts / counts.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore"):
@@ -527,15 +548,13 @@ def _class_baseline(
 
 
 def _real_baseline(
-    earlier: Vector, y: Vector, level: float, weights: Vector | None
+    response: Vector, scored: Codes, known: Codes, level: float, weights: Vector | None
 ) -> RealScores:
     """Running normal model with flat prior: Student's t about the mean so far."""
-    response = np.concatenate([earlier, y])
-    shift = response[0]
-    n = np.arange(len(earlier), len(response), dtype=np.float64)
-    sums = np.concatenate([[0.0], np.cumsum(response - shift)])[len(earlier) : -1]
-    squares = np.concatenate([[0.0], np.cumsum((response - shift) ** 2)])
-    squares = squares[len(earlier) : -1]
+    y, shift = response[scored], response[0]
+    n = known.astype(np.float64)
+    sums = np.concatenate([[0.0], np.cumsum(response - shift)])[known]
+    squares = np.concatenate([[0.0], np.cumsum((response - shift) ** 2)])[known]
     with np.errstate(all="ignore"):
         centre = sums / n
         df = n - 1.0
@@ -550,13 +569,14 @@ def _real_baseline(
 def _count_baseline(
     counts: Vector,
     exposure: Vector,
-    scored: list[int],
+    scored: Codes,
+    known: Codes,
     level: float,
     weights: Vector | None,
 ) -> RealScores:
     """One running rate for all rows, and Poisson counts."""
-    events = 0.5 + np.concatenate([[0.0], np.cumsum(counts)])[scored]
-    over = np.concatenate([[0.0], np.cumsum(exposure)])[scored]
+    events = 0.5 + np.concatenate([[0.0], np.cumsum(counts)])[known]
+    over = np.concatenate([[0.0], np.cumsum(exposure)])[known]
     over = np.where(over > 0.0, over, 0.5)
     y, at, one = counts[scored], exposure[scored], np.ones(len(scored))
     start = np.arange(len(scored) + 1)
