@@ -16,6 +16,7 @@ if find_spec("dyntree._core.rng") is None:
 if TYPE_CHECKING:
     from dyntree import mixtures
     from dyntree.checkpoint import load, save
+    from dyntree.delayed import DelayedLabels
     from dyntree.repeats import fit_repeats
     from dyntree.trees.averages.stream import AveragedStream
     from dyntree.trees.averages.tables import AveragedTrees
@@ -30,6 +31,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "AveragedStream",
     "AveragedTrees",
+    "DelayedLabels",
     "DynamicTree",
     "RandomTreesStream",
     "StreamingTree",
@@ -43,6 +45,7 @@ __all__ = [
 HOMES = {  # modules of the public names, imported where a name is first asked for
     "AveragedStream": "trees.averages.stream",
     "AveragedTrees": "trees.averages.tables",
+    "DelayedLabels": "delayed",
     "DynamicTree": "trees.model",
     "RandomTreesStream": "trees.random_trees",
     "StreamingTree": "trees.streaming",

@@ -36,6 +36,7 @@ HOMES = (  # where models are, in the order in which they are looked for
     "dyntree.trees.averages.stream",
     "dyntree.trees.averages.tables",
     "dyntree.mixtures",
+    "dyntree.delayed",
 )
 Kind = TypeVar("Kind", bound=type[Savable])
 
@@ -46,8 +47,24 @@ def savable(kind: Kind) -> Kind:
     return kind
 
 
-def _kind_named(name: Any) -> type[Savable] | None:
-    """The class of that name; its module is imported, where it has not been."""
+def kind_named(name: Any) -> type[Savable] | None:
+    """Return the class that files call by a name, or None.
+
+    Parameters
+    ----------
+    name : str
+        The "kind" in the header of a model. The module of the class is imported, where
+        it has not been.
+
+    Returns
+    -------
+    type or None
+
+    Examples
+    --------
+    >>> kind_named("StreamingTree").__module__
+    'dyntree.trees.streaming'
+    """
     for home in HOMES:
         if name in KINDS:
             break
@@ -176,7 +193,7 @@ def loads(data: bytes) -> Any:
 def _described(model: Savable) -> tuple[dict[str, Any], Arrays]:
     """Header and arrays of a file."""
     kind = type(model).__name__
-    if _kind_named(kind) is not type(model):
+    if kind_named(kind) is not type(model):
         own = hasattr(model, "save")
         remedy = "Call its own save" if own else "Pickle it, or save the model it holds"
         raise ValueError(
@@ -216,7 +233,7 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any]]:
         notes = header.get("notes")
         if not isinstance(described, dict) or not isinstance(notes, dict):
             raise CheckpointError("it holds no model")
-        kind = _kind_named(described.get("kind"))
+        kind = kind_named(described.get("kind"))
         if kind is None:
             name = described.get("kind")
             raise CheckpointError(f"it holds a model of unknown kind {name!r}")

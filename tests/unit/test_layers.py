@@ -61,7 +61,8 @@ PYTHON_ORDER = [
     {"_core"}, {"errors"}, {"labels", "arguments"}, {"params"}, {"runtime"}, {"online"},
     {"encoding", "storage"}, {"summaries", "checkpoint", "posterior"},
     {"count_summaries"}, {"residuals", "effects"},
-    {"trees", "mixtures"}, {"scores"}, {"datasets", "repeats", "evaluate"}, {"config"},
+    {"trees", "mixtures"}, {"scores"},
+    {"datasets", "repeats", "evaluate", "delayed"}, {"config"},
     {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
 ]  # fmt: skip

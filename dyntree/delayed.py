@@ -1,0 +1,284 @@
+"""DelayedLabels: rows are foreseen when they come, learned when their label comes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from dyntree import params
+from dyntree.checkpoint import Stored, kind_named, savable
+from dyntree.errors import UnusableValueError
+from dyntree.labels import (
+    can_store,
+    checked_label,
+    from_json,
+    is_missing,
+    plain_label,
+    to_json,
+)
+from dyntree.online import Arrays, Header, OnlineModel, check_online_model
+from dyntree.runtime.locking import ModelLock, locked
+from dyntree.runtime.parallel import late_interrupts
+
+Row = dict[str, Any] | list[Any]
+WORD = 8  # bytes of a number by which text is stored
+
+
+@savable
+class DelayedLabels(Stored):
+    """Rows are foreseen when they come, and learned when their label comes.
+
+    Rows wait for their labels in a store of bounded size, under a key that the caller
+    gives. The labels may come in any order, and never for some of the rows; rows are
+    learned in the order of the labels. What was foreseen for a row knows only the
+    labels that came before it, as in `evaluate.prequential` with ``delay=``.
+
+    Parameters
+    ----------
+    model : DynamicTree, StreamingTree or another OnlineModel
+        With responses. It is held, not copied, and may be asked directly as well.
+    max_pending : int, default 10_000
+        Rows that wait at the most. When one more comes, the oldest is dropped.
+
+    Attributes
+    ----------
+    model : OnlineModel
+    max_pending : int
+    n_dropped : int
+        Rows dropped because too many waited.
+    n_unmatched : int
+        Labels whose row does not wait: it was dropped, was learned, or never came.
+    n_unlabelled : int
+        Rows whose label came and was missing.
+
+    Examples
+    --------
+    >>> import dyntree
+    >>> model = dyntree.StreamingTree(window=50, n_particles=50, seed=1)
+    >>> for x in range(40):
+    ...     model = model.update([[x]], [2.0 * x])
+    >>> late = dyntree.DelayedLabels(model, max_pending=100)
+    >>> told = late.predict_later("order 17", [20.5])
+    >>> late.pending
+    ('order 17',)
+    >>> late.learn("order 17", 41.0), late.n_pending, model.n_seen
+    (True, 0, 41)
+    """
+
+    def __init__(self, model: OnlineModel, *, max_pending: int = 10_000) -> None:
+        check_online_model("model", model)
+        if hasattr(model, "score_samples"):
+            raise ValueError(
+                f"model must have responses; {type(model).__name__} has none. Call its "
+                "update as the rows come."
+            )
+        self.model = model
+        self.max_pending = params.count("max_pending", max_pending, 1)
+        self.n_dropped = self.n_unmatched = self.n_unlabelled = 0
+        self._rows: dict[Hashable, tuple[Row, float | None]] = {}
+        self._lock = ModelLock()
+
+    def __repr__(self) -> str:
+        return (
+            f"<DelayedLabels: {self.n_pending} of at most {self.max_pending} rows "
+            f"wait, around {self.model!r}>"
+        )
+
+    @property
+    def n_pending(self) -> int:
+        """Rows that wait for their label."""
+        return len(self._rows)
+
+    @property
+    @locked
+    def pending(self) -> tuple[Hashable, ...]:
+        """Keys of the rows that wait, the oldest first."""
+        return tuple(self._rows)
+
+    @locked
+    def predict_later(
+        self, key: Hashable, row: Any, *, exposure: float | None = None
+    ) -> Any:
+        """Foresee a row now, and keep it until its label comes.
+
+        Parameters
+        ----------
+        key : label
+            Under which the label will come: text, a number, a date, or another label
+            that files can hold, and that no waiting row has.
+        row : mapping, Series or sequence of length n_features
+            The values by name, or in the order of the columns.
+        exposure : float, optional
+            Of a count, which is foreseen and learned with it.
+
+        Returns
+        -------
+        Prediction, ClassPrediction or CountPrediction, of one row
+            None while the model cannot predict yet; the row waits all the same.
+
+        Raises
+        ------
+        ValueError
+            For a key that waits already, and for a row that the model refuses; it does
+            not wait then. While the model cannot predict yet, it checks rows only when
+            they are learned.
+        """
+        name = checked_label(key, "key")
+        if name in self._rows:
+            raise ValueError(
+                f"key must be that of no row that waits; {name!r} waits already. Give "
+                "each row its own key, or call learn or drop with this one first."
+            )
+        values = plain_row(row)
+        over = {} if exposure is None else {"exposure": exposure}
+        told = self.model.predict([values], **over) if self.model.is_ready else None
+        if len(self._rows) == self.max_pending:
+            del self._rows[next(iter(self._rows))]
+            self.n_dropped += 1
+        self._rows[name] = values, None if exposure is None else float(exposure)
+        return told
+
+    @locked
+    def learn(
+        self, key: Hashable, y: Any, *, sample_weight: float | None = None
+    ) -> bool:
+        """Learn the row of a key, whose response or label is known now.
+
+        Parameters
+        ----------
+        key : label
+            As given to `predict_later`.
+        y : float or label
+            Where it is missing (None or NaN), the row is dropped and counted in
+            `n_unlabelled`.
+        sample_weight : float, optional
+            Weight of the row, for models that know weights.
+
+        Returns
+        -------
+        bool
+            Whether a row was learned. Where none waits under the key, nothing changes
+            but `n_unmatched`.
+
+        Raises
+        ------
+        ValueError
+            For a response that the model refuses; the row still waits then.
+        """
+        name = checked_label(key, "key")
+        if name not in self._rows:
+            self.n_unmatched += 1
+            return False
+        if is_missing(y):
+            self.n_unlabelled += 1
+            del self._rows[name]
+            return False
+        row, exposure = self._rows[name]
+        over: dict[str, Any] = {} if exposure is None else {"exposure": exposure}
+        if sample_weight is not None:
+            over["sample_weight"] = sample_weight
+        with late_interrupts():
+            self.model.update([row], [y], progress=False, **over)
+            del self._rows[name]
+        return True
+
+    @locked
+    def drop(self, key: Hashable) -> bool:
+        """Forget a row whose label will not come; return whether it waited."""
+        return self._rows.pop(checked_label(key, "key"), None) is not None
+
+    @locked
+    def copy(self) -> Self:
+        """Return an independent copy, with a copy of the model."""
+        again = type(self)(self.model.copy(), max_pending=self.max_pending)
+        again._rows = dict(self._rows)
+        again.n_dropped, again.n_unmatched = self.n_dropped, self.n_unmatched
+        again.n_unlabelled = self.n_unlabelled
+        return again
+
+    @locked
+    def to_arrays(self) -> tuple[Header, Arrays]:
+        """Everything it is, as `OnlineModel.to_arrays` has it; `save` writes that."""
+        described, arrays = self.model.to_arrays()
+        rows = [
+            [to_json(key), stored_row(row), exposure]
+            for key, (row, exposure) in self._rows.items()
+        ]
+        text = json.dumps(rows).encode("ascii")
+        text = text.ljust(-(-len(text) // WORD) * WORD)
+        header = {
+            "kind": type(self).__name__,
+            "model": described,
+            "max_pending": self.max_pending,
+            "n_dropped": self.n_dropped,
+            "n_unmatched": self.n_unmatched,
+            "n_unlabelled": self.n_unlabelled,
+        }
+        return header, arrays | {"pending": np.frombuffer(text, "<u8")}
+
+    @classmethod
+    def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
+        """Return what `to_arrays` described."""
+        held = dict(arrays)
+        text = held.pop("pending").astype("<u8").tobytes()
+        kind = kind_named(header["model"]["kind"])
+        if kind is None or kind is cls:
+            raise ValueError("it holds no model within")
+        again = cls(
+            kind.from_arrays(header["model"], held),  # type: ignore[arg-type]
+            max_pending=header["max_pending"],
+        )
+        for name in ("n_dropped", "n_unmatched", "n_unlabelled"):
+            setattr(again, name, params.count(name, header[name], 0))
+        rows = json.loads(text)
+        if not isinstance(rows, list) or len(rows) > again.max_pending:
+            raise ValueError(f"at most {again.max_pending} rows may wait")
+        for key, row, exposure in rows:
+            values = read_row(row)
+            again._rows[checked_label(from_json(key), "key")] = values, exposure
+        return again
+
+
+def plain_row(row: Any) -> Row:
+    """The values of a row as Python's, missing ones as None: by name, or a list."""
+    if hasattr(row, "to_dict") and getattr(row, "ndim", 0) == 1:
+        row = row.to_dict()
+    if isinstance(row, Mapping):
+        return {str(name): plain_value(value) for name, value in row.items()}
+    if not isinstance(row, list | tuple) and getattr(row, "ndim", 0) != 1:
+        raise ValueError(
+            "row must be one row, a mapping of names to values or a flat sequence; got "
+            f"{row!r}. Call predict_later once for each row, with its own key."
+        )
+    return [plain_value(value) for value in row]
+
+
+def plain_value(value: Any) -> Any:
+    """A value of a row as files hold it."""
+    if is_missing(value):
+        return None
+    plain = plain_label(value)
+    if not can_store(plain) or (isinstance(plain, float) and math.isinf(plain)):
+        raise UnusableValueError(
+            f"row must hold finite numbers, text, truth values, dates or times; got "
+            f"{value!r}. Turn it into one of these, or leave it out as None."
+        )
+    return plain
+
+
+def stored_row(row: Row) -> Any:
+    """What JSON holds of a row."""
+    if isinstance(row, dict):
+        return {name: None if v is None else to_json(v) for name, v in row.items()}
+    return [None if v is None else to_json(v) for v in row]
+
+
+def read_row(held: Any) -> Row:
+    """The row that `stored_row` gave."""
+    if isinstance(held, dict):
+        return {name: from_json(value) for name, value in held.items()}
+    return [from_json(value) for value in held]
