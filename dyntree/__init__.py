@@ -4,6 +4,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from dyntree.release import RELEASE
 from dyntree.storage.old_names import keep_old_names
 
 if find_spec("dyntree._core.rng") is None:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 keep_old_names()
 
-__version__ = "0.1.0.dev0"
+__version__ = RELEASE
 
 __all__ = [
     "AveragedStream",

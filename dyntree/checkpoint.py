@@ -1,10 +1,10 @@
 """One file format for every model: what `save` writes and `load` reads.
 
-A checkpoint is a zip file. ``header.json`` holds the format, its version, the kind of
-model and all options and counters; each array is a ``.npy`` file beside it. Rows, trees
-and the random state are stored in one canonical order, so that equal models give equal
-bytes. There is nothing to execute in it, and any reader of zip, JSON and .npy can look
-inside.
+A checkpoint is a zip file. ``header.json`` holds the format, its version, the release
+of dyntree that wrote it, the kind of model and all options and counters; each array is
+a ``.npy`` file beside it. Rows, trees and the random state are stored in one canonical
+order, so that equal models give equal bytes. There is nothing to execute in it, and any
+reader of zip, JSON and .npy can look inside.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Self, TypeVar
 from dyntree.errors import CheckpointError
 from dyntree.labels import from_json, to_json
 from dyntree.online import Arrays, Savable
+from dyntree.release import RELEASE
 from dyntree.storage import archive
 from dyntree.storage.atomic_files import replacing
 
@@ -201,7 +202,12 @@ def _described(model: Savable) -> tuple[dict[str, Any], Arrays]:
         )
     described, arrays = model.to_arrays()
     described = _with_labels(described, to_json)
-    header = {"format": FORMAT, "version": VERSION, "model": described}
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "release": RELEASE,
+        "model": described,
+    }
     return header, arrays
 
 
@@ -225,9 +231,11 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any]]:
             raise CheckpointError("it is no file of dyntree's")
         version = header.get("version")
         if type(version) is not int or not 1 <= version <= VERSION:
+            writer = header.get("release", "a later one")
             raise CheckpointError(
-                f"it has version {version!r} of the format, and this dyntree reads "
-                f"versions up to {VERSION}; use the dyntree that wrote it"
+                f"it has version {version!r} of the format, and this dyntree, "
+                f"{RELEASE}, reads versions up to {VERSION}; use the dyntree that "
+                f"wrote it, {writer}"
             )
         described = header.get("model")
         notes = header.get("notes")

@@ -91,4 +91,8 @@ def test_another_version_is_refused_by_its_name(version: Any) -> None:
 def test_the_version_changes_with_the_layout(path: Path) -> None:
     """What is written is what was kept; if not, the format needs a new version."""
     if path.stem != "columns-and-terms":  # which has notes of its own
-        assert checkpoint.dumps(loaded(path)) == path.read_bytes()
+        header, arrays = archive.read(io.BytesIO(checkpoint.dumps(loaded(path))))
+        del header["release"]  # it changes with every release, and means nothing
+        again = io.BytesIO()
+        archive.write(again, header, arrays)
+        assert again.getvalue() == path.read_bytes()

@@ -9,6 +9,7 @@ import os
 import pickle
 import resource
 import time
+import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -249,9 +250,17 @@ def test_an_error_says_which_file_and_why(tmp_path: Path) -> None:
 def test_a_later_version_is_named() -> None:
     header, arrays = archive.read(io.BytesIO(checkpoint.dumps(DynamicTree(seed=1))))
     file = io.BytesIO()
-    archive.write(file, header | {"version": 99}, arrays)
-    with pytest.raises(CheckpointError, match=r"version 99 .* reads versions up to 3"):
+    assert header["release"] == dyntree.__version__
+    archive.write(file, header | {"version": 99, "release": "9.1"}, arrays)
+    words = r"version 99 .* reads versions up to 3; .* that wrote it, 9\.1"
+    with pytest.raises(CheckpointError, match=words):
         checkpoint.loads(file.getvalue())
+
+
+def test_the_release_is_that_of_the_project() -> None:
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    said = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
+    assert said == dyntree.__version__
 
 
 @pytest.mark.parametrize("length", [1, 100, 1000, 5000])

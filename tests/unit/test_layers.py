@@ -58,8 +58,9 @@ CORE_FOLDERS = {
     "dyntree._core.mixtures": MIXTURES_ORDER,
 }
 PYTHON_ORDER = [
-    {"_core"}, {"errors"}, {"labels", "arguments"}, {"params"}, {"runtime"}, {"online"},
-    {"encoding", "storage"}, {"summaries", "checkpoint", "posterior"},
+    {"_core"}, {"errors", "release"}, {"labels", "arguments"}, {"params"},
+    {"runtime"}, {"online"}, {"encoding", "storage"},
+    {"summaries", "checkpoint", "posterior"},
     {"count_summaries"}, {"residuals", "effects"},
     {"trees", "mixtures"}, {"scores"},
     {"datasets", "repeats", "evaluate", "delayed"}, {"config"},
