@@ -110,6 +110,28 @@ def as_array(name: str, values: Any, dtype: Any = None) -> NDArray[Any]:
         ) from error
 
 
+def as_numbers(name: str, values: Any, kinds: str = "buif") -> NDArray[np.float64]:
+    """Return numbers as an array of floats; texts that spell numbers are none.
+
+    `kinds` are those of the arrays that may come, as ``dtype.kind`` has them.
+    """
+    array = as_array(name, values)
+    if array.dtype.kind in kinds:
+        return np.array(array, dtype=np.float64)
+    if array.dtype.kind in "OUS":
+        for row, value in enumerate(array.ravel().tolist()):
+            if isinstance(value, str | bytes):
+                raise ValueError(
+                    f"{name} must be numbers; got the text {value!r} in row {row}. "
+                    "Make them numbers, as by astype(float)."
+                )
+        try:
+            return np.array(array, dtype=np.float64)
+        except (OverflowError, TypeError, ValueError):
+            pass
+    raise ValueError(f"{name} must be numbers; got {reprlib.repr(values)}.")
+
+
 def positive(name: str, value: Any) -> float:
     """Return `value` as a finite float > 0."""
     number = real(name, value)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dyntree.arguments import as_array
+from dyntree.arguments import as_numbers
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.pairing import check_paired
@@ -101,7 +101,7 @@ def _named(name: str, values: Any, table: Table | None) -> Any:
 
 def _numbers(name: str, values: Any, table: Table | None, n_rows: int) -> Vector:
     """Finite numbers, one a row."""
-    found = as_array(name, _named(name, values, table), np.float64)
+    found = as_numbers(name, _named(name, values, table))
     if found.ndim == 0:
         found = np.full(n_rows, found)
     if found.shape != (n_rows,):

@@ -10,7 +10,6 @@ import numpy as np
 
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.pairing import check_paired
-from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
 from dyntree.trees.learning.weights import check_weights
@@ -100,30 +99,18 @@ class RowWeights:
             values = table.column(self.column)
         else:
             check_paired(table.native, values, self.argument, "data")
-        return self._checked(values, table.n_rows)
-
-    def _checked(self, values: Any, n_rows: int) -> Vector:
-        """Numbers, and no text that spells some."""
-        if not isinstance(values, str | bytes):
-            plain = column_of(values).objects() if np.ndim(values) else [values]
-            for row, value in enumerate(plain):
-                if isinstance(value, str | bytes):
-                    raise ValueError(
-                        f"{self.argument} must be numbers; got the text {value!r} in "
-                        f"row {row}. Make them numbers, as by astype(float)."
-                    )
-        return check_weights(values, n_rows, self.argument)
+        return check_weights(values, table.n_rows, self.argument)
 
     def of_row(self, row: Mapping[str, Any]) -> float:
         """Weight of a row that is a dict."""
         if self.column is None:
-            return float(self._checked(self.values, 1)[0])
+            return float(check_weights(self.values, 1, self.argument)[0])
         if self.column not in row:
             raise ValueError(
                 f"{self.argument} must name a column of the data, one of {list(row)}; "
                 f"got {self.column!r}."
             )
-        return float(self._checked([row[self.column]], 1)[0])
+        return float(check_weights([row[self.column]], 1, self.argument)[0])
 
 
 def weighing(table: Table, weights: Vector | None) -> Table:

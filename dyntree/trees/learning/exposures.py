@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.arguments import as_array
+from dyntree.arguments import as_numbers
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.targets import Exposed, count_response
 from dyntree.encoding.values import Vector
@@ -21,15 +21,7 @@ NAME = "exposure"
 
 def check_exposure(values: Any, n_rows: int, name: str = NAME) -> Vector:
     """Exposures, or one for all rows -> an array of shape (n_rows,), finite and > 0."""
-    array = as_array(name, values)
-    if array.dtype.kind not in "uif":
-        try:
-            if array.dtype.kind != "O":
-                raise ValueError
-            array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"{name} must be numbers; got {values!r}.") from None
-    exposure = np.array(array, dtype=np.float64)
+    exposure = as_numbers(name, values, "uif")
     if exposure.ndim == 0 and isinstance(values, Real | np.ndarray):
         exposure = np.full(n_rows, exposure)
     if exposure.shape != (n_rows,):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.arguments import as_numbers
 from dyntree.encoding.feature_map import take
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.values import Vector
@@ -49,13 +50,7 @@ class Responses:
 
 def check_weights(values: Any, n_rows: int, name: str = NAME) -> Vector:
     """Weights, or one for all rows -> an array of shape (n_rows,), >= 0."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "buif":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"{name} must be numbers; got {values!r}.") from None
-    weights = np.array(array, dtype=np.float64)
+    weights = as_numbers(name, values)
     if weights.ndim == 0 and isinstance(values, Real | np.ndarray):
         weights = np.full(n_rows, weights)
     if weights.shape != (n_rows,):

@@ -273,6 +273,8 @@ def test_what_is_no_offset_is_refused() -> None:
         dtf.dynamic_tree("k ~ x", data, exposure=-1.0, model="negbin", **SMALL)
     with refused("offset", "3"):
         dtf.dynamic_tree("y ~ x", data, offset=[1.0, 2.0, 3.0], **SMALL)
+    with refused("offset", "the text '1' in row 0"):
+        dtf.dynamic_tree("y ~ x", data, offset=["1"] * len(data), **SMALL)
     with refused("offset", "labels"):
         dtf.dynamic_tree("label ~ x", data, offset=1.0, **SMALL)
     zero = data.assign(hours=np.where(np.arange(len(data)) == 7, 0.0, data["hours"]))

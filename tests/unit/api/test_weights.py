@@ -162,6 +162,9 @@ def test_estimators_give_weights_to_their_model(name: str) -> None:
     assert small(name).fit(X, y, np.ones(80)).log_evidence_ == plain.log_evidence_
     with pytest.raises(ValueError, match="sample_weight must have one value"):
         small(name).fit(X, y, [1.0])
+    for spelt in (["1"] * 80, np.array(["1"] * 80), pd.Series(["1"] * 80)):
+        with pytest.raises(ValueError, match=r"sample_weight must be numbers; .*'1'"):
+            small(name).fit(X, y, spelt)
     more = {"classes": ["u", "v"]} if "Class" in name else {}
     parts = small(name, **{} if "Random" in name else {"n_clouds": 1})
     parts.partial_fit(X[:40], y[:40], sample_weight=data.w[:40], **more)
@@ -224,6 +227,11 @@ def test_river_learns_rows_with_weights(kind: str, what: str) -> None:
     assert plain.stream.log_evidence != one.stream.log_evidence
     with same_bytes(one.stream), pytest.raises(ValueError, match="w must be finite"):
         one.learn_one({"x": 0.5}, y[0], w=-1.0)
+    with same_bytes(one.stream):
+        with pytest.raises(ValueError, match="w must be numbers; got the text '1'"):
+            one.learn_one({"x": 0.5}, y[0], w="1")
+        with pytest.raises(ValueError, match=r"got the text .1\.0. in"):
+            one.learn_many(rows, y, np.full(80, "1.0"))
 
 
 # ------------------------------------------------------------ shell

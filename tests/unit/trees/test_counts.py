@@ -300,7 +300,9 @@ BAD = [
     ({"exposure": [1.0, -2.0, 1.0]}, "exposure must be finite and > 0; got -2.0"),
     ({"exposure": [1.0, np.nan, 1.0]}, "exposure must be finite and > 0; got nan"),
     ({"exposure": [1.0, 1.0]}, "exposure must have one value a row of X, 3; got 2"),
-    ({"exposure": ["a", "b", "c"]}, "exposure must be numbers"),
+    ({"exposure": ["a", "b", "c"]}, "exposure must be numbers; got the text 'a' in"),
+    ({"exposure": [1.0, "2", 1.0]}, "exposure must be numbers; got the text '2' in"),
+    ({"exposure": np.array(["1", "2", "1"])}, "exposure must be numbers; got the text"),
     ({"sample_weight": [1.0, -1.0, 1.0]}, "sample_weight must be finite and >= 0"),
 ]
 

@@ -311,7 +311,10 @@ def test_repeats_take_weights() -> None:
         ("wide", r"one value a row of X, 90; got shape \(90, 1\)"),
         ("zero", "sample_weight must not be zero in all rows; got 0 in all 90"),
         (1e12, r"sample_weight must be at most 1e\+09 times .* got 1e\+12 in row 3"),
-        ("text", "sample_weight must be numbers"),
+        ("text", "sample_weight must be numbers; got the text 'heavy' in row 0"),
+        ("spelt", "sample_weight must be numbers; got the text '1' in row 0"),
+        ("spelt array", "sample_weight must be numbers; got the text '1' in row 0"),
+        ("one spelt", "sample_weight must be numbers; got the text '2' in row 4"),
     ],
 )
 def test_bad_weights_change_no_byte(name: str, bad: Any, words: str) -> None:
@@ -319,6 +322,8 @@ def test_bad_weights_change_no_byte(name: str, bad: Any, words: str) -> None:
     w = np.maximum(w, 0.5)
     given: Any = {
         "short": w[:-1], "wide": w[:, None], "zero": 0.0 * w, "text": ["heavy"] * 90,
+        "spelt": pd.Series(["1"] * 90), "spelt array": np.array(["1"] * 90),
+        "one spelt": [1.0] * 4 + ["2"] + [1.0] * 85,
     }.get(bad) if isinstance(bad, str) else np.r_[w[:3], bad, w[4:]]  # fmt: skip
     for n in (0, 5, 90):
         model = MAKERS[name]()
