@@ -176,7 +176,8 @@ def prequential(
             "prequential_density(model, X)."
         )
     if exposure is not None:
-        y = with_exposure(_tree_options(model, "exposure"), X, y, exposure)
+        trees = getattr(model, "tree", model)  # of a recorder, too
+        y = with_exposure(_tree_options(trees, "exposure"), X, y, exposure)
     rows, y = model.preview(X, y, start)
     n_rows = len(y)
     delay = min(delay, n_rows)

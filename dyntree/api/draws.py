@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 from dyntree import __version__, params
 from dyntree.api.plots import Trace
 from dyntree.encoding.feature_map import Encoded
-from dyntree.encoding.targets import label_codes, label_list, real_response
+from dyntree.encoding.targets import (
+    count_response,
+    label_codes,
+    label_list,
+    real_response,
+)
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import student_log_density
 from dyntree.trees.answers.sensitivity import TreeAnswers
 from dyntree.trees.answers.view import TreeView
+from dyntree.trees.learning.exposures import asked_exposure
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 
@@ -42,6 +48,7 @@ def to_datatree(
     X: Any,
     y: Any = None,
     *,
+    exposure: Any = None,
     trace: Trace | Sequence[Trace] | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> DataTree:
@@ -57,6 +64,9 @@ def to_datatree(
     y : array_like of shape (n_rows,), optional
         What was observed at these rows; for results as the formula has it, logarithms
         for ``np.log(y)``.
+    exposure : array_like of shape (n_rows,), float, or str, optional
+        What counts are counted over, > 0, 1 by default. For results it may name a
+        column of `X`, and multiplies one that the formula names.
     trace : Trace, or a sequence of them, one a model, optional
         What a ``plots.Recorder`` noted while each model learned, at the same rows.
     seed : int or Generator, optional
@@ -70,9 +80,10 @@ def to_datatree(
         posterior
             ``weight``, ``height``, ``n_leaves`` and ``split_count`` (by feature) of
             each particle's tree; at each row ``location``, ``scale`` and ``df`` of its
-            Student t, or ``proba`` of its classes; and ``mu``, one draw of the mean, or
-            of the probabilities, with the same parameters of the tree's leaves at all
-            rows: of differences and averages of rows it tells what is not known.
+            Student t, or ``proba`` of its classes, or of counts ``rate``, the expected
+            events of a unit of exposure; and ``mu``, one draw of the mean, or of the
+            probabilities, with the same parameters of the tree's leaves at all rows: of
+            differences and averages of rows it tells what is not known.
         posterior_predictive
             ``y``: a response about each ``mu``.
         log_likelihood
@@ -80,7 +91,8 @@ def to_datatree(
         observed_data
             ``y``, with `y` only.
         constant_data
-            ``X``: the rows as features.
+            ``X``: the rows as features; of counts ``exposure``, and of results whose
+            responses have one, ``offset``, which locations, means and draws include.
         sample_stats
             With `trace` only, by ``time``, the rows learned until then: the fields of
             a Trace, such as ``ess`` and the rates ``grow`` and ``prune``.
@@ -109,7 +121,7 @@ def to_datatree(
     >>> draws.posterior_predictive.y.shape
     (1, 50, 2)
     """
-    trees, features = _trees(model, X)
+    trees, features, shifts = _trees(model, X, exposure)
     views = _views(trees)
     rng = params.generator(seed)
     rows = [
@@ -117,11 +129,15 @@ def to_datatree(
         for view, own in zip(views, features, strict=True)
     ]
     first = views[0].tree
+    besides = [
+        _beside(first, len(rows[0]), exposure if own is None else None, shift)
+        for own, shift in zip(features, shifts, strict=True)
+    ]
     observed = None if y is None else _observed(first, y, len(rows[0]))
     names = first.feature_names
     chains = [
-        _chain(view, features, observed, rng, names)
-        for view, features in zip(views, rows, strict=True)
+        _chain(view, features, observed, rng, names, beside)
+        for view, features, beside in zip(views, rows, besides, strict=True)
     ]
     groups = {
         group: {
@@ -131,6 +147,9 @@ def to_datatree(
         for group in chains[0]
     }
     groups["constant_data"] = {"X": (("row", "feature"), rows[0])}
+    if besides[0] is not None:
+        name = "exposure" if first.options.is_count else "offset"
+        groups["constant_data"][name] = (("row",), besides[0])
     if y is not None:
         groups["observed_data"] = {"y": (("row",), _labels_or_numbers(first, observed))}
     coords = _coords(views, X, len(rows[0]))
@@ -141,8 +160,10 @@ def to_datatree(
     return DataTree.from_dict({"/": top, **made})
 
 
-def _trees(model: Any, X: Any) -> tuple[list[Any], list[Encoded | None]]:
-    """Trees of one model or of several, and rows as features where results make them.
+def _trees(
+    model: Any, X: Any, exposure: Any
+) -> tuple[list[Any], list[Encoded | None], list[Vector | None]]:
+    """Trees of models, and rows as features with offsets where results make them.
 
     Raises
     ------
@@ -150,13 +171,14 @@ def _trees(model: Any, X: Any) -> tuple[list[Any], list[Encoded | None]]:
         For anything but trees of one cloud, and results of such.
     """
     single = isinstance(model, DynamicTree | StreamingTree)
-    given = [model] if single or hasattr(model, "as_learner") else model
+    given = [model] if single or hasattr(model, "as_asked") else model
     trees: list[Any] = []
     features: list[Encoded | None] = []
+    shifts: list[Vector | None] = []
     for one in given if isinstance(given, Sequence) else [given]:
-        tree, rows = one, None
-        if hasattr(one, "as_learner"):
-            tree, encoded = one.as_learner(X)
+        tree, rows, shift = one, None, None
+        if hasattr(one, "as_asked"):
+            tree, encoded, shift = one.as_asked(X, exposure)
             rows = Encoded(encoded)
         if not isinstance(tree, DynamicTree | StreamingTree):
             raise ValueError(
@@ -166,9 +188,21 @@ def _trees(model: Any, X: Any) -> tuple[list[Any], list[Encoded | None]]:
             )
         trees.append(tree)
         features.append(rows)
+        shifts.append(shift)
     if not trees:
         raise ValueError("model must hold one model at least; got none.")
-    return trees, features
+    return trees, features, shifts
+
+
+def _beside(
+    tree: TreeAnswers, n_rows: int, exposure: Any, shift: Vector | None
+) -> Vector | None:
+    """Exposures of counts, or offsets of other responses, None where there are none."""
+    if shift is not None:
+        return np.exp(shift) if tree.options.is_count else shift
+    if exposure is None and not tree.options.is_count:
+        return None
+    return asked_exposure(tree.state, n_rows, exposure)
 
 
 def _views(given: Sequence[Any]) -> list[TreeView]:
@@ -220,6 +254,8 @@ def _over_time(
 
 def _observed(tree: TreeAnswers, y: Any, n_rows: int) -> Vector:
     """Responses, or places of labels."""
+    if tree.options.is_count:
+        return count_response(y, n_rows)
     if tree.classes is None:
         return real_response(y, n_rows)
     return label_codes(label_list(y, n_rows), tree.classes)
@@ -231,10 +267,12 @@ def _chain(
     y: Vector | None,
     rng: np.random.Generator,
     names: Sequence[str],
+    beside: Vector | None,
 ) -> dict[str, dict[str, Variable]]:
     """Groups of one model, each variable without the dimension chain.
 
     Features are in the order of `names`: in repeats levels may come in another one.
+    What stands beside the trees is as of `_beside`.
     """
     tree, n, each = view.tree, view.n_particles, ("draw", "row")
     order = [tree.feature_names.index(name) for name in names]
@@ -245,22 +283,32 @@ def _chain(
         "n_leaves": (("draw",), n_leaves),
         "split_count": (("draw", "feature"), view.split_counts()[:, order]),
     }
-    if tree.classes is None:
+    density: Matrix | None = None
+    exposure = beside if tree.options.is_count else None
+    shift = 0.0 if beside is None or exposure is not None else beside
+    if exposure is not None:
+        posterior["rate"] = (each, view.moments(rows)[0])
+        if y is not None:
+            density = view.count_log_density(rows, y, exposure)
+    elif tree.classes is None:
         location, scale, df = view.predictive(rows)
+        location = location + shift
         posterior |= {
             "location": (each, location),
             "scale": (each, scale),
             "df": (each, df),
         }
-        density = None if y is None else student_log_density(y - location, scale, df)
+        if y is not None:
+            density = student_log_density(y - location, scale, df)
     else:
         proba = view.proba(rows)
         posterior["proba"] = ((*each, "class"), proba)
-        density = None
         if y is not None:
             with np.errstate(divide="ignore"):
                 density = np.log(proba[:, np.arange(len(y)), y.astype(np.int64)])
-    mean, responses = view.drawn(rows, rng)
+    mean, responses = view.drawn(rows, rng, exposure)
+    if tree.classes is None:
+        mean, responses = mean + shift, responses + shift
     posterior["mu"] = (each if tree.classes is None else (*each, "class"), mean)
     drawn = _labels_or_numbers(tree, responses)
     groups: dict[str, dict[str, Variable]] = {

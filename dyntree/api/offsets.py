@@ -167,9 +167,7 @@ def mean_with(tree: Any, row: Matrix, shift: float | None) -> float:
     return mean * float(np.exp(shift)) if tree.options.is_count else mean + shift
 
 
-def foreseen(
-    tree: Trees, rows: Matrix, shift: Vector | None, weights: Any = None
-) -> Any:
+def foreseen(tree: Trees, rows: Any, shift: Vector | None, weights: Any = None) -> Any:
     """What trees predict of rows of features with these offsets."""
     if shift is None:
         return tree.predict(rows, weights)

@@ -25,6 +25,7 @@ from dyntree.residuals import OneStepAhead
 from dyntree.runtime.rewording import reworded
 from dyntree.summaries import Importance, Relevance, Sensitivity
 from dyntree.trees.base import cloud_sizes
+from dyntree.trees.factory import Trees
 from dyntree.trees.streaming import StreamingTree
 
 if TYPE_CHECKING:
@@ -90,6 +91,11 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
     def nobs(self) -> int:
         """Rows learned so far."""
         return self.tree.n_seen
+
+    @property
+    def has_offset(self) -> bool:
+        """Whether responses have an offset or an exposure, which trees do not see."""
+        return bool(self.design.offsets) or self.model.shift is not None
 
     @property
     def llf(self) -> float:
@@ -271,6 +277,26 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         with reworded("sample_weight", "weights"):
             found = PredictionResults.of(self.tree, rows, table, held, shift)
         return found if inverse is None else BackTransformedResults(found, inverse)
+
+    def as_asked(
+        self, exog: Any, exposure: Any = None
+    ) -> tuple[Trees, Matrix, Vector | None]:
+        """The trees, and raw data as the features that they are asked about.
+
+        Parameters
+        ----------
+        exog, exposure
+            As for `predict`.
+
+        Returns
+        -------
+        tree : DynamicTree, StreamingTree, AveragedStream or AveragedTrees
+        rows : ndarray of shape (n_rows, n_features)
+        shift : ndarray of shape (n_rows,), or None
+            Offsets, which the trees know nothing of; of counts log exposures.
+        """
+        rows, _, shift = self._asked(exog, True, self._offsets(None, exposure))
+        return self.tree, rows, shift
 
     def _asked(
         self, exog: Any, transform: bool, given: RowOffsets | None

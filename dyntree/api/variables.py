@@ -484,6 +484,7 @@ class VariableAnswers(VariableEffects):
         and `sensitivity` for main effects over the whole range of all variables.
         """
         from dyntree.api import plots
+        from dyntree.api.plots.canvas import label_of
 
         given = self.design.columns if variables is None else variables
         asked = names_in(given, "variables", self.design.columns)
@@ -496,7 +497,8 @@ class VariableAnswers(VariableEffects):
             self.partial_dependence(one, exog, kind=kind, label=label, n_rows=n_rows)
             for one in asked
         ]
-        name = self.model.endog_names if label is None else f"P({label})"
+        name = label_of(self, self.model.endog_names)
+        name = name if label is None else f"P({label})"
         return plots.plot_dependence(found, kind=kind, response=name, ax=ax)
 
     def _pair(self, variables: Any) -> tuple[str, ...]:

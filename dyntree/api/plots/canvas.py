@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dyntree.encoding.values import Vector
+from dyntree.encoding.feature_map import Encoded
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.trees.answers.sensitivity import TreeAnswers
 from dyntree.trees.answers.view import TreeView
 from dyntree.trees.factory import Trees
@@ -108,6 +111,56 @@ def view_of(model: Any, what: str) -> TreeView:
             f"results; got {model!r}."
         )
     return model.frozen_view(what)
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """How a picture shows responses: counts as rates, the others as trees learn them.
+
+    Attributes
+    ----------
+    label : str
+        What the picture calls them.
+    y : ndarray of shape (n_rows,)
+        Active rows' responses, counts by their exposure; or places of labels.
+    exposure : float or None
+        At which counts are foreseen, and by which they are divided: the median of the
+        active rows. None for responses of other kinds.
+    """
+
+    label: str
+    y: NDArray[Any]
+    exposure: float | None
+
+    @property
+    def per(self) -> float:
+        """What counts are divided by."""
+        return 1.0 if self.exposure is None else self.exposure
+
+    def foreseen(self, tree: Any, rows: Matrix) -> Any:
+        """What trees predict of rows of features."""
+        return tree.predict(Encoded(rows), exposure=self.exposure)
+
+
+def scale_of(model: Any, view: TreeView, response: str) -> Scale:
+    """How responses of a model, or of results, are drawn."""
+    y, exposures = view.rows()[1], view.exposures()
+    label = label_of(model, response)
+    if exposures is None:
+        return Scale(label, y, None)
+    if not len(exposures) or np.all(exposures == 1.0):
+        return Scale(label, y, 1.0)
+    typical = float(np.median(exposures))
+    return Scale(f"{response} per unit of exposure", y / exposures, typical)
+
+
+def label_of(model: Any, response: str) -> str:
+    """What a picture of trees calls responses: of results perhaps less their offset."""
+    if not getattr(model, "has_offset", False):
+        return response
+    if model.tree.tree.options.is_count:
+        return f"{response} per unit of exposure"
+    return f"{response} less its offset"
 
 
 def of_results(value: Any, kind: type[Any]) -> Any:

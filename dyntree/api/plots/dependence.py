@@ -11,7 +11,7 @@ from dyntree import params
 from dyntree.effects import PartialDependence
 from dyntree.encoding.values import Matrix
 
-from .canvas import GREYS, LINES, Target, dress, fit_names, panels, plain
+from .canvas import GREYS, LINES, Target, dress, fit_names, label_of, panels, plain
 from .effects import draw_curve, fit_times, level_names, share_scale
 
 if TYPE_CHECKING:
@@ -52,7 +52,8 @@ def plot_dependence(
     -----
     A number is a curve, a factor a bar for each level. Two numbers, or two factors, are
     a surface in greys; a number with a factor a curve for each level. Panels of one
-    variable share a vertical scale.
+    variable share a vertical scale. Counts are those of a unit of exposure, responses
+    with an offset are less that one: of results the label says so.
 
     Examples
     --------
@@ -68,7 +69,7 @@ def plot_dependence(
     ['x', 'g']
     """
     params.one_of("kind", kind, KINDS)
-    found = _records(dependence, kind)
+    found, response = _records(dependence, kind), label_of(dependence, response)
     figure, axes = panels(ax, len(found), size=(3.4, 3.0))
     single = []
     for one, part in zip(axes, found, strict=True):

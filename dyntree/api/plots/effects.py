@@ -17,6 +17,7 @@ from .canvas import (
     Target,
     dress,
     fit_names,
+    label_of,
     of_results,
     panels,
     plain,
@@ -61,6 +62,8 @@ def plot_effects(
     each particle, which tell what trees and their leaves do not know; under R's rules
     it is of the particles' means alone. One cloud of trees is too sure of itself:
     average several, as `AveragedTrees` does. All panels share one vertical scale.
+    Counts are those of a unit of exposure, responses with an offset are less that one:
+    of results the label says so.
 
     Examples
     --------
@@ -73,7 +76,7 @@ def plot_effects(
     >>> [axes.get_xlabel() for axes in figure.axes]
     ['x0', 'x1']
     """
-    found = _sensitivity(sensitivity)
+    found, label = _sensitivity(sensitivity), label_of(sensitivity, response)
     effects = _main_effects(found)
     known = {effect.name: effect for effect in effects}
     if isinstance(found, Sensitivity):  # a level by itself, where it is asked for
@@ -86,7 +89,7 @@ def plot_effects(
         draw_curve(
             one, effect.values, effect.mean, effect.conf_int(0.1), effect.is_factor
         )
-        dress(one, plain(effect.name), f"mean of {response}")
+        dress(one, plain(effect.name), f"mean of {label}")
     share_scale(axes)
     axes[0].legend(frameon=False, fontsize="small")
     return figure

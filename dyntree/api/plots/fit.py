@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dyntree import params
-from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.answers.view import TreeView
@@ -21,6 +20,7 @@ from .canvas import (
     MEAN_BAND,
     POINT,
     Model,
+    Scale,
     Target,
     dress,
     fixed_row,
@@ -29,6 +29,7 @@ from .canvas import (
     panels,
     place_of,
     plain,
+    scale_of,
     span,
     view_of,
     with_values,
@@ -77,7 +78,10 @@ def plot_fit(
     With one feature the picture is the whole fit; with more it is a slice, while the
     active rows are shown wherever they are. A level of a column is there (1), or not
     (0), and then the most frequent other level is. Class models show one line a label,
-    its probability.
+    its probability. Counts that have exposures are drawn as rates, y / exposure, and
+    intervals are those of a new count over the median exposure of the active rows. Of
+    results whose responses have an offset all is drawn less that offset, which the
+    label says.
 
     Examples
     --------
@@ -97,7 +101,7 @@ def plot_fit(
     place = place_of(view.tree, feature, "feature")
     row = fixed_row(view, at)
     figure, (axes,) = panels(ax)
-    _draw(axes, view, place, row, share, n_grid, response)
+    _draw(axes, view, place, row, share, n_grid, scale_of(model, view, response))
     axes.legend(frameon=False, fontsize="small")
     return figure
 
@@ -142,10 +146,10 @@ def plot_slices(
     share = _share(level)
     n_grid = params.count("n_grid", n_grid, 2)
     places = _places(view, features)
-    row = fixed_row(view, at)
+    row, scale = fixed_row(view, at), scale_of(model, view, response)
     figure, axes = panels(ax, len(places), size=(3.4, 3.0))
     for one, place in zip(axes, places, strict=True):
-        _draw(one, view, place, row, share, n_grid, response)
+        _draw(one, view, place, row, share, n_grid, scale)
     legend_above(axes[0])
     return figure
 
@@ -176,23 +180,23 @@ def _draw(
     row: Vector,
     share: float,
     n_grid: int,
-    response: str,
+    scale: Scale,
 ) -> None:
     """One slice, and the active rows over it."""
     grid, rows = _slice(view, place, row, n_grid)
-    answer = view.tree.predict(Encoded(rows))
+    answer = scale.foreseen(view.tree, rows)
     name = plain(view.tree.feature_names[place])
-    X, y = view.rows()
+    X, y = view.rows()[0], scale.y
     if isinstance(answer, ClassPrediction):
         _draw_classes(ax, grid, answer, X[:, place], y)
-        dress(ax, name, f"probability of {response}")
+        dress(ax, name, f"probability of {scale.label}")
         return
-    _draw_band(ax, grid, answer, share)
+    _draw_band(ax, grid, answer, share, scale.per)
     ax.plot(
         X[:, place], y, "o", ms=3.5, mfc="none", mec=POINT, mew=0.8,
         label="active rows", rasterized=len(y) > MANY,
     )  # fmt: skip
-    dress(ax, name, response)
+    dress(ax, name, scale.label)
 
 
 def _slice(
@@ -216,18 +220,21 @@ def _slice(
     return np.array([0.0, 1.0]), rows
 
 
-def _draw_band(ax: Axes, grid: Vector, answer: Prediction, share: float) -> None:
-    """Mean, and central intervals of it and of a new response."""
+def _draw_band(
+    ax: Axes, grid: Vector, answer: Prediction, share: float, per: float
+) -> None:
+    """Mean, and central intervals of it and of a new response, by so much."""
     levels = np.array([(1.0 - share) / 2.0, (1.0 + share) / 2.0])
     of_new, of_mean = (
-        mixture.quantiles(levels).T for mixture in (answer.mixture, answer.of_mean)
+        mixture.quantiles(levels).T / per
+        for mixture in (answer.mixture, answer.of_mean)
     )
     percent = f"{100 * share:g} % interval"
     ax.fill_between(grid, *of_new, color=BAND, lw=0, label=percent)
     ax.fill_between(grid, *of_mean, color=MEAN_BAND, lw=0, label=f"{percent}, mean")
     for edge in of_new:
         ax.plot(grid, edge, "--", color=POINT, lw=0.9)
-    ax.plot(grid, answer.mean, "-", color="black", lw=1.6, label="mean")
+    ax.plot(grid, answer.mean / per, "-", color="black", lw=1.6, label="mean")
 
 
 def _draw_classes(

@@ -15,6 +15,7 @@ from dyntree.encoding.values import Vector
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.factory import Trees
+from dyntree.trees.learning.exposures import with_exposure
 
 from .canvas import Model
 
@@ -97,12 +98,14 @@ class Recorder:
         self.every = params.count("every", every, 1)
         self._notes: list[tuple[float, ...]] = []
 
-    def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
+    def update(
+        self, X: Any, y: Any, *, exposure: Any = None, progress: Progress = None
+    ) -> Self:
         """Let the model learn rows in order, taking notes.
 
         Parameters
         ----------
-        X, y, progress
+        X, y, exposure, progress
             As in `DynamicTree.update`.
 
         Returns
@@ -118,6 +121,7 @@ class Recorder:
         model, tree = self.model, self.tree
         if model.is_frozen:
             raise ValueError("model must not be frozen: it would learn nothing.")
+        y = with_exposure(tree.options, X, y, exposure)
         _, y = model.preview(X, y)
         done, n_rows = 0, len(y)
         with rows_bar(progress, n_rows, "recording") as tell:
@@ -152,9 +156,9 @@ class Recorder:
             counts[:, 2],
         )
 
-    def predict(self, X: Any) -> Prediction | ClassPrediction:
+    def predict(self, X: Any, *, exposure: Any = None) -> Prediction | ClassPrediction:
         """What the model says of rows; see `DynamicTree.predict`."""
-        return self.model.predict(X)
+        return self.model.predict(X, exposure=exposure)
 
     def preview(self, X: Any, y: Any, start: int | None = None) -> Any:
         """Check and encode a stream; see `DynamicTree.preview`."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dyntree import params
-from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.answers.sensitivity import TreeAnswers
@@ -17,6 +16,7 @@ from dyntree.trees.answers.view import TreeView
 from .canvas import (
     MARKERS,
     Model,
+    Scale,
     Target,
     dress,
     fixed_row,
@@ -24,6 +24,7 @@ from .canvas import (
     panels,
     place_of,
     plain,
+    scale_of,
     span,
     view_of,
 )
@@ -67,6 +68,11 @@ def plot_surface(
     -------
     Figure
 
+    Notes
+    -----
+    Counts with exposures, and results whose responses have an offset, are drawn as in
+    `plot_fit`.
+
     Examples
     --------
     >>> import numpy as np
@@ -83,15 +89,16 @@ def plot_surface(
     if tree.options.model == "class":
         raise ValueError("model must be a regression; for labels use plot_classes.")
     i, j = _pair(tree, features)
-    grids, answer = _foreseen(view, i, j, at, n_grid)
+    scale = scale_of(model, view, response)
+    grids, answer = _foreseen(view, i, j, at, n_grid, scale)
     assert isinstance(answer, Prediction)
     figure, axes = panels(ax, 2, size=(4.8, 3.8))
     finite = np.where(np.isfinite(answer.var), answer.var, np.nan)
-    values = (answer.mean, np.sqrt(finite))
+    values = (answer.mean / scale.per, np.sqrt(finite) / scale.per)
     titles = ("mean", "standard deviation")
     X, _ = view.rows()
     for one, value, title in zip(axes, values, titles, strict=True):
-        _draw(one, grids, value, f"{title} of {response}", None)
+        _draw(one, grids, value, f"{title} of {scale.label}", None)
         one.plot(X[:, i], X[:, j], "o", ms=3, mfc="white", mec="black", mew=0.7)
         dress(one, plain(tree.feature_names[i]), plain(tree.feature_names[j]))
     return figure
@@ -143,11 +150,12 @@ def plot_classes(
     if tree.options.model != "class":
         raise ValueError(
             f"model must be a class model; got model={tree.options.model!r}. For real "
-            "responses use plot_surface."
+            "responses and counts use plot_surface."
         )
     place = None if label is None else tree.class_place(label)
     i, j = _pair(tree, features)
-    grids, answer = _foreseen(view, i, j, at, n_grid)
+    scale = scale_of(model, view, "y")
+    grids, answer = _foreseen(view, i, j, at, n_grid, scale)
     assert isinstance(answer, ClassPrediction)
     figure, axes = panels(ax, 2, size=(4.8, 3.8))
     names, most = tree.feature_names, np.log(max(2, len(answer.classes)))
@@ -187,7 +195,12 @@ def _pair(tree: TreeAnswers, features: Pair) -> tuple[int, int]:
 
 
 def _foreseen(
-    view: TreeView, i: int, j: int, at: Mapping[str, float] | None, n_grid: int
+    view: TreeView,
+    i: int,
+    j: int,
+    at: Mapping[str, float] | None,
+    n_grid: int,
+    scale: Scale,
 ) -> tuple[tuple[Vector, Vector], Any]:
     """Points along the two features, and the prediction at all pairs of them."""
     n = params.count("n_grid", n_grid, 2)
@@ -196,7 +209,7 @@ def _foreseen(
     rows = np.tile(fixed_row(view, at), (n * n, 1))
     rows[:, i] = np.tile(first, n)
     rows[:, j] = np.repeat(second, n)
-    return (first, second), view.tree.predict(Encoded(rows))
+    return (first, second), scale.foreseen(view.tree, rows)
 
 
 def _draw(

@@ -10,7 +10,7 @@ import numpy as np
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.trees.answers.view import LeafView, SplitView, TreeView
 
-from .canvas import Model, Target, panels, plain, typical_row, view_of
+from .canvas import Model, Target, panels, plain, scale_of, typical_row, view_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,8 @@ def plot_tree(
     active rows, and after a plus sign the weight of its retired ones. The prediction is
     that at the point of the leaf's region nearest to the medians of the active rows,
     which matters for linear leaves only; class leaves show their likeliest label and
-    its probability.
+    its probability, leaves of counts the expected events of a unit of exposure. Of
+    results whose responses have an offset it is beside that offset, as the title says.
 
     Examples
     --------
@@ -95,7 +96,8 @@ def plot_tree(
     axes.set_xlim(-0.7, len(leaves) - 0.3)
     axes.set_ylim(-depth - 0.6, 0.5)
     axes.set_axis_off()
-    axes.set_title(f"{response}: tree of particle {particle}", fontsize="medium")
+    label = scale_of(model, view, response).label
+    axes.set_title(f"{label}: tree of particle {particle}", fontsize="medium")
     return figure
 
 
@@ -150,6 +152,6 @@ def _predicted(view: TreeView, particle: int, leaves: list[Leaf]) -> list[str]:
     points: Matrix = np.array([leaf.point for leaf in leaves])
     classes = view.tree.classes
     if classes is None:
-        return [f"{value:.3g}" for value in view.predictive(points)[0][particle]]
+        return [f"{value:.3g}" for value in view.moments(points)[0][particle]]
     proba = view.proba(points)[particle]
     return [f"{plain(classes[row.argmax()])}: {row.max():.2f}" for row in proba]

@@ -100,6 +100,13 @@ class TreeView:
             return np.array(self._cloud.weights(), dtype=np.float64)
         return np.ones(self._cloud.n_active)
 
+    def exposures(self) -> Vector | None:
+        """Exposures of the counts of `rows`, shape (n_rows,); None: no counts."""
+        if not self.tree.options.is_count:
+            return None
+        unit: float = self._cloud.prior_point["exposure_unit"]
+        return np.array(self._cloud.exposures(), dtype=np.float64) * unit
+
     def spans(self) -> tuple[Vector, Vector]:
         """Lowest and highest value of each feature, each of shape (n_features,).
 
@@ -166,19 +173,45 @@ class TreeView:
             location, scale, df = self.predictive(rows)
             df = np.maximum(df, LEAST_DF)
             return location, scale**2 * df / (df - 2.0)
-        cloud = self._cloud
-        mean, first, second = query.predictive(cloud, with_ones(rows, self._ones))
-        one = np.ones(mean.size)
-        laws = CountMixture(
-            *laws_with(
-                cloud, np.arange(mean.size + 1), one, first.ravel(), second.ravel(),
-                one / cloud.prior_point["exposure_unit"],
+        rate, laws = self._counts(rows, np.ones(len(rows)))
+        return rate, laws.variances().reshape(rate.shape)
+
+    def count_log_density(self, rows: Matrix, y: Vector, exposure: Vector) -> Matrix:
+        """Log probability of a count at each row by each tree.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_rows, n_features)
+        y, exposure : ndarray of shape (n_rows,)
+            Counts, and their exposures as users give them.
+
+        Returns
+        -------
+        ndarray of shape (n_particles, n_rows)
+        """
+        rate, laws = self._counts(rows, exposure)
+        return laws.log_density(np.tile(y, len(rate))).reshape(rate.shape)
+
+    def _counts(self, rows: Matrix, exposure: Vector) -> tuple[Matrix, CountMixture]:
+        """Rate by each tree at each row, and the laws of counts, one tree on another.
+
+        The rate, of shape (n_particles, n_rows), is that of a unit of exposure.
+        """
+        if not self.tree.options.is_count:
+            raise ValueError(
+                f"model must be of counts; got model={self.tree.options.model!r}."
             )
+        cloud = self._cloud
+        rate, first, second = query.predictive(cloud, with_ones(rows, self._ones))
+        own = np.tile(exposure / cloud.prior_point["exposure_unit"], len(rate))
+        parts = laws_with(
+            cloud, np.arange(rate.size + 1), np.ones(rate.size), first.ravel(),
+            second.ravel(), own,
         )  # fmt: skip
-        return mean, laws.variances().reshape(mean.shape)
+        return rate, CountMixture(*parts)
 
     def drawn(
-        self, rows: Matrix, rng: np.random.Generator
+        self, rows: Matrix, rng: np.random.Generator, exposure: Vector | None = None
     ) -> tuple[NDArray[np.float64], NDArray[Any]]:
         """One joint draw from each tree: its means or probabilities, and responses.
 
@@ -186,19 +219,21 @@ class TreeView:
         ----------
         rows : ndarray of shape (n_rows, n_features)
         rng : Generator
+        exposure : ndarray of shape (n_rows,), optional
+            Of counts, as users give them; 1 by default.
 
         Returns
         -------
         mean : ndarray of shape (n_particles, n_rows), or (..., n_classes) for labels
         response : ndarray of shape (n_particles, n_rows)
-            Real responses, or places of labels, about these means.
+            Real responses, counts, or places of labels, about these means.
         """
         which, features = np.arange(self.n_particles), with_ones(rows, self._ones)
         classes = self.tree.classes
         shape = (self.n_particles, len(rows))
         mean = np.empty(shape if classes is None else (*shape, len(classes)))
         response = np.empty(shape, np.float64 if classes is None else np.int64)
-        for block in particle_draws(self._cloud, features, which, rng):
+        for block in particle_draws(self._cloud, features, which, rng, exposure):
             mean[block.places] = block.mean
             response[block.places] = block.responses(rng)
         return mean, response

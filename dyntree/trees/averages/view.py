@@ -67,6 +67,11 @@ class AverageView(TreeView):
         """How often each of `rows` counts; see `TreeView`."""
         return max((view.row_counts() for view in self._views), key=len)
 
+    def exposures(self) -> Vector | None:
+        """Exposures of the counts of `rows`; see `TreeView`."""
+        held = [view.exposures() for view in self._views]
+        return max((one for one in held if one is not None), key=len, default=None)
+
     def spans(self) -> tuple[Vector, Vector]:
         """Lowest and highest value of each feature, each of shape (n_features,)."""
         low, high = zip(*(view.spans() for view in self._views), strict=True)
@@ -95,12 +100,19 @@ class AverageView(TreeView):
         mean, variance = (np.concatenate(part)[self._places] for part in parts)
         return mean, variance
 
+    def count_log_density(self, rows: Matrix, y: Vector, exposure: Vector) -> Matrix:
+        """Log probability of a count at each row by each tree; see `TreeView`."""
+        parts = [view.count_log_density(rows, y, exposure) for view in self._views]
+        return np.asarray(np.concatenate(parts)[self._places])
+
     def drawn(
-        self, rows: Matrix, rng: np.random.Generator
+        self, rows: Matrix, rng: np.random.Generator, exposure: Vector | None = None
     ) -> tuple[NDArray[np.float64], NDArray[Any]]:
         """One joint draw from each tree; see `TreeView.drawn`."""
-        found = zip(*(view.drawn(rows, rng) for view in self._views), strict=True)
-        mean, response = (np.concatenate(part)[self._places] for part in found)
+        parts = [view.drawn(rows, rng, exposure) for view in self._views]
+        mean, response = (
+            np.concatenate(part)[self._places] for part in zip(*parts, strict=True)
+        )
         return mean, response
 
     def proba(self, rows: Matrix) -> NDArray[np.float64]:
