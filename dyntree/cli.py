@@ -149,7 +149,8 @@ def _add_crosscheck(made: argparse.ArgumentParser) -> None:
         "--formula", required=True, metavar="F", help="like 'y ~ .' or 'y ~ a + b'"
     )
     made.add_argument(
-        "--model", default=TreeOptions.model, choices=params.MODELS,
+        "--model", default=TreeOptions.model,
+        choices=[model for model in params.MODELS if model not in params.COUNTS],
         help="what leaves hold (default %(default)s)",
     )  # fmt: skip
     made.add_argument(
@@ -221,7 +222,7 @@ def _add_quiet(made: argparse.ArgumentParser) -> None:
 def _add_quantiles(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--quantiles", type=_levels, default=[0.05, 0.5, 0.95], metavar="Q,Q,...",
-        help="of real responses (default 0.05,0.5,0.95)",
+        help="of real responses and counts (default 0.05,0.5,0.95)",
     )  # fmt: skip
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from dyntree import checkpoint
 from dyntree.api.formula_files import file_notes, read_design
+from dyntree.api.offsets import check_shift, foreseen, taught
 from dyntree.commands.formulas import designed
 from dyntree.commands.options import (
-    check_weights_asked,
+    columns_beside,
     kinds_of,
     leaf_model_of,
     model_options,
@@ -29,11 +30,13 @@ from dyntree.commands.tables import (
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import columns_of, response_name
 from dyntree.encoding.tables import Table, table_of
+from dyntree.encoding.values import Vector
 from dyntree.evaluate import Prequential, compare, prequential
 from dyntree.online import OnlineModel
 from dyntree.params import TreeOptions
 from dyntree.storage.atomic_files import replacing
 from dyntree.storage.plain import strict
+from dyntree.trees.learning.exposures import check_exposure, with_exposure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,6 +73,7 @@ def predict(arguments: argparse.Namespace) -> None:
     """Predict the rows of a table with a saved model."""
     import pandas as pd
 
+    model: Any
     model, notes = saved_model(arguments.saved)
     known = dict.fromkeys(model.columns or (), "number")
     if not hasattr(model, "tree"):  # a mixture, which foresees no response
@@ -81,14 +85,19 @@ def predict(arguments: argparse.Namespace) -> None:
     known |= dict.fromkeys(model.tree.columns_without_values, "any")
     if "design" in notes:
         design = read_design(arguments.saved, model.tree, notes)
-        known = dict.fromkeys(design.columns, "any")
+        known = dict.fromkeys(design.needed, "any")
+    over = notes.get("exposure")
+    known |= {} if over is None else {over: "number"}
     read = _read(arguments, known)
+    exposure = None if over is None else _exposure(read, over)
     if "design" in notes:
-        frame = _features(design, table_of(read.frame))
+        table = table_of(read.frame)
+        answer = foreseen(model, _features(design, table), _shift(design, table))
     else:
-        frame = read.columns(model.columns or list(read.frame.columns))
+        inputs = [name for name in read.frame.columns if name != over]
+        frame = read.columns(model.columns or inputs)
         warn_of_levels(frame, dict(model.tree.options.categories or ()))
-    answer = model.predict(frame)
+        answer = model.predict(frame, exposure=exposure)
     columns = answer_columns(answer, arguments.quantiles)
     write_table(pd.DataFrame(columns), arguments.out)
 
@@ -118,7 +127,10 @@ def evaluate(arguments: argparse.Namespace) -> None:
         columns["log_density"] = seen.log_density
         write_table(pd.DataFrame(columns), arguments.out)
     if arguments.html is not None:
-        _write_page(arguments, learner, seen, notes["response"])
+        name = notes["response"]
+        if notes.get("design", {}).get("offsets") and not model.tree.options.is_count:
+            name = f"{name} less its offset"  # as it is learned
+        _write_page(arguments, learner, seen, name)
     if arguments.json:
         print(json.dumps(strict(seen.to_dict())))
         return
@@ -166,20 +178,21 @@ def info(arguments: argparse.Namespace) -> None:
 def _model_and_rows(
     arguments: argparse.Namespace,
 ) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-    """A fresh model, inputs, responses, weights, and what to remember of them."""
+    """A fresh model, inputs, responses as it learns them, weights, and notes."""
     options, formula = model_options(arguments), arguments.formula
-    check_weights_asked(arguments)
+    beside = columns_beside(arguments)
     new_model(options)  # wrong ones are told before a long table is read
     left = response_name(formula)
-    known = kinds_of(options, left)
+    known = kinds_of(options, left) | dict.fromkeys(beside.values(), "number")
     read = _read(arguments, known, left)
     table = table_of(read.frame)
-    by = arguments.weights
+    by, over = beside.get("weights"), beside.get("exposure")
     weights = None if by is None else read.columns([by])[by].to_numpy()
-    design = designed(formula, table, options, by)
+    exposure = None if over is None else _exposure(read, over)
+    design = designed(formula, table, options, beside)
     warn_of_levels(read.frame, options.get("categories", {}))
     if design is not None:
-        read.check([*design.columns, *design.response.columns])
+        read.check([*design.needed, *design.response.columns])
         factors = [factor for term in design.terms for factor in term]
         levels = columns_of([f.expression for f in factors if not f.reads_numbers])
         named = options.get("categories", {})
@@ -188,15 +201,20 @@ def _model_and_rows(
         # the design has the levels
         model = new_model(options | {"model": kind, "categories": None})
         notes = file_notes(design, formula, "none")
-        responses = design.responses(table)
-        return model, _features(design, table), responses, weights, notes
-    response, inputs = split_formula(formula, table.names, by)
+        notes |= {} if over is None else {"exposure": over}
+        shift = _shift(design, table)
+        learned = taught(model.tree.options, design.responses(table), shift)
+        return model, _features(design, table), learned, weights, notes
+    response, inputs = split_formula(formula, table.names, beside.values())
     y, X = read.columns([response])[response].to_numpy(), read.columns(inputs)
     options = {"model": leaf_model_of(y.tolist())} | options
     named = options.get("categories", {})
     warn_of_text(X, [name for name in inputs if name not in named])
     notes = {"formula": formula, "response": response}
-    return new_model(options), X, y, weights, notes
+    notes |= {} if over is None else {"exposure": over}
+    model = new_model(options)
+    learned = with_exposure(model.tree.options, X, y, exposure)
+    return model, X, learned, weights, notes
 
 
 def _read(
@@ -212,6 +230,19 @@ def _features(design: Design, table: Table) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(design.encode(table), columns=list(design.names))
+
+
+def _exposure(read: TableFile, name: str) -> Vector:
+    """Exposures in the column of that name."""
+    values = read.columns([name])[name].to_numpy()
+    return check_exposure(values, len(values), "--exposure")
+
+
+def _shift(design: Design, table: Table) -> Vector | None:
+    """Offset of each row of a table, known in all of them; None: no offset."""
+    shift = design.offset(table)
+    check_shift(design, shift)
+    return shift
 
 
 def _progress(arguments: argparse.Namespace) -> bool | None:

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from dyntree.api.offsets import RowOffsets, row_shift
 from dyntree.api.terms import parse
 from dyntree.commands.rows import Kinds, Row, level_cell
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import sides
 from dyntree.encoding.tables import Table
+from dyntree.encoding.values import Vector
 from dyntree.params import TreeOptions
 
 SPECIAL = re.compile(r"[-()\[\]{}:*^/|`%~<>=!]")
@@ -39,11 +41,12 @@ def designed(
     formula: str,
     table: Table,
     options: Mapping[str, Any],
-    weights: str | None = None,
+    beside: Mapping[str, str] | None = None,
 ) -> Design | None:
     """The terms of a formula for a model with these options; None for a plain one.
 
-    A column of weights is none of those that ``.`` stands for.
+    Columns beside the inputs, as of `columns_beside`, are none of those that ``.``
+    stands for; that of an exposure becomes an offset of the design.
 
     Raises
     ------
@@ -59,23 +62,31 @@ def designed(
             f"formula must be of plain columns under --rules r; got {formula!r}."
         )
     levels = options.get("categories") or {}
-    beside = () if weights is None else (weights,)
-    response, terms, _ = parse(formula, table.names, beside)
+    named = beside or {}
+    response, terms, offsets = parse(formula, table.names, tuple(named.values()))
     return Design.learn(
         table,
         response,
         terms,
+        [*offsets, *RowOffsets(exposure=named.get("exposure")).named],
         is_class=options["model"] == "class" if "model" in options else None,
         categories={name: [*map(level_cell, levels[name])] for name in levels},
         new_levels=options.get("new_levels", TreeOptions.new_levels),
     )
 
 
-def encoded_row(design: Design, row: Row, kinds: Kinds) -> tuple[Row, Any]:
-    """Features of a row of text, by name, and its response, None where missing."""
-    values = kinds.values(row, (*design.columns, *design.response.columns))
+def encoded_row(
+    design: Design, row: Row, kinds: Kinds
+) -> tuple[Row, Any, Vector | None]:
+    """A row of text: features by name, response (None: missing), offset (None: none).
+
+    The offset is an array of shape (1,).
+    """
+    values = kinds.values(row, (*design.needed, *design.response.columns))
     features = design.encode_row(values)[0].tolist()
     y = design.response_of(values)
     if y is not None and not design.is_class and np.isnan(y):
         y = None
-    return dict(zip(design.names, features, strict=True)), y
+    shift = row_shift(design, values, None)
+    known = None if shift is None else np.array([shift])
+    return dict(zip(design.names, features, strict=True)), y, known

@@ -14,12 +14,13 @@ from dyntree.labels import level_text
 from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, StreamOptions, TreeOptions
 from dyntree.trees.factory import Trees, make_tree, only_for_windows
 
+MEND = " Mend such rows, or leave them out."
 LEVELS = r"--levels \1=A,B,..."
 SHELL_NAMES = {
     name: f"--{name.replace('_', '-')}"
     for name in (
         "model", "window", "discard", "forget", "drift", "rejuvenate_every", "rules",
-        "intercept", "min_leaf", "new_levels", "weighting",
+        "intercept", "min_leaf", "new_levels", "weighting", "dispersion",
     )
 }  # fmt: skip
 
@@ -79,6 +80,15 @@ def add_model(
         f"{TreeOptions.new_levels}",
     )  # fmt: skip
     group.add_argument(
+        "--exposure", metavar="COLUMN",
+        help="column of the table with what each count was counted over; it is no "
+        "input, and predict needs it, too",
+    )  # fmt: skip
+    group.add_argument(
+        "--dispersion", type=float, metavar="F",
+        help="of --model negbin: a mean m has the variance m + F m^2; default tuned",
+    )  # fmt: skip
+    group.add_argument(
         "--weights", metavar="COLUMN",
         help="column of the table with the weight of each row; it is no input",
     )  # fmt: skip
@@ -109,19 +119,31 @@ def kinds_of(options: Mapping[str, Any], response: str) -> dict[str, str]:
     return kinds
 
 
-def check_weights_asked(arguments: argparse.Namespace) -> None:
-    """Raise ValueError for weights that cannot be: of R's rules, or of the response."""
-    if arguments.weights is None:
-        return
-    if arguments.rules == "r":
+def columns_beside(arguments: argparse.Namespace) -> dict[str, str]:
+    """Columns that are asked for beside inputs and response, by what they hold.
+
+    Raises
+    ------
+    ValueError
+        For weights under R's rules, exposures of what is no count, and the response.
+    """
+    named = {"weights": arguments.weights, "exposure": arguments.exposure}
+    found = {what: name for what, name in named.items() if name is not None}
+    if "weights" in found and arguments.rules == "r":
         raise ValueError(
             "--weights is for --rules native: CRAN dynaTree has no weights."
         )
-    if arguments.weights == response_name(arguments.formula):
+    if "exposure" in found and arguments.model not in params.COUNTS:
+        came = "none" if arguments.model is None else f"--model {arguments.model}"
         raise ValueError(
-            f"--weights must name another column than the response; got "
-            f"{arguments.weights!r}."
+            f"--exposure is for counts, --model poisson or negbin; got {came}."
         )
+    for what, name in found.items():
+        if name == response_name(arguments.formula):
+            raise ValueError(
+                f"--{what} must name another column than the response; got {name!r}."
+            )
+    return found
 
 
 def leaf_model_of(y: Sequence[Any]) -> str:
@@ -139,6 +161,8 @@ def in_shell_words(message: str) -> str:
     'Name all levels: --levels a=A,B,... Use --model class.'
     """
     message = re.sub(r"\bsample_weight\b", "--weights", message)
+    message = re.sub(r"(?<![-\w])exposure must", "--exposure must", message)
+    message = message.replace(" Leave such rows out: missing='drop'.", MEND)
     message = re.sub(r"categories=\{'([^']*)': \[\.\.\.\]\}\.?", LEVELS, message)
     for name in params.given_options(SHELL_NAMES, TREE_OPTIONS, STREAM_OPTIONS):
         flag = SHELL_NAMES[name]

@@ -23,9 +23,10 @@ from typing import Any, BinaryIO
 
 from dyntree import checkpoint
 from dyntree.api.formula_files import file_notes, read_design
+from dyntree.api.offsets import foreseen, taught
 from dyntree.commands.formulas import designed, encoded_row
 from dyntree.commands.options import (
-    check_weights_asked,
+    columns_beside,
     kinds_of,
     leaf_model_of,
     model_options,
@@ -44,9 +45,11 @@ from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import response_name
 from dyntree.encoding.needed import check_columns
 from dyntree.encoding.tables import Table
+from dyntree.encoding.values import Vector
 from dyntree.errors import NotReadyError
 from dyntree.storage.atomic_files import beginning, sweep
 from dyntree.summaries import ClassPrediction
+from dyntree.trees.learning.exposures import check_exposure, with_exposure
 from dyntree.trees.learning.weights import check_weights
 
 TICK = 1.0  # seconds between two words on progress
@@ -98,9 +101,7 @@ class Session:
             "quantiles": arguments.quantiles,
             "options": model_options(arguments),
         }
-        check_weights_asked(arguments)
-        if arguments.weights is not None:
-            wanted["weights"] = arguments.weights
+        wanted |= columns_beside(arguments)
         self.resumed = self.path is not None and os.path.exists(self.path)
         if self.path is not None and Path(self.path).parent.is_dir():
             sweep(self.path)
@@ -136,7 +137,7 @@ class Session:
             self.notes.setdefault(name, value)  # older ones have none
         if not {*wanted, "inputs", "rows", "learned", "bytes"} <= {*self.notes}:
             raise ValueError(f"{self.path} is no checkpoint of a stream.")
-        for name in {**wanted, "weights": None}:
+        for name in {**wanted, "weights": None, "exposure": None}:
             first, now = self.notes.get(name), wanted.get(name)
             if first != now:
                 raise ValueError(
@@ -180,19 +181,23 @@ class Session:
             found["model"] = self.notes["model"]
         return found
 
+    @property
+    def _beside(self) -> dict[str, str]:
+        """Columns beside inputs and response, by what they hold."""
+        kinds = "weights", "exposure"
+        return {what: self.notes[what] for what in kinds if what in self.notes}
+
     def _planned(self, columns: list[str]) -> tuple[str, list[str]]:
         """Response and inputs; for terms of all kinds the first call makes a design."""
         notes, empty = self.notes, Table(dict.fromkeys(columns, ()))
         if self.design is None and notes["inputs"] is None:
-            self.design = designed(
-                notes["formula"], empty, self.options, notes.get("weights")
-            )
+            self.design = designed(notes["formula"], empty, self.options, self._beside)
             if self.design is not None:
                 notes |= file_notes(self.design, notes["formula"], "none")
                 self.model = new_model(self.options | {"categories": None})
         if self.design is None:
-            return split_formula(notes["formula"], columns, notes.get("weights"))
-        check_columns(empty, self.design.response.columns + self.design.columns)
+            return split_formula(notes["formula"], columns, self._beside.values())
+        check_columns(empty, self.design.response.columns + self.design.needed)
         return self.design.response.label, list(self.design.columns)
 
     def _titles(self) -> list[str]:
@@ -205,13 +210,20 @@ class Session:
         """Predict a row, write its line, learn it if it has a response."""
         notes = self.notes
         try:
-            (x, y), weight = self._read(row), self._weight(row)
-            line = {"row": notes["rows"], "y": y} | self._foreseen(x, y)
+            weight = self._amount(row, "weights", check_weights)
+            exposure = self._amount(row, "exposure", check_exposure)
+            x, y, shift = self._read(row)
+            told = self._foreseen(x, y, exposure, shift)
+            line = {"row": notes["rows"], "y": y} | told
             out.write(WRITERS[notes["format"]](line))
             out.flush()
-            if y is not None and weight != 0.0:  # of weight 0: foreseen, not learned
-                more = () if weight is None else ([weight],)
-                self.model.update(x, [y], *more, progress=False)
+            if y is not None and (weight is None or weight[0]):
+                options = self.model.tree.options
+                if self.design is not None:
+                    learned = taught(options, [y], shift)
+                else:
+                    learned = with_exposure(options, x, [y], exposure)
+                self.model.update(x, learned, weight, progress=False)
                 notes["learned"] += 1
         except ValueError as error:
             message = str(error).replace(" in row 0", "")  # of the one row it was given
@@ -222,8 +234,8 @@ class Session:
             self.save(out)
         self.tell()
 
-    def _read(self, row: Row) -> tuple[Row, Any]:
-        """Inputs and response of a row; None where the latter is missing."""
+    def _read(self, row: Row) -> tuple[Row, Any, Vector | None]:
+        """Inputs, response (None: missing), and offset by the terms (None: none)."""
         kinds = self._kinds(self.notes["response"])
         if self.design is not None:
             return encoded_row(self.design, row, kinds)
@@ -233,29 +245,36 @@ class Session:
         for name in notes["options"].get("categories", {}):
             if values.get(name) is not None:
                 self.named.look(name, [values[name]])
-        return values, y
+        return values, y, None
 
-    def _weight(self, row: Row) -> float | None:
-        """Weight of a row, where a column has weights."""
-        name = self.notes.get("weights")
+    def _amount(
+        self, row: Row, what: str, check: Callable[..., Vector]
+    ) -> Vector | None:
+        """Weight or exposure of a row, shape (1,), where a column has them."""
+        name = self.notes.get(what)
         if name is None:
             return None
         if name not in row:
             raise ValueError(
-                f"--weights must name a column, one of {[*row]}; got {name!r}."
+                f"--{what} must name a column, one of {[*row]}; got {name!r}."
             )
         decimal = self.notes["decimal"]
         value = Kinds({name: "number"}, "", decimal).values(row, [name])[name]
-        return float(check_weights([value], 1, "--weights")[0])
+        return check([value], 1, f"--{what}")
 
     def _kinds(self, response: str) -> Kinds:
         """What columns hold, as far as it is known; what is found is added to it."""
         return Kinds(self.notes["kinds"], response, self.notes["decimal"])
 
-    def _foreseen(self, x: Row, y: Any) -> Row:
+    def _foreseen(
+        self, x: Row, y: Any, exposure: Vector | None, shift: Vector | None
+    ) -> Row:
         """What the model says of a row before it learns it."""
         try:
-            answer = self.model.predict(x)
+            if self.design is not None:
+                answer = foreseen(self.model, x, shift)
+            else:
+                answer = self.model.predict(x, exposure=exposure)
             if not isinstance(answer, ClassPrediction):
                 columns = answer_columns(answer, self.notes["quantiles"])
                 return {name: float(values[0]) for name, values in columns.items()}

@@ -30,7 +30,7 @@ LOOKED_AT = 100  # values of a column, before it is told that none is a named le
 
 
 def split_formula(
-    formula: str, columns: Sequence[str], weights: str | None = None
+    formula: str, columns: Sequence[str], beside: Iterable[str] = ()
 ) -> tuple[str, list[str]]:
     """Response and inputs that a formula names.
 
@@ -40,8 +40,8 @@ def split_formula(
         ``"y ~ ."`` or ``"y ~ a + b"``, by plain column names.
     columns : sequence of str
         Columns that there are.
-    weights : str, optional
-        One that ``.`` does not stand for.
+    beside : iterable of str, optional
+        Those that ``.`` does not stand for.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def split_formula(
             f"formula must be like 'y ~ .' or 'y ~ a + b'; got {formula!r}."
         )
     if inputs == ["."]:
-        inputs = [name for name in columns if name not in (response, weights)]
+        inputs = [name for name in columns if name not in {response, *beside}]
     absent = [name for name in inputs if name not in columns]
     if absent or not inputs:
         raise ValueError(
