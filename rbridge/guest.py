@@ -25,14 +25,14 @@ from dyntree.api.rmirror.handles import Handle
 from dyntree.api.rmirror.inputs import InputSpec
 from dyntree.api.rmirror.variables import tree_means
 
-from . import native
+from . import counts, native
 from .convert import from_r, to_r
 from .interrupts import Interruptible
 from .wire import RValue, dumps, loads
 
 _OWN = (
     "m", "N", "X", "y", "model", "params", "nstart", "verb", "lpred", "num", "time",
-    "classes", "icept", "removed", "rules",
+    "classes", "icept", "removed", "rules", "exposure",
 )  # fmt: skip
 _CHANGES = ("update", "retire", "rejuvenate", "alcX", "entropyX")
 _NATIVE: dict[str, Callable[..., Any]] = {
@@ -149,6 +149,8 @@ class Held:
         functions = _NATIVE if is_native else _OTHERS
         function = functions.get(name) or getattr(rmirror, name)
         tree = self.tree
+        if counts.of_counts(tree):
+            function = counts.FUNCTIONS.get(name, function)
         result = function(**given) if tree is None else function(tree, **given)
         if state is not None:
             # words, one of which may look like NA
@@ -251,13 +253,16 @@ class SavedTree:
             "augmented": spec.augmented,
             "n_classes": spec.n_classes,
         }
-        return header, arrays | {"object_rows": self.tree.row_ids}
+        arrays = arrays | {"object_rows": self.tree.row_ids}
+        if counts.of_counts(self.tree):
+            arrays["object_exposure"] = self.tree.exposure
+        return header, arrays
 
     @classmethod
     def from_arrays(cls, header: dict[str, Any], arrays: dict[str, Any]) -> SavedTree:
         """Return the tree that `to_arrays` described; it draws from R's stream."""
         arrays = dict(arrays)
-        rows = arrays.pop("object_rows")
+        rows, exposure = arrays.pop("object_rows"), arrays.pop("object_exposure", None)
         cloud = Cloud.from_arrays(header["cloud"], arrays, _stream.source)
         stored = cloud.row_ids()
         places = np.argsort(stored)[np.searchsorted(np.sort(stored), rows)]
@@ -266,6 +271,8 @@ class SavedTree:
         fields |= {"params": np.array(header["params"]), "X": X, "num": handle.num}
         fields |= {"y": y + 1 if fields["model"] == "class" else y, "time": 0.0}
         fields |= {"lpred": np.zeros(0)}
+        if exposure is not None:
+            fields["exposure"] = exposure
         if header["seen"]:
             fields["classes"] = np.array(header["seen"])
         spec = InputSpec(

@@ -16,9 +16,13 @@ from dyntree.api.rmirror.arguments import as_count, as_verb
 from dyntree.api.rmirror.combine import Extras
 from dyntree.api.rmirror.progress import print_step
 from dyntree.api.rmirror.repeats import fit_orders
-from dyntree.params import N_SCALE, TreeOptions
+from dyntree.encoding.targets import Exposed
+from dyntree.encoding.values import Vector
+from dyntree.params import COUNTS, N_SCALE, TreeOptions
 from dyntree.trees.learning.scaling import frozen_scale
-from dyntree.trees.learning.warmup import cloud_options
+from dyntree.trees.learning.warmup import cloud_options, first_rate
+
+from . import counts
 
 _OF_THE_FIT = ("model", "nu0s20", "ab", "minp", "sb", "nstart", "icept", "rprop")
 
@@ -36,6 +40,7 @@ def dynaTree(
     icept: str = "implicit",
     rprop: str = "luvar",
     verb: int | None = None,
+    exposure: ArrayLike | None = None,
     *,
     rng: RStream,
 ) -> DynaTree:
@@ -44,8 +49,11 @@ def dynaTree(
     Parameters
     ----------
     X, y, ..., verb, rng
-        Those of the mirror. `ab` and `minp` default to those of the native rules;
-        `nu0s20` must stay at its default, and `nstart` is not used.
+        Those of the mirror, and the models "poisson" and "negbin". `ab` and `minp`
+        default to those of the native rules; `nu0s20` must stay at its default, and
+        `nstart` is not used.
+    exposure : array_like of shape (n_rows,) or float, optional
+        What counts were counted over, > 0; 1 by default.
 
     Returns
     -------
@@ -53,7 +61,8 @@ def dynaTree(
         With the mirror's fields, and rules, "native". lpred holds the log predictive
         density of every row, the first ones included; nstart is 0. Linear leaves have
         a level of their own and can retire rows whether icept is "implicit" or
-        "augmented"; the field says "augmented", and X has no column of ones.
+        "augmented"; the field says "augmented", and X has no column of ones. Counts
+        have the field exposure, one value a row held.
 
     Raises
     ------
@@ -65,7 +74,16 @@ def dynaTree(
     All draws come from R's stream, in their order, and not by coordinate.
     """
     plan = _plan_fit(X, y, N, model, nu0s20, ab, minp, sb, nstart, icept, rprop)
-    return _run_fit(plan, as_verb(verb, plan.y.size), rng)
+    if model not in COUNTS:
+        if exposure is not None:
+            raise ValueError(
+                "exposure is for counts, model='poisson' or 'negbin'; got it with "
+                f"model={model!r}. Leave it out."
+            )
+        return _run_fit(plan, as_verb(verb, plan.y.size), rng)
+    given = counts.exposures_in(exposure, plan.y.size)
+    fit = _run_fit(plan, as_verb(verb, plan.y.size), rng, given)
+    return fit.extended({"exposure": given})
 
 
 def dynaTrees(
@@ -102,6 +120,11 @@ def dynaTrees(
     unknown = asked.keys() - {field.name for field in fields(Extras)}
     if unknown:
         raise TypeError(f"dynaTrees() got an unexpected argument {min(unknown)!r}.")
+    if fitted.get("model") in COUNTS:
+        raise ValueError(
+            f"model must be of no counts in repeats; got {fitted['model']!r}. Fit each "
+            "with dynaTree()."
+        )
     plan = _plan_fit(X, y, N, **fitted, sub=sub)
     extras = Extras(pverb=as_verb(pverb, plan.n_particles, "pverb"), **asked)
     every = as_verb(verb, plan.y.size)
@@ -125,9 +148,11 @@ def _plan_fit(
 ) -> mirror.FitPlan:
     """Check the arguments of a fit; `ab` and `minp` become those of native rules."""
     plan = mirror.plan_fit(
-        X, y, N, model, nu0s20, ab, 1, sb, "minp",
+        X, y, N, "constant" if model in COUNTS else model, nu0s20, ab, 1, sb, "minp",
         "implicit" if icept == "augmented" else icept, rprop, sub=sub,
     )  # fmt: skip
+    if model in COUNTS:
+        plan = replace(plan, model=model, y=counts.counts_in(plan.y))
     if plan.variance_prior != (0.0, 0.0):
         raise ValueError(
             f"nu0s20 belongs to R's rules and must be c(0, 0) under native rules; got "
@@ -166,12 +191,20 @@ def _options(
     ).with_width(plan.spec.n_inputs)
 
 
-def _run_fit(plan: mirror.FitPlan, every: int, stream: RStream) -> DynaTree:
+def _run_fit(
+    plan: mirror.FitPlan, every: int, stream: RStream, exposure: Vector | None = None
+) -> DynaTree:
     """Start a cloud, learn the rows and make R's object of it."""
     began = time.perf_counter()
     options = _options(plan, plan.minp, plan.tree_prior)
     cloud = Cloud(stream.source, **cloud_options(options, plan.spec.n_inputs))
-    if plan.model != "class":
+    more: tuple[Any, ...] = ()
+    if exposure is not None:
+        pairs = zip(plan.y[:N_SCALE].tolist(), exposure[:N_SCALE].tolist(), strict=True)
+        unit, rate = first_rate([Exposed(*pair) for pair in pairs])
+        cloud.set_exposure_unit(unit, rate)
+        more = None, counts.in_units(exposure, unit)
+    elif plan.model != "class":
         n_basis = plan.sb[1] if plan.model == "linear" else 0
         first = plan.X[:N_SCALE, :n_basis], plan.y[:N_SCALE]
         scale = frozen_scale(*first)
@@ -179,7 +212,7 @@ def _run_fit(plan: mirror.FitPlan, every: int, stream: RStream) -> DynaTree:
             scale = [0.0] * n_basis, scale[1], 0.0, scale[3]
         cloud.set_scale(*scale)
     cloud.start(plan.X[:0], plan.y[:0])
-    lpred = np.asarray(cloud.update(plan.X, plan.y, max(every, 0), print_step))
+    lpred = np.asarray(cloud.update(plan.X, plan.y, max(every, 0), print_step, *more))
     elapsed = time.perf_counter() - began
     fit = mirror.wrapped(plan, cloud, every, lpred, elapsed, stream)
     return fit.extended({"rules": "native"})

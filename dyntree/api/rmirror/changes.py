@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .arguments import as_indices, as_number, as_permutation, as_verb
 from .handles import Handle, live_handles
@@ -67,13 +68,27 @@ def update(
     rows = object.spec.encode(X, "X")
     response = object.spec.responses(y, "y", rows.shape[0])
     every = as_verb(verb, response.size)
-    stream = choose_stream(seed, rng, object.rng)
+    return learned(object, rows, response, every, choose_stream(seed, rng, object.rng))
+
+
+def learned(
+    object: DynaTree,
+    rows: NDArray[np.float64],
+    response: NDArray[np.float64],
+    every: int,
+    stream: RStream,
+    *more: Any,
+) -> DynaTree:
+    """Let the cloud learn rows and responses as it stores them; see `update`.
+
+    What is more goes to the cloud as it is.
+    """
     if 0 < every < response.size:
         print(f"updating with {response.size} new (x,y) pairs")
     began = time.perf_counter()
     cloud = object.handle.drawing_from(stream.source)
     first = cloud.n_active + cloud.n_retired
-    lpred = cloud.update(rows, response, max(every, 0), print_step)
+    lpred = cloud.update(rows, response, max(every, 0), print_step, *more)
     shown = response + 1 if object.model == "class" else response
     return object.extended(
         {

@@ -247,7 +247,7 @@ def plant(
         **cloud_options(options, X.shape[1]),
     )
     if options.is_count:
-        cloud.set_exposure_unit(*_first_rate(y[:n_scale]))
+        cloud.set_exposure_unit(*first_rate(y[:n_scale]))
     elif native and options.model != "class":
         basis = (options.n_basis or 0) if options.model == "linear" else 0
         centred = options.intercept != "none" or options.model != "linear"
@@ -281,7 +281,7 @@ def cloud_options(options: TreeOptions, n_features: int) -> dict[str, Any]:
     }
 
 
-def _first_rate(y: list[Any]) -> tuple[float, float]:
+def first_rate(y: list[Any]) -> tuple[float, float]:
     """Mean exposure of the first counts, and events per so much of it, > 0."""
     counts, exposure = apart(y)
     unit = float(exposure.mean())

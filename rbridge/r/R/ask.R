@@ -1,9 +1,11 @@
 # Called row by row: what is as by default stays here.
 predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, verb = 0,
-                            ...) {
+                            exposure = NULL, ...) {
   no_more(...)
+  exposure <- new_exposure(object, XX, exposure)
   XX <- new_rows(object, XX)
   given <- list(XX = XX)
+  if (!is.null(exposure)) given$exposure <- exposure
   if (!is.null(yy)) given$yy <- new_response(object, yy)
   if (!isTRUE(quants)) given["quants"] <- list(quants)
   if (!isFALSE(ei)) given["ei"] <- list(ei)

@@ -1,7 +1,10 @@
-update.dyntree <- function(object, X, y, verb = round(length(y) / 10), ...) {
+update.dyntree <- function(object, X, y, verb = round(length(y) / 10),
+                           exposure = NULL, ...) {
   no_more(...)
+  exposure <- new_exposure(object, X, exposure)
   X <- new_rows(object, X)
   given <- list(X = X, y = new_response(object, y), verb = verb)
+  if (!is.null(exposure)) given$exposure <- exposure
   after <- extended(object, "update", given, sys.call())
   columns <- colnames(object[["X"]])
   if (is.null(columns)) columns <- colnames(X_like(object, X))

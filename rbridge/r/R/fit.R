@@ -1,13 +1,18 @@
 dynaTree <- function(X, ...) UseMethod("dynaTree")
 
 dynaTree.default <- function(X, y, N = 1000,
-                             model = c("constant", "linear", "class", "prior"),
+                             model = c("constant", "linear", "class", "prior",
+                                       "poisson", "negbin"),
                              nu0s20 = c(0, 0), ab = c(0.95, 2), minp = NULL, sb = NULL,
                              nstart = minp, icept = c("implicit", "augmented", "none"),
                              rprop = c("luvar", "luall", "reject"),
-                             verb = round(length(y) / 10), ...) {
+                             verb = round(length(y) / 10), exposure = NULL, ...) {
   no_more(...)
   model <- match.arg(model)
+  check_exposed(model, exposure)
+  if (model %in% counts && rules() != "native")
+    stop("model = \"", model, "\" is one of native rules: options(dyntree.rules = ",
+         "\"native\")", call. = FALSE)
   force(y)
   call <- sys.call()
   X <- as_inputs(X)
@@ -15,6 +20,7 @@ dynaTree.default <- function(X, y, N = 1000,
                 ab = ab, minp = minp, sb = sb,
                 nstart = if (missing(nstart)) "minp" else nstart,
                 icept = match.arg(icept), rprop = match.arg(rprop), verb = verb)
+  if (!is.null(exposure)) given$exposure <- exposure
   tree <- held(call)
   told <- ask("dynaTree", given, call, tree, rules = rules(), save = TRUE)
   fields <- named_fields(told$value, colnames(X))
@@ -22,28 +28,66 @@ dynaTree.default <- function(X, y, N = 1000,
             cloud = new_cloud(tree, told$saved, fields$lpred, fields$time))
 }
 
-dynaTree.formula <- function(X, data = NULL, subset, na.action = stats::na.omit, ...) {
+dynaTree.formula <- function(X, data = NULL, subset, na.action = stats::na.omit,
+                             exposure = NULL, ...) {
   frame <- match.call(expand.dots = FALSE)
-  frame <- frame[c(1L, match(c("X", "data", "subset", "na.action"), names(frame), 0L))]
+  named <- frame$exposure
+  frame <- frame[c(1L, match(c("X", "data", "subset", "na.action", "exposure"),
+                             names(frame), 0L))]
   names(frame)[names(frame) == "X"] <- "formula"
   frame[[1L]] <- quote(stats::model.frame)
   frame$na.action <- na.action
   frame <- eval(frame, parent.frame())
   terms <- attr(frame, "terms")
-  no_offset(terms)
+  if (!asks_counts(...)) no_offset(terms)
+  over <- exposed(stats::model.offset(frame), frame[["(exposure)"]])
   terms <- stats::delete.response(terms)
   y <- stats::model.response(frame)
   inputs <- design(terms, frame)
   contrasts <- attr(inputs, "contrasts")
   attr(inputs, "contrasts") <- NULL
-  object <- dynaTree.default(inputs, if (is.character(y)) as.factor(y) else y, ...)
+  if (is.character(y)) y <- as.factor(y)
+  object <- dynaTree.default(inputs, y, ..., exposure = over)
   if (!attr(terms, "intercept") && object$model == "linear" && object$icept != "none")
     warning("the formula leaves out the intercept, but linear leaves have one; ",
             "icept = \"none\" fits them without", call. = FALSE)
   attr(object, "terms") <- terms
   attr(object, "xlevels") <- stats::.getXlevels(terms, frame)
   attr(object, "contrasts") <- contrasts
+  attr(object, "exposure") <- named
   object
+}
+
+counts <- c("poisson", "negbin") # whose rows have exposures
+
+# Whether the model among further arguments is one of them; the others stay as they are.
+asks_counts <- function(...) {
+  at <- match("model", ...names())
+  !is.na(at) && isTRUE(...elt(at) %in% counts)
+}
+
+check_exposed <- function(model, exposure) {
+  if (!is.null(exposure) && !model %in% counts)
+    stop("exposure is for counts, model = \"poisson\" or \"negbin\"; got it with model = \"",
+         model, "\". Leave it out.", call. = FALSE)
+}
+
+# An offset is the logarithm of an exposure, which multiplies one that was given beside it.
+exposed <- function(offset, exposure) {
+  if (is.null(offset)) return(exposure)
+  if (is.null(exposure)) exp(offset) else exp(offset) * exposure
+}
+
+# Exposures of new rows: those given, or of a fit by formula those that it names.
+new_exposure <- function(object, X, exposure) {
+  check_exposed(object$model, exposure)
+  terms <- attr(object, "terms")
+  if (!object$model %in% counts || is.null(terms) || !is.data.frame(X)) return(exposure)
+  frame <- stats::model.frame(terms, X, xlev = attr(object, "xlevels"),
+                              na.action = stats::na.pass)
+  if (is.null(exposure) && !is.null(named <- attr(object, "exposure")))
+    exposure <- eval(named, X, environment(terms))
+  exposed(stats::model.offset(frame), exposure)
 }
 
 no_offset <- function(terms) {
@@ -90,7 +134,7 @@ as_inputs <- function(X) {
 
 # Labels count from 1; a factor is its codes, which are classes and no numbers.
 as_response <- function(y, model) {
-  if (is.factor(y) && model %in% c("constant", "linear"))
+  if (is.factor(y) && model %in% c("constant", "linear", counts))
     stop("y is a factor, whose codes are no numbers to regress on: give model = ",
          "\"class\", or the numbers it stands for, as.numeric(as.character(y)).",
          call. = FALSE)

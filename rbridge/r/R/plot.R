@@ -11,7 +11,7 @@ plot.dyntree <- function(x, proj = 1, add = FALSE, ylim = NULL, col = 2, lwd = 1
   if (!add) draw_rows(x, column, ylim, ...)
   odr <- order(x[["XX"]][, column])
   for (name in intersect(c("mean", "q1", "q2"), names(x))) {
-    values <- as.matrix(x[[name]])
+    values <- as.matrix(x[[name]]) / over(x$XXexposure)
     if (ptype == "mean") values <- as.matrix(rowMeans(values))
     graphics::matlines(x[["XX"]][odr, column], values[odr, , drop = FALSE], col = col,
                        lwd = lwd, lty = if (name == "mean") 1 else 2)
@@ -19,11 +19,17 @@ plot.dyntree <- function(x, proj = 1, add = FALSE, ylim = NULL, col = 2, lwd = 1
   invisible(NULL)
 }
 
-draw_rows <- function(x, column, ylim, xlab = NULL, ylab = "y", ...) {
-  if (is.null(ylim)) ylim <- range(if (is.null(x$q1)) x$y else c(x$q1, x$q2))
+# What counts are divided by, so that they can be drawn beside one another.
+over <- function(exposure) if (is.null(exposure)) 1 else exposure
+
+draw_rows <- function(x, column, ylim, xlab = NULL, ylab = NULL, ...) {
+  y <- x$y / over(x$exposure)
+  if (is.null(ylab)) ylab <- if (all(over(x$exposure) == 1)) "y" else "y / exposure"
+  if (is.null(ylim))
+    ylim <- range(if (is.null(x$q1)) y else c(x$q1, x$q2) / over(x$XXexposure))
   name <- colnames(x[["X"]])[column]
   if (is.null(xlab)) xlab <- if (is.null(name)) "x" else name
-  graphics::plot(x[["X"]][, column], x$y, ylim = ylim, pch = 20, xlab = xlab, ylab = ylab,
+  graphics::plot(x[["X"]][, column], y, ylim = ylim, pch = 20, xlab = xlab, ylab = ylab,
                  ...)
 }
 

@@ -9,9 +9,10 @@ from typing import Any, Self
 import numpy as np
 import pytest
 
+from dyntree import DynamicTree
 from dyntree.api import rmirror
 from dyntree.api.rmirror import RStream
-from rbridge import guest, native
+from rbridge import counts, guest, native
 from rbridge.convert import from_r, to_r
 from rbridge.interrupts import Interruptible
 from rbridge.wire import RValue, dumps, loads, named_list
@@ -114,6 +115,38 @@ def test_native_rules_answer_the_mirrors_questions() -> None:
         X, 1 + (Y > 0), N=50, model="class", rng=RStream(1), verb=0
     )
     assert rmirror.predict(labelled, X[:2]).p.shape == (2, 2)
+
+
+def test_counts_are_those_of_the_model_and_its_predictions() -> None:
+    """Of trees that are one leaf, in which there is no chance."""
+    over = GENERATOR.uniform(0.5, 4.0, 50)
+    y = np.floor(9.0 * over)
+    leaf = (1e-12, 2.0)
+    for model in ("poisson", "negbin"):
+        fit = native.dynaTree(
+            X, y, 20, model, ab=leaf, exposure=over, verb=0, rng=RStream(1)
+        )
+        tree = DynamicTree(model, n_particles=20, tree_prior=leaf, seed=1)
+        tree.update(X, y, exposure=over)
+        assert fit.lpred.sum() == pytest.approx(tree.log_evidence, rel=1e-10)
+        told = counts.predict(fit, X, yy=y, exposure=over)
+        ours = tree.predict(X, exposure=over)
+        np.testing.assert_allclose(told.mean, ours.mean, rtol=1e-10)
+        np.testing.assert_allclose(told.var, ours.var, rtol=1e-10)
+        np.testing.assert_array_equal(told.q2, ours.quantile(0.95))
+        np.testing.assert_allclose(np.log(told.yypred), ours.log_density(y), rtol=1e-9)
+        later = counts.update(fit, X[:3], y[:3], 0, over[:3], rng=RStream(2))
+        assert later.exposure.tolist() == [*over, *over[:3]]
+        fewer = counts.retire(later, [1, 2])
+        held = {*zip(fewer.X[:, 0], fewer.y, fewer.exposure, strict=True)}
+        assert held <= {*zip(X[:, 0], y, over, strict=True)}
+    with pytest.raises(ValueError, match="exposure is for counts"):
+        native.dynaTree(X, Y, N=5, exposure=over, rng=RStream(1))
+    with pytest.raises(ValueError, match="of no counts in repeats; got 'negbin'"):
+        native.dynaTrees(X, y, 5, 2, model="negbin", rng=RStream(1))
+    with pytest.raises(ValueError, match=r"y must be counts .* in row 3\."):
+        native.dynaTree(X, y + 0.5 * (np.arange(50) == 2), model="negbin",
+                        rng=RStream(1))  # fmt: skip
 
 
 def test_native_repeats_are_native_fits_of_the_orders() -> None:

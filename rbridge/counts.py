@@ -1,0 +1,171 @@
+"""R's functions for trees of counts, which native rules alone have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dyntree._core.trees import query
+from dyntree.api import rmirror
+from dyntree.api.rmirror import DynaTree, RStream
+from dyntree.api.rmirror.arguments import as_verb
+from dyntree.api.rmirror.changes import learned
+from dyntree.api.rmirror.predict import plan_predict
+from dyntree.api.rmirror.progress import print_particles
+from dyntree.api.rmirror.record import cloud_of
+from dyntree.count_summaries import CountPrediction
+from dyntree.encoding.targets import count_response
+from dyntree.encoding.values import Vector
+from dyntree.params import COUNTS
+from dyntree.trees.answers.predictions import laws_of
+from dyntree.trees.learning.exposures import check_exposure, in_exposure_units
+
+
+def of_counts(tree: DynaTree | None) -> bool:
+    """Whether an object is of counts."""
+    return tree is not None and tree.model in COUNTS
+
+
+@contextmanager
+def _rows_from_one() -> Iterator[None]:
+    """Let errors count rows from 1, as R does."""
+    try:
+        yield
+    except ValueError as error:
+        text = re.sub(r"\brow (\d+)", lambda row: f"row {int(row[1]) + 1}", str(error))
+        raise ValueError(text) from error
+
+
+def counts_in(y: Vector) -> Vector:
+    """Counts among responses, shape (n_rows,), or an error for others."""
+    with _rows_from_one():
+        return count_response(y, len(y))
+
+
+def exposures_in(exposure: ArrayLike | None, n_rows: int) -> Vector:
+    """Exposures as R gives them, shape (n_rows,), 1 by default."""
+    with _rows_from_one():
+        return check_exposure(1.0 if exposure is None else exposure, n_rows)
+
+
+def in_units(exposure: Vector, unit: float) -> Vector:
+    """Exposures as a cloud takes them."""
+    with _rows_from_one():
+        return in_exposure_units(exposure, unit)
+
+
+def update(
+    object: DynaTree,
+    X: ArrayLike,
+    y: ArrayLike,
+    verb: int | None = None,
+    exposure: ArrayLike | None = None,
+    *,
+    rng: RStream,
+) -> DynaTree:
+    """Learn more counts, one after the other; see `rmirror.update`.
+
+    Parameters
+    ----------
+    object : DynaTree
+    X, y, verb, rng
+        As there.
+    exposure : array_like of shape (n_rows,) or float, optional
+        What each was counted over, > 0; 1 by default.
+
+    Returns
+    -------
+    DynaTree
+        With the rows and their exposures appended.
+    """
+    cloud = cloud_of(object)
+    rows = object.spec.encode(X, "X")
+    counts = counts_in(object.spec.responses(y, "y", len(rows)))
+    given = exposures_in(exposure, len(rows))
+    own = in_units(given, cloud.prior_point["exposure_unit"])
+    every = as_verb(verb, counts.size)
+    after = learned(object, rows, counts, every, rng, None, own)
+    return after.extended({"exposure": np.concatenate((object.exposure, given))})
+
+
+def retire(object: DynaTree, *given: Any, **named: Any) -> DynaTree:
+    """Forget rows one by one, and their exposures; see `rmirror.retire`."""
+    after = rmirror.retire(object, *given, **named)
+    order = np.argsort(object.row_ids)
+    held = order[np.searchsorted(object.row_ids[order], after.row_ids)]
+    return after.extended({"exposure": object.exposure[held]})
+
+
+def predict(
+    object: DynaTree,
+    XX: ArrayLike,
+    yy: ArrayLike | None = None,
+    quants: bool = True,
+    ei: bool = False,
+    verb: int = 0,
+    exposure: ArrayLike | None = None,
+) -> DynaTree:
+    """Predict counts at new rows, averaging over particles.
+
+    Parameters
+    ----------
+    object : DynaTree
+    XX, yy, quants, ei, verb
+        As for `rmirror.predict`; `ei` must be False.
+    exposure : array_like of shape (n_new,) or float, optional
+        > 0; 1 by default.
+
+    Returns
+    -------
+    DynaTree
+        With mean, vmean, var, q1 and q2 (quantiles of the mixture of all particles) and
+        yypred, each of shape (n_new,); XX as stored, and XXexposure.
+    """
+    cloud = cloud_of(object)
+    plan = plan_predict(object.spec, XX, yy, quants, ei)
+    if plan.ei:
+        raise ValueError("ei is for real responses, and not for counts. Leave it out.")
+    given = exposures_in(exposure, len(plan.X))
+    told = CountPrediction.of_laws(laws_of(cloud, plan.X, 1, given), given)
+    means = query.predictive(cloud, plan.X)[0] * given
+    found = {"mean": told.mean, "vmean": means.var(axis=0), "var": told.var}
+    if plan.quants:
+        found["q1"], found["q2"] = told.quantile([0.05, 0.95]).T.copy()
+    found["yypred"] = np.empty(0)
+    if plan.y is not None:
+        found["yypred"] = np.exp(told.log_density(counts_in(plan.y)))
+    print_particles(cloud.n_particles, as_verb(verb, 0))
+    old = {"q1", "q2"} - set(found)  # of another call, perhaps of other rows
+    asked = {"XX": plan.X, "XXexposure": given}
+    return object.extended(found | asked, without=old)
+
+
+def _refusal(name: str) -> Callable[..., Any]:
+    """A function that is not for counts."""
+
+    def refuse(object: DynaTree, **asked: Any) -> Any:
+        raise ValueError(
+            f"{name} is not for counts; got model={object.model!r}. The Python package "
+            "has criteria and sensitivities of counts."
+        )
+
+    return refuse
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "update": update,
+    "retire": retire,
+    "predict": predict,
+    **{
+        name: _refusal(name)
+        for name in (
+            "coef", "alc", "alcX", "ieci", "qEI", "qEntropy", "sens", "classprobs",
+            "entropyX",
+        )
+    },
+}  # fmt: skip
