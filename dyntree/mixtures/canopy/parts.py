@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree import params
+from dyntree.arguments import as_numbers
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.values import Matrix, Vector
@@ -38,7 +38,7 @@ def check_weight(value: Any, n_rows: int, X: Any = None) -> Vector | None:
     if value is None:
         return None
     check_paired(X, value, "sample_weight")
-    weight = params.as_array("sample_weight", value, float)
+    weight = as_numbers("sample_weight", value)
     if weight.shape != (n_rows,):
         raise ValueError(
             f"sample_weight must have shape ({n_rows},), one for each row of X; got "

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
+from dyntree.arguments import as_numbers
 from dyntree.encoding.columns import (
     LEVELS,
     NOUNS,
@@ -336,7 +337,7 @@ def read_weight(sample_weight: Any, n: int) -> Vector | None:
     """Weights > 0, one a row."""
     if sample_weight is None:
         return None
-    weight = params.as_array("sample_weight", sample_weight, np.float64)
+    weight = as_numbers("sample_weight", sample_weight)
     if weight.shape != (n,):
         raise ValueError(
             f"sample_weight must have one number per row ({n}); got shape "

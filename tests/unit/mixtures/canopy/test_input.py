@@ -103,6 +103,9 @@ def test_bad_priors_weights_and_starts_are_refused() -> None:
     for weight in (np.ones(99), -np.ones(100), np.zeros(100), np.full(100, np.nan)):
         with pytest.raises(ValueError, match="sample_weight"):
             Canopy(3).fit(X, sample_weight=weight)
+    for spelt in (["1"] * 100, np.full(100, "1")):
+        with pytest.raises(ValueError, match=r"must be numbers; .* '1'"):
+            Canopy(3).fit(X, sample_weight=spelt)
     for init in (X[:2], np.full((3, 3), np.inf)):
         with pytest.raises(ValueError, match="init must be finite"):
             Canopy(3, init=init).fit(X)

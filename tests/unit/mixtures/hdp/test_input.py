@@ -308,6 +308,8 @@ def test_weights(model: MemoryBoundedHDP, value: float) -> None:
     refused(model, text, [rows()], sample_weight=weight)
     refused(model, "sample_weight must have one number per row (20)", [rows()],
             sample_weight=[1.0])  # fmt: skip
+    refused(model, "sample_weight must be numbers; got the text '1' in row 0",
+            [rows()], sample_weight=["1"] * 20)  # fmt: skip
 
 
 def test_weights_that_no_topic_can_hold(model: MemoryBoundedHDP) -> None:
