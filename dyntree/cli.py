@@ -6,6 +6,7 @@ import argparse
 import csv
 import math
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -22,11 +23,13 @@ ROWS = "CSV or NDJSON file (packed: .gz, .bz2, .xz), or -"
 STREAM_HELP = """Read rows one by one; predict each, write a line, then learn it. Rows
 without a response are predicted only. With --checkpoint the command may be killed at
 any time: the same call with --resume cuts the output back to the last checkpoint and
-goes on, so that no row and no line is lost or doubled. The input must then come again
-from its first row (the rows taken are skipped), or begin after them with
---input-continues. The output must be a file: --out FILE, or >> FILE in a shell; readers
-of a pipe may see lines again, which bear their row numbers. Columns of strings take new
-levels as they come, unless their levels are named with --levels; see --new-levels."""
+goes on, so that no row and no line is lost or doubled. Ctrl-C, SIGTERM and SIGHUP let
+the row under way be finished and write a checkpoint; a second one ends it at once. The
+input must then come again from its first row (the rows taken are skipped), or begin
+after them with --input-continues. The output must be a file: --out FILE, or >> FILE in
+a shell; readers of a pipe may see lines again, which bear their row numbers. Columns of
+strings take new levels as they come, unless their levels are named with --levels; see
+--new-levels."""
 
 CROSSCHECK = "compare with the R package dynaTree, number for number"
 CROSSCHECK_HELP = """Fit a table in CRAN dynaTree and in dyntree from one seed, learn,
@@ -55,7 +58,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"dyntree {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, run: Callable[..., None], help: str, about: str = "") -> Any:
+    def command(
+        name: str, run: Callable[..., int | None], help: str, about: str = ""
+    ) -> Any:
         made = commands.add_parser(name, help=help, description=about or help)
         made.set_defaults(run=run)
         return made
@@ -278,8 +283,9 @@ def _show(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code.
 
-    0; 1 with a line on standard error; 130 after an interrupt; 141 where nobody reads
-    the output any more. Wrong usage exits with 2.
+    0; 1 with a line on standard error; 128 and the number of a signal that ended it, so
+    130 after Ctrl-C and 143 after SIGTERM; 141 where nobody reads the output any more.
+    Wrong usage exits with 2.
 
     Parameters
     ----------
@@ -298,7 +304,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show
             check_paths(vars(given))
-            given.run(given)
+            came = given.run(given)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
@@ -310,6 +316,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"dyntree: {message}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("dyntree: interrupted", file=sys.stderr)
-        return 130
-    return 0
+        came = signal.SIGINT
+    if came is None:
+        return 0
+    print("dyntree: interrupted", file=sys.stderr)
+    return 128 + int(came)

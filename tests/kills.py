@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from dyntree.storage.atomic_files import PART
 from tests.unit.models import grown
 
 ROOT = Path(dyntree.__file__).parent.parent
+SIGNALS = [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
 KINDS = {
     "linear": ["--model", "linear", "--window", "60", "--drift"],
     "class": ["--model", "class", "--window", "60", "--discard", "random"],
@@ -67,8 +69,8 @@ def finish(call: list[str]) -> None:
     assert process.returncode == 0, complaint
 
 
-def kill(call: list[str], out: Path, seconds: float) -> bool:
-    """Kill a call so many seconds after its first line; whether that came in time."""
+def kill(call: list[str], out: Path, seconds: float, number: int) -> bool:
+    """Signal a call so many seconds after its first line; whether that came in time."""
     before = out.stat().st_mtime_ns if out.exists() else 0
     with start(call) as process:
         while process.poll() is None:
@@ -76,9 +78,11 @@ def kill(call: list[str], out: Path, seconds: float) -> bool:
                 break
             time.sleep(0.001)
         time.sleep(seconds)
-        process.kill()
-    assert process.returncode in (0, -9), process.returncode
-    return process.returncode == -9
+        process.send_signal(number)
+        _, complaint = process.communicate(timeout=300)
+    ended = -9 if number == signal.SIGKILL else 128 + number
+    assert process.returncode in (0, ended), (process.returncode, complaint)
+    return process.returncode == ended
 
 
 def torture(
@@ -90,7 +94,9 @@ def torture(
     finish(command(folder, "plain", kind, every))
     call, hits = command(folder, "killed", kind, every), 0
     for _ in range(n_kills):
-        hits += kill(call, folder / "killed.csv", rng.uniform(0.0, 0.15))
+        hits += kill(
+            call, folder / "killed.csv", rng.uniform(0.0, 0.15), rng.choice(SIGNALS)
+        )
     finish(call)
     for suffix in ("csv", "dyn"):
         plain, killed = folder / f"plain.{suffix}", folder / f"killed.{suffix}"

@@ -25,7 +25,7 @@ import re
 import reprlib
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -70,8 +70,8 @@ def format_of(path: str) -> str:
     return FORMATS.get(bare.suffix, "csv")
 
 
-def read_csv(file: TextIO, separator: str = ",") -> Iterator[Row]:
-    """Rows of a CSV file with a header, as text."""
+def read_csv(file: Iterable[str], separator: str = ",") -> Iterator[Row]:
+    """Rows of the lines of a CSV file with a header, as text."""
     lines = csv.reader(file, delimiter=separator)
     names = next(lines, None)
     if not names:
@@ -87,7 +87,7 @@ def read_csv(file: TextIO, separator: str = ",") -> Iterator[Row]:
         yield dict(zip(names, cells, strict=True))
 
 
-def read_ndjson(file: TextIO, separator: str = ",") -> Iterator[Row]:
+def read_ndjson(file: Iterable[str], separator: str = ",") -> Iterator[Row]:
     """Rows of a file with one JSON object a line, which no separator parts."""
     for number, line in enumerate(line for line in file if not line.isspace()):
         try:
@@ -230,7 +230,7 @@ def ndjson_line(values: Row) -> bytes:
     return json.dumps(strict(values)).encode("ascii") + b"\n"
 
 
-READERS: dict[str, Callable[[TextIO, str], Iterator[Row]]] = {
+READERS: dict[str, Callable[[Iterable[str], str], Iterator[Row]]] = {
     "csv": read_csv,
     "ndjson": read_ndjson,
 }

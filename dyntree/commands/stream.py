@@ -6,7 +6,7 @@ output is on disk before the checkpoint is. Resuming cuts the output back to tha
 and skips that many rows, so whenever the process died, no row and no line is lost or
 doubled. For that the input must begin anew from its first row, unless it is said to
 continue, and the output be a file; readers of a pipe drop repeated lines by their row
-numbers.
+numbers. A polite stop (see `stops`) finishes the row and writes a checkpoint first.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from dyntree.commands.rows import (
     format_of,
     opened,
 )
+from dyntree.commands.stops import Lines, Stopped, Stops
 from dyntree.commands.tables import NamedLevels, answer_columns, split_formula
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import response_name
@@ -55,23 +56,39 @@ from dyntree.trees.learning.weights import check_weights
 TICK = 1.0  # seconds between two words on progress
 
 
-def stream(arguments: argparse.Namespace) -> None:
-    """Predict and learn rows as they come; see the module."""
+def stream(arguments: argparse.Namespace) -> int | None:
+    """Predict and learn rows as they come; see the module.
+
+    Returns the signal that ended it, if one did.
+    """
     session = Session(arguments)
-    n_skipped = 0 if arguments.input_continues else session.notes["rows"]
-    with opened(arguments.table) as file, _output(session, arguments.out) as out:
-        rows = READERS[session.notes["format"]](file, session.notes["separator"])
+    continues = arguments.input_continues
+    n_skipped = 0 if continues else session.notes["rows"]
+    before = session.notes.pop("unfinished", "")
+    with (
+        opened(arguments.table) as file,
+        _output(session, arguments.out) as out,
+        Stops() as stops,
+    ):
+        lines = Lines(file, stops, before if continues else "")
+        rows = READERS[session.notes["format"]](lines, session.notes["separator"])
         number = -1
-        for number, row in enumerate(rows):
-            if number == 0:
-                session.begin(row, out)
-            if number >= n_skipped:
-                session.take(row, out)
-        if number < 0 and not arguments.input_continues:
-            raise ValueError(f"{arguments.table} cannot be read: it has no row.")
-        session.save(out)
+        try:
+            for number, row in enumerate(rows):
+                lines.taken()
+                if number == 0:
+                    session.begin(row, out)
+                if number >= n_skipped:
+                    session.take(row, out)
+            if number < 0 and not continues:
+                raise ValueError(f"{arguments.table} cannot be read: it has no row.")
+        except Stopped:
+            session.keep(lines.unfinished)
+        if number >= 0 or continues or session.resumed:
+            session.save(out)
     session.named.tell()
     session.tell(last=True)
+    return stops.came
 
 
 class Session:
@@ -299,6 +316,11 @@ class Session:
             os.fsync(out.fileno())
         checkpoint.save_with(self.model, self.notes, self.path)
         self.saved_at = time.monotonic()
+
+    def keep(self, unfinished: str) -> None:
+        """Keep what an input that goes on has begun to say, for the next call."""
+        if self.notes["format"] == "ndjson":  # CSV begins anew, with a header
+            self.notes["unfinished"] = unfinished
 
     def tell(self, last: bool = False) -> None:
         """Say on standard error how far it is: now and then on a terminal, at last."""
