@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from _thread import RLock  # the class; that of threading is a function
 from collections.abc import Callable
 from functools import wraps
-from threading import RLock
 from time import monotonic, sleep
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakSet
@@ -20,7 +20,7 @@ PATIENCE = 5.0  # seconds that a fork waits for calls under way in other threads
 PAUSE = 0.005  # seconds between two tries
 
 
-class ModelLock:
+class ModelLock(RLock):  # type: ignore[misc]  # final in stubs alone
     """A reentrant lock of one model that outlives a fork of the process.
 
     A fork copies memory, and of all threads only the one that forks. It therefore waits
@@ -29,36 +29,15 @@ class ModelLock:
     when it asks that model; the parent goes on as if nothing were.
     """
 
-    __slots__ = ("__weakref__", "_lock")
-
     def __init__(self) -> None:
-        self._lock: Any = RLock()
         with listing:
             LOCKS.add(self)
 
-    def acquire(self, *, blocking: bool = True) -> bool:
-        """Whether the lock is held by this thread from now on."""
-        return bool(self._lock.acquire(blocking=blocking))
 
-    def release(self) -> None:
-        """Let other threads in."""
-        self._lock.release()
+class LostLock(ModelLock):  # type: ignore[misc]
+    """What becomes of a lock that another thread held when the process was forked."""
 
-    def lose(self) -> None:
-        """Refuse every call from now on."""
-        self._lock = LostLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-
-class LostLock:
-    """Lock of a model that another thread was changing when the process was forked."""
-
-    def acquire(self, *, blocking: bool = True) -> bool:
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Say why the model cannot be used."""
         raise RuntimeError(
             "This model cannot be used in this process: when the process was forked, "
@@ -66,6 +45,8 @@ class LostLock:
             f"{PATIENCE:.0f} seconds. Fork before such a call or after it, or load the "
             "model in this process with dyntree.load."
         )
+
+    __enter__ = acquire
 
 
 LOCKS: WeakSet[ModelLock] = WeakSet()
@@ -120,7 +101,7 @@ def release_all() -> None:
 def begin_child() -> None:
     """Go on in the forked process, which has this one thread."""
     for lock in busy:
-        lock.lose()
+        lock.__class__ = LostLock
     release_all()
     after_fork()
 

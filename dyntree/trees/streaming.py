@@ -15,7 +15,6 @@ from dyntree.errors import StaleWindowWarning, warn
 from dyntree.online import Arrays, Header
 from dyntree.params import NIG, StreamOptions, TreeOptions
 from dyntree.runtime.progress import Progress
-from dyntree.runtime.rewording import reworded
 from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.answers.draws import JointDraws
@@ -196,8 +195,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
             if state.cloud is None or self.is_frozen or is_new:
                 self._learn(row, [y], np.array([weight]), None)
                 return
-            with reworded("sample_weight", "weight"):
-                row, responses = learnable_row(state, row, y, weight)
+            row, responses = learnable_row(state, row, y, weight)
             before = state.cloud.n_degenerate
             self.learn_encoded(row, responses)
             warn_degenerate(state.cloud.n_degenerate - before)
