@@ -20,7 +20,7 @@ from typing import Any, Self, TextIO
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")  # those that the system has
 CHUNK = 1 << 16  # bytes
-LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r(?!\Z))")  # \r at the end may be half an end
+END = re.compile(r"\r\n|\n|\r(?!\Z)")  # of a line; \r at the end may be half of one
 
 
 class Stopped(Exception):
@@ -145,11 +145,11 @@ class Lines:
         chunk: bytes = self._bytes.read1(CHUNK)  # type: ignore[attr-defined]
         text = self._tail + self._decoder.decode(chunk, final=not chunk)
         self._ended = not chunk
-        end = 0
-        for found in LINE.finditer(text):
-            self._lines.append(found[0])
-            end = found.end()
-        self._tail = text[end:]
+        start = 0
+        for found in END.finditer(text):
+            self._lines.append(text[start : found.end()])
+            start = found.end()
+        self._tail = text[start:]
         if self._ended and self._tail:
             self._lines.append(self._tail)
             self._tail = ""

@@ -49,6 +49,7 @@ from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
 from dyntree.errors import NotReadyError
 from dyntree.storage.atomic_files import beginning, sweep
+from dyntree.storage.one_writer import sole_writer
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.learning.exposures import check_exposure, with_exposure
 from dyntree.trees.learning.weights import check_weights
@@ -61,6 +62,15 @@ def stream(arguments: argparse.Namespace) -> int | None:
 
     Returns the signal that ended it, if one did.
     """
+    path = arguments.checkpoint
+    if path is None or not Path(path).absolute().parent.is_dir():
+        return _stream(arguments)
+    with sole_writer(path):
+        return _stream(arguments)
+
+
+def _stream(arguments: argparse.Namespace) -> int | None:
+    """What `stream` does, while nobody else writes the checkpoint."""
     session = Session(arguments)
     continues = arguments.input_continues
     n_skipped = 0 if continues else session.notes["rows"]

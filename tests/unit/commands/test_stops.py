@@ -199,3 +199,27 @@ def test_a_stop_takes_what_a_pipe_has_given() -> None:
             next(lines)
         assert lines.unfinished == "c"
     os.close(target)
+
+
+def test_a_second_writer_of_a_checkpoint_is_refused(tmp_path: Path) -> None:
+    out, saved = tmp_path / "o.out", tmp_path / "m.dyn"
+    source, target = os.pipe()
+    with stream("-", out, saved, "--format", "ndjson", source=source) as first:
+        os.write(target, f"{ROWS[0]}\n".encode())
+        wait_for(out, 1)
+        before = saved.read_bytes(), out.read_bytes()
+        more = "--format", "ndjson", "--resume"
+        with stream("-", out, saved, *more, source=subprocess.DEVNULL) as second:
+            _, complaint = second.communicate(timeout=60)
+        assert second.returncode == 1
+        assert f"written by another process, number {first.pid}." in complaint
+        assert (saved.read_bytes(), out.read_bytes()) == before
+        first.kill()
+        first.communicate(timeout=60)
+    os.close(target)
+    with stream("-", out, saved, *more, source=source) as third:
+        _, complaint = third.communicate(timeout=60)
+    os.close(source)
+    assert third.returncode == 1  # the pipe is empty, but the lock went with its owner
+    assert "it has no row" in complaint
+    assert not list(tmp_path.glob("*.lock"))
