@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +15,9 @@ from dyntree.encoding.targets import count_response
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import Prediction
 
-MOST_SUMMED = 1e5  # events up to which probabilities are summed one by one
-N_NODES = 64  # of a quadrature beyond
-HALVINGS = 200  # at most, of a bracket around a quantile
-CLOSE = 1e-13  # relative width of a bracket that is narrow enough
+CLOSE = 1e-11  # relative width of a bracket: what distribution functions can tell
+MOST_ODDS = 20.0  # logs of odds that a search for a quantile tells apart
+FARTHEST = 1e300  # and its inverse: ends of the search for a quantile
 
 Places = NDArray[np.int64]
 
@@ -112,9 +111,7 @@ class RateLaws:
         return self.average(
             self._by_kind(
                 lambda part, a, b, r, e: special.gammainc(a, at[part] * b / e),
-                lambda part, a, b, r, e: special.betainc(
-                    b, a, at[part] / (r + at[part])
-                ),
+                lambda part, a, b, r, e: rates_upto(at[part] / r, a, b),
             )
         )
 
@@ -132,31 +129,30 @@ class RateLaws:
         """
         found = np.empty((self.n_rows, len(levels)))
         for k, level in enumerate(levels):
-            low, high = self._bracket(level)
-            for _ in range(HALVINGS):
-                if np.all(high - low <= CLOSE * high):
-                    break
-                middle = np.where(low > 0.0, np.sqrt(low * high), 0.5 * high)
-                middle = np.where(high > 4.0 * low, middle, 0.5 * (low + high))
-                above = self.cdf(middle) >= level
-                low, high = np.where(above, low, middle), np.where(above, middle, high)
-            found[:, k] = high
+            found[:, k] = self._least(level)
         return found
 
     def quantile(self, q: float) -> Vector:
         """Point below which each row has probability q, shape (n_rows,)."""
         return self.quantiles(np.array([q]))[:, 0]
 
-    def _bracket(self, level: float) -> tuple[Vector, Vector]:
-        """Ends between which each row has its quantile, both of shape (n_rows,)."""
+    def _least(self, level: float) -> Vector:
+        """Least point of each row with this probability at or below it."""
         mean = self.average(self.means())
-        low, high = np.zeros(self.n_rows), np.where(np.isfinite(mean), mean, 1.0) + 1.0
-        while True:
-            below = self.cdf(high) < level
-            if not below.any() or not np.all(np.isfinite(high[below])):
-                return low, high
-            low = np.where(below, high, low)
-            high = np.where(below, 2.0 * high, high)
+        high = np.where(np.isfinite(mean) & (mean > 0.0), mean, 1.0)
+        low, above, factor = 0.5 * high, self.cdf(high), 4.0
+        below = self.cdf(low)
+        while np.any(far := (above < level) & (high < FARTHEST)):
+            low, below = np.where(far, high, low), np.where(far, above, below)
+            high = np.where(far, np.minimum(factor * high, FARTHEST), high)
+            above, factor = self.cdf(high), factor * factor
+        factor = 4.0
+        while np.any(far := (below >= level) & (low > 1.0 / FARTHEST)):
+            high, above = np.where(far, low, high), np.where(far, below, above)
+            low = np.where(far, np.maximum(low / factor, 1.0 / FARTHEST), low)
+            below, factor = self.cdf(low), factor * factor
+        ends = Bracket(low, high, below, above)
+        return least(self.cdf, level, ends, np.log, lambda u, _, high: np.exp(u))
 
     def sample(self, n: int, rng: np.random.Generator) -> Matrix:
         """Independent draws, shape (n, n_rows)."""
@@ -177,6 +173,16 @@ class RateLaws:
             self.exposure[part], rng,
         )  # fmt: skip
         return drawn
+
+
+def rates_upto(odds: Vector, first: Vector, second: Vector) -> Vector:
+    """Probability that (1 - p) / p is at most some odds, p ~ Beta(first, second)."""
+    found, far = np.empty(len(odds)), odds > 1.0
+    a, b, at = first[~far], second[~far], odds[~far]
+    found[~far] = special.betainc(b, a, at / (1.0 + at))
+    a, b, at = first[far], second[far], odds[far]  # whose share of 1 loses its digits
+    found[far] = special.betaincc(a, b, 1.0 / (1.0 + at))
+    return found
 
 
 def drawn_means(
@@ -230,13 +236,7 @@ class CountMixture(RateLaws):
             return np.where(k >= 0.0, found, np.where(np.isnan(k), np.nan, 0.0))
 
         def beta(part: Any, a: Vector, b: Vector, r: Vector, e: Vector) -> Vector:
-            k = at[part]
-            found = np.empty(len(k))
-            far = k > MOST_SUMMED
-            found[~far] = beta_counts.cdf(k[~far], r[~far], a[~far], b[~far])
-            if far.any():
-                found[far] = far_cdf(k[far], r[far], a[far], b[far])
-            return found
+            return beta_counts.cdf(at[part], r, a, b)
 
         return self.average(self._by_kind(poisson, beta))
 
@@ -253,12 +253,7 @@ class CountMixture(RateLaws):
             )  # fmt: skip
 
         def beta(part: Any, a: Vector, b: Vector, r: Vector, e: Vector) -> Any:
-            k = at[part]
-            return (
-                gammaln(r + k) - gammaln(r) - gammaln(k + 1.0)
-                + gammaln(a + r) - gammaln(a) + gammaln(b + k) - gammaln(b)
-                + gammaln(a + b) - gammaln(a + b + r + k)
-            )  # fmt: skip
+            return beta_counts.log_pmf(at[part], r, a, b)
 
         log_p = self._by_kind(poisson, beta)
         if not self.n_rows:
@@ -279,18 +274,23 @@ class CountMixture(RateLaws):
         -------
         ndarray of shape (n_rows, n_levels)
         """
-        found = np.empty((self.n_rows, len(levels)))
-        for k, level in enumerate(levels):
-            low, high = self._bracket(level)
-            low, high = np.where(low > 0.0, np.floor(low), -1.0), np.ceil(high)
-            while np.any(high - low > 1.0):
-                middle = np.floor(0.5 * (low + high))
-                above = self.cdf(middle) >= level
-                low, high = np.where(above, low, middle), np.where(above, middle, high)
-                if np.all((high - low <= 1.0) | (high > 2.0**53)):
-                    break
-            found[:, k] = high
-        return found
+        return super().quantiles(levels)
+
+    def _least(self, level: float) -> Vector:
+        mean = self.average(self.means())
+        low, below = np.full(self.n_rows, -1.0), np.zeros(self.n_rows)
+        high, factor = np.ceil(np.where(np.isfinite(mean), mean, 1.0)), 4.0
+        above = self.cdf(high)
+        while np.any(far := (above < level) & (high < FARTHEST)):
+            low, below = np.where(far, high, low), np.where(far, above, below)
+            high = np.where(far, np.clip(factor * high, 1.0, FARTHEST), high)
+            above, factor = self.cdf(high), factor * factor
+
+        def whole(u: Vector, low: Vector, high: Vector) -> Vector:
+            return np.clip(np.floor(np.expm1(u)) - 1.0, low + 1.0, high - 1.0)
+
+        ends = Bracket(low, high, below, above)
+        return least(self.cdf, level, ends, lambda k: np.log(k + 2.0), whole, 0.0)
 
     def sample(self, n: int, rng: np.random.Generator) -> Matrix:
         """Independent draws, shape (n, n_rows)."""
@@ -299,25 +299,80 @@ class CountMixture(RateLaws):
         return drawn
 
 
-def far_cdf(y: Vector, size: Vector, first: Vector, second: Vector) -> Vector:
-    """Distribution function of beta negative binomial counts, by quadrature.
+class Bracket(NamedTuple):
+    """Points around a quantile and their probabilities, all of shape (n_rows,)."""
 
-    It is P(W <= p) of independent W ~ Beta(size, y + 1) and p ~ Beta(first, second):
-    the mean of the distribution function of one over quantiles of the other, the
-    narrower of the two, by Gauss and Legendre. It is good to 1e-4.
+    low: Vector
+    high: Vector
+    below: Vector
+    above: Vector
+
+
+def log_odds_ratio(p: Vector, level: float) -> Vector:
+    """Log odds of probabilities less those of a level, cut off at MOST_ODDS."""
+    with np.errstate(divide="ignore"):
+        beyond = np.maximum(1.0 - p, 0.0)  # sums may be 1 and a last digit
+        found = np.log(p / level) - np.log(beyond / (1.0 - level))
+    return np.asarray(np.clip(found, -MOST_ODDS, MOST_ODDS))
+
+
+def least(
+    cdf: Callable[[Vector], Vector],
+    level: float,
+    ends: Bracket,
+    inward: Callable[[Vector], Vector],
+    outward: Callable[[Vector, Vector, Vector], Vector],
+    close: float = CLOSE,
+) -> Vector:
+    """Least points at which distribution functions are at a level or above.
+
+    By regula falsi, of log odds along a scale; an end that stays twice counts less
+    (Anderson and Björck 1973); every other step halves where two have not.
+
+    Parameters
+    ----------
+    cdf : callable
+        Of points, shape (n_rows,), the distribution function of each row.
+    level : float
+    ends : Bracket
+        Points below the level, and at it or above.
+    inward : callable
+        Of points, where they are on the scale.
+    outward : callable
+        Of places on the scale and of both ends, the points next to them.
+    close : float
+        Width of a bracket beside its upper end that is narrow enough.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
     """
-    nodes, weights = np.polynomial.legendre.leggauss(N_NODES)
-    u = 0.5 * (nodes + 1.0)
-    p_is_narrow = 1.0 / first + 1.0 / second <= 1.0 / size + 1.0 / (y + 1.0)
-    found = np.empty(len(y))
-    for part, over_p in ((p_is_narrow, True), (~p_is_narrow, False)):
-        a, b, r, k = (one[part, None] for one in (first, second, size, y + 1.0))
-        if over_p:
-            inner = special.betainc(r, k, special.betaincinv(a, b, u))
-        else:  # 1 - W by its own quantiles, which keep their digits near 0
-            inner = special.betainc(b, a, special.betaincinv(k, r, u))
-        found[part] = inner @ (0.5 * weights)
-    return found
+    low, high, below, above = ends
+    below, above = log_odds_ratio(below, level), log_odds_ratio(above, level)
+    last, before, step = np.zeros(len(low)), np.full(len(low), np.inf), 0
+    while True:
+        left, right = inward(low), inward(high)
+        width = right - left
+        with np.errstate(all="ignore"):
+            share = below / (below - above)
+        if step % 2:
+            share = np.where(width > 0.5 * before, 0.5, share)
+            before = width
+        inside = np.clip(left + share * width, left + 0.5 * close, right - 0.5 * close)
+        at = outward(inside, low, high)
+        is_open = (low < at) & (at < high) & (high - low > close * high)
+        if not is_open.any():
+            return high
+        off, step = log_odds_ratio(cdf(at), level), step + 1
+        side = np.where(is_open, np.where(off >= 0.0, 1.0, -1.0), 0.0)
+        with np.errstate(all="ignore"):
+            fall = 1.0 - off / np.where(side > 0.0, above, below)
+            fall = np.where(side == last, np.where(fall > 0.0, fall, 0.5), 1.0)
+        up, down, last = side > 0.0, side < 0.0, side
+        high, above = np.where(up, at, high), np.where(up, off, above)
+        low, below = np.where(down, at, low), np.where(down, off, below)
+        above = np.where(down, fall * above, above)
+        below = np.where(up, fall * below, below)
 
 
 class CountPrediction(Prediction):

@@ -1,46 +1,140 @@
-"""Distribution function of beta negative binomial counts, by sums from their mode."""
+"""Distribution function of beta negative binomial counts, by sums and by panels.
+
+Few probabilities are summed one by one. Many are an integral: by Euler and Maclaurin
+
+    p(m) + .. + p(y) = int p(x) dx - (p'(y + 1/2) - p'(m - 1/2)) / 24
+                       + 7 (p'''(y + 1/2) - p'''(m - 1/2)) / 5760 - ..,
+
+from m - 1/2 to y + 1/2 (Abramowitz and Stegun 1972, 23.1.30 with 25.4.2), where p is
+continued by gamma functions. It is had by Gauss and Legendre on panels in which the
+logarithm of p hardly bends, however far counts go.
+"""
 import numpy as np
 
-from libc.math cimport NAN, exp, floor
+from libc.math cimport INFINITY, NAN, exp, fabs, floor, log, log1p
 
 from dyntree._core.rmath cimport log_gamma
 
 cdef double LEAST = 1e-17       # of the sum: smaller terms leave it as it is
+cdef double UNSEEN = 1e-15      # of an integral: panels beyond are left out
+cdef double MOST_SUMMED = 1000.0    # events up to which all is summed
+cdef double FIRST = 128.0       # events that are summed before an integral
+cdef double STIRLING = 1000.0   # from where two terms of its series are exact
+cdef double BENT = 36.0         # most change of the slope of log p, times a panel's width
+cdef double[::1] NODES, WEIGHTS     # of Gauss and Legendre, on (0, 1)
+
+NODES, WEIGHTS = (np.ascontiguousarray(one) for one in np.polynomial.legendre.leggauss(16))
+NODES, WEIGHTS = 0.5 * (np.asarray(NODES) + 1.0), 0.5 * np.asarray(WEIGHTS)
 
 
-cdef double log_mass(double k, double r, double a, double b) noexcept nogil:
-    """Log probability of k events: NB(r, p) with p ~ Beta(a, b)."""
+cdef struct Law:
+    # NB(r, p) with p ~ Beta(a, b), and what its probabilities have in common
+    double r, a, b, constant, mode
+
+
+cdef double gamma_step(double x, double d) noexcept nogil:
+    """log Gamma(x + d) - log Gamma(x), which keeps its digits where both are large."""
+    cdef double z = x + d
+    if x < STIRLING or z < STIRLING:
+        return log_gamma(z) - log_gamma(x)
     return (
-        log_gamma(r + k) - log_gamma(r) - log_gamma(k + 1.0)
-        + log_gamma(a + r) + log_gamma(b + k) - log_gamma(a + b + r + k)
-        - log_gamma(a) - log_gamma(b) + log_gamma(a + b)
+        (x - 0.5) * log1p(d / x) + d * log(z) - d
+        + (1.0 - 1.0 / (30.0 * z * z)) / (12.0 * z)
+        - (1.0 - 1.0 / (30.0 * x * x)) / (12.0 * x)
     )
 
 
-cdef double mass_to(double y, double r, double a, double b) noexcept nogil:
-    """Probability of y events at most, y whole and >= 0.
+cdef Law law_of(double r, double a, double b) noexcept nogil:
+    cdef Law law
+    law.r, law.a, law.b = r, a, b
+    law.constant = gamma_step(a, r) + gamma_step(b, a) - log_gamma(r)
+    law.mode = max(0.0, floor((r * b - a - b - r) / (a + 1.0)) + 1.0)
+    return law
 
-    Terms follow from their neighbours by p(k + 1) / p(k) =
-    (k + r) (k + b) / ((k + 1) (k + a + b + r)); none is larger than that at the mode.
-    """
-    cdef double mode = floor((r * b - a - b - r) / (a + 1.0)) + 1.0, k, p, first, total
-    cdef double start = max(0.0, min(y, mode))
-    first = total = p = exp(log_mass(start, r, a, b))
+
+cdef double log_mass(double k, Law *law) noexcept nogil:
+    """Log probability of k events."""
+    return (
+        gamma_step(k + 1.0, law.r - 1.0) - gamma_step(law.b + k, law.a + law.r)
+        + law.constant
+    )
+
+
+cdef double ratio(double k, Law *law) noexcept nogil:
+    """p(k + 1) / p(k)."""
+    return (k + law.r) * (k + law.b) / ((k + 1.0) * (k + law.a + law.b + law.r))
+
+
+cdef double bend(double x, Law *law) noexcept nogil:
+    """About the second derivative of log p."""
+    return (
+        (1.0 - law.r) / ((x + 1.0) * (x + law.r))
+        + (law.a + law.r) / ((x + law.b) * (x + law.a + law.b + law.r))
+    )
+
+
+cdef double correction(double x, Law *law) noexcept nogil:
+    """p'(x) / 24 - 7 p'''(x) / 5760."""
+    cdef double slope = log(ratio(x - 0.5, law))
+    cdef double third = slope * (slope * slope + 3.0 * bend(x, law))
+    return exp(log_mass(x, law)) * (slope / 24.0 - 7.0 * third / 5760.0)
+
+
+cdef double summed_to(double y, Law *law) noexcept nogil:
+    """Probability of y events at most, term by term from the largest."""
+    cdef double k, p, first, total
+    cdef double start = min(y, law.mode)
+    first = total = p = exp(log_mass(start, law))
     k = start
     while k < y:
-        p *= (k + r) * (k + b) / ((k + 1.0) * (k + a + b + r))
+        p *= ratio(k, law)
         k += 1.0
         total += p
-        if p < LEAST * total and k > mode:
+        if p < LEAST * total:
             break
     p, k = first, start
     while k > 0.0:
         k -= 1.0
-        p *= (k + 1.0) * (k + a + b + r) / ((k + r) * (k + b))
+        p /= ratio(k, law)
         total += p
         if p < LEAST * total:
             break
-    return min(total, 1.0)
+    return total
+
+
+cdef double panels(double x, double end, Law *law) noexcept nogil:
+    """Integral of p between x and end, panel by panel from x on; end may be below."""
+    cdef double total = 0.0, width, part, sign = 1.0 if end > x else -1.0
+    cdef Py_ssize_t k
+    while x != end:
+        width = min(fabs(end - x), (0.5 if sign > 0.0 else 1.0 / 3.0) * x)
+        while width * width * max(
+            fabs(bend(x, law)),
+            max(fabs(bend(x + 0.5 * sign * width, law)), fabs(bend(x + sign * width, law))),
+        ) > BENT:
+            width *= 0.5
+        part = 0.0
+        for k in range(NODES.shape[0]):
+            part += WEIGHTS[k] * exp(log_mass(x + sign * width * NODES[k], law))
+        total += width * part
+        if width * part < UNSEEN * total:
+            break
+        x = end if width >= fabs(end - x) else x + sign * width
+    return total
+
+
+cdef double mass_to(double y, Law *law) noexcept nogil:
+    """Probability of y events at most, y whole and >= 0."""
+    cdef double top, total
+    if y == INFINITY:
+        return 1.0
+    if y <= MOST_SUMMED:
+        return min(summed_to(y, law), 1.0)
+    top = min(y + 0.5, max(law.mode, FIRST - 0.5))
+    total = summed_to(FIRST - 1.0, law)
+    total += panels(top, FIRST - 0.5, law) + panels(top, y + 0.5, law)
+    total += correction(FIRST - 0.5, law) - correction(y + 0.5, law)
+    return max(0.0, min(total, 1.0))
 
 
 def cdf(y, size, first, second):
@@ -62,6 +156,7 @@ def cdf(y, size, first, second):
     cdef const double[::1] a = np.ascontiguousarray(first, dtype=np.float64)
     cdef const double[::1] b = np.ascontiguousarray(second, dtype=np.float64)
     cdef Py_ssize_t k, n = at.shape[0]
+    cdef Law law
     if not r.shape[0] == a.shape[0] == b.shape[0] == n:
         raise ValueError("y, size, first and second must have one length.")
     found = np.zeros(n)
@@ -69,7 +164,30 @@ def cdf(y, size, first, second):
     with nogil:
         for k in range(n):
             if at[k] >= 0.0:
-                out[k] = mass_to(at[k], r[k], a[k], b[k])
+                law = law_of(r[k], a[k], b[k])
+                out[k] = mass_to(at[k], &law)
             elif at[k] != at[k]:
                 out[k] = NAN
+    return found
+
+
+def log_pmf(y, size, first, second):
+    """Log probability of y events, element by element; parameters are those of `cdf`.
+
+    Here y is not below 0.
+    """
+    cdef const double[::1] at = np.ascontiguousarray(y, dtype=np.float64)
+    cdef const double[::1] r = np.ascontiguousarray(size, dtype=np.float64)
+    cdef const double[::1] a = np.ascontiguousarray(first, dtype=np.float64)
+    cdef const double[::1] b = np.ascontiguousarray(second, dtype=np.float64)
+    cdef Py_ssize_t k, n = at.shape[0]
+    cdef Law law
+    if not r.shape[0] == a.shape[0] == b.shape[0] == n:
+        raise ValueError("y, size, first and second must have one length.")
+    found = np.empty(n)
+    cdef double[::1] out = found
+    with nogil:
+        for k in range(n):
+            law = law_of(r[k], a[k], b[k])
+            out[k] = log_mass(at[k], &law)
     return found

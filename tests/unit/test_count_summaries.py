@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from dyntree._core import beta_counts
 from dyntree.count_summaries import (
     CountMixture,
     CountPrediction,
     RateLaws,
-    far_cdf,
 )
 
 LAWS = [
@@ -88,25 +87,93 @@ def test_quantiles_are_the_least_counts_of_that_probability(
     )
 
 
-def test_large_counts_are_foreseen_as_their_means() -> None:
-    """Where single counts are not summed any more, both ways agree; of counts of ten
-    million the noise is a trifle."""
-    k = np.array([0.0, 10.0, 20.0, 40.0, 400.0])
-    for size, first, second in [
-        (12.0, 40.0, 60.0),
-        (400.0, 4.0, 6.0),
-        (0.3, 5.0, 90.0),
-    ]:
-        parts = [np.full(len(k), value) for value in (size, first, second)]
-        np.testing.assert_allclose(
-            far_cdf(k, *parts), beta_counts.cdf(k, *parts), atol=1e-5
-        )
+WIDE = [
+    # size, first, second
+    (12.0, 40.0, 60.0),
+    (400.0, 4.0, 6.0),
+    (0.3, 5.0, 90.0),
+    (0.1, 1.3, 200.0),
+    (2.0, 0.3, 3.0),
+    (100.0, 30.0, 3e5),
+    (1e4, 500.0, 1e3),
+    (1e5, 1e5, 2e5),
+]
+
+
+@pytest.mark.parametrize("law", WIDE)
+def test_sums_of_thousands_of_counts_are_told_by_panels(
+    law: tuple[float, float, float],
+) -> None:
+    k = np.array([999.0, 1000.0, 1001.0, 3000.0, 20_000.0, 300_000.0, 1_000_000.0])
+    size, first, second = law
+    j = np.arange(k[-1])
+    steps = (j + size) * (j + second) / ((j + 1) * (j + first + second + size))
+    none = special.betaln(first + size, second) - special.betaln(first, second)
+    log_p = none + np.append(0.0, np.log(steps).astype(np.longdouble).cumsum())
+    exact = np.exp(log_p).cumsum()[k.astype(int)].astype(float)
+    parts = [np.full(len(k), value) for value in law]
+    np.testing.assert_allclose(beta_counts.cdf(k, *parts), exact, atol=1e-9)
+    told = beta_counts.log_pmf(k, *parts)
+    np.testing.assert_allclose(
+        told, log_p[k.astype(int)].astype(float), rtol=1e-9, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize(
+    "law", [(100.0, 30.0, 3e10), (12.0, 5.0, 1e14), (0.5, 3.0, 1e9)]
+)
+def test_large_counts_are_foreseen_as_their_means(
+    law: tuple[float, float, float],
+) -> None:
+    """Of counts of a thousand million and more the noise is a trifle, and so is the
+    next count: probabilities are differences of distribution functions.
+
+    What is left of the Poisson noise is 1e-7 at most."""
+    size, first, second = law
+    k = np.floor(size * second / first * np.array([0.5, 0.9, 1.0, 1.1, 2.0]))
+    parts = [np.full(len(k), value) for value in law]
+    limit = special.betainc(size, first, k / (second + k))
+    np.testing.assert_allclose(beta_counts.cdf(k, *parts), limit, atol=1e-7)
+    far = np.floor(1.001 * k)
+    grown = beta_counts.cdf(far, *parts) - beta_counts.cdf(k, *parts)
+    between = np.exp(beta_counts.log_pmf(np.floor(0.5 * (k + far)), *parts))
+    np.testing.assert_allclose(between * (far - k), grown, rtol=1e-3)
+
+
+def test_quantiles_of_large_counts_are_those_of_their_means() -> None:
     large = (400.0, 60.0, 1e8, 1.0)
     counts, rates = single(CountMixture, large), single(RateLaws, large)
     levels = np.array([0.05, 0.5, 0.95])
     np.testing.assert_allclose(
         counts.quantiles(levels), rates.quantiles(levels), rtol=1e-3
     )
+
+
+@pytest.mark.parametrize("kind", [CountMixture, RateLaws])
+@pytest.mark.parametrize("scale", [1.0, 1e6, 1e12])
+def test_quantiles_of_mixtures_ask_few_times(
+    kind: Any, scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each answer of a distribution function has thousands of parts: a search by
+    halving took 25 to 50 of them."""
+    rng = np.random.default_rng(4)
+    n = 40
+    first, second = rng.uniform(2.0, 9.0, n), rng.uniform(5.0, 60.0, n) * scale
+    size, weight = rng.choice([0.3, 3.0, 100.0], n), np.full(n, 1.0 / n)
+    mixture = kind(np.array([0, n]), weight, first, second, size, np.ones(n))
+    asked, own = [], kind.cdf
+
+    def counted(self: Any, y: Any) -> Any:
+        asked.append(y)
+        return own(self, y)
+
+    monkeypatch.setattr(kind, "cdf", counted)
+    found = mixture.quantiles(np.array([0.01, 0.5, 0.99]))[0]
+    assert len(asked) <= 3 * 30
+    for level, q in zip([0.01, 0.5, 0.99], found, strict=True):
+        before = q - max(1.0, 1e-15 * q) if kind is CountMixture else q * (1 - 1e-9)
+        assert own(mixture, np.array([before]))[0] < level + 1e-12
+        assert own(mixture, np.array([q]))[0] >= level - 1e-12
 
 
 def test_a_mixture_is_the_average_of_its_parts() -> None:
