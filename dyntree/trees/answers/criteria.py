@@ -16,6 +16,7 @@ from dyntree._core.trees.leaf import LEAST_DF
 from dyntree._core.trees.window import worth
 from dyntree.count_summaries import RateLaws
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.summaries import Relevance
 from dyntree.trees.answers.predictions import TreePredictions, laws_of, mixture_of
@@ -127,6 +128,35 @@ def drawing_source(state: TreeState) -> RandomSource | None:
     return CounterSource((int(words[0]) << 32) + int(words[1]))
 
 
+def check_scoring(
+    options: TreeOptions, rule: str, sample_weight: Any, exposure: Any, Xref: Any
+) -> None:
+    """Raise ValueError where a rule of `score` is not for such trees and arguments."""
+    params.one_of("rule", rule, params.SCORES)
+    if options.model == "class":
+        raise ValueError(
+            f"rule={rule!r} needs a real response; for model='class' see "
+            "predict(X).entropy."
+        )
+    if sample_weight is not None and (rule not in ("alm", "alc") or Xref is not None):
+        raise ValueError(
+            "sample_weight is for rule='alm', and for 'alc' over a rectangle; got "
+            f"it with rule={rule!r}{'' if Xref is None else ' and Xref'}."
+        )
+    if options.is_count and rule not in ("alm", "alc"):
+        raise ValueError(
+            f"rule={rule!r} needs a real response; got model={options.model!r}. For "
+            "counts there are 'alm' and 'alc'."
+        )
+    if exposure is not None:
+        refuse_exposure(options)
+        if rule != "alc" or Xref is not None:
+            raise ValueError(
+                "exposure is for rule='alc' over a rectangle; got it with "
+                f"rule={rule!r}{'' if Xref is None else ' and Xref'}."
+            )
+
+
 class TreeCriteria(TreePredictions):
     """The part of `DynamicTree` that scores candidates, active rows and columns."""
 
@@ -193,32 +223,8 @@ class TreeCriteria(TreePredictions):
                 f"rule must be text, after the candidates; got {params.short(rule)}. "
                 f"Call score(X, {X!r})."
             )
-        params.one_of("rule", rule, params.SCORES)
-        if self.options.model == "class":
-            raise ValueError(
-                f"rule={rule!r} needs a real response; for model='class' see "
-                "predict(X).entropy."
-            )
+        check_scoring(self.options, rule, sample_weight, exposure, Xref)
         state, approx = self.state, params.flag("approx", approx)
-        if sample_weight is not None and (
-            rule not in ("alm", "alc") or Xref is not None
-        ):
-            raise ValueError(
-                "sample_weight is for rule='alm', and for 'alc' over a rectangle; got "
-                f"it with rule={rule!r}{'' if Xref is None else ' and Xref'}."
-            )
-        if self.options.is_count and rule not in ("alm", "alc"):
-            raise ValueError(
-                f"rule={rule!r} needs a real response; got "
-                f"model={self.options.model!r}. For counts there are 'alm' and 'alc'."
-            )
-        if exposure is not None:
-            refuse_exposure(self.options)
-            if rule != "alc" or Xref is not None:
-                raise ValueError(
-                    "exposure is for rule='alc' over a rectangle; got it with "
-                    f"rule={rule!r}{'' if Xref is None else ' and Xref'}."
-                )
         references = None if Xref is None else stored(state, Xref, "Xref")
         rows = stored(state, X)
         if references is not None and not len(references):

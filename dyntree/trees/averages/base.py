@@ -29,7 +29,7 @@ from dyntree.summaries import (
     Sensitivity,
     TreeStats,
 )
-from dyntree.trees.answers.criteria import Bounds, region
+from dyntree.trees.answers.criteria import Bounds, check_scoring, region
 from dyntree.trees.answers.draws import (
     DrawBlock,
     JointDraws,
@@ -336,7 +336,8 @@ class TreeAverage(JointDraws, checkpoint.Stored):
             weight.
         """
         trees = self._ready("score")
-        if rule == "alm" and not self.is_classifier:
+        check_scoring(self.options, rule, sample_weight, exposure, Xref)
+        if rule == "alm":
             prediction = self.predict(X, sample_weight)
             assert isinstance(prediction, Prediction)
             if isinstance(prediction, CountPrediction):

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dyntree import DynamicTree, StreamingTree, checkpoint
+from dyntree import (
+    AveragedStream,
+    AveragedTrees,
+    DynamicTree,
+    StreamingTree,
+    checkpoint,
+)
 from dyntree._core.trees import criteria, query
 from dyntree.trees.answers.criteria import region
 from tests.unit.models import data, fresh, grown, refused
@@ -316,3 +322,25 @@ def test_a_bar_that_is_none_is_refused(best: Any) -> None:
     tree = DynamicTree(n_particles=5, seed=1).update(X, X[:, 0])
     with pytest.raises((TypeError, ValueError), match="best"):
         tree.score(X, "ei", best=best)
+
+
+# ------------------------------------------------------- every class refuses the same
+@pytest.mark.parametrize("kind", [DynamicTree, AveragedTrees, AveragedStream])
+@pytest.mark.parametrize(
+    ("rule", "more", "message"),
+    [
+        ("alm", {"exposure": 2.0}, "exposure is for rule='alc'"),
+        ("alc", {"exposure": 2.0, "Xref": [[0.5]]}, "exposure is for rule='alc'"),
+        ("alc", {"exposure": 0.0}, "exposure must be finite and > 0"),
+        ("ei", {}, "rule='ei' needs a real response"),
+        (np.ones(3), {}, "rule must be one of"),
+    ],
+)
+def test_what_is_not_for_a_rule_is_refused(
+    kind: Any, rule: Any, more: dict[str, Any], message: str
+) -> None:
+    rng = np.random.default_rng(2)
+    X = rng.random((30, 1))
+    counts = kind("negbin", n_particles=5, seed=1).update(X, rng.poisson(3.0, 30))
+    with pytest.raises(ValueError, match=message):
+        counts.score(X[:3], rule, **more)
