@@ -14,6 +14,7 @@ from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import spawned
 from dyntree.trees.averages.tables import AveragedTrees, Table, learned_in_order
 from dyntree.trees.base import TreeModel
+from dyntree.trees.learning.exposures import with_exposure
 from dyntree.trees.learning.weights import weighed
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
@@ -26,6 +27,7 @@ def fit_repeats(
     n_repeats: int = 10,
     *,
     sample_weight: Any = None,
+    exposure: Any = None,
     shuffle: bool = True,
     threads: int | None = None,
     progress: Progress = None,
@@ -46,6 +48,8 @@ def fit_repeats(
     n_repeats : int, default 10
     sample_weight : array_like of shape (n_rows,) or float, optional
         Weights of the rows, as for ``DynamicTree.update``; for models of trees.
+    exposure : array_like of shape (n_rows,) or float, optional
+        Of counts, as for ``DynamicTree.update``; by default 1.
     shuffle : bool, default True
         Whether all repeats but the first learn the rows in random orders; False for
         streams, whose order has a meaning.
@@ -104,12 +108,13 @@ def fit_repeats(
     if model.is_frozen:
         raise ValueError("model must not be frozen: it would learn nothing.")
     weights = None
-    if sample_weight is not None:
-        if not isinstance(model, TreeModel):
+    for name, given in (("sample_weight", sample_weight), ("exposure", exposure)):
+        if given is not None and not isinstance(model, TreeModel):
             raise ValueError(
-                "sample_weight is for models of trees; got it with a "
-                f"{type(model).__name__}."
+                f"{name} is for models of trees; got it with a {type(model).__name__}."
             )
+    if isinstance(model, TreeModel):
+        y = with_exposure(model.state.options, X, y, exposure)
         X, y, weights = weighed(model.state.options, X, y, sample_weight)
     _, y = model.preview(X, y)
     table = Table(X, y, weights)

@@ -356,3 +356,24 @@ def test_processes_give_the_same_numbers(where: Any) -> None:
     for name, one in seen.items():
         assert there[name].losses.tobytes() == one.losses.tobytes()
         assert there[name].scores == one.scores
+
+
+def test_repeats_of_counts_have_exposures() -> None:
+    rng = np.random.default_rng(5)
+    X, hours = rng.random((60, 1)), rng.uniform(0.5, 4.0, 60)
+    y = rng.poisson(3.0 * hours)
+    model = DynamicTree("negbin", n_particles=10, seed=1)
+    repeats = fit_repeats(model, X, y, 2, exposure=hours, sample_weight=2.0)
+    alone = model.reseeded(repeats[0].seed).update(X, y, 2.0, exposure=hours)
+    assert model_bytes(repeats[0]) == model_bytes(alone)
+    order = np.random.default_rng(repeats[1].seed).permutation(60)
+    alone = model.reseeded(repeats[1].seed).update(
+        X[order], y[order], 2.0, exposure=hours[order]
+    )
+    np.testing.assert_allclose(
+        repeats[1].predict(X).mean, alone.predict(X).mean, rtol=1e-12
+    )
+    with pytest.raises(ValueError, match="exposure must be finite and > 0"):
+        fit_repeats(model, X, y, 2, exposure=-hours)
+    with pytest.raises(ValueError, match="exposure is for counts"):
+        fit_repeats(DynamicTree(n_particles=5), X, y, 2, exposure=hours)
