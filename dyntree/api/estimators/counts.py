@@ -12,10 +12,13 @@ from dyntree import params
 from dyntree.api.estimators.base import RandomState, seed_of
 from dyntree.api.estimators.supervised import OnlineRegressor
 from dyntree.api.estimators.trees import tree_of
+from dyntree.encoding.targets import count_response
 from dyntree.encoding.values import Vector
 from dyntree.posterior import PosteriorDraws
 from dyntree.trees.factory import Trees
 from dyntree.trees.learning.weights import check_weights
+
+SAME = 1e-12  # relative distance of rates that are one but for rounding
 
 
 class DynamicTreeCountRegressor(OnlineRegressor):
@@ -187,19 +190,30 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         Returns
         -------
         float
+            As ``r2_score`` has it, 0 where all rates are the same and there is nothing
+            to explain, or 1 if they were told exactly.
+
+        Raises
+        ------
+        ValueError
+            On bad input, such as a `y` that is no count.
         """
         prediction = self._prediction(X, exposure=exposure)
-        counts, over = np.asarray(y, dtype=np.float64), prediction.exposure
-        weights = (
-            over
-            if sample_weight is None
-            else over * check_weights(sample_weight, len(counts))
-        )  # a deviance of rates that exposures weigh is one of counts
-        return float(
-            d2_tweedie_score(
-                counts / over, prediction.rate, sample_weight=weights, power=1
-            )
-        )
+        over = prediction.exposure
+        counts = count_response(y, len(over))
+        weights = np.ones(len(over))
+        if sample_weight is not None:
+            weights = check_weights(sample_weight, len(over))
+            if not weights.any():
+                raise ValueError(
+                    "sample_weight must not be zero in all rows; got 0 in all "
+                    f"{len(weights)}."
+                )
+        rates, told = (counts / over)[weights > 0.0], prediction.rate[weights > 0.0]
+        if len(counts) > 1 and np.ptp(rates) <= SAME * rates.max():
+            return 1.0 if np.allclose(told, rates, rtol=SAME, atol=0.0) else 0.0
+        weights = (over * weights)[weights > 0.0]  # of rates; a deviance of counts
+        return float(d2_tweedie_score(rates, told, sample_weight=weights, power=1))
 
     def posterior_draws(
         self,

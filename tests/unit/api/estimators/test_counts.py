@@ -115,3 +115,28 @@ def test_what_are_no_counts_is_refused() -> None:
         DynamicTreeCountRegressor("constant").fit(X, y)
     with refused("exposure", "got 3"):
         one.fit(X, y, exposure=e).predict(X, exposure=[1.0, 2.0, 3.0])
+
+
+def test_scores_of_equal_rates_and_of_no_counts() -> None:
+    """A fold may hold zeros alone; scikit-learn's own score divides by zero there."""
+    rng = np.random.default_rng(6)
+    X, hours = rng.random((40, 1)), rng.uniform(0.5, 4.0, 40)
+    trees = DynamicTreeCountRegressor(n_particles=10, random_state=1)
+    trees.fit(X, rng.poisson(3.0, 40))
+    worthless: list[tuple[Any, dict[str, Any]]] = [
+        (np.zeros(40), {}),
+        (np.full(40, 3), {}),
+        (np.floor(10.0 * hours), {"exposure": np.floor(10.0 * hours)}),
+        (np.arange(40), {"sample_weight": np.eye(40)[3]}),
+    ]
+    for y, more in worthless:
+        assert trees.score(X, y, **more) == 0.0
+    bad: list[tuple[Any, dict[str, Any], str]] = [
+        (np.ones(39), {}, "y must be of shape"),
+        (np.full(40, 0.5), {}, "y must be counts"),
+        (-np.ones(40), {}, "y must be counts"),
+        (np.ones(40), {"sample_weight": 0}, "must not be zero in all rows"),
+    ]
+    for y, more, message in bad:
+        with pytest.raises(ValueError, match=message):
+            trees.score(X, y, **more)
