@@ -21,7 +21,11 @@ from dyntree.runtime.locking import locked
 from dyntree.summaries import Relevance
 from dyntree.trees.answers.predictions import TreePredictions, laws_of, mixture_of
 from dyntree.trees.learning.check import stored
-from dyntree.trees.learning.exposures import asked_exposure, refuse_exposure
+from dyntree.trees.learning.exposures import (
+    asked_exposure,
+    check_response_pairs,
+    refuse_exposure,
+)
 from dyntree.trees.learning.weights import candidate_weights, response_weights
 from dyntree.trees.state import TreeState
 
@@ -224,6 +228,7 @@ class TreeCriteria(TreePredictions):
                 f"Call score(X, {X!r})."
             )
         check_scoring(self.options, rule, sample_weight, exposure, Xref)
+        check_response_pairs(X, sample_weight, exposure)
         state, approx = self.state, params.flag("approx", approx)
         references = None if Xref is None else stored(state, Xref, "Xref")
         rows = stored(state, X)

@@ -21,7 +21,7 @@ from dyntree.posterior import KINDS, PosteriorDraws
 from dyntree.runtime.locking import locked
 from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.check import stored
-from dyntree.trees.learning.exposures import asked_exposure
+from dyntree.trees.learning.exposures import asked_exposure, check_response_pairs
 from dyntree.trees.learning.weights import response_weights
 
 LEAST_ROOTS = 5.0  # effective number of first splits below which one cloud is alike
@@ -382,6 +382,7 @@ class JointDraws(TreeModel):
         exposure: Any = None,
     ) -> PosteriorDraws:
         """As `posterior_draws`, of checked arguments and without a warning."""
+        check_response_pairs(X, sample_weight, exposure)
         values: NDArray[Any] | None = None
         weights: Vector | None = None
         is_obs = kind == "obs"

@@ -20,7 +20,7 @@ from dyntree.runtime.locking import locked
 from dyntree.summaries import ClassPrediction, Prediction, TreeStats
 from dyntree.trees.answers.draws import JointDraws
 from dyntree.trees.learning.check import extended, stored
-from dyntree.trees.learning.exposures import apart, asked_exposure
+from dyntree.trees.learning.exposures import apart, asked_exposure, check_response_pairs
 from dyntree.trees.learning.scaling import on_scale
 from dyntree.trees.learning.weights import response_weights, reweighed
 
@@ -139,6 +139,7 @@ class TreePredictions(JointDraws):
         """
         if threads is not None:
             params.n_threads(threads)
+        check_response_pairs(X, sample_weight, exposure)
         with self._lock:
             state = self.state
             cloud, classes = state.cloud, state.options.classes

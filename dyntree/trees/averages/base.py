@@ -43,7 +43,7 @@ from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.answers.view import Rehearsal
 from dyntree.trees.averages.view import AverageView, picked
 from dyntree.trees.learning.check import stored
-from dyntree.trees.learning.exposures import asked_exposure
+from dyntree.trees.learning.exposures import asked_exposure, check_response_pairs
 from dyntree.trees.learning.weights import response_weights
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState
@@ -193,6 +193,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         Parameters and what is returned are those of `DynamicTree.predict`.
         """
         n_threads = params.n_threads(threads)
+        check_response_pairs(X, sample_weight, exposure)
         with self._lock:
             if not self.is_ready:
                 return self._trees[0].predict(X, sample_weight, exposure=exposure)

@@ -95,6 +95,12 @@ def in_exposure_units(exposure: Vector, unit: float, n_before: int = 0) -> Vecto
     return found
 
 
+def check_response_pairs(X: Any, sample_weight: Any, exposure: Any) -> None:
+    """Refuse weights and exposures of responses with another index than the rows."""
+    check_paired(X, sample_weight, "sample_weight")
+    check_paired(X, exposure, NAME)
+
+
 def asked_exposure(
     state: TreeState, n_rows: int, exposure: Any, name: str = NAME
 ) -> Vector:

@@ -372,3 +372,31 @@ def test_criteria_of_real_responses_are_refused(rule: str) -> None:
     tree = DynamicTree("negbin", **SMALL).update(X, y)
     with refused(tree, f"rule='{rule}' needs a real response; got model='negbin'"):
         tree.score(X[:3], rule)
+
+
+@pytest.mark.parametrize("kind", [DynamicTree, StreamingTree, AveragedTrees])
+@pytest.mark.filterwarnings("ignore::dyntree.errors.DegenerateTreesWarning")
+def test_exposures_and_weights_of_questions_are_paired_by_index(kind: Any) -> None:
+    """As those of rows that are learned: no other order is taken by place."""
+    rng = np.random.default_rng(7)
+    X = pd.DataFrame({"x": rng.random(30)})
+    hours = pd.Series(rng.uniform(0.5, 4.0, 30))
+    more: dict[str, Any] = {"n_particles": 5, "seed": 1}
+    if kind is StreamingTree:
+        more["window"] = 20
+    counts = kind("negbin", **more).update(X, rng.poisson(3.0, 30))
+    exact = kind("constant", **more).update(X, rng.random(30))
+    turned = hours[::-1]
+    asked: list[Callable[[Any], Any]] = [
+        lambda over: counts.predict(X, exposure=over).mean,
+        lambda over: counts.posterior_draws(X, 5, seed=1, exposure=over).values,
+        lambda over: exact.predict(X, over).var,
+        lambda over: exact.posterior_draws(X, 5, "obs", 1, over).values,
+    ]
+    if hasattr(counts, "score"):
+        asked.append(lambda over: counts.score(X, "alc", exposure=over))
+        asked.append(lambda over: exact.score(X, "alc", sample_weight=over))
+    for question in asked:
+        with pytest.raises(ValueError, match="and X must have the same index"):
+            question(turned)
+        np.testing.assert_array_equal(question(hours), question(hours.to_numpy()))
