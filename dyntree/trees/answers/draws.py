@@ -409,6 +409,7 @@ class JointDraws(TreeModel):
         n_draws: int = 1000,
         kind: str = "mean",
         seed: int | np.random.Generator | None = None,
+        exposure: Any = None,
     ) -> PosteriorDraws:
         """Draw the differences between rows of X_1 and those of X_0, row by row.
 
@@ -419,6 +420,8 @@ class JointDraws(TreeModel):
         n_draws, kind, seed
             As in `posterior_draws`; labels have no differences, but their probabilities
             do.
+        exposure : array_like of shape (n_rows,) or float, optional
+            Of counts, of both rows of a pair; by default 1.
 
         Returns
         -------
@@ -442,8 +445,12 @@ class JointDraws(TreeModel):
                 "X_0 and X_1 must have as many rows; got "
                 f"{len(before)} and {len(after)}."
             )
+        if exposure is not None:
+            check_response_pairs(X_1, None, exposure)
+            exposure = np.tile(asked_exposure(self.state, len(after), exposure), 2)
         self.warn_if_alike()
-        both = self.drawn(Encoded(np.concatenate([after, before])), n_draws, kind, rng)
+        rows = Encoded(np.concatenate([after, before]))
+        both = self.drawn(rows, n_draws, kind, rng, None, exposure)
         n = len(after)
         values = both.values[:, :n] - both.values[:, n:]
         return PosteriorDraws(values, kind, self.classes)

@@ -400,3 +400,20 @@ def test_exposures_and_weights_of_questions_are_paired_by_index(kind: Any) -> No
         with pytest.raises(ValueError, match="and X must have the same index"):
             question(turned)
         np.testing.assert_array_equal(question(hours), question(hours.to_numpy()))
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.DegenerateTreesWarning")
+@pytest.mark.parametrize(("name", "model"), EVERY)
+def test_contrasts_are_at_the_exposure_of_the_pair(name: str, model: str) -> None:
+    rng = np.random.default_rng(8)
+    X, hours = rng.random((40, 1)), np.array([0.5, 2.0, 30.0])
+    counts = MAKERS[name](model).update(X, rng.poisson(1.0 + 5.0 * X[:, 0]))
+    low, high = X[:3], X[3:6]
+    rates = counts.compute_contrast(low, high, 50, seed=1)
+    events = counts.compute_contrast(low, high, 50, seed=1, exposure=hours)
+    np.testing.assert_allclose(events.values, hours * rates.values, rtol=1e-10)
+    new = counts.compute_contrast(low, high, 50, "obs", 1, exposure=1e6)
+    assert np.all(new.values == np.floor(new.values))
+    assert np.abs(new.values).max() > 1e3
+    with refused(counts, "exposure must have one value a row of X, 3; got 2"):
+        counts.compute_contrast(low, high, exposure=[1.0, 2.0])
