@@ -51,8 +51,9 @@ def count_response(y: Any, n_rows: int) -> Vector:
         ~((counts >= 0.0) & (counts == np.floor(counts)) & (counts <= MOST_EVENTS))
     )
     if len(bad):
+        got = str(counts[bad[0]]).removesuffix(".0")  # with all digits: 12.00004
         raise ValueError(
-            f"y must be counts 0, 1, 2, ...; got {counts[bad[0]]:g} in row {bad[0]}. "
+            f"y must be counts 0, 1, 2, ...; got {got} in row {bad[0]}. "
             "For other responses see model='constant' or 'linear'."
         )
     return counts

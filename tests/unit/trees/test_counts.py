@@ -417,3 +417,8 @@ def test_contrasts_are_at_the_exposure_of_the_pair(name: str, model: str) -> Non
     assert np.abs(new.values).max() > 1e3
     with refused(counts, "exposure must have one value a row of X, 3; got 2"):
         counts.compute_contrast(low, high, exposure=[1.0, 2.0])
+
+
+def test_a_count_that_is_nearly_whole_is_told_with_its_digits() -> None:
+    with refused(DynamicTree("poisson", **SMALL), "got 12.00004 in row 1"):
+        DynamicTree("poisson", **SMALL).update(np.ones((2, 1)), [3, 12.00004])
