@@ -245,6 +245,35 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         )
         return found
 
+    def compute_contrast(
+        self,
+        X_0: Any,
+        X_1: Any,
+        n_draws: int = 1000,
+        kind: str = "mean",
+        seed: int | np.random.Generator | None = None,
+        exposure: Any = None,
+    ) -> PosteriorDraws:
+        """Draw the differences between rows of X_1 and those of X_0, row by row.
+
+        Parameters
+        ----------
+        X_0, X_1 : array_like of shape (n_rows, n_features)
+        n_draws, kind, seed
+            As in `posterior_draws`.
+        exposure : array_like of shape (n_rows,) or float, optional
+            Of both rows of a pair, > 0, by default 1.
+
+        Returns
+        -------
+        PosteriorDraws
+        """
+        rows = self._asked(X_0), self._asked(X_1)
+        found: PosteriorDraws = self.model_.compute_contrast(
+            *rows, n_draws, kind, seed, exposure
+        )
+        return found
+
     def sample_y(
         self,
         X: Any,

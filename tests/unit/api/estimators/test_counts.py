@@ -140,3 +140,13 @@ def test_scores_of_equal_rates_and_of_no_counts() -> None:
     for y, more, message in bad:
         with pytest.raises(ValueError, match=message):
             trees.score(X, y, **more)
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.DegenerateTreesWarning")
+def test_contrasts_have_exposures() -> None:
+    rng = np.random.default_rng(7)
+    X = rng.random((40, 1))
+    trees = DynamicTreeCountRegressor(**SMALL).fit(X, rng.poisson(1 + 5 * X[:, 0]))
+    rates = trees.compute_contrast(X[:2], X[2:4], 20, seed=1)
+    events = trees.compute_contrast(X[:2], X[2:4], 20, seed=1, exposure=[2.0, 8.0])
+    np.testing.assert_allclose(events.values, rates.values * [2.0, 8.0], rtol=1e-10)
