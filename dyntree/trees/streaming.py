@@ -173,7 +173,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         """
         return self._take_rows(X, y, sample_weight, exposure, progress)
 
-    def learn_row(self, row: Matrix, y: Any, weight: float = 1.0) -> None:
+    def learn_row(self, row: Matrix, y: Any, sample_weight: float = 1.0) -> None:
         """Learn one row by a shorter way than `update` (native rules).
 
         Parameters
@@ -182,12 +182,12 @@ class StreamingTree(JointDraws, checkpoint.Stored):
             Encoded and checked.
         y : float, label or Exposed
             Checked; counts are checked here.
-        weight : float, default 1.0
+        sample_weight : float, default 1.0
             As in `update`; a row of weight 0 is left out.
         """
         state = self.state
         with self._lock:
-            weight = one_weight(state.options, weight)
+            weight = one_weight(state.options, sample_weight)
             if weight == 0.0:
                 return
             known = state.options.classes

@@ -281,11 +281,11 @@ class AveragedStream(TreeAverage):
         n_threads = params.n_threads(threads)
         return self._take_rows(X, y, sample_weight, exposure, progress, n_threads)
 
-    def learn_row(self, row: Matrix, y: Any, weight: float = 1.0) -> None:
+    def learn_row(self, row: Matrix, y: Any, sample_weight: float = 1.0) -> None:
         """Learn one row by a shorter way; see `StreamingTree.learn_row`."""
         with self._lock:
             state = self.state
-            weight = one_weight(state.options, weight)
+            weight = one_weight(state.options, sample_weight)
             if weight == 0.0:
                 return
             known = state.options.classes

@@ -15,7 +15,6 @@ from dyntree.encoding.feature_map import take
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.values import Vector
 from dyntree.params import TreeOptions
-from dyntree.runtime.rewording import reworded
 from dyntree.trees.state import TreeState
 
 LARGEST_WEIGHT = 1e9  # in the unit: beside it, doubles keep seven digits of a row of 1
@@ -195,9 +194,8 @@ def row_weight(state: TreeState, weight: float) -> Vector | None:
     """The weight of one row, > 0, as the cloud takes it; see `Responses`."""
     if weight == 1.0 and state.weight_unit == 1.0:
         return None
-    with reworded(NAME, "weight"):
-        weights = in_units(np.array([weight], dtype=np.float64), state.weight_unit, 1)
-        admit_weights(state, weights)
+    weights = in_units(np.array([weight], dtype=np.float64), state.weight_unit, 1)
+    admit_weights(state, weights)
     return weights
 
 
@@ -252,7 +250,7 @@ def reweighed(parts: Any, weights: Vector) -> Any:
     return start, share, location, scale, df, of_mean
 
 
-def one_weight(options: TreeOptions, weight: Any, name: str = "weight") -> float:
+def one_weight(options: TreeOptions, weight: Any, name: str = NAME) -> float:
     """The weight of one row, >= 0."""
     if type(weight) is float and weight == 1.0:
         return weight

@@ -312,16 +312,17 @@ def test_river_and_single_rows_call_the_weight_as_they_do() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((30, 1))
     stream = StreamingTree(window=20, **SMALL).update(X, X[:, 0])
-    with pytest.raises(ValueError, match=r"^weight must be at most"):
+    with pytest.raises(ValueError, match=r"^sample_weight must be at most"):
         stream.learn_row(np.array([[0.5]]), 0.5, 1e12)
     pytest.importorskip("river")
     from dyntree.api.adapters import RiverDynamicTreeRegressor
 
-    model = RiverDynamicTreeRegressor(n_particles=10, seed=1)
-    for x in X[:, 0]:
-        model.learn_one({"x": x}, x)
-    with pytest.raises(ValueError, match=r"^w must be at most"):
-        model.learn_one({"x": 0.5}, 0.5, 1e12)
+    for options in {}, {"window": 20}:  # an average, and a single stream
+        model = RiverDynamicTreeRegressor(n_particles=10, seed=1, **options)
+        for x in X[:, 0]:
+            model.learn_one({"x": x}, x)
+        with pytest.raises(ValueError, match=r"^w must be at most"):
+            model.learn_one({"x": 0.5}, 0.5, 1e12)
 
 
 def test_a_model_without_weights_says_so() -> None:
