@@ -89,7 +89,8 @@ class VariableAnswers(VariableEffects):
         Half the mean squared change of the prediction when the variable of a row is
         replaced by that of another one, whatever terms it is part of, as a share of the
         sum over the variables: the total Sobol' effect over the rows (Jansen 1999).
-        Effects that variables have together count for each of them.
+        Effects that variables have together count for each of them. Where variables and
+        features are the same, so are the numbers of ``DynamicTree.importance``.
 
         Parameters
         ----------
@@ -114,11 +115,6 @@ class VariableAnswers(VariableEffects):
         ValueError
             If `exog` is needed and absent: features alone do not tell the variables,
             and the model has no data.
-
-        See Also
-        --------
-        DynamicTree.importance : Of the features, where variables and features agree
-            the same numbers.
 
         Examples
         --------
