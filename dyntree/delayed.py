@@ -23,6 +23,7 @@ from dyntree.labels import (
 from dyntree.online import Arrays, Header, OnlineModel, check_online_model
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.parallel import late_interrupts
+from dyntree.trees.learning.exposures import check_exposure
 
 Row = dict[str, Any] | list[Any]
 WORD = 8  # bytes of a number by which text is stored
@@ -134,12 +135,14 @@ class DelayedLabels(Stored):
                 "each row its own key, or call learn or drop with this one first."
             )
         values = plain_row(row)
+        if exposure is not None:
+            exposure = float(check_exposure(exposure, 1)[0])
         over = {} if exposure is None else {"exposure": exposure}
         told = self.model.predict([values], **over) if self.model.is_ready else None
         if len(self._rows) == self.max_pending:
             del self._rows[next(iter(self._rows))]
             self.n_dropped += 1
-        self._rows[name] = values, None if exposure is None else float(exposure)
+        self._rows[name] = values, exposure
         return told
 
     @locked

@@ -262,3 +262,13 @@ def test_broken_rows_in_a_file_are_refused(text: str, tmp_path: Path) -> None:
         archive.write(file, whole, arrays)
     with pytest.raises(CheckpointError):
         dyntree.load(path)
+
+
+@pytest.mark.parametrize("exposure", ["u", 0.0, -1.0, np.nan, np.inf, [1.0, 2.0]])
+def test_a_bad_exposure_drops_no_row(exposure: Any) -> None:
+    late = DelayedLabels(DynamicTree("negbin", n_particles=15, seed=1), max_pending=1)
+    late.predict_later("a", X[0], exposure=2.0)  # nothing is predicted yet
+    before = everything(late)
+    with pytest.raises(ValueError, match="exposure"):
+        late.predict_later("b", X[1], exposure=exposure)
+    assert everything(late) == before
