@@ -10,16 +10,18 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
 from dyntree import __version__, params
 from dyntree.commands import batch, options
 from dyntree.commands.paths import check_paths
+from dyntree.commands.readers import PACKED, TABULAR
 from dyntree.commands.stream import stream
 from dyntree.params import TreeOptions
 
-TABLE = "CSV, NDJSON (packed: .gz, .bz2, .xz) or Parquet file, or - (CSV)"
-ROWS = "CSV or NDJSON file (packed: .gz, .bz2, .xz), or -"
+TABLE = "CSV, NDJSON (packed: .gz, .bz2, .xz, .zst), Parquet or Arrow file, or - (CSV)"
+ROWS = "CSV, NDJSON (packed: .gz, .bz2, .xz, .zst), Parquet or Arrow file, or -"
 STREAM_HELP = """Read rows one by one; predict each, write a line, then learn it. Rows
 without a response are predicted only. With --checkpoint the command may be killed at
 any time: the same call with --resume cuts the output back to the last checkpoint and
@@ -124,8 +126,9 @@ def _add_stream(made: argparse.ArgumentParser) -> None:
     made.add_argument("table", metavar="ROWS", help=ROWS)
     _add_formula(made)
     made.add_argument(
-        "--format", choices=("csv", "ndjson"), help="default by the name of the file"
-    )
+        "--format", choices=("csv", "ndjson", "parquet", "arrow"),
+        help="default by the name of the file",
+    )  # fmt: skip
     _add_separator(made)
     made.add_argument("--out", metavar="FILE", help="default standard output")
     made.add_argument("--checkpoint", metavar="MODEL", help="file to save to")
@@ -143,6 +146,31 @@ def _add_stream(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--input-continues", action="store_true", help="the input has no old rows"
     )
+    made.add_argument(
+        "--follow",
+        action="store_true",
+        help="read files on as they grow, and those that take their place",
+    )
+    made.add_argument(
+        "--bad-rows", default="stop", metavar="WAY",
+        help="rows that cannot be taken stop the stream (stop, the default), are left "
+        "out and counted (skip), or go to a file of that name, CSV or .ndjson",
+    )  # fmt: skip
+    made.add_argument(
+        "--most-bad", type=_positive, default=100, metavar="N",
+        help="bad rows in a row, after which the stream ends (default 100)",
+    )  # fmt: skip
+    made.add_argument(
+        "--labels", metavar="FILE",
+        help="CSV or NDJSON file, or -, of labels that come later than their rows",
+    )  # fmt: skip
+    made.add_argument(
+        "--key", metavar="COLUMN", help="column of rows and labels that pairs them"
+    )
+    made.add_argument(
+        "--pending", type=_positive, default=10_000, metavar="N",
+        help="rows that wait for their labels at most; the oldest go (default 10000)",
+    )  # fmt: skip
     _add_quantiles(made)
     _add_quiet(made)
     options.add_model(made, params.AUTO)
@@ -195,6 +223,11 @@ def _add_separator(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--decimal", choices=(".", ","), default=".",
         help="before the decimals of numbers (default %(default)s)",
+    )  # fmt: skip
+    made.add_argument(
+        "--times", action="append", default=[], metavar="COLUMN",
+        help="column of times, in ISO 8601, or COLUMN=FORM as in day=%%d.%%m.%%Y; may "
+        "come repeatedly",
     )  # fmt: skip
 
 
@@ -280,6 +313,22 @@ def _show(
     print(f"dyntree: warning: {options.in_shell_words(str(message))}", file=sys.stderr)
 
 
+def _wrong_use(given: argparse.Namespace) -> str:
+    """What is wrong with options of a stream that need one another, if anything."""
+    needy = given.resume or given.input_continues or given.seconds is not None
+    if given.checkpoint is None and needy:
+        return "--resume, --input-continues and --seconds need --checkpoint"
+    if (given.labels is None) != (given.key is None):
+        return "--labels and --key need each other"
+    if given.labels == given.table == "-":
+        return "rows and --labels cannot both be -"
+    files = [name for name in (given.table, given.labels) if name not in (None, "-")]
+    packed = [name for name in files if Path(name).suffix in PACKED]
+    if given.follow and (packed or not files or given.format in TABULAR):
+        return "--follow needs a CSV or NDJSON file that is not packed"
+    return ""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code.
 
@@ -294,12 +343,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     top = parser()
     given = top.parse_args(arguments)
-    if (
-        given.command == "stream"
-        and given.checkpoint is None
-        and (given.resume or given.input_continues or given.seconds is not None)
-    ):
-        top.error("--resume, --input-continues and --seconds need --checkpoint")
+    if given.command == "stream" and (wrong := _wrong_use(given)):
+        top.error(wrong)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show

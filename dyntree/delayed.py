@@ -94,6 +94,17 @@ class DelayedLabels(Stored):
         """Rows that wait for their label."""
         return len(self._rows)
 
+    @locked
+    def __contains__(self, key: Hashable) -> bool:
+        """Whether a row waits under a key."""
+        return key in self._rows
+
+    @property
+    @locked
+    def oldest(self) -> Hashable:
+        """Key of the row that waits longest, the next to be dropped; None: no row."""
+        return next(iter(self._rows), None)
+
     @property
     @locked
     def pending(self) -> tuple[Hashable, ...]:

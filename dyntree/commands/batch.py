@@ -17,6 +17,7 @@ from dyntree.commands.options import (
     leaf_model_of,
     model_options,
     new_model,
+    times_of,
 )
 from dyntree.commands.tables import (
     TableFile,
@@ -27,6 +28,7 @@ from dyntree.commands.tables import (
     warn_of_text,
     write_table,
 )
+from dyntree.delayed import DelayedLabels
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import columns_of, response_name
 from dyntree.encoding.tables import Table, table_of
@@ -61,6 +63,8 @@ def fit(arguments: argparse.Namespace) -> None:
 def saved_model(path: str) -> tuple[OnlineModel, dict[str, Any]]:
     """The model in a file, and its notes; other things that files hold are refused."""
     held, notes = checkpoint.load_with(path)
+    if isinstance(held, DelayedLabels):
+        held = held.model
     if not isinstance(held, OnlineModel):
         raise ValueError(
             f"{path} must hold a model that learns online; it holds a "
@@ -221,7 +225,8 @@ def _read(
     arguments: argparse.Namespace, kinds: dict[str, str], response: str = ""
 ) -> TableFile:
     """The table that the arguments name."""
-    given = arguments.table, arguments.separator, kinds, response, arguments.decimal
+    known = kinds | times_of(arguments)
+    given = arguments.table, arguments.separator, known, response, arguments.decimal
     return read_table(*given)
 
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from dyntree.api.offsets import RowOffsets, row_shift
 from dyntree.api.terms import parse
-from dyntree.commands.rows import Kinds, Row, level_cell
+from dyntree.commands.readers import Row
+from dyntree.commands.rows import Kinds, level_cell
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import sides
 from dyntree.encoding.tables import Table

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dyntree import params
-from dyntree.commands.rows import level_cell
+from dyntree.commands.rows import TIME, level_cell
 from dyntree.encoding.expressions import response_name
 from dyntree.labels import level_text
 from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, StreamOptions, TreeOptions
@@ -111,6 +111,67 @@ def model_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
+def stream_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Arguments of a stream, beside the model's, that all its calls must share."""
+    found: dict[str, Any] = {
+        name: getattr(arguments, name)
+        for name in ("formula", "separator", "decimal", "quantiles")
+    }
+    if times := times_of(arguments):
+        found["times"] = times
+    if arguments.key is not None:
+        found |= {"key": arguments.key, "pending": arguments.pending}
+    return found
+
+
+def told_differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Options that differ between two calls: "window: 500 then, 100 now".
+
+    Examples
+    --------
+    >>> calls = [{"formula": f, "options": {"window": 5}} for f in ("y~a+b", "y ~ a")]
+    >>> told_differences(*calls)
+    'formula: y~a+b then, y ~ a now'
+    """
+    optional = dict.fromkeys(("weights", "exposure", "key", "pending", "times"))
+    pairs = [(name, then.get(name), now.get(name)) for name in {**now, **optional}]
+    first, second = then["options"], now["options"]
+    pairs += [(name, first.get(name), second.get(name)) for name in first | second]
+    return "; ".join(
+        f"{_shell_name(name)}: {_told(old)} then, {_told(new)} now"
+        for name, old, new in pairs
+        if name != "options" and _compared(name, old) != _compared(name, new)
+    )
+
+
+def _compared(name: str, value: Any) -> Any:
+    """What of an option counts: of a formula not where it has spaces."""
+    if name == "formula" and value is not None:
+        return re.sub(r"(?<!\w)\s+|\s+(?!\w)", "", value)
+    return value
+
+
+def _shell_name(name: str) -> str:
+    """The name of an option in the shell, without its dashes."""
+    own = {"n_particles": "particles", "categories": "levels"}
+    return own.get(name, name.replace("_", "-"))
+
+
+def _told(value: Any) -> str:
+    """The value of an option in words."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={told}" for name, told in value.items())
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return "none" if value is None else str(value)
+
+
+def times_of(arguments: argparse.Namespace) -> dict[str, str]:
+    """Columns of times, and their kinds; see `commands.rows`."""
+    parts = (text.partition("=") for text in arguments.times)
+    return {column: f"{TIME} {form}".strip() for column, _, form in parts}
+
+
 def kinds_of(options: Mapping[str, Any], response: str) -> dict[str, str]:
     """Options of the model -> kinds of the columns they name; see `commands.rows`."""
     kinds = dict.fromkeys(options.get("categories", {}), "level")
@@ -128,6 +189,7 @@ def columns_beside(arguments: argparse.Namespace) -> dict[str, str]:
         For weights under R's rules, exposures of what is no count, and the response.
     """
     named = {"weights": arguments.weights, "exposure": arguments.exposure}
+    named["key"] = getattr(arguments, "key", None)
     found = {what: name for what, name in named.items() if name is not None}
     if "weights" in found and arguments.rules == "r":
         raise ValueError(

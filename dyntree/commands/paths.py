@@ -7,10 +7,12 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-READ = {"table": "the table", "saved": "the model"}
+READ = {"table": "the table", "saved": "the model", "labels": "--labels"}
 WRITTEN = {
-    name: f"--{name}" for name in ("out", "checkpoint", "html", "csv", "picture")
+    name: f"--{name.replace('_', '-')}"
+    for name in ("out", "checkpoint", "html", "csv", "picture", "bad_rows", "status")
 }
+WORDS = ("stop", "skip")  # of --bad-rows, which are no files
 STANDARD = {"table": (0, "standard input"), "out": (1, "standard output")}
 
 
@@ -53,7 +55,7 @@ def _files(
                 found = os.fstat(number)
             except OSError:  # closed
                 continue
-        elif not isinstance(path, str) or path in ("", "-"):
+        elif not isinstance(path, str) or path in ("", "-", *WORDS):
             continue
         else:
             try:

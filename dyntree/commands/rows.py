@@ -1,4 +1,4 @@
-"""Rows as text: CSV or NDJSON in, predictions out, one line a row.
+"""What cells of tables mean, and predictions as lines of text.
 
 All commands read tables by the same rules, row by row or as a whole (`Kinds`):
 
@@ -13,6 +13,8 @@ All commands read tables by the same rules, row by row or as a whole (`Kinds`):
 - A response that begins with text is of labels, and the model classifies, unless
   ``--model`` says otherwise; labels may be text and numbers.
 - Whole numbers are kept as such up to 2^63, then as floats.
+- ``--times COLUMN`` makes a column one of times, in ISO 8601 or by a form that follows,
+  as in ``--times day=%d.%m.%Y``. Tables that have times of their own keep them.
 """
 
 from __future__ import annotations
@@ -20,86 +22,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-import lzma
 import re
 import reprlib
-import sys
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from importlib import import_module
-from pathlib import Path
-from typing import Any, TextIO
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from typing import Any
 
+from dyntree.commands.readers import Row
 from dyntree.storage.plain import in_cell, strict
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
-PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}  # suffixes, and who reads them
-FORMATS = {
-    ".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet", ".pq": "parquet",
-}  # fmt: skip
+TIME = "time"  # kind of a column; a form may follow, as in "time %d.%m.%Y"
 COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)?,\d+([eE][-+]?\d+)?")
-Row = dict[str, Any]
-
-
-@contextmanager
-def opened(path: str) -> Iterator[TextIO]:
-    """The text of a file, unpacked where its name ends as `PACKED` says; "-" is stdin.
-
-    Raises
-    ------
-    ValueError
-        If it is no text in UTF-8.
-    """
-    try:
-        if path == "-":
-            yield io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8-sig", newline="")
-            return
-        way = import_module(PACKED.get(Path(path).suffix, "io")).open
-        with way(path, "rt", encoding="utf-8-sig", newline="") as file:
-            yield file
-    except (UnicodeDecodeError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"{path} must be text in UTF-8: {error}") from error
-
-
-def format_of(path: str) -> str:
-    """Format of a file by its name: "csv", "ndjson" or "parquet"."""
-    bare = Path(path)
-    if bare.suffix in PACKED:
-        bare = bare.with_suffix("")
-    return FORMATS.get(bare.suffix, "csv")
-
-
-def read_csv(file: Iterable[str], separator: str = ",") -> Iterator[Row]:
-    """Rows of the lines of a CSV file with a header, as text."""
-    lines = csv.reader(file, delimiter=separator)
-    names = next(lines, None)
-    if not names:
-        raise ValueError("the table must have a header; got nothing.")
-    if len(set(names)) != len(names):
-        raise ValueError(f"the header must name each column once; got {names}.")
-    for number, cells in enumerate(line for line in lines if line):
-        if len(cells) != len(names):
-            raise ValueError(
-                f"row {number} must have {len(names)} cells, as the header has; got "
-                f"{len(cells)}."
-            )
-        yield dict(zip(names, cells, strict=True))
-
-
-def read_ndjson(file: Iterable[str], separator: str = ",") -> Iterator[Row]:
-    """Rows of a file with one JSON object a line, which no separator parts."""
-    for number, line in enumerate(line for line in file if not line.isspace()):
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise ValueError(f"row {number} is not JSON: {error}.") from error
-        plain = str | int | float | None
-        if not isinstance(row, dict) or not all(
-            isinstance(value, plain) for value in row.values()
-        ):
-            raise ValueError(f"row {number} must be an object of plain values.")
-        yield row
 
 
 def cell(text: Any, decimal: str = ".") -> Any:
@@ -113,7 +47,7 @@ def cell(text: Any, decimal: str = ".") -> Any:
     [1, '1.5', 1.5]
     """
     if not isinstance(text, str):
-        return text
+        return None if text != text else text
     if text in MISSING:
         return None
     if "_" in text or (decimal != "." and "." in text):
@@ -143,7 +77,7 @@ def level_cell(text: Any, decimal: str = ".") -> Any:
 
 
 class Kinds:
-    """What each column holds: "number", "level", or "any" of both, as found or told.
+    """What each column holds: "number", "level", "any" of both, "time"; found or told.
 
     Parameters
     ----------
@@ -174,6 +108,8 @@ class Kinds:
         value = cell(given, self.decimal)
         if value is None:
             return None
+        if self.known.get(name, "").startswith(TIME):
+            return self._time(name, given)
         text = isinstance(value, str)
         has_comma = text and self.decimal == "." and has_decimal_comma(value)
         if has_comma and name not in self.known:
@@ -184,6 +120,9 @@ class Kinds:
                 f"column {name!r} holds {reprlib.repr(value)}, a number with a decimal "
                 f"comma. Say --decimal , (no dots between thousands), or {is_text}"
             )
+        if isinstance(value, date) and name not in self.known:
+            self.known[name] = TIME
+            return value
         kind = self.known.setdefault(name, "level" if text else "number")
         if kind == "number" and text:
             remedy = f"leave it out, or name its levels: --levels {name}=A,B,..."
@@ -191,11 +130,44 @@ class Kinds:
                 remedy = "or say --model class if the response is of labels."
             if has_comma:
                 remedy = "or say --decimal , if it has decimal commas."
+            elif time_of(value) is not None:
+                remedy = f"or say --times {name} if it holds times."
             raise ValueError(
                 f"column {name!r} must hold numbers; got {reprlib.repr(value)}. Mend "
                 f"it, {remedy}"
             )
         return level_cell(given, self.decimal) if kind == "level" else value
+
+    def _time(self, name: str, given: Any) -> date:
+        """The value of a column of times."""
+        if isinstance(given, date):
+            return given
+        form = self.known[name][len(TIME) + 1 :]
+        value = time_of(given, form) if isinstance(given, str) else None
+        if value is None:
+            like = f"written as {form}" if form else "in ISO 8601"
+            raise ValueError(
+                f"column {name!r} must hold times {like}; got {reprlib.repr(given)}. "
+                f"Mend it, or say how they are written: --times {name}=FORM, such as "
+                "%d.%m.%Y."
+            )
+        return value
+
+
+def time_of(text: str, form: str = "") -> datetime | None:
+    """A time in ISO 8601, or in another form; None where a text is none.
+
+    Examples
+    --------
+    >>> time_of("2024-02-29T12:30"), time_of("29.02.2024", "%d.%m.%Y"), time_of("u")
+    (datetime.datetime(2024, 2, 29, 12, 30), datetime.datetime(2024, 2, 29, 0, 0), None)
+    """
+    try:
+        if form:
+            return datetime.strptime(text, form)
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def has_decimal_comma(text: str) -> bool:
@@ -222,7 +194,7 @@ def csv_line(values: Row) -> bytes:
     """A line of CSV; None is an empty cell."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow(map(in_cell, values.values()))
-    return text.getvalue().encode("utf-8")
+    return text.getvalue().encode("utf-8", "surrogateescape")
 
 
 def ndjson_line(values: Row) -> bytes:
@@ -230,8 +202,4 @@ def ndjson_line(values: Row) -> bytes:
     return json.dumps(strict(values)).encode("ascii") + b"\n"
 
 
-READERS: dict[str, Callable[[Iterable[str], str], Iterator[Row]]] = {
-    "csv": read_csv,
-    "ndjson": read_ndjson,
-}
 WRITERS: dict[str, Callable[[Row], bytes]] = {"csv": csv_line, "ndjson": ndjson_line}

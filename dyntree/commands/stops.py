@@ -6,21 +6,16 @@ already given, which nobody could read again. A second signal ends the process a
 
 from __future__ import annotations
 
-import codecs
 import os
-import re
 import select
 import signal
-import stat
 import threading
-from collections import deque
-from collections.abc import Iterator
+import time
+from collections.abc import Sequence
 from types import FrameType, TracebackType
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")  # those that the system has
-CHUNK = 1 << 16  # bytes
-END = re.compile(r"\r\n|\n|\r(?!\Z)")  # of a line; \r at the end may be half of one
 
 
 class Stopped(Exception):
@@ -39,6 +34,7 @@ class Stops:
     def __init__(self) -> None:
         self.came: int | None = None
         self._before: dict[int, Any] = {}
+        self._read: int | None = None
 
     def __enter__(self) -> Self:
         if threading.current_thread() is not threading.main_thread():
@@ -60,7 +56,7 @@ class Stops:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if threading.current_thread() is not threading.main_thread():
+        if self._read is None:
             return
         for number, handler in self._before.items():
             signal.signal(number, handler)
@@ -76,85 +72,17 @@ class Stops:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
 
-    def wait(self, file: Any) -> None:
-        """Wait until there is something to read, or raise `Stopped`."""
-        if self._before and os.name != "nt":
-            select.select([file, self._read], [], [])
+    def wait(self, files: Sequence[Any], seconds: float | None = None) -> bool:
+        """Wait until there is something to read, or raise `Stopped`.
+
+        Returns whether there is; at most so many seconds are waited, where given.
+        """
+        found = True
+        if self._read is None or os.name == "nt":
+            if not files and seconds is not None:
+                time.sleep(seconds)
+        else:
+            found = bool(select.select([*files, self._read], [], [], seconds)[0])
         if self.came is not None:
             raise Stopped
-
-
-class Lines:
-    """Lines of a text, as iterating over the file gives them, until a signal comes.
-
-    Parameters
-    ----------
-    file : text file
-        Opened in UTF-8 without translation of newlines, and not read yet.
-    stops : Stops
-    before : str, default ""
-        What of the first line came earlier.
-
-    Raises
-    ------
-    Stopped
-        After a signal, in place of the next line: of a file at once, of anything else
-        once all whole lines that were read are given out.
-
-    Notes
-    -----
-    Whoever reads calls `taken` after each row, which may have several lines.
-    """
-
-    def __init__(self, file: TextIO, stops: Stops, before: str = "") -> None:
-        self._file, self._bytes = file, file.buffer  # who drops the text closes both
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self._stops, self._tail = stops, before
-        self._lines: deque[str] = deque()
-        self._given: list[str] = []  # lines of a row that is not complete
-        self._ended = False
-        self._is_file = is_file(self._bytes)
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        if self._is_file and self._stops.came is not None:
-            raise Stopped
-        while not self._lines:
-            if self._ended:
-                raise StopIteration
-            self._read()
-        line = self._lines.popleft()
-        self._given.append(line)
-        return line
-
-    def taken(self) -> None:
-        """Know that the lines given so far made a whole row."""
-        self._given.clear()
-
-    @property
-    def unfinished(self) -> str:
-        """What was read of a row that is not complete."""
-        return "".join([*self._given, *self._lines]) + self._tail
-
-    def _read(self) -> None:
-        """Read on, to the end of a line or of the input."""
-        if not self._is_file:
-            self._stops.wait(self._bytes)
-        chunk: bytes = self._bytes.read1(CHUNK)  # type: ignore[attr-defined]
-        text = self._tail + self._decoder.decode(chunk, final=not chunk)
-        self._ended = not chunk
-        start = 0
-        for found in END.finditer(text):
-            self._lines.append(text[start : found.end()])
-            start = found.end()
-        self._tail = text[start:]
-        if self._ended and self._tail:
-            self._lines.append(self._tail)
-            self._tail = ""
-
-
-def is_file(file: Any) -> bool:
-    """Whether it is a file on disk, packed or not, which can be read again."""
-    return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        return found

@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dyntree.commands.rows import (
-    READERS,
-    Kinds,
-    commas_are_levels,
+from dyntree.commands.readers import (
+    TABULAR,
+    Tabular,
     format_of,
+    good_rows,
     opened,
+    opened_text,
+    text_rows,
 )
+from dyntree.commands.rows import TIME, Kinds, commas_are_levels
 from dyntree.encoding.columns import LEVELS, kind_of
 from dyntree.encoding.expressions import sides
 from dyntree.encoding.levels import MOST_NEW, place_of
@@ -108,7 +111,7 @@ def read_table(
     response: str = "",
     decimal: str = ".",
 ) -> TableFile:
-    """A CSV or, by its suffix, NDJSON or Parquet file; "-" is CSV on standard input.
+    """A CSV or, by its suffix, NDJSON, Parquet or Arrow file; "-" is CSV on stdin.
 
     Parameters
     ----------
@@ -133,9 +136,16 @@ def read_table(
     try:
         if kind == "parquet":
             return TableFile(pd.read_parquet(path), {})
-        with opened(path) as file:
-            rows = list(READERS[kind](file, separator))
+        if kind == "arrow":
+            with opened(path) as packed:
+                return TableFile(
+                    pd.DataFrame(list(good_rows(Tabular(packed, kind)))), {}
+                )
+        with opened_text(path) as file:
+            rows = list(text_rows(file, kind, separator))
     except ImportError as error:
+        if kind not in TABULAR:
+            raise
         raise ImportError(
             f"reading {path} needs pyarrow: pip install pyarrow."
         ) from error
@@ -156,8 +166,11 @@ def read_table(
         except ValueError as error:
             failures[name] = f"row {number}: {error}"
         values = pd.Series([row[name] for row in rows], dtype=object)
-        if reader.known.get(name) == "number" and name not in failures:
+        kind = reader.known.get(name, "")
+        if kind == "number" and name not in failures:
             values = pd.to_numeric(values)
+        elif kind.startswith(TIME) and name not in failures:
+            values = values.infer_objects()
         columns[name] = values
     return TableFile(pd.DataFrame(columns), failures)
 

@@ -237,7 +237,7 @@ def test_resuming_needs_the_same_exposure(
     assert run("stream", path, *rest, "--exposure", "hours") == 0
     capsys.readouterr()
     assert run("stream", path, *rest, "--resume") == 1
-    assert "--resume needs the exposure of the first call, 'hours'" in complaint(capsys)
+    assert "exposure: hours then, none now" in complaint(capsys)
 
 
 # ------------------------------------------------------------ what is refused

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,8 @@ import numpy as np
 import pytest
 
 from dyntree.checkpoint import load_with
-from dyntree.commands.stops import CHUNK, Lines, Stopped, Stops
+from dyntree.commands.lines import CHUNK, Chunks, Lines
+from dyntree.commands.stops import Stopped, Stops
 from tests.unit.commands.test_commands import ROOT
 
 POLITE = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -41,6 +44,16 @@ def stream(
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+@contextmanager
+def running(*call: Any, source: Any = None) -> Iterator[subprocess.Popen[str]]:
+    """The same, killed where the test fails meanwhile."""
+    with stream(*call, source=source) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def wait_for(out: Path, n_lines: int) -> None:
@@ -167,37 +180,39 @@ def test_lines_are_those_of_the_file(text: str, tmp_path: Path) -> None:
     path.write_bytes(text.encode("utf-8"))
     with path.open(encoding="utf-8-sig", newline="") as file:
         expected = list(file)
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        assert list(Lines(file, Stops())) == expected
+    with path.open("rb") as file:
+        assert list(Lines(Chunks(file, Stops()))) == expected
 
 
 def test_a_stop_ends_a_file_at_once_and_keeps_what_is_not_taken(tmp_path: Path) -> None:
     path = tmp_path / "t"
     path.write_text('a\n"b\nb"\nc\nd')
     stops = Stops()
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = Lines(file, stops)
+    with path.open("rb") as file:
+        chunks = Chunks(file, stops)
+        lines = Lines(chunks)
         assert next(lines) == "a\n"
         lines.taken()
         assert next(lines) == '"b\n'
         stops.came = 15
         with pytest.raises(Stopped):
             next(lines)
-    assert lines.unfinished == '"b\nb"\nc\nd'
+    assert lines.unfinished + chunks.unread == '"b\nb"\nc\nd'
 
 
 def test_a_stop_takes_what_a_pipe_has_given() -> None:
     source, target = os.pipe()
     os.write(target, b"a\nb\nc")
-    with Stops() as stops, os.fdopen(source, encoding="utf-8-sig") as file:
-        lines = Lines(file, stops)
+    with Stops() as stops, os.fdopen(source, "rb") as file:
+        chunks = Chunks(file, stops)
+        lines = Lines(chunks)
         assert next(lines) == "a\n"
         signal.raise_signal(signal.SIGTERM)
         assert next(lines) == "b\n"
         lines.taken()
         with pytest.raises(Stopped):
             next(lines)
-        assert lines.unfinished == "c"
+        assert lines.unfinished + chunks.unread == "c"
     os.close(target)
 
 

@@ -196,7 +196,7 @@ def test_a_model_of_commas_predicts_and_goes_on(tmp_path: Path, capsys: Any) -> 
     call("stream", path, "y ~ x", *more, *kept)
     rest = ["--formula", "y ~ x", "--separator", ";", "--out", tmp_path / "out.csv"]
     assert run("stream", path, *rest, *SMALL, *kept, "--resume") == 1
-    assert "needs the decimal of the first call, ','" in capsys.readouterr().err
+    assert "decimal: , then, . now" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", COMMANDS)

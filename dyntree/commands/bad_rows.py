@@ -1,0 +1,93 @@
+"""Rows that cannot be taken: they end a stream, or are put aside and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+from dyntree.commands.lines import ENDS
+from dyntree.commands.outputs import output, settled_length
+from dyntree.commands.readers import Record, format_of
+from dyntree.commands.rows import WRITERS
+
+STOP, SKIP = "stop", "skip"
+NONE = {"rows": 0, "in_a_row": 0, "bytes": 0, "file": None}
+TITLES = ("input", "line", "reason", "row")
+
+
+class BadRow(ValueError):
+    """A row that ends the stream."""
+
+
+class BadRows:
+    """What becomes of bad rows.
+
+    Parameters
+    ----------
+    how : str
+        `STOP`, `SKIP`, or the file they go to: CSV, or by its suffix NDJSON.
+    most : int
+        Bad rows in a row, after which the next one ends the stream.
+    facts : dict
+        What a checkpoint holds of them, as `NONE`; kept up to date.
+    """
+
+    def __init__(self, how: str, most: int, facts: dict[str, Any]) -> None:
+        self._how, self._most, self._facts = how, most, facts
+        self._file: BinaryIO | None = None
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Context in which their file is open, cut back to the checkpoint's length."""
+        if self._how in (STOP, SKIP):
+            yield
+            return
+        resumed = self._facts["file"] == self._how
+        n_bytes = self._facts["bytes"] if resumed else 0
+        with output(self._how, resumed, n_bytes) as (self._file, place):
+            place()
+            self._facts["file"] = self._how
+            self._write = WRITERS[format_of(self._how)]
+            if not resumed and self._write is WRITERS["csv"]:
+                self._file.write(self._write(dict(zip(TITLES, TITLES, strict=True))))
+            yield
+
+    def good(self) -> None:
+        """Know that a row was good."""
+        self._facts["in_a_row"] = 0
+
+    def bad(self, source: str, number: int, record: Record, reason: str) -> None:
+        """Put a row aside, or raise `BadRow`.
+
+        Parameters
+        ----------
+        source : str
+            "row" or "label".
+        number : int
+            Of the row in its input.
+        record : Record
+        reason : str
+            Why it is bad, as a sentence.
+        """
+        told = f"{source} {number}: {reason}"
+        if self._how == STOP:
+            raise BadRow(told)
+        facts = self._facts
+        if facts["in_a_row"] >= self._most:
+            raise BadRow(
+                f"{told} That many were bad in a row, {facts['in_a_row'] + 1}, and "
+                f"--most-bad is {self._most}. Mend the feed, or raise it."
+            )
+        facts["rows"] += 1
+        facts["in_a_row"] += 1
+        if self._file is not None:
+            text = record.text.rstrip("".join(ENDS))
+            values = source, record.line, reason, text
+            line = self._write(dict(zip(TITLES, values, strict=True)))
+            self._file.write(line)
+
+    def save(self) -> None:
+        """Have their file on disk, before a checkpoint tells its length."""
+        if self._file is not None:
+            self._facts["bytes"] = settled_length(self._file)

@@ -1,0 +1,154 @@
+"""Labels that come later than their rows, in an input of their own.
+
+Rows wait for their labels under their keys, and labels are taken in their own order. Of
+files nobody knows when a label came: each is taken as soon as its row is there, and the
+labels after it wait, so that the same two files always give the same result. A label
+whose row does not come is passed over once `--pending` rows wait, the oldest of them
+for a label behind it, or when the rows have ended. Where labels come live, by a pipe or
+in a file that is followed, a row came before its label or never does.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from dyntree.commands.feed import Feed
+from dyntree.commands.readers import Record, Row
+from dyntree.commands.rows import MISSING, cell
+from dyntree.delayed import DelayedLabels
+from dyntree.online import OnlineModel
+
+
+class Waiting(NamedTuple):
+    """A label that was read and not taken yet, and its key, if it has one."""
+
+    record: Record
+    key: str | None
+
+
+class LateLabels:
+    """Labels, and rows that wait for them.
+
+    Parameters
+    ----------
+    column : str
+        Where rows and labels have their keys.
+    max_pending : int
+        Rows that wait at most, and labels that are read before their rows come.
+    store : DelayedLabels or None
+        That of the checkpoint, if there is one.
+    """
+
+    def __init__(
+        self, column: str, max_pending: int, store: DelayedLabels | None
+    ) -> None:
+        self.store = store
+        self.feed: Feed | None = None
+        self._column, self._most = column, max_pending
+        self._queue: deque[Waiting] = deque()
+        self._ready: set[str] = set()  # keys in the queue whose rows wait
+        self._told = False
+
+    def begin(self, model: OnlineModel) -> None:
+        """Keep rows for a model, where no checkpoint held any."""
+        if self.store is None:
+            self.store = DelayedLabels(model, max_pending=self._most)
+
+    def first_label(self, response: str) -> Any:
+        """The first response among the labels at hand, None where there is none."""
+        self._fill(1)
+        values = (cell((one.record.row or {}).get(response)) for one in self._queue)
+        return next((value for value in values if value is not None), None)
+
+    def wait(self, key: str, row: Row, exposure: float | None) -> Any:
+        """Foresee a row, and keep it until its label comes."""
+        assert self.store is not None
+        told = self.store.predict_later(key, row, exposure=exposure)
+        if any(one.key == key for one in self._queue):
+            self._ready.add(key)
+        return told
+
+    def take(self, way: Callable[[Waiting, Feed], bool], drained: bool) -> bool:
+        """Take labels from the front as far as they can go; return whether any did.
+
+        Parameters
+        ----------
+        way : callable
+            Takes a label; False where it is not whole and is left for the next call.
+        drained : bool
+            Whether all rows are there that came before the labels.
+        """
+        assert self.feed is not None
+        took = False
+        while True:
+            self._fill(1 if self.feed.is_live else self._most)
+            if not self._queue or not self._can_go(self._queue[0], drained):
+                return took
+            head = self._queue.popleft()
+            if head.key is not None:
+                self._ready.discard(head.key)
+            if not way(head, self.feed):
+                return took
+            self.feed.took(head.record)
+            took = True
+
+    def waits(self, key: str) -> bool:
+        """Whether a row waits under a key."""
+        return self.store is not None and key in self.store
+
+    @property
+    def ended(self) -> bool:
+        """Whether all labels were taken."""
+        return self.feed is not None and self.feed.ended and not self._queue
+
+    @property
+    def is_ndjson(self) -> bool:
+        """Whether what was begun can be read on; as of `Feed`."""
+        return self.feed is not None and self.feed.is_ndjson
+
+    @property
+    def unfinished(self) -> str:
+        """What a pipe gave and was not taken."""
+        assert self.feed is not None
+        return "".join(one.record.text for one in self._queue) + self.feed.unfinished
+
+    def _fill(self, most: int) -> None:
+        """Read labels until so many are at hand, or there are no more now."""
+        assert self.feed is not None
+        while len(self._queue) < most:
+            record = self.feed.poll()
+            if record is None:
+                return
+            key = None if record.row is None else key_of(record.row, self._column)
+            self._queue.append(Waiting(record, key))
+            if key is not None and self.waits(key):
+                self._ready.add(key)
+
+    def _can_go(self, head: Waiting, drained: bool) -> bool:
+        """Whether the first label is to be taken now, or passed over."""
+        if drained or head.key is None or self.waits(head.key):
+            return True
+        if self.store is None or self.store.n_pending < self._most:
+            return False
+        if self.store.oldest in self._ready:  # it would be dropped for the next row
+            return True
+        if not self._told and not self._ready and len(self._queue) == self._most:
+            self._told = True
+            warnings.warn(
+                f"none of the next {self._most} labels is of one of the "
+                f"{self._most} rows that wait; the labels go on waiting for their "
+                "rows. Raise --pending, or leave labels of older rows out.",
+                stacklevel=2,
+            )
+        return False
+
+
+def key_of(row: Row, column: str) -> str | None:
+    """The key of a row as text, None where it has none."""
+    value = row.get(column)
+    if value is None or value != value or value in MISSING:
+        return None
+    return str(value)

@@ -1,0 +1,307 @@
+"""Readers of tables, row by row: CSV, NDJSON, and with pyarrow Parquet and Arrow.
+
+A reader gives a `Record` for each row, good or bad, and goes on after a bad one. What
+its values mean is told in `rows`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import lzma
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TextIO
+
+from dyntree.commands.lines import ENDS, Lines, Plain, is_text
+
+Row = dict[str, Any]
+PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma", ".zst": ""}  # who reads them
+FORMATS = {
+    ".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet", ".pq": "parquet",
+    ".arrow": "arrow", ".arrows": "arrow", ".feather": "arrow",
+}  # fmt: skip
+TABULAR = ("parquet", "arrow")  # formats that pyarrow reads
+N_AT_ONCE = 1024  # rows that pyarrow is asked for
+
+
+class Record(NamedTuple):
+    """A row as it came.
+
+    Attributes
+    ----------
+    line : int
+        Number of its first line, from 1; of a format without lines, of the row.
+    text : str
+        As it came, with the ends of its lines.
+    row : dict or None
+        Its cells by column, where it could be read.
+    reason : str
+        Why it could not be read.
+    finished : bool
+        False where the input ends before a newline, so that more may have been meant.
+    """
+
+    line: int
+    text: str
+    row: Row | None
+    reason: str = ""
+    finished: bool = True
+
+
+class Csv:
+    """Records of CSV with a header.
+
+    Parameters
+    ----------
+    lines : Lines
+    separator : str, default ","
+
+    Attributes
+    ----------
+    columns : list of str or None
+        Those of the header, once it was read.
+    """
+
+    def __init__(self, lines: Lines, separator: str = ",") -> None:
+        self._lines, self._separator = lines, separator
+        self._cells = csv.reader(lines, delimiter=separator)
+        self.columns: list[str] | None = None
+
+    def __iter__(self) -> Iterator[Record]:
+        return self
+
+    def __next__(self) -> Record:
+        if self.columns is None:
+            self.columns = self._header()
+        names, reason = self.columns, ""
+        cells: list[str] = []
+        while not cells and not reason:
+            try:
+                cells = next(self._cells)
+            except csv.Error as error:
+                reason = f"it is no CSV: {error}"
+            line, text = self._lines.taken()
+        finished = text.endswith(ENDS)
+        if self._lines.ended and text.count('"') % 2:  # a cell may not have ended
+            finished = finished and not self._is_open(text)
+        if not is_text(text):
+            reason = "it must be text in UTF-8"
+        elif not reason and len(cells) != len(names):
+            reason = (
+                f"it must have {len(names)} cells, as the header has; got {len(cells)}"
+            )
+        if reason:
+            return Record(line, text, None, reason, finished)
+        return Record(line, text, dict(zip(names, cells, strict=True)), "", finished)
+
+    def _header(self) -> list[str]:
+        names = next(self._cells, None)
+        _, text = self._lines.taken()
+        if not names:
+            raise ValueError("the table must have a header; got nothing.")
+        if not is_text(text):
+            raise ValueError("the header must be text in UTF-8.")
+        if len(set(names)) != len(names):
+            raise ValueError(f"the header must name each column once; got {names}.")
+        return names
+
+    def _is_open(self, text: str) -> bool:
+        """Whether a text ends within quotes."""
+        try:
+            list(csv.reader([text], delimiter=self._separator, strict=True))
+        except csv.Error as error:
+            return "end of data" in str(error)
+        return False
+
+
+class Ndjson:
+    """Records of a text with one JSON object a line; parameters as `Csv`."""
+
+    columns = None
+
+    def __init__(self, lines: Lines, separator: str = ",") -> None:
+        self._lines = lines
+
+    def __iter__(self) -> Iterator[Record]:
+        return self
+
+    def __next__(self) -> Record:
+        while next(self._lines).isspace():
+            self._lines.taken()
+        line, text = self._lines.taken()
+        finished, reason, row = text.endswith(ENDS), "", None
+        if not is_text(text):
+            reason = "it must be text in UTF-8"
+        else:
+            try:
+                row = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                reason = f"it is not JSON: {error}"
+        plain = str | int | float | None
+        if not reason and not (
+            isinstance(row, dict)
+            and all(isinstance(value, plain) for value in row.values())
+        ):
+            reason = "it must be an object of plain values"
+        finished = finished or not reason  # an object ends with its brace
+        return Record(line, text, None if reason else row, reason, finished)
+
+
+class Tabular:
+    """Records of a Parquet file, or of an Arrow file or stream.
+
+    Parameters
+    ----------
+    file : binary file
+    kind : {"parquet", "arrow"}
+
+    Raises
+    ------
+    ImportError
+        Without pyarrow.
+    ValueError
+        If it is none.
+    """
+
+    def __init__(self, file: BinaryIO, kind: str) -> None:
+        try:
+            import pyarrow as pa
+            from pyarrow import ipc, parquet
+        except ImportError as error:
+            raise ImportError(
+                f"reading {kind} needs pyarrow: pip install pyarrow."
+            ) from error
+        self._failures = pa.ArrowException
+        try:
+            if kind == "parquet":
+                read = parquet.ParquetFile(file)
+                self.columns = list(read.schema_arrow.names)
+                self._batches = read.iter_batches(N_AT_ONCE)
+            else:
+                self.columns, self._batches = _arrow(file, ipc)
+        except pa.ArrowException as error:
+            raise ValueError(f"it is no {kind.capitalize()}: {error}.") from error
+        if len(set(self.columns)) != len(self.columns):
+            raise ValueError(f"it must name each column once; got {self.columns}.")
+        self._rows: Iterator[Row] = iter(())
+        self._number = 0
+
+    def __iter__(self) -> Iterator[Record]:
+        return self
+
+    def __next__(self) -> Record:
+        row = next(self._rows, None)
+        while row is None:
+            try:
+                batch = next(self._batches)
+            except self._failures as error:
+                raise ValueError(f"it cannot be read on: {error}.") from error
+            self._rows = iter(batch.to_pylist())
+            row = next(self._rows, None)
+        self._number += 1
+        reason = ""
+        for name, value in row.items():
+            if isinstance(value, bytes | list | dict):
+                reason = f"column {name!r} must hold plain values; got {value!r}"
+        return Record(self._number, repr(row), None if reason else row, reason)
+
+
+def _arrow(file: BinaryIO, ipc: Any) -> tuple[list[str], Iterator[Any]]:
+    """Columns and batches of an Arrow file, if it begins as one, or stream."""
+    magic = b"ARROW1"
+    if file.seekable():
+        start = file.read(len(magic))
+        file.seek(0)
+        if start == magic:
+            read = ipc.open_file(file)
+            return read.schema.names, map(
+                read.get_batch, range(read.num_record_batches)
+            )
+    stream = ipc.open_stream(file)
+    return stream.schema.names, iter(stream)
+
+
+TEXTS: dict[str, Callable[[Lines, str], Any]] = {"csv": Csv, "ndjson": Ndjson}
+
+
+def text_rows(file: TextIO, kind: str, separator: str = ",") -> Iterator[Row]:
+    """Rows of a text, "csv" or "ndjson", all of them good; errors as in `good_rows`."""
+    return good_rows(TEXTS[kind](Lines(Plain(file)), separator))
+
+
+def good_rows(records: Iterable[Record]) -> Iterator[Row]:
+    """Rows of records, all of them good.
+
+    Raises
+    ------
+    ValueError
+        For the first one that is not.
+    """
+    for number, record in enumerate(records):
+        if record.row is None:
+            raise ValueError(f"row {number}: {record.reason}.")
+        yield record.row
+
+
+@contextmanager
+def opened(path: str) -> Iterator[BinaryIO]:
+    """A file, unpacked where its name ends as `PACKED` says; "-" is standard input.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be unpacked, or is no text in UTF-8 where that is read.
+    ImportError
+        If it is packed by Zstandard, and nothing here unpacks that.
+    """
+    try:
+        if path == "-":
+            yield sys.stdin.buffer
+            return
+        with unpacker(Path(path).suffix)(path, "rb") as file:
+            yield file
+    except (UnicodeDecodeError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"{path} must be text in UTF-8: {error}") from error
+
+
+@contextmanager
+def opened_text(path: str) -> Iterator[TextIO]:
+    """The same as text."""
+    with opened(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        try:
+            yield text
+        finally:
+            text.detach()
+
+
+def unpacker(suffix: str) -> Callable[..., Any]:
+    """What opens files whose name ends so."""
+    if suffix == ".zst":
+        return _zstd().open  # type: ignore[no-any-return]
+    way: Callable[..., Any] = import_module(PACKED.get(suffix, "io")).open
+    return way
+
+
+def _zstd() -> Any:
+    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            'reading .zst needs backports.zstd: pip install "dyntree[zstd]".'
+        ) from error
+
+
+def format_of(path: str) -> str:
+    """Format of a file by its name: "csv", "ndjson", "parquet" or "arrow"."""
+    bare = Path(path)
+    if bare.suffix in PACKED:
+        bare = bare.with_suffix("")
+    return FORMATS.get(bare.suffix, "csv")

@@ -1,0 +1,461 @@
+"""A stream of the shell: its model, how far it has come, and one row's way."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from dyntree import checkpoint
+from dyntree.api.formula_files import file_notes, read_design
+from dyntree.api.offsets import foreseen, taught
+from dyntree.commands.bad_rows import NONE, BadRows
+from dyntree.commands.feed import NEW, Feed
+from dyntree.commands.formulas import designed, encoded_row
+from dyntree.commands.late_labels import LateLabels, Waiting, key_of
+from dyntree.commands.options import (
+    columns_beside,
+    kinds_of,
+    leaf_model_of,
+    model_options,
+    new_model,
+    stream_options,
+    told_differences,
+)
+from dyntree.commands.outputs import settled_length
+from dyntree.commands.readers import Record, Row, format_of
+from dyntree.commands.rows import WRITERS, Kinds
+from dyntree.commands.tables import NamedLevels, answer_columns, split_formula
+from dyntree.delayed import DelayedLabels
+from dyntree.encoding.design import Design
+from dyntree.encoding.expressions import response_name
+from dyntree.encoding.needed import check_columns
+from dyntree.encoding.tables import Table
+from dyntree.encoding.values import Vector
+from dyntree.errors import NotReadyError
+from dyntree.storage.atomic_files import sweep
+from dyntree.summaries import ClassPrediction
+from dyntree.trees.learning.exposures import check_exposure, with_exposure
+from dyntree.trees.learning.weights import check_weights
+
+TICK = 1.0  # seconds between two words on progress
+NOTES = {
+    "separator": ",", "decimal": ".", "kinds": {}, "input": None, "bad": NONE,
+}  # fmt: skip # what checkpoints of before do not tell
+
+
+class Session:
+    """A model and how far it has come.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        Of the command.
+
+    Attributes
+    ----------
+    notes : dict
+        What a checkpoint tells beside the model: the options of the command, the
+        columns (None until there was a row), how many rows were taken and learned, what
+        is known of the inputs, and the length of the output (None for a pipe).
+    """
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.path, self.every = arguments.checkpoint, arguments.every
+        self.seconds, self.quiet = arguments.seconds, arguments.quiet
+        wanted = stream_options(arguments) | {
+            "format": arguments.format or format_of(arguments.table),
+            "options": model_options(arguments),
+        }
+        wanted |= columns_beside(arguments)
+        self._store: DelayedLabels | None = None
+        self.resumed = self.path is not None and os.path.exists(self.path)
+        if self.path is not None and Path(self.path).parent.is_dir():
+            sweep(self.path)
+        if self.resumed:
+            self._resume(arguments, wanted)
+        else:
+            self.model: Any = new_model(wanted["options"])
+            self.notes = wanted | {"inputs": None, "rows": 0, "learned": 0, "bytes": 0}
+            response = response_name(self.notes["formula"])
+            kinds = kinds_of(self.notes["options"], response)
+            self.notes["kinds"] = kinds | dict(self.notes.get("times", {}))
+            self.notes |= {"input": dict(NEW), "bad": dict(NONE)}
+        self.late: LateLabels | None = None
+        if "key" in wanted:
+            self.late = LateLabels(wanted["key"], wanted["pending"], self._store)
+        self.bad = BadRows(arguments.bad_rows, arguments.most_bad, self.notes["bad"])
+        self.named = NamedLevels(self.notes["options"].get("categories", {}))
+        self.place: Callable[[], None] = lambda: None  # the output where it belongs
+        self.design: Design | None = None
+        if "design" in self.notes:
+            self.design = read_design(self.path, self.model.tree, self.notes)
+        self.feed: Feed | None = None
+        self.begun = False
+        self.saved_at, self.told_at = time.monotonic(), time.monotonic()
+
+    def _resume(self, arguments: argparse.Namespace, wanted: Row) -> None:
+        """Take over what the checkpoint holds, if it is of the same command."""
+        if not arguments.resume:
+            raise ValueError(
+                f"{self.path} is there already; add --resume to go on from it, or "
+                "remove it."
+            )
+        self.model, self.notes = checkpoint.load_with(self.path)
+        if isinstance(self.model, DelayedLabels):
+            self._store, self.model = self.model, self.model.model
+        for name, value in NOTES.items():
+            self.notes.setdefault(name, value)
+        if self.notes["input"] is None:  # of before; nothing is known but the number
+            self.notes["input"] = NEW | {"rows": self.notes.get("rows", 0)}
+        needed = {"formula", "format", "options", "inputs", "rows", "learned", "bytes"}
+        if not needed <= {*self.notes}:
+            raise ValueError(f"{self.path} is no checkpoint of a stream.")
+        if differences := told_differences(self.notes, wanted):
+            raise ValueError(
+                f"--resume needs the options of the first call; {differences}. Give "
+                "those of the first call, or begin anew with another --checkpoint."
+            )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the model, with what the first row made of it."""
+        found: dict[str, Any] = dict(self.notes["options"])
+        if "model" in self.notes:
+            found["model"] = self.notes["model"]
+        return found
+
+    def begin(self, row: Row, columns: list[str] | None, out: BinaryIO) -> None:
+        """Learn from the first row what the stream is of.
+
+        Parameters
+        ----------
+        row : dict
+        columns : list of str or None
+            Those of all rows, of a format that tells them.
+        out : binary file
+        """
+        notes, csv = self.notes, self.notes["format"] != "ndjson"
+        is_first, response = notes["inputs"] is None, response_name(notes["formula"])
+        if is_first and "model" not in notes["options"]:
+            value = self._kinds(response).values(row, [response])[response]
+            if value is None and self.late is not None:
+                value = self.late.first_label(response)
+            notes["model"] = leaf_model_of([value])
+            notes["kinds"] |= kinds_of(self.options, response)
+            self.model = new_model(self.options)
+        if is_first or columns is not None:
+            found = columns or list(row)
+            response, inputs = self._planned(found)
+            if columns is not None and self.design is None and self.late is None:
+                check_response(response, columns)
+            if notes["inputs"] not in (None, inputs):
+                raise ValueError(
+                    f"--resume needs the columns of the first call, {notes['inputs']}; "
+                    f"got {inputs}."
+                )
+            notes |= {"response": response, "inputs": inputs}
+        if self.late is not None:
+            self.late.begin(self.model)
+        if is_first:
+            self.place()
+            if csv:
+                out.write(WRITERS["csv"]({name: name for name in self._titles()}))
+            self.save(out)
+        self.begun = True
+
+    @property
+    def beside(self) -> dict[str, str]:
+        """Columns beside inputs and response, by what they hold."""
+        kinds = "weights", "exposure", "key"
+        return {what: self.notes[what] for what in kinds if what in self.notes}
+
+    def _planned(self, columns: list[str]) -> tuple[str, list[str]]:
+        """Response and inputs; for terms of all kinds the first call makes a design."""
+        notes, empty = self.notes, Table(dict.fromkeys(columns, ()))
+        if self.design is None and notes["inputs"] is None:
+            self.design = designed(notes["formula"], empty, self.options, self.beside)
+            if self.design is not None:
+                notes |= file_notes(self.design, notes["formula"], "none")
+                self.model = new_model(self.options | {"categories": None})
+        if self.design is None:
+            return split_formula(notes["formula"], columns, self.beside.values())
+        check_columns(empty, self.design.response.columns + self.design.needed)
+        return self.design.response.label, list(self.design.columns)
+
+    def _titles(self) -> list[str]:
+        """Columns of the output in CSV."""
+        first = ["row", "y"] if self.late is None else ["row", "key", "y"]
+        if self.model.is_classifier:
+            return [*first, "label", "p_label", "p_y"]
+        return [*first, "mean", "sd", *(f"q{p:g}" for p in self.notes["quantiles"])]
+
+    def take(self, record: Record, feed: Feed, out: BinaryIO) -> None:
+        """Predict a row, learn it if it has a response, and write its line."""
+        notes = self.notes
+        line = self._tried("row", notes["rows"], record, feed, self._line)
+        if line is None:
+            return
+        if line:
+            out.write(line)
+            out.flush()
+        feed.took(record)
+        notes["rows"] += 1
+        late = self.seconds and time.monotonic() - self.saved_at >= self.seconds
+        if late or notes["rows"] % self.every == 0:
+            self.save(out)
+        self.tell()
+
+    def _tried(
+        self,
+        source: str,
+        number: int,
+        record: Record,
+        feed: Feed,
+        way: Callable[[Row], bytes],
+    ) -> bytes | None:
+        """What a way makes of a row: nothing of a bad one, None of one not whole."""
+        n_kinds = len(self.notes["kinds"])
+        try:
+            if record.row is None:
+                raise ValueError(f"{record.reason}.")
+            line = way(record.row)
+        except ValueError as error:
+            for name in list(self.notes["kinds"])[n_kinds:]:
+                del self.notes["kinds"][name]  # a bad row tells nothing of them
+            if not record.finished and self._can_wait(feed):
+                warnings.warn(
+                    f"line {record.line} of {feed.path} has no newline at its end and "
+                    "is no whole row; it is left for the next call.",
+                    stacklevel=2,
+                )
+                return None
+            reason = str(error).replace(" in row 0", "")  # of the one it was given
+            self.bad.bad(source, number, record, reason)
+            return b""
+        self.bad.good()
+        if not record.finished:
+            warnings.warn(
+                f"line {record.line} of {feed.path} has no newline at its end; it was "
+                "taken as a whole row.",
+                stacklevel=2,
+            )
+        return line
+
+    def _can_wait(self, feed: Feed) -> bool:
+        """Whether a next call would read an unfinished row again."""
+        return self.path is not None and feed.is_file
+
+    def _line(self, row: Row) -> bytes:
+        """The line of a row, which is learned, or kept until its label comes."""
+        notes = self.notes
+        late = self.late is not None
+        weight = None if late else self._amount(row, "weights", check_weights)
+        exposure = self._amount(row, "exposure", check_exposure)
+        x, y, shift = self._read(row)
+        number: Row = {"row": notes["rows"]}
+        if self.late is not None and y is None:
+            if shift is not None:
+                raise ValueError(
+                    "--key does not go with an offset or exposure in a formula with "
+                    "terms. Write the formula by plain column names."
+                )
+            over = None if exposure is None else float(exposure[0])
+            key = self._key(row)
+            told = self.late.wait(key, x, over)
+            return self._written(number | {"key": key}, told, None)
+        told = self._foreseen(x, exposure, shift)
+        if self.late is not None:
+            number["key"] = self._key(row)
+        line = self._written(number, told, y)
+        if y is not None and (weight is None or weight[0]):
+            self.learn(x, y, weight, exposure, shift)
+        return line
+
+    def learn(
+        self,
+        x: Row,
+        y: Any,
+        weight: Vector | None,
+        exposure: Vector | None,
+        shift: Vector | None,
+    ) -> None:
+        """Learn a row."""
+        options = self.model.tree.options
+        if self.design is not None:
+            learned = taught(options, [y], shift)
+        else:
+            learned = with_exposure(options, x, [y], exposure)
+        self.model.update(x, learned, weight, progress=False)
+        self.notes["learned"] += 1
+
+    def take_labels(self, drained: bool) -> bool:
+        """Learn rows whose labels have come; return whether a label was taken."""
+        assert self.late is not None
+        return self.late.take(self._take_label, drained)
+
+    def _take_label(self, label: Waiting, feed: Feed) -> bool:
+        """Take a label, good or bad; False where it is not whole and left."""
+        assert self.late is not None
+        way = lambda row: self._learn_late(row, label.key)  # noqa: E731
+        number = feed.n_taken
+        return self._tried("label", number, label.record, feed, way) is not None
+
+    def _learn_late(self, row: Row, key: str | None) -> bytes:
+        """Learn the row of a label."""
+        assert self.late is not None
+        assert self.late.store is not None
+        if key is None:
+            raise ValueError(
+                f"a label must have a key in column {self.notes['key']!r}."
+            )
+        try:
+            y = self._response_of(row)
+            weight = None if y is None else self._amount(row, "weights", check_weights)
+            one = None if weight is None else float(weight[0])
+            if self.late.store.learn(key, y, sample_weight=one):
+                self.notes["learned"] += 1
+        except ValueError:
+            self.late.store.drop(key)  # its label has come, though it was no good
+            raise
+        return b"+"
+
+    def _key(self, row: Row) -> str:
+        """The key of a row, which it must have."""
+        column = self.notes["key"]
+        key = key_of(row, column)
+        if key is None:
+            raise ValueError(f"a row must have a key in column {column!r}; got none.")
+        return key
+
+    def _read(self, row: Row) -> tuple[Row, Any, Vector | None]:
+        """Inputs, response (None: missing), and offset by the terms (None: none)."""
+        kinds = self._kinds(self.notes["response"])
+        if self.design is not None:
+            return encoded_row(self.design, row, kinds)
+        notes = self.notes
+        values = kinds.values(row, [*notes["inputs"], notes["response"]])
+        y = values.pop(notes["response"])
+        for name in notes["options"].get("categories", {}):
+            if values.get(name) is not None:
+                self.named.look(name, [values[name]])
+        return values, y, None
+
+    def _response_of(self, row: Row) -> Any:
+        """The response in a row of labels; None where it is missing."""
+        response = self.notes["response"]
+        kinds = self._kinds(response)
+        if self.design is None:
+            check_response(response, list(row))
+            return kinds.values(row, [response])[response]
+        y = self.design.response_of(kinds.values(row, self.design.response.columns))
+        return None if not self.design.is_class and y is not None and y != y else y
+
+    def _amount(
+        self, row: Row, what: str, check: Callable[..., Vector]
+    ) -> Vector | None:
+        """Weight or exposure of a row, shape (1,), where a column has them."""
+        name = self.notes.get(what)
+        if name is None:
+            return None
+        if name not in row:
+            raise ValueError(
+                f"--{what} must name a column, one of {[*row]}; got {name!r}."
+            )
+        decimal = self.notes["decimal"]
+        value = Kinds({name: "number"}, "", decimal).values(row, [name])[name]
+        return check([value], 1, f"--{what}")
+
+    def _kinds(self, response: str) -> Kinds:
+        """What columns hold, as far as it is known; what is found is added to it."""
+        return Kinds(self.notes["kinds"], response, self.notes["decimal"])
+
+    def _foreseen(self, x: Row, exposure: Vector | None, shift: Vector | None) -> Any:
+        """A prediction of one row; None before there can be one."""
+        try:
+            if self.design is not None:
+                return foreseen(self.model, x, shift)
+            return self.model.predict(x, exposure=exposure)
+        except NotReadyError:
+            return None
+
+    def _written(self, line: Row, answer: Any, y: Any) -> bytes:
+        """The line of a row: what it is, its response, and what was foreseen."""
+        ndjson = self.notes["format"] == "ndjson"
+        line = line | {"y": y}
+        is_class = isinstance(answer, ClassPrediction)
+        if answer is None or (is_class and not answer.classes):
+            titles = ["label", "proba"]
+            if not ndjson or not self.model.is_classifier:
+                titles = [name for name in self._titles() if name not in line]
+            line |= dict.fromkeys(titles)
+        elif not is_class:
+            columns = answer_columns(answer, self.notes["quantiles"])
+            line |= {name: float(values[0]) for name, values in columns.items()}
+        else:
+            label, p = answer.label[0], answer.proba[0]
+            known = dict(zip(answer.classes, p.tolist(), strict=True))
+            if ndjson:
+                line |= {"label": label, "proba": known}
+            else:
+                p_y = None if y is None else known.get(y, 0.0)
+                line |= {"label": label, "p_label": known[label], "p_y": p_y}
+        return WRITERS["ndjson" if ndjson else "csv"](line)
+
+    def save(self, out: BinaryIO) -> None:
+        """Write a checkpoint, once the outputs so far are on disk."""
+        if self.path is None:
+            return
+        self.notes["bytes"] = settled_length(out)
+        self.bad.save()
+        if self.feed is not None:
+            self.notes["input"] = self.feed.facts
+        model = self.model
+        if self.late is not None and self.late.feed is not None:
+            self.notes["labels"] = self.late.feed.facts
+            model = self.late.store or model
+        checkpoint.save_with(model, self.notes, self.path)
+        self.saved_at = time.monotonic()
+
+    def keep(self) -> None:
+        """Keep what inputs that go on have begun to say, for the next call."""
+        for name, feed in (("unfinished", self.feed), ("unfinished_label", self.late)):
+            if feed is not None and feed.is_ndjson:  # CSV begins anew, with a header
+                self.notes[name] = feed.unfinished
+
+    def tell(self, last: bool = False) -> None:
+        """Say on standard error how far it is: now and then on a terminal, at last."""
+        now = time.monotonic()
+        terminal = sys.stderr.isatty()
+        if self.quiet or not (last or (terminal and now - self.told_at > TICK)):
+            return
+        self.told_at = now
+        start, end = ("\r" if terminal else "", "\n" if last else "")
+        text = ", ".join(self.counts())
+        print(f"{start}dyntree: {text}", end=end, file=sys.stderr, flush=True)
+
+    def counts(self) -> list[str]:
+        """What was taken, in words; what did not happen is left out."""
+        store = None if self.late is None else self.late.store
+        found = [f"{self.notes['rows']} rows taken", f"{self.notes['learned']} learned"]
+        more = {"bad": self.notes["bad"]["rows"]}
+        if store is not None:
+            more["pending"] = store.n_pending
+            more["dropped before their label came"] = store.n_dropped
+            more["labels of no row that waited"] = store.n_unmatched
+            more["labels missing"] = store.n_unlabelled
+        return found + [f"{number} {what}" for what, number in more.items() if number]
+
+
+def check_response(response: str, columns: list[str]) -> None:
+    """Refuse columns without the response."""
+    if response not in columns:
+        raise ValueError(
+            f"formula must name columns of the table, {columns}; it has no "
+            f"{response!r}."
+        )

@@ -1,0 +1,450 @@
+"""Inputs of the shell's stream: known again, unfinished, followed, and bad rows."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import random
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dyntree import cli
+from dyntree.checkpoint import load_with
+from tests.unit.commands.test_stops import running, wait_for
+
+SMALL = ["--particles", "10", "--seed", "1", "--formula", "y ~ x", "--window", "50"]
+HEADER = "x,y\n"
+
+
+def lines(n: int = 40) -> list[str]:
+    rng = np.random.default_rng(2)
+    return [f"{x:.3f},{2 * x:.3f}\n" for x in rng.normal(size=n).tolist()]
+
+
+class Runs:
+    """Calls of the stream in a folder, with an input, an output and a checkpoint."""
+
+    def __init__(self, folder: Path, capsys: Any) -> None:
+        self.folder, self._capsys = folder, capsys
+        self.path, self.out = folder / "rows.csv", folder / "out.csv"
+        self.saved = folder / "m.dyn"
+
+    def write(self, *parts: str) -> None:
+        self.path.write_text("".join(parts))
+
+    def __call__(self, *more: Any, saves: bool = True) -> int:
+        call = ["stream", self.path, "--out", self.out, *SMALL, *more]
+        kept = ["--checkpoint", self.saved, "--resume"] if saves else []
+        return cli.main([str(one) for one in [*call, *kept]])
+
+    def told(self) -> str:
+        text: str = self._capsys.readouterr().err
+        return text
+
+    def undisturbed(self, *parts: str) -> bytes:
+        """Output of an input that comes as a whole."""
+        path, out = self.folder / "whole.csv", self.folder / "whole.out"
+        path.write_text("".join(parts))
+        call = ["stream", path, "--out", out, *SMALL, "--quiet"]
+        assert cli.main([str(one) for one in call]) == 0
+        return out.read_bytes()
+
+
+@pytest.fixture
+def runs(tmp_path: Path, capsys: Any) -> Runs:
+    return Runs(tmp_path, capsys)
+
+
+# The input known again.
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda rows: rows[:20], "it has 20 of the 30 rows taken"),
+        (lambda rows: rows[5:], "its first row is another"),
+        (lambda rows: [*rows[:29], "7,7\n", *rows[30:]], "its row 29, the last one"),
+        (lambda rows: [], "it has 0 of the 30 rows taken"),
+        (lambda rows: rows[30:], "its first row is another"),
+    ],
+)
+def test_another_input_is_told(change: Any, told: str, runs: Runs) -> None:
+    rows = lines()
+    runs.write(HEADER, *rows[:30])
+    assert runs() == 0
+    before = runs.saved.read_bytes(), runs.out.read_bytes()
+    runs.write(HEADER, *change(rows))
+    assert runs() == 1
+    message = runs.told()
+    assert told in message
+    assert "--input-continues" in message
+    assert (runs.saved.read_bytes(), runs.out.read_bytes()) == before
+    runs.write(HEADER, *rows)
+    assert runs() == 0
+    assert runs.out.read_bytes() == runs.undisturbed(HEADER, *rows)
+
+
+def test_an_input_that_continues_is_known_as_well(runs: Runs) -> None:
+    rows = lines()
+    runs.write(HEADER, *rows[:20])
+    assert runs() == 0
+    runs.write(HEADER, *rows[20:30])
+    assert runs("--input-continues") == 0
+    assert runs("--input-continues") == 1  # a supervisor calls again
+    assert "begins with them, 10 rows" in runs.told()
+    runs.write(HEADER, *rows[20:])
+    assert runs() == 0  # from its own first row
+    assert runs.out.read_bytes() == runs.undisturbed(HEADER, *rows)
+
+
+def test_files_of_before_know_the_number_of_rows_only(runs: Runs) -> None:
+    rows = lines()
+    runs.write(HEADER, *rows[:20])
+    assert runs() == 0
+    model, notes = load_with(runs.saved)
+    from dyntree.checkpoint import save_with
+
+    del notes["input"], notes["bad"]
+    save_with(model, notes, runs.saved)
+    runs.write(HEADER, *rows)
+    assert runs() == 0
+    assert runs.out.read_bytes() == runs.undisturbed(HEADER, *rows)
+
+
+def test_options_that_differ_are_told(runs: Runs) -> None:
+    runs.write(HEADER, *lines())
+    assert runs("--window", 30) == 0
+    assert runs("--window", 20, "--model", "linear") == 1
+    message = runs.told()
+    assert "window: 30 then, 20 now" in message
+    assert "model: none then, linear now" in message
+    for formula in ("y~x", " y  ~x", "y ~ x"):
+        assert runs("--window", 30, "--formula", formula) == 0
+    assert runs("--window", 30, "--formula", "x ~ y") == 1
+    assert "formula: y ~ x then, x ~ y now" in runs.told()
+
+
+# A last line without a newline.
+def test_a_whole_last_line_is_taken_and_told(runs: Runs) -> None:
+    rows = lines(20)
+    runs.write(HEADER, *rows[:19], rows[19][:-1])
+    with pytest.warns(UserWarning, match="line 21 .* has no newline .* as a whole row"):
+        assert in_python(runs) == 0
+    runs.write(HEADER, *rows)
+    assert runs() == 0  # the newline came
+    assert runs.out.read_bytes() == runs.undisturbed(HEADER, *rows)
+
+
+def in_python(runs: Runs, *more: Any) -> int | None:
+    """The command with warnings as Python's."""
+    given = cli.parser().parse_args(
+        [str(one) for one in ["stream", runs.path, "--out", runs.out, *SMALL, *more,
+                              "--checkpoint", runs.saved, "--resume", "--quiet"]]
+    )  # fmt: skip
+    return given.run(given) or 0
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_last_line_that_has_grown_is_an_error(runs: Runs) -> None:
+    rows = lines(20)
+    runs.write(HEADER, *rows[:19], rows[19][:-2])  # 1.234,2.46 of 2.468
+    assert runs() == 0
+    assert "was taken as a whole row" in runs.told()
+    runs.write(HEADER, *rows)
+    assert runs() == 1
+    assert "row 19 of" in (message := runs.told())
+    assert "has grown since" in message
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("way", ["stop", "skip"])
+@pytest.mark.parametrize("rest", ["0.1", "0.1,-", '"0.1,0.2\n0.3,0.4\n'])
+def test_an_unfinished_line_waits_for_the_next_call(
+    way: str, rest: str, runs: Runs
+) -> None:
+    rows = lines(20)
+    runs.write(HEADER, *rows[:10], rest)
+    assert runs("--bad-rows", way) == 0
+    assert "left for the next call" in runs.told()
+    assert load_with(runs.saved)[1]["rows"] == 10
+    runs.write(HEADER, *rows)
+    assert runs("--bad-rows", way) == 0
+    assert runs.out.read_bytes() == runs.undisturbed(HEADER, *rows)
+
+
+@pytest.mark.filterwarnings("default")
+def test_without_a_checkpoint_an_unfinished_line_is_bad(runs: Runs) -> None:
+    runs.write(HEADER, *lines(5), "0.1")
+    assert runs(saves=False) == 1
+    assert "row 5: it must have 2 cells" in runs.told()
+    assert runs("--bad-rows", "skip", saves=False) == 0
+    assert "1 bad" in runs.told()
+
+
+# Bad rows.
+BAD = {
+    "short": "1\n", "long": "1,2,3\n", "text": "u,1\n", "infinite": "inf,1\n",
+    "infinite y": "1,inf\n", "text y": "1,u\n", "bytes": "1,\udcff\n",
+    "huge": '1,"' + "z" * 140_000 + '"\n',
+}  # fmt: skip
+BAD_JSON = {
+    "cut": '{"x": 1, "y"\n', "list": "[1, 2]\n", "nested": '{"x": [1], "y": 2}\n',
+    "text": '{"x": "u", "y": 1}\n', "infinite": '{"x": Infinity, "y": 1}\n',
+    "deep": "[" * 100_000 + "\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_rows_of_csv(kind: str, runs: Runs) -> None:
+    # a first value that is text would make a column of levels
+    check_bad(runs, HEADER, lines(), BAD[kind], "csv", first=int(kind == "text"))
+
+
+@pytest.mark.parametrize("kind", BAD_JSON)
+def test_bad_rows_of_ndjson(kind: str, runs: Runs) -> None:
+    rows = [
+        json.dumps(dict(zip("xy", map(float, row.split(",")), strict=True))) + "\n"
+        for row in lines()
+    ]
+    runs.path = runs.path.with_suffix(".ndjson")
+    check_bad(runs, "", rows, BAD_JSON[kind], "ndjson", first=int(kind == "text"))
+
+
+def check_bad(
+    runs: Runs, head: str, rows: list[str], bad: str, kind: str, first: int
+) -> None:
+    """Bad rows change nothing but the numbers of the rows, wherever they come."""
+    places = [first, 3, 4, 20, 43]
+    mixed = list(rows)
+    for place in places:
+        mixed.insert(place, bad)
+    text = (head + "".join(mixed)).encode("utf-8", "surrogateescape")
+    runs.path.write_bytes(text)
+    # the model is named, since the first row tells which one is meant
+    model = ["--model", "constant"]
+    assert runs(*model) == 1
+    assert f"row {first}: " in runs.told()
+    aside = runs.folder / f"bad.{kind}"
+    assert runs(*model, "--bad-rows", aside) == 0
+    assert f"{len(mixed)} rows taken, {len(rows)} learned, 5 bad" in runs.told()
+    found = aside.read_bytes().decode("utf-8", "surrogateescape").splitlines()
+    if kind == "csv":
+        limit = csv.field_size_limit(2**20)
+        told = list(csv.DictReader(found))
+        csv.field_size_limit(limit)
+    else:
+        told = [json.loads(line) for line in found]
+    assert [int(one["line"]) for one in told] == [
+        place + 1 + bool(head) for place in places
+    ]
+    assert {one["row"] for one in told} == {bad.rstrip("\n")}
+    assert all(one["reason"] for one in told)
+    text = runs.out.read_text()
+    runs.saved.unlink()
+    assert runs(*model, "--bad-rows", "skip") == 0
+    assert runs.out.read_text() == text
+    runs.write(head, *rows)
+    runs.saved.unlink()
+    assert runs(*model) == 0
+    assert without_numbers(text, kind) == without_numbers(runs.out.read_text(), kind)
+
+
+def without_numbers(text: str, kind: str) -> list[Any]:
+    if kind == "csv":
+        return [line.split(",", 1)[1] for line in text.splitlines()]
+    return [{**json.loads(line), "row": None} for line in text.splitlines()]
+
+
+def test_a_broken_feed_stops(runs: Runs) -> None:
+    runs.write(HEADER, *lines(10), *["1\n"] * 5, *lines(10), *["1\n"] * 6)
+    assert runs("--bad-rows", "skip", "--most-bad", 5) == 1
+    message = runs.told()
+    assert "row 30: " in message
+    assert "--most-bad is 5" in message
+    notes = load_with(runs.saved)[1]
+    assert (notes["rows"], notes["learned"], notes["bad"]["rows"]) == (30, 20, 10)
+    runs.write(HEADER, *lines(10), *["1\n"] * 5, *lines(10), *["1\n"] * 5, *lines(3))
+    assert runs("--bad-rows", "skip", "--most-bad", 5) == 0
+
+
+def test_a_bad_row_that_stops_leaves_what_was_taken(runs: Runs) -> None:
+    rows = lines(20)
+    runs.write(HEADER, *rows[:15], "u,1\n", *rows[15:])
+    assert runs("--every", 1000) == 1
+    assert load_with(runs.saved)[1]["rows"] == 15
+    runs.write(HEADER, *rows)
+    assert runs("--every", 1000) == 0
+    assert runs.out.read_bytes() == runs.undisturbed(HEADER, *rows)
+
+
+# Files that are followed.
+def test_follow_reads_on_and_through_rotations(tmp_path: Path) -> None:
+    rng, rows = random.Random(1), lines(300)
+    path, out, saved = (tmp_path / name for name in ("rows.csv", "out.csv", "m.dyn"))
+    path.write_text(HEADER[:2])
+    with running(str(path), out, saved, "--follow") as process:
+        writer, turns = path.open("a"), 0
+        writer.write(HEADER[2:])
+        for k, row in enumerate(rows):
+            if k % 50 == 49:  # renamed; the writer ends its words, then opens anew
+                turns += 1
+                path.rename(tmp_path / f"rows.csv.{turns}")
+                writer.write(row)
+                writer.close()
+                writer = path.open("a")
+                writer.write(HEADER)
+            else:
+                if k == 1:
+                    writer.flush()
+                    wait_for(out, 2)  # it is under way before files are renamed
+                cut = rng.randrange(len(row))
+                writer.write(row[:cut])
+                writer.flush()
+                if k % 20 == 0:
+                    time.sleep(0.15)
+                writer.write(row[cut:])
+        writer.close()
+        wait_for(out, len(rows) + 1)
+        process.send_signal(signal.SIGTERM)
+        _, complaint = process.communicate(timeout=60)
+    assert (process.returncode, complaint) == (143, "dyntree: interrupted\n")
+    whole = tmp_path / "whole.csv"
+    whole.write_text(HEADER + "".join(rows))
+    with running(str(whole), tmp_path / "w.csv", tmp_path / "w.dyn") as process:
+        assert process.wait(60) == 0
+    assert out.read_bytes() == (tmp_path / "w.csv").read_bytes()
+
+
+def test_a_file_rotated_between_calls_is_told(runs: Runs) -> None:
+    rows, old = lines(60), runs.folder / "rows.csv.1"
+    runs.write(HEADER, *rows[:20])
+    assert runs() == 0
+    runs.path.rename(old)
+    with old.open("a") as file:
+        file.write("".join(rows[20:40]))
+    runs.write(HEADER, *rows[40:])
+    assert runs() == 1
+    assert "if files were rotated, resume with the old one first" in runs.told()
+    new, runs.path = runs.path, old
+    assert runs() == 0
+    runs.path = new
+    assert runs("--input-continues") == 0
+    assert runs.out.read_bytes() == runs.undisturbed(HEADER, *rows)
+
+
+def test_a_file_cut_in_place_is_told(tmp_path: Path) -> None:
+    path, out, saved = (tmp_path / name for name in ("rows.csv", "out.csv", "m.dyn"))
+    path.write_text(HEADER + "".join(lines(20)))
+    with running(str(path), out, saved, "--follow") as process:
+        wait_for(out, 21)
+        os.truncate(path, 0)
+        with path.open("a") as file:
+            file.write(HEADER + "".join(lines(5)))
+        wait_for(out, 26)
+        process.send_signal(signal.SIGTERM)
+        _, complaint = process.communicate(timeout=60)
+    assert "was cut; it is read on from its beginning" in complaint
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--follow"], "--follow needs a CSV or NDJSON file that is not packed"),
+        (["--key", "k"], "--labels and --key need each other"),
+        (["--labels", "l.csv"], "--labels and --key need each other"),
+    ],
+)
+def test_options_that_need_one_another(more: list[str], told: str, capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["stream", "a.csv.gz", "--formula", "y ~ x", *more])
+    assert told in capsys.readouterr().err
+
+
+# Other formats.
+def frame() -> Any:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(4)
+    times = pd.date_range("2026-01-01", periods=30, freq="h")
+    x = rng.normal(size=30).round(3)
+    return pd.DataFrame({"x": x, "t": times, "s": np.tile(["u", "v"], 15), "y": 2 * x})
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow", "arrows", "zst", "iso", "form"])
+def test_formats_say_the_same(kind: str, tmp_path: Path) -> None:
+    table, flags = frame(), ["--formula", "y ~ .", "--particles", "10", "--seed", "1"]
+    path = tmp_path / f"rows.{kind}"
+    if kind in ("parquet", "arrow", "arrows"):
+        pa = pytest.importorskip("pyarrow")
+        from pyarrow import ipc, parquet
+
+        held = pa.Table.from_pandas(table)
+        if kind == "parquet":
+            parquet.write_table(held, path)
+        else:
+            begin = ipc.new_file if kind == "arrow" else ipc.new_stream
+            with begin(path, held.schema) as writer:
+                writer.write_table(held, max_chunksize=7)
+    else:
+        text = table.copy()
+        if kind == "form":
+            text["t"] = text["t"].dt.strftime("%d.%m.%Y %H:%M")
+            flags += ["--times", "t=%d.%m.%Y %H:%M"]
+        else:
+            flags += ["--times", "t"]
+        path = tmp_path / "rows.csv"
+        text.to_csv(path, index=False)
+        if kind == "zst":
+            zstd = pytest.importorskip(
+                "compression.zstd" if sys_has_zstd() else "backports.zstd"
+            )
+            data, path = path.read_bytes(), tmp_path / "rows.csv.zst"
+            path.write_bytes(zstd.compress(data[:300]) + zstd.compress(data[300:]))
+    plain, told = tmp_path / "plain.csv", []
+    table.to_csv(plain, index=False)
+    for source, more in ((path, flags), (plain, [*flags[:6], "--times", "t"])):
+        out = tmp_path / "out.csv"
+        assert cli.main(["stream", str(source), *more, "--out", str(out)]) == 0
+        told.append(out.read_bytes())
+        saved = tmp_path / "m.dyn"
+        assert cli.main(["fit", str(source), *more, "--out", str(saved)]) == 0
+        told.append(saved.read_bytes())
+    assert told[:2] == told[2:]
+
+
+def sys_has_zstd() -> bool:
+    import sys
+
+    return sys.version_info >= (3, 14)
+
+
+def test_parquet_is_resumed(runs: Runs) -> None:
+    pytest.importorskip("pyarrow")
+    table, runs.path = frame(), runs.path.with_suffix(".parquet")
+    table[["x", "y"]].head(12).to_parquet(runs.path)
+    assert runs() == 0
+    table[["x", "y"]].to_parquet(runs.path)
+    assert runs() == 0
+    text = table.to_csv(columns=["x", "y"], index=False)
+    assert runs.out.read_bytes() == runs.undisturbed(text)
+    table[["y", "x"]].to_parquet(runs.path)
+    assert runs() == 1
+    assert "its columns are" in runs.told()
+
+
+def test_times_that_are_none_are_told(runs: Runs) -> None:
+    runs.write("x,t,y\n1,2026-01-01,1\n2,soon,2\n")
+    assert runs("--formula", "y ~ .", "--times", "t") == 1
+    assert "row 1: column 't' must hold times in ISO 8601; got 'soon'" in runs.told()
+
+
+def test_a_packed_file_that_is_cut_is_told(runs: Runs) -> None:
+    path = runs.folder / "rows.csv.gz"
+    path.write_bytes(gzip.compress((HEADER + "".join(lines(40))).encode())[:-20])
+    runs.path = path
+    assert runs() == 1
+    assert "rows.csv.gz" in runs.told()
